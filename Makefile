@@ -1,0 +1,33 @@
+PYTHON ?= python3
+BIN := .venv/bin
+CODE := generator examples tests bench
+
+.PHONY: demo test lint generate clean
+
+demo: .venv/ready
+	$(BIN)/toolwright generate
+	@echo
+	PYTHONPATH=generated:examples $(BIN)/python examples/weather_demo.py
+
+test: .venv/ready lint
+	$(BIN)/pytest -n 2
+
+lint: .venv/ready
+	$(BIN)/ruff check $(CODE)
+	$(BIN)/black --check --quiet $(CODE) generated
+	$(BIN)/mypy generator/toolwright examples tests generated/weather_mcp
+	$(BIN)/pyright generated examples
+	$(BIN)/toolwright generate --check
+
+generate: .venv/ready
+	$(BIN)/toolwright generate
+
+clean:
+	rm -rf .venv
+
+.venv/ready: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "toolwright needs Python 3.11 or newer: make PYTHON=python3.11 …")'
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --group dev -e .
+	@touch $@

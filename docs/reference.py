@@ -1,0 +1,134 @@
+"""Writes the two references that come from the code, so that they cannot drift: the manifest's and the diagnostics'.
+
+python docs/reference.py [--check]
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import toolwright
+from toolwright.diagnostics import CODES
+
+HERE = Path(__file__).parent
+SCHEMA = Path(toolwright.__file__).with_name("manifest.schema.json")
+
+
+def manifest() -> str:
+    """The manifest reference: one section for each kind of object."""
+    schema = json.loads(SCHEMA.read_text("utf-8"))
+    titles = {f"#/$defs/{name}": part.get("title", name) for name, part in schema["$defs"].items()}
+    lines = [
+        "# The manifest",
+        "",
+        "Made from the manifest's own JSON Schema, which `toolwright schema` prints. What MCP defines is written as MCP",
+        "writes it and goes on the wire; what is toolwright's own stands under `toolwright` and never does.",
+    ]
+    lines += _Sections(titles).of("The whole", schema)
+    for name, part in schema["$defs"].items():
+        lines += _Sections(titles).of(_sentence(titles[f"#/$defs/{name}"]), part)
+    return "\n".join(lines) + "\n"
+
+
+def diagnostics() -> str:
+    """The diagnostics reference: one row for each code."""
+    rows = [f"| {code.id} | {code.severity} | {_cell(code.meaning)} |" for _, code in sorted(CODES.items())]
+    return "\n".join(
+        [
+            "# Diagnostics",
+            "",
+            "Errors stop the compiler; warnings do not, unless `--strict` makes them count. A warning is silenced with",
+            "`lint: {ignore: [TW310]}` in the manifest, or under a tool's own `toolwright` key.",
+            "",
+            "| code | severity | meaning |",
+            "|---|---|---|",
+            *rows,
+            "",
+        ]
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Sections:
+    """Writes sections; `titles` has the title of each definition by its reference."""
+
+    titles: Mapping[str, str]
+
+    def of(self, title: str, part: Mapping[str, Any]) -> Iterator[str]:
+        """The section of one kind of object, and those of the objects that stand in it."""
+        yield from ("", f"## {title}", "")
+        yield part.get("description", "")
+        properties = {name: rule for name, rule in part.get("properties", {}).items() if isinstance(rule, dict)}
+        if not properties:
+            yield f"Written as {self._type(part)}."
+            return
+        yield from ("", "| key | value | meaning |", "|---|---|---|")
+        for name, rule in properties.items():
+            required = " (required)" if name in part.get("required", ()) else ""
+            yield f"| `{name}`{required} | {_cell(self._type(rule))} | {_cell(_words(rule))} |"
+        for name, rule in properties.items():
+            if rule.get("properties"):
+                yield from self.of(f"`{name}` of {_lower(title)}", rule)
+
+    def _type(self, rule: Mapping[str, Any] | bool) -> str:
+        if isinstance(rule, bool):
+            return "anything"
+        if "$ref" in rule:
+            title = _sentence(self.titles[rule["$ref"]])
+            return f"[{_lower(title)}](#{re.sub(r'[^a-z0-9 _-]', '', title.lower()).replace(' ', '-')})"
+        if "const" in rule:
+            return f"`{json.dumps(rule['const'])}`"
+        if "enum" in rule:
+            return " or ".join(f"`{json.dumps(value)}`" for value in rule["enum"])
+        for keyword in ("oneOf", "anyOf"):
+            if keyword in rule:
+                return " or ".join(dict.fromkeys(self._type(part) for part in rule[keyword]))
+        kind = rule.get("type", "anything")
+        if isinstance(kind, list):
+            return " or ".join(kind)
+        if kind == "array" and "items" in rule:
+            return f"list of {self._type(rule['items'])}"
+        if kind == "object" and isinstance(rule.get("additionalProperties"), dict) and "properties" not in rule:
+            return f"map of {self._type(rule['additionalProperties'])}"
+        return str(kind)
+
+
+def _words(rule: Mapping[str, Any]) -> str:
+    words = str(rule.get("description", ""))
+    if "default" in rule:
+        words += f" Default: `{json.dumps(rule['default'], ensure_ascii=False)}`."
+    if "examples" in rule:
+        words += f" Example: `{json.dumps(rule['examples'][0], ensure_ascii=False)}`."
+    return words.strip()
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _lower(text: str) -> str:
+    return text[:1].lower() + text[1:]
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
+def main() -> None:
+    """Write both, or with `--check` say which are stale."""
+    made = {"manifest.md": manifest(), "diagnostics.md": diagnostics()}
+    stale = [name for name, text in made.items() if not (HERE / name).is_file() or (HERE / name).read_text("utf-8") != text]
+    if "--check" in sys.argv[1:]:
+        sys.exit(f"stale: {', '.join(stale)}; run `make docs`" if stale else 0)
+    for name in stale:
+        (HERE / name).write_text(made[name], "utf-8")
+
+
+if __name__ == "__main__":
+    main()

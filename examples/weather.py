@@ -1,0 +1,77 @@
+"""The business logic of the weather server; everything else is generated from `specs/weather.yaml`.
+
+It reports from a small table of stations, so that it runs anywhere.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date, timedelta
+
+from weather_mcp import (
+    Context,
+    GetForecastInput,
+    GetForecastOutput,
+    GetForecastOutputDays,
+    GetWeatherInput,
+    GetWeatherOutput,
+    ListStationsInput,
+    ToolError,
+    WeatherHandlers,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Station:
+    """What a station reports: degrees Celsius, words, and relative humidity in percent."""
+
+    celsius: float
+    conditions: str
+    humidity: int
+
+
+STATIONS = {
+    "Lisbon": Station(24.0, "Sunny", 48),
+    "Nairobi": Station(19.5, "Light rain", 81),
+    "Oslo": Station(-3.0, "Snow", 90),
+    "Paris": Station(22.5, "Partly cloudy", 65),
+}
+
+
+class Weather(WeatherHandlers):
+    """Answers from the table."""
+
+    async def get_weather(self, args: GetWeatherInput, ctx: Context) -> GetWeatherOutput:
+        """The station's report, in the units that were asked for."""
+        station = _station(args.location)
+        imperial = args.units == "imperial"
+        return GetWeatherOutput(
+            temperature=station.celsius * 9 / 5 + 32 if imperial else station.celsius,
+            conditions=station.conditions,
+            humidity=station.humidity,
+        )
+
+    async def get_forecast(self, args: GetForecastInput, ctx: Context) -> GetForecastOutput:
+        """The station's report for each day, a little colder every day."""
+        station = _station(args.location)
+        days = [
+            GetForecastOutputDays(
+                date=(date(2026, 7, 28) + timedelta(days=day)).isoformat(),
+                low=station.celsius - 5 - day,
+                high=station.celsius - day,
+                conditions=station.conditions,
+            )
+            for day in range(args.days)
+        ]
+        return GetForecastOutput(days=days)
+
+    def list_stations(self, args: ListStationsInput, ctx: Context) -> str:
+        """A plain function runs in a worker thread."""
+        return "\n".join(STATIONS)
+
+
+def _station(location: str) -> Station:
+    station = STATIONS.get(location)
+    if station is None:
+        raise ToolError(f"No station reports from {location}; there are stations in {', '.join(STATIONS)}.")
+    return station

@@ -1,0 +1,5 @@
+"""`python -m toolwright`."""
+
+from toolwright.cli import main
+
+main()

@@ -1,0 +1,140 @@
+"""The compiler: one pure function from a manifest's files to the files of its package.
+
+    source.load → schema.validate → rules.check → lower.lower → plan.plan → render.page
+
+`check` goes as far as the IR; `generate` goes to the artifacts. Neither reads a clock, a disk or an environment, but
+for the files that the reader gives and toolwright's own templates and runtime.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from toolwright import ir, lower, rules, schema, source
+from toolwright.diagnostics import Diagnostic, has_errors
+from toolwright.workspace import Artifact
+
+if TYPE_CHECKING:
+    from toolwright.source import Document, Reader
+
+RUNTIME = Path(__file__).with_name("runtime")
+REQUIREMENTS = ("jsonschema-rs>=0.60", "mcp>=2.3,<3", "pydantic>=2.12")
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A manifest that was read and checked. `manifest` is None where an error stopped it."""
+
+    manifest: ir.Manifest | None
+    diagnostics: tuple[Diagnostic, ...]
+    documents: Mapping[str, Document]
+    unserved: Diagnostic | None
+
+
+def check(entry: str, reader: Reader, shown: str | None = None) -> Checked:
+    """Check the manifest at `entry`.
+
+    Args:
+        entry: Its path, as diagnostics show it.
+        reader: Reads it and what it includes.
+        shown: Its path as headers of generated files show it; by default the same.
+    """
+    bundle, found = source.load(entry, reader)
+    if bundle is None:
+        return Checked(None, tuple(found), {}, None)
+    if not has_errors(found):
+        found += schema.validate(bundle)
+    if not has_errors(found):
+        found += rules.check(bundle)
+    if has_errors(found):
+        return Checked(None, tuple(found), bundle.documents, None)
+    return Checked(lower.lower(bundle, shown or entry), tuple(found), bundle.documents, rules.unserved(bundle))
+
+
+def fingerprint(manifest: ir.Manifest) -> str:
+    """A digest of all that the artifacts of `manifest` are made from."""
+    parts = [
+        _generator(),
+        manifest.source,
+        manifest.package,
+        manifest.stem,
+        manifest.handlers,
+        sorted(manifest.emit),
+        manifest.document,
+        [[shared.name, shared.schema.wire] for shared in manifest.shared],
+        [sorted(schema.shared.items()) for tool in manifest.tools for schema in (tool.input, tool.output) if schema],
+    ]
+    text = json.dumps(parts, ensure_ascii=True, separators=(",", ":"))
+    return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
+
+
+def generate(manifest: ir.Manifest) -> tuple[Artifact, ...]:
+    """All files of the manifest's package, in a fixed order."""
+    from toolwright import models, plan, render
+
+    shared = {
+        made.name: module for made in manifest.shared if (module := models.shared_module(made, manifest.shared)) is not None
+    }
+    modules = {tool.name: models.module(tool, manifest.shared) for tool in manifest.tools}
+    root = manifest.package
+    artifacts = [
+        Artifact(f"{root}/{page.path}", render.page(manifest.source, page).encode())
+        for page in plan.plan(manifest, modules, shared)
+    ]
+    artifacts.append(Artifact(f"{root}/manifest.json", _json(manifest.document)))
+    artifacts.append(Artifact(f"{root}/py.typed", b""))
+    artifacts += [
+        Artifact(f"{root}/_runtime/{name}.py", _runtime_header() + (RUNTIME / f"{name}.py").read_bytes())
+        for name in plan.runtime(manifest, _runtime_imports())
+    ]
+    return tuple(artifacts)
+
+
+def requirements(_manifest: ir.Manifest) -> tuple[str, ...]:
+    """What the generated package needs installed."""
+    return REQUIREMENTS
+
+
+def _json(value: object) -> bytes:
+    return (json.dumps(value, ensure_ascii=False, indent=2) + "\n").encode()
+
+
+def _runtime_header() -> bytes:
+    return b"# Part of toolwright's runtime, copied as it is. DO NOT EDIT.\n"
+
+
+@cache
+def _runtime_imports() -> Mapping[str, tuple[str, ...]]:
+    """For each runtime module, the runtime modules it imports."""
+    return {path.stem: tuple(_siblings(path.read_text("utf-8"))) for path in sorted(RUNTIME.glob("*.py"))}
+
+
+def _siblings(text: str) -> Iterable[str]:
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.ImportFrom) and node.level == 1:
+            if node.module:
+                yield node.module.split(".")[0]
+            else:
+                yield from (alias.name for alias in node.names)
+
+
+@cache
+def _generator() -> str:
+    """A digest of toolwright itself, so that a changed generator makes everything anew."""
+    here = Path(__file__).parent
+    shipped = here / "templates"
+    folders = (here, shipped if shipped.is_dir() else here.parents[1] / "templates")
+    made = hashlib.sha256()
+    for folder in folders:
+        for path in sorted(folder.rglob("*")):
+            if path.suffix in {".py", ".jinja", ".jinja2", ".json"} and path.is_file():
+                made.update(path.relative_to(folder).as_posix().encode())
+                made.update(path.read_bytes())
+    return made.hexdigest()

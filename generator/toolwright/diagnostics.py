@@ -1,0 +1,166 @@
+"""What is wrong in a manifest, as values: places, diagnostics, and the one table of their codes.
+
+Stages yield diagnostics and never print; `report` prints. A code that is not in the table is a bug, so it raises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+Severity: TypeAlias = Literal["error", "warning"]
+Pointer: TypeAlias = tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Place:
+    """Where something is said: a file, as users name it, and the path of keys and indexes in it.
+
+    `on` says whether the key or the value is meant.
+    """
+
+    file: str
+    pointer: Pointer = ()
+    on: Literal["key", "value"] = "value"
+
+    def __truediv__(self, step: str | int) -> Place:
+        """The value one key or index below."""
+        return Place(self.file, (*self.pointer, step))
+
+    def key(self) -> Place:
+        """The key that holds this value, rather than the value."""
+        return Place(self.file, self.pointer, "key")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Span:
+    """A stretch of text in a file: lines and columns count from 1, columns in characters; the end is exclusive."""
+
+    file: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """A row of the table: what the code means, and whether it stops the compiler."""
+
+    id: str
+    severity: Severity
+    meaning: str
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One finding. `message` says what is wrong, `help` how to mend it; `at` is the narrowest place there is."""
+
+    code: str
+    message: str
+    at: Place | Span | None = None
+    help: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.code not in CODES:
+            raise KeyError(f"unknown diagnostic code {self.code}")
+
+    @property
+    def severity(self) -> Severity:
+        """Error or warning, from the table."""
+        return CODES[self.code].severity
+
+
+def has_errors(diagnostics: Iterable[Diagnostic]) -> bool:
+    """Whether one of them stops the compiler."""
+    return any(diagnostic.severity == "error" for diagnostic in diagnostics)
+
+
+def _table(*rows: tuple[str, Severity, str]) -> dict[str, Code]:
+    table = {code: Code(code, severity, meaning) for code, severity, meaning in rows}
+    if len(table) != len(rows):
+        raise ValueError("a diagnostic code is listed twice")
+    return table
+
+
+# TW0xx files and syntax, TW1xx structure, TW2xx schemas and meaning, TW3xx warnings, TW4xx generated files.
+CODES = _table(
+    ("TW001", "error", "A file cannot be read."),
+    ("TW002", "error", "A file is not text in UTF-8."),
+    ("TW003", "error", "A file is empty."),
+    ("TW004", "error", "The syntax is broken."),
+    ("TW005", "error", "A mapping has the same key twice."),
+    ("TW006", "error", "A key is not a string."),
+    ("TW007", "error", "A number is one that JSON does not have."),
+    ("TW008", "error", "A file is nested too deeply, or its aliases stand for too much."),
+    ("TW009", "error", "A part of YAML is used that JSON has nothing for."),
+    ("TW010", "error", "A string holds half a surrogate pair."),
+    ("TW011", "error", "A file that is included or referred to does not exist."),
+    ("TW012", "error", "An included file lies outside the manifest's folder."),
+    ("TW013", "error", "Files include each other in a circle."),
+    ("TW014", "error", "A file is included twice with the same prefix."),
+    ("TW015", "error", "Too many files are included."),
+    ("TW100", "error", "The manifest's format version is missing or unknown."),
+    ("TW101", "error", "A required key is missing."),
+    ("TW102", "error", "A value has the wrong type."),
+    ("TW103", "error", "A key of toolwright's own is unknown."),
+    ("TW104", "error", "A value is not one of those allowed."),
+    ("TW105", "error", "A value does not have the right form."),
+    ("TW106", "error", "A key cannot stand in an included file."),
+    ("TW201", "error", "An `inputSchema` is not for an object."),
+    ("TW202", "error", "The dialect of a schema is unknown."),
+    ("TW203", "error", "A schema names a type that does not exist."),
+    ("TW204", "error", "A keyword has a value that its dialect does not allow."),
+    ("TW205", "error", "A keyword is misspelt."),
+    ("TW210", "error", "Two tools, prompts or resources have one name."),
+    ("TW211", "error", "Two tools meet in Python."),
+    ("TW212", "error", "A class has a name that the package needs for something else."),
+    ("TW213", "error", "`pythonName` cannot be a method's name."),
+    ("TW214", "error", "`python.package` cannot be imported."),
+    ("TW215", "error", "`python.package` hides another package."),
+    ("TW216", "error", "`python.handlers` is not `module:Name`."),
+    ("TW220", "error", "A reference leads nowhere."),
+    ("TW221", "error", "A reference leaves the manifest's folder."),
+    ("TW222", "error", "A reference would have to be fetched."),
+    ("TW223", "error", "References go round in a circle."),
+    ("TW224", "error", "Schemas of different dialects are mixed."),
+    ("TW225", "error", "A shared schema cannot be bundled here."),
+    ("TW226", "error", "An anchor or identifier is given twice."),
+    ("TW227", "error", "A pattern is not a regular expression."),
+    ("TW228", "error", "The validator refuses a schema."),
+    ("TW230", "error", "`x-mcp-header` is not the name of a header."),
+    ("TW231", "error", "Two properties have one `x-mcp-header`."),
+    ("TW232", "error", "`x-mcp-header` stands on a property of the wrong type."),
+    ("TW233", "error", "`x-mcp-header` stands where clients do not look for it."),
+    ("TW240", "error", "An example is rejected by its own tool's schema."),
+    ("TW241", "error", "An example has an output, but its tool has no `outputSchema`."),
+    ("TW250", "error", "`overlay` names a tool that does not exist."),
+    ("TW251", "error", "`deprecated.use` names a tool that does not exist."),
+    ("TW252", "error", "`x-handle` names a handle that is not declared."),
+    ("TW253", "error", "A public cache and scopes exclude each other."),
+    ("TW300", "warning", "A key beside MCP's own is unknown."),
+    ("TW301", "warning", "A pattern under `include` matches no file."),
+    ("TW302", "warning", "A keyword has no effect in the schema's dialect."),
+    ("TW310", "warning", "A tool's name is outside what MCP allows."),
+    ("TW311", "warning", "A tool's name is outside what several clients accept."),
+    ("TW312", "warning", "A tool has no description."),
+    ("TW313", "warning", "An input schema has a combination at its root."),
+    ("TW320", "warning", "A default is rejected by its own schema."),
+    ("TW321", "warning", "An example in a schema is rejected by that schema."),
+    ("TW330", "warning", "Annotations contradict each other."),
+    ("TW331", "warning", "A parameter that looks sensitive goes into a header."),
+    ("TW332", "warning", "Clients could fetch a resource themselves."),
+    ("TW340", "warning", "A field is newer than the oldest revision meant."),
+    ("TW380", "warning", "`lint.ignore` names an error."),
+    ("TW381", "warning", "`lint.ignore` names a code that does not exist."),
+    ("TW390", "warning", "Parts of the manifest are not served yet."),
+    ("TW401", "error", "Two manifests make the same file."),
+    ("TW402", "error", "A generated file was edited by hand."),
+    ("TW403", "error", "A file that toolwright did not write is in the way."),
+    ("TW404", "warning", "A file that is no longer made was edited by hand."),
+    ("TW405", "error", "The lock cannot be read."),
+    ("TW406", "error", "The output folder cannot be written."),
+    ("TW410", "error", "`[tool.toolwright]` in pyproject.toml is wrong."),
+    ("TW411", "warning", "The project does not depend on what its server needs."),
+)

@@ -1,0 +1,114 @@
+"""A saved `tools/list` result as a manifest.
+
+Takes the JSON text of the list, bare or in one of its common wrappers (`{"tools": …}`, a JSON-RPC response), and gives a
+manifest with the tools as they stand. What a manifest cannot hold is mended, and each mend is told.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from toolwright import naming
+
+
+class NotTools(ValueError):
+    """The text holds no list of tools; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """A manifest, and what had to be mended to make it one."""
+
+    manifest: Mapping[str, Any]
+    notes: tuple[str, ...]
+
+
+def read(text: str) -> tuple[Sequence[Any], Mapping[str, Any]]:
+    """The tools in `text`, and the `serverInfo` beside them where there is one.
+
+    Raises:
+        NotTools: It is not JSON, or holds no list of tools.
+    """
+    try:
+        value = json.loads(text, parse_constant=_refuse)
+    except (ValueError, RecursionError) as error:
+        raise NotTools(f"it is not JSON: {error}") from error
+    if isinstance(value, dict) and isinstance(value.get("result"), dict):
+        value = value["result"]
+    if isinstance(value, list):
+        return value, {}
+    if isinstance(value, dict) and isinstance(value.get("tools"), list):
+        info = value.get("serverInfo")
+        return value["tools"], info if isinstance(info, dict) else {}
+    raise NotTools("it holds no list of tools: expected `{\"tools\": […]}`, a list, or a JSON-RPC response")
+
+
+def manifest(listed: Sequence[Any], *, name: str, version: str = "0.0.0", prefix: str = "") -> Imported:
+    """The manifest of a server that has the `listed` tools.
+
+    Args:
+        listed: The tools as `tools/list` gave them.
+        name: The server's name.
+        version: The server's version.
+        prefix: Put in front of each tool's name.
+    """
+    notes: list[str] = []
+    tools: list[dict[str, Any]] = []
+    seen: set[str] = set()
+    for index, tool in enumerate(listed):
+        if not isinstance(tool, dict) or not isinstance(tool.get("name"), str):
+            notes.append(f"entry {index} is not a tool with a name, and was left out")
+            continue
+        wire = prefix + tool["name"]
+        if wire in seen:
+            notes.append(f"tool `{wire}` is listed twice; the second was left out")
+            continue
+        seen.add(wire)
+        made = {**tool, "name": wire}
+        if made.pop("toolwright", None) is not None:
+            notes.append(f"tool `{wire}` had a key `toolwright`, which is a manifest's own; it was left out")
+        made["inputSchema"] = _input(wire, tool.get("inputSchema"), notes)
+        if not isinstance(made.get("outputSchema", {}), dict):
+            del made["outputSchema"]
+            notes.append(f"tool `{wire}` had an `outputSchema` that is no schema; it was left out")
+        tools.append(made)
+    for tool, method in _apart(tools):
+        tool["toolwright"] = {"pythonName": method}
+        notes.append(f"tool `{tool['name']}` meets another in Python; it got `pythonName: {method}`")
+    return Imported({"toolwright": 1, "server": {"name": name, "version": version}, "tools": tools}, tuple(notes))
+
+
+def _input(wire: str, schema: Any, notes: list[str]) -> Any:
+    if not isinstance(schema, dict):
+        notes.append(f"tool `{wire}` had no `inputSchema`; it got one that takes any arguments")
+        return {"type": "object"}
+    if "type" not in schema:
+        notes.append(f"the `inputSchema` of tool `{wire}` had no `type`; it got `type: object`, as MCP requires")
+        return {"type": "object", **schema}
+    return schema
+
+
+def _apart(tools: Sequence[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], str]]:
+    """A method for each tool that meets another, but for one that has the very name of its method already."""
+    meeting: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for tool in tools:
+        meeting[naming.tool(tool["name"]).stem].append(tool)
+    for group in meeting.values():
+        spelled = naming.fields([tool["name"] for tool in group])
+        for tool in group if len(group) > 1 else ():
+            wire = tool["name"]
+            method = naming.method(wire)
+            if wire == method:
+                continue
+            other = naming.method(spelled[wire])
+            taken = naming.pascal(other) in meeting
+            yield tool, f"{method}_{hashlib.sha256(wire.encode()).hexdigest()[:6]}" if taken else other
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is not JSON")

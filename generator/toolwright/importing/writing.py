@@ -1,0 +1,38 @@
+"""Manifests as text for people: YAML with block scalars, in the order it is given.
+
+Takes JSON values and gives YAML that reads back as the same values, for readers of YAML 1.1 and 1.2 alike.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import yaml
+
+# What a YAML 1.2 reader takes for something else than a string, beside what PyYAML knows of YAML 1.1.
+_CORE_NUMBERS = re.compile(r"^(?:0o[0-7]+|0x[0-9a-fA-F]+|[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?)$")
+
+
+class _Dumper(yaml.SafeDumper):
+    """Indents lists below their key, and never writes an anchor."""
+
+    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
+        super().increase_indent(flow, indentless=False)
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+def _text(dumper: _Dumper, value: str) -> yaml.ScalarNode:
+    several = "\n" in value.strip("\n") and not any(line != line.rstrip() for line in value.split("\n"))
+    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style="|" if several else None)
+
+
+_Dumper.add_representer(str, _text)
+_Dumper.add_implicit_resolver("tag:yaml.org,2002:float", _CORE_NUMBERS, list("-+0123456789."))
+
+
+def manifest(value: Any) -> str:
+    """A manifest as YAML text."""
+    return yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120)

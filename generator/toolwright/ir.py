@@ -1,0 +1,92 @@
+"""What a checked manifest means: frozen dataclasses, with every node knowing its place in the source.
+
+Lowering builds these and planning reads them; nothing here reads a file or makes a name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+from toolwright.diagnostics import Place
+from toolwright.naming import Names
+
+Json: TypeAlias = Any
+"""A JSON value; objects are `dict[str, Json]` in the order of the source, and are never changed after loading."""
+
+Emit: TypeAlias = Literal["server", "client"]
+Formats: TypeAlias = Literal["annotate", "assert"]
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """One JSON Schema.
+
+    `wire` is what goes on the wire: verbatim, but for shared schemas bundled below `$defs` (`definitions` before
+    2019-09). `dialect` is the identifier of its meta-schema. `shared` maps each JSON pointer in `wire` that a bundled
+    shared schema has (`#/$defs/Place`) to the name it has under `schemas`.
+    """
+
+    wire: Mapping[str, Json]
+    dialect: str
+    place: Place
+    shared: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class SharedSchema:
+    """A schema under `schemas`, which several tools may use, with its own references bundled."""
+
+    name: str
+    names: Names
+    schema: Schema
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A call that shows a tool: its arguments, and where it is given, its structured output."""
+
+    name: str
+    input: Json
+    output: Json | None
+    has_output: bool
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """One tool: `definition` is the whole of it as `tools/list` sends it; the rest is what the Python view needs."""
+
+    name: str
+    names: Names
+    description: str | None
+    definition: Mapping[str, Json]
+    input: Schema
+    output: Schema | None
+    annotations: Mapping[str, Json]
+    examples: tuple[Example, ...]
+    deprecated: Mapping[str, str] | None
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """A whole manifest: fragments included, overlays applied, references bundled.
+
+    `source` is the path of the manifest as diagnostics and file headers show it, with `/` between folders. `server` is
+    the `server` object as MCP's `Implementation`, with `instructions` beside it. `package` is the import package and
+    `stem` the start of its classes. `handlers` is `module:Name` of the handwritten class, where the manifest says it.
+    `document` is the resolved manifest that is written as `manifest.json`.
+    """
+
+    source: str
+    server: Mapping[str, Json]
+    package: str
+    stem: str
+    handlers: str | None
+    tools: tuple[Tool, ...]
+    shared: tuple[SharedSchema, ...]
+    emit: frozenset[Emit]
+    formats: Formats
+    document: Mapping[str, Json]

@@ -1,0 +1,119 @@
+"""`toolwright.lock.json`: which files are ours, and what they held when we wrote them.
+
+Takes the lock's text and gives a `Lock`, and back. Each manifest has its own entry with one file on a line, sorted, so
+that branches that touch different files merge; a lock with conflict markers in it is read as both of its sides.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+from typing import Any
+
+NAME = "toolwright.lock.json"
+_MARKER = re.compile(r"^(?:<{7}|={7}|>{7}|\|{7}).*$", re.MULTILINE)
+_PAIR = re.compile(r'^\s*"((?:[^"\\]|\\.)*)":\s*"(sha256:[0-9a-f]{64})",?\s*$')
+_OPEN = re.compile(r'^\s*"((?:[^"\\]|\\.)*)":\s*\{\s*$')
+
+
+class LockError(ValueError):
+    """The lock cannot be read; its text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What one manifest made: the digest of all that went in, and for each file the digests it may have.
+
+    A file has more than one only where two branches' locks met in a merge.
+    """
+
+    hash: str
+    files: Mapping[str, frozenset[str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Lock:
+    """All entries, by the manifest's path relative to the folder above the output folder."""
+
+    generator: str
+    manifests: Mapping[str, Entry] = field(default_factory=dict)
+
+    def owner(self, path: str) -> str | None:
+        """The manifest whose entry lists `path`."""
+        return next((name for name, entry in self.manifests.items() if path in entry.files), None)
+
+
+def digest(data: bytes) -> str:
+    """The digest by which the lock knows a file."""
+    return f"sha256:{hashlib.sha256(data).hexdigest()}"
+
+
+def entry(hash_: str, files: Iterable[tuple[str, bytes]]) -> Entry:
+    """The entry of a manifest that has just made `files`."""
+    return Entry(hash_, {path: frozenset({digest(data)}) for path, data in files})
+
+
+def load(text: str) -> Lock:
+    """Read a lock.
+
+    Raises:
+        LockError: It is not a lock of this format.
+    """
+    lock = _merged(text) if _MARKER.search(text) else _parsed(text)
+    for entry_ in lock.manifests.values():
+        for path in entry_.files:
+            if PurePosixPath(path).is_absolute() or ".." in PurePosixPath(path).parts:
+                raise LockError(f"it lists `{path}`, which is outside the output folder")
+    return lock
+
+
+def _parsed(text: str) -> Lock:
+    try:
+        value = json.loads(text)
+        return Lock(
+            generator=str(value["generator"]),
+            manifests={
+                name: Entry(str(made["hash"]), {path: frozenset({str(seen)}) for path, seen in made["files"].items()})
+                for name, made in value["manifests"].items()
+            },
+        )
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise LockError(f"it is not a lock of toolwright's: {error}") from error
+
+
+def dump(lock: Lock) -> str:
+    """Write a lock, the same text for the same lock."""
+    value: Mapping[str, Any] = {
+        "generator": lock.generator,
+        "manifests": {
+            name: {"hash": made.hash, "files": {path: min(made.files[path]) for path in sorted(made.files)}}
+            for name, made in sorted(lock.manifests.items())
+        },
+    }
+    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+
+
+def _merged(text: str) -> Lock:
+    """Both sides of a merge conflict: a file of either side is ours, with either digest; no manifest is up to date."""
+    files: dict[str, dict[str, set[str]]] = {}
+    manifest = ""
+    for line in text.splitlines():
+        if opened := _OPEN.match(line):
+            name = json.loads(f'"{opened[1]}"')
+            if name not in ("manifests", "files"):
+                manifest = name
+                files.setdefault(manifest, {})
+        elif pair := _PAIR.match(line):
+            name = json.loads(f'"{pair[1]}"')
+            if name != "hash" and manifest:
+                files[manifest].setdefault(name, set()).add(pair[2])
+    return Lock(
+        generator="",
+        manifests={
+            name: Entry("", {path: frozenset(seen) for path, seen in made.items()}) for name, made in files.items()
+        },
+    )

@@ -1,0 +1,264 @@
+"""Model modules: the only caller of datamodel-code-generator.
+
+Takes a tool or a shared schema and gives the source of its module of models, with what the rest of the package must
+know of it. Types, references and the order of classes are the generator's; names, defaults and docstrings are ours, and
+get into its text through our templates, as literals. What it writes is read, and never changed.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from toolwright import ir
+from toolwright.classes import RESERVED, Imported, Part, plan_classes
+from toolwright.literals import docstring, literal
+from toolwright.references import pointer_text
+from toolwright.render import templates
+from toolwright.shapes import Document, Leaf, Object
+
+if TYPE_CHECKING:
+    from toolwright.classes import ClassPlan, Row
+    from toolwright.ir import Json
+    from toolwright.shapes import Expression
+
+_TYPING = frozenset({"Annotated", "Any", "Literal", "Union"})
+_RUNTIME = frozenset({"Model", "Nullable", "Root"})
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """An argument of a tool, as a parameter of the client binding.
+
+    `annotation` is the type of a value that is given: `None` is in it where `null` can be sent. `default` is the schema's
+    default as Python source, where there is one.
+    """
+
+    wire: str
+    name: str
+    annotation: str
+    required: bool
+    nullable: bool
+    doc: str
+    default: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ModelModule:
+    """A module of models.
+
+    `source` is its text, without a header and not formatted. `input` and `output` are the classes of a tool's arguments
+    and structured result; a shared schema has `input` alone. `classes` are all that it defines. `parameters` are those of
+    the client binding: the required ones first, else in the schema's order; and `names` are all names but builtins in
+    their annotations: of `typing`, and of classes that the package's `models` exports.
+    """
+
+    source: str
+    input: str
+    output: str | None
+    classes: tuple[str, ...]
+    parameters: tuple[Parameter, ...]
+    names: tuple[str, ...]
+
+
+def module(tool: ir.Tool, shared: Sequence[ir.SharedSchema] = ()) -> ModelModule:
+    """The models of a tool: `{Stem}Input`, `{Stem}Output` if it has an output schema, and the classes below them.
+
+    Args:
+        tool: The tool.
+        shared: The manifest's shared schemas; those that are objects are imported from their own modules.
+    """
+    stem = tool.names.stem
+    documents = [(Document("input", tool.input, merged=True), tool.input)]
+    parts = [Part(documents[0][0], f"{stem}Input", f"Arguments of the tool ``{tool.name}``.")]
+    if tool.output is not None:
+        output = Document("output", tool.output, merged=tool.output.wire.get("type") == "object")
+        documents.append((output, tool.output))
+        parts.append(Part(output, f"{stem}Output", f"Result of the tool ``{tool.name}``."))
+    imported = _imported(documents, shared, ".shared.")
+    return _module(f"Models of the tool ``{tool.name}``.", stem, parts, imported, ".._runtime.model")
+
+
+def shared_module(schema: ir.SharedSchema, shared: Sequence[ir.SharedSchema] = ()) -> ModelModule | None:
+    """The models of a shared schema, or nothing where it is not an object with properties, and so has no class.
+
+    Args:
+        schema: The shared schema.
+        shared: All of the manifest's shared schemas.
+    """
+    document = Document("shared", schema.schema)
+    if _only_object(document, document.root) is None:
+        return None
+    part = Part(document, _shared_class(schema), f"The shared schema ``{schema.name}``.")
+    imported = _imported([(document, schema.schema)], shared, ".")
+    doc = f"Models of the shared schema ``{schema.name}``."
+    return _module(doc, schema.names.stem, [part], imported, "..._runtime.model")
+
+
+def _shared_class(schema: ir.SharedSchema) -> str:
+    stem = schema.names.stem
+    return f"{stem}Model" if stem in RESERVED else stem
+
+
+def _only_object(document: Document, expression: Expression) -> Object | None:
+    """The object that an expression stands for, where it has properties and is nothing else."""
+    shape = document.shape(expression)
+    return shape[0] if len(shape) == 1 and isinstance(shape[0], Object) and shape[0].properties else None
+
+
+def _imported(
+    documents: Iterable[tuple[Document, ir.Schema]], shared: Sequence[ir.SharedSchema], folder: str
+) -> dict[Object, Imported]:
+    """The objects in these documents that have their class in a shared schema's module.
+
+    One that leads back to the document's own root is not imported, since modules cannot import each other.
+    """
+    homes = {schema.name: schema for schema in shared}
+    found = {}
+    for document, schema in documents:
+        for name in schema.wire.get(document.dialect.defs) or () if schema.shared else ():
+            leaf = Leaf(document.name, (document.dialect.defs, name))
+            home = homes.get(schema.shared.get(pointer_text(leaf.pointer), ""))
+            thing = _only_object(document, leaf)
+            if home is not None and thing is not None and not document.leads(leaf, document.root):
+                found[thing] = Imported(_shared_class(home), folder + home.names.module)
+    return found
+
+
+def _module(
+    doc: str, stem: str, parts: Sequence[Part], imported: Mapping[Object, Imported], runtime: str
+) -> ModelModule:
+    plans, used = plan_classes(stem, parts, imported)
+    text = _generate(plans, used)
+    nodes = [node for node in ast.parse(text).body if not isinstance(node, ast.Import | ast.ImportFrom)]
+    written = {node.name: node for node in nodes if isinstance(node, ast.ClassDef)}
+    if written.keys() != {plan.name for plan in plans}:
+        raise RuntimeError(f"datamodel-code-generator wrote {sorted(written)} for {sorted(p.name for p in plans)}")
+    body = "\n".join(text.splitlines()[nodes[0].lineno - 1 :])
+    names = {name for node in nodes for name in _names(node)}
+    imports = _imports(
+        {"typing": names & _TYPING, "pydantic": names & {"Field"}, runtime: names & _RUNTIME},
+        {each.module: each.name for each in used},
+    )
+    parameters = tuple(sorted(_parameters(written[plans[0].name], plans[0].rows), key=lambda each: not each.required))
+    return ModelModule(
+        source="\n".join([docstring(doc), "", "from __future__ import annotations", "", *imports, "", "", body, ""]),
+        input=parts[0].name,
+        output=parts[1].name if len(parts) > 1 else None,
+        classes=tuple(plan.name for plan in plans),
+        parameters=parameters,
+        names=tuple(sorted({name for each in parameters for name in _names(ast.parse(each.annotation))} - _BUILTINS)),
+    )
+
+
+_BUILTINS = frozenset({"bool", "dict", "float", "int", "list", "str", "tuple"})
+
+
+def _imports(known: Mapping[str, Iterable[str]], shared: Mapping[str, str]) -> Iterator[str]:
+    """The lines that import these names: from far to near, with an empty line between the kinds of modules."""
+    kinds = defaultdict(list)
+    for home, names in {**known, **{home: {name} for home, name in shared.items()}}.items():
+        if names:
+            kinds["." if home.startswith(".") else home].append((-home.count("."), home, sorted(names)))
+    for number, kind in enumerate(kinds.values()):
+        if number:
+            yield ""
+        for _, home, names in sorted(kind):
+            yield f"from {home} import {', '.join(names)}"
+
+
+def _names(node: ast.AST) -> Iterator[str]:
+    return (inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name))
+
+
+def _parameters(written: ast.ClassDef, rows: Iterable[Row]) -> Iterator[Parameter]:
+    annotations = {
+        node.target.id: node.annotation
+        for node in written.body
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)
+    }
+    for row in rows:
+        annotation = annotations[row.name]
+        if row.wire != row.name:
+            annotation = _inside(annotation)
+        match row.form, annotation:
+            case "absent", ast.BinOp(left=kept):
+                text = ast.unparse(kept)
+            case "nullable", ast.Subscript(slice=kept):
+                text = ast.unparse(kept) if _takes_none(kept) else f"{ast.unparse(kept)} | None"
+            case _:
+                text = ast.unparse(annotation)
+        default = row.source
+        yield Parameter(row.wire, row.name, text, row.required, row.nullable, row.doc, default)
+
+
+def _inside(annotation: ast.expr) -> ast.expr:
+    """`T` of `Annotated[T, Field(alias=…)]`."""
+    if isinstance(annotation, ast.Subscript) and isinstance(annotation.slice, ast.Tuple):
+        return annotation.slice.elts[0]
+    return annotation
+
+
+def _takes_none(annotation: ast.expr) -> bool:
+    return ast.unparse(annotation) in ("Any", "None")
+
+
+def _generate(plans: Iterable[ClassPlan], used: Iterable[Imported]) -> str:
+    """What the generator writes for these classes: a module, with imports that are not used."""
+    from datamodel_code_generator import GenerateConfig, InputFileType, LiteralType, PythonVersion, generate
+    from datamodel_code_generator.enums import DataModelType
+
+    definitions = {plan.name: _definition(plan) for plan in plans}
+    for each in used:
+        definitions[each.name] = {"x-python-import": {"module": each.module.lstrip("."), "name": each.name}}
+    config = GenerateConfig(
+        input_file_type=InputFileType.JsonSchema,
+        output_model_type=DataModelType.PydanticV2BaseModel,
+        target_python_version=PythonVersion.PY_311,
+        custom_template_dir=templates() / "models",
+        extra_template_data=defaultdict(dict, {plan.name: {"plan": _view(plan)} for plan in plans}),
+        enum_field_as_literal=LiteralType.All,
+        formatters=[],
+        disable_timestamp=True,
+        skip_root_model=True,
+        strict_nullable=True,
+        use_annotated=True,
+        use_standard_collections=True,
+        use_tuple_for_fixed_items=True,
+        use_union_operator=True,
+    )
+    text = generate(json.dumps({"$defs": definitions}), config=config)
+    if not isinstance(text, str):
+        raise TypeError(f"datamodel-code-generator gave {type(text).__name__}")
+    return text
+
+
+def _definition(plan: ClassPlan) -> Json:
+    """A class as a schema. Its properties go by the names of the attributes, and all are required: whether one can be
+    absent is told to the template, not to the generator."""
+    if plan.root is not None:
+        return plan.root
+    properties = {row.name: row.schema for row in plan.rows}
+    return {"type": "object", "properties": properties, "required": list(properties)}
+
+
+def _view(plan: ClassPlan) -> dict[str, Any]:
+    """A class as the templates need it: everything in it is Python source."""
+    return {
+        "bases": 'Model, extra="forbid"' if plan.closed else "Model",
+        "doc": docstring(plan.doc, 4),
+        "rows": {
+            row.name: {
+                "name": row.name,
+                "form": row.form,
+                "alias": literal(row.wire) if row.wire != row.name else None,
+                "default": row.default,
+                "doc": docstring(row.doc, 4) if row.doc else None,
+            }
+            for row in plan.rows
+        },
+    }

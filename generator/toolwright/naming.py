@@ -1,0 +1,167 @@
+"""Wire names to Python names; the only place where names are made.
+
+Takes one name as a manifest writes it and gives the Python name that stands for it. A name depends on its wire name
+alone, never on its neighbours or their order; the one exception is two properties that meet in one class, which
+`fields` tells apart by spelling out the characters that an identifier cannot hold. Nothing is ever numbered.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import keyword
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from pydantic import BaseModel
+
+_STEP = re.compile(r"(?<=[^\W\d_A-Z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][^\W\d_A-Z])")
+_NO_WORD = re.compile(r"[\W_]+")
+_GAPS = re.compile(r"\0+")
+
+ANNOTATION_NAMES = frozenset({"bool", "dict", "float", "int", "list", "str", "tuple"})
+"""Names that annotations use: a member of a class that took one would hide the type from the members below it."""
+
+CLIENT_NAMES = frozenset({"connect", "raw", "tasks", "with_options"})
+"""What a client binding offers beside its tools."""
+
+MODEL_PACKAGES = frozenset({"prompts", "resources", "shared"})
+"""Folders of `models/`, which a tool's module must not shadow."""
+
+_FIELD_NAMES = (
+    ANNOTATION_NAMES
+    | {"Annotated", "Any", "Field", "Literal", "Nullable", "self"}
+    | {name for name in dir(BaseModel) if not name.startswith("_")}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """The Python names of one tool: its method, the stem of its classes, and its module below `models/`."""
+
+    method: str
+    stem: str
+    module: str
+
+
+def words(name: str) -> tuple[str, ...]:
+    """Split a wire name into its words.
+
+    A word ends at every character that is not a letter or digit, at each step from a lower-case letter to a capital,
+    and before the last capital of an acronym that a word follows: `getHTTPResponse` gives `get`, `HTTP`, `Response`.
+    """
+    plain = unicodedata.normalize("NFKC", name)
+    return tuple(part for chunk in _NO_WORD.split(plain) for part in _STEP.split(chunk) if part)
+
+
+def method(name: str) -> str:
+    """The method of a tool: its words in lower case, joined by `_`.
+
+    A name without words, or that starts with a digit, gets `tool_` in front; a keyword or a reserved name gets a `_`
+    at its end.
+    """
+    joined = "_".join(words(name)).lower()
+    joined = _identifier(joined)
+    if not joined.isidentifier() and not keyword.iskeyword(joined):
+        joined = f"tool_{joined}".rstrip("_")
+    return f"{joined}_" if keyword.iskeyword(joined) or joined in CLIENT_NAMES | ANNOTATION_NAMES else joined
+
+
+def pascal(snake: str) -> str:
+    """A method name in PascalCase: `get_http_response` gives `GetHttpResponse`."""
+    return "".join(part[:1].upper() + part[1:] for part in snake.split("_"))
+
+
+def tool(name: str, python_name: str | None = None) -> Names:
+    """All Python names of the tool called `name` on the wire; `python_name` is the manifest's own `pythonName`."""
+    made = python_name or method(name)
+    return Names(method=made, stem=pascal(made), module=f"{made}_" if made in MODEL_PACKAGES else made)
+
+
+def shared(name: str) -> Names:
+    """The Python names of the shared schema called `name` under `schemas:`: its class and its module."""
+    snake = method(name).rstrip("_")
+    return Names(method=snake, stem=pascal(snake), module=f"{snake}_" if keyword.iskeyword(snake) else snake)
+
+
+def package(server: str) -> str:
+    """The import package for a server's name: `weather` gives `weather_mcp`; a name that ends in `mcp` keeps it."""
+    parts = [part.lower() for part in words(server)]
+    joined = "_".join(parts if parts[-1:] == ["mcp"] else [*parts, "mcp"])
+    return joined if joined.isidentifier() and joined != "mcp" else f"server_{joined}"
+
+
+def server_stem(server: str) -> str:
+    """The stem of a server's own classes: `weather` gives `Weather`, as in `WeatherHandlers`."""
+    stem = pascal("_".join(words(server)).lower())
+    return stem if stem.isidentifier() else f"Server{stem}"
+
+
+def nested(stem: str, name: str) -> str:
+    """The class of a schema below the class `stem`, at the property (or other place) `name`."""
+    return stem + pascal("_".join(words(name)).lower() or "field")
+
+
+def field(name: str) -> str:
+    """The attribute for a property, by its name alone.
+
+    An identifier stays as it is. Else each run of characters that an identifier cannot hold becomes one `_`, leading
+    underscores move to the end, a leading digit gets `field_` in front, and a name that Python, pydantic's `BaseModel`
+    or an annotation needs gets a `_` at its end. A name of which nothing is left is `field`.
+    """
+    return _mend(name, _kept(name))
+
+
+def fields(names: Iterable[str]) -> Mapping[str, str]:
+    """The attributes of one class, by property.
+
+    Where two properties would meet, the one that already is the attribute keeps it, and the others have their
+    characters spelled out by their Unicode names (`StartTime<` gives `StartTime_less_than_sign`), or, where that is
+    not enough, end in a digest of the wire name. The order of `names` changes nothing.
+    """
+    wires = list(names)
+    made = {wire: field(wire) for wire in wires}
+    for remake in (_spelled, _digested):
+        meetings = Counter(made.values())
+        crowded = [wire for wire in wires if meetings[made[wire]] > 1 and made[wire] != wire]
+        made |= {wire: remake(wire) for wire in crowded}
+    return made
+
+
+def _mend(name: str, kept: str) -> str:
+    """Make `kept`, what an identifier can hold of `name`, an attribute that nothing else needs."""
+    core = name.lstrip("_")
+    text = kept + "_" * (len(name) - len(core)) if kept else "field"
+    if not text.isidentifier():
+        text = f"field_{text}"
+    if keyword.iskeyword(text) or text in _FIELD_NAMES or text.startswith("model_"):
+        text += "_"
+    return text
+
+
+def _kept(name: str) -> str:
+    core = name.lstrip("_")
+    return core if core.isidentifier() and unicodedata.normalize("NFKC", core) == core else _identifier(core).strip("_")
+
+
+def _identifier(text: str) -> str:
+    """What an identifier can hold of `text`, with one `_` for each run of the rest."""
+    plain = unicodedata.normalize("NFKC", text)
+    return _GAPS.sub("_", "".join(char if _is_part(char) else "\0" for char in plain))
+
+
+def _is_part(char: str) -> bool:
+    return f"a{char}".isidentifier() and unicodedata.normalize("NFKC", char) == char
+
+
+def _spelled(name: str) -> str:
+    spelled = (
+        char if _is_part(char) else f"_{unicodedata.name(char, f'u{ord(char):x}').lower()}_" for char in name.lstrip("_")
+    )
+    return _mend(name, re.sub("_+", "_", _identifier("".join(spelled))).strip("_"))
+
+
+def _digested(name: str) -> str:
+    return f"{field(name).rstrip('_')}_{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:6]}"

@@ -1,0 +1,132 @@
+"""Where things stand in a text: offsets to lines and columns, and JSON pointers to offsets.
+
+Takes a text and the tree of tokens that a parser made of it; gives spans as narrow as one token. It reads no syntax.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from toolwright.diagnostics import Diagnostic, Place, Span
+
+MAX_DEPTH = 200
+"""How deep mappings and lists may be nested. Real schemas stay below 20; validators and generators recurse."""
+
+MAX_DIGITS = 4300
+"""How many digits a number may have: Python's own limit for reading an integer."""
+
+_BREAK = re.compile(r"\r\n|\n|\r")
+
+
+@dataclass(slots=True)
+class Node:
+    """A token, or a container of them, as offsets in the text; `children` is None for scalars.
+
+    Each child comes with the token of its key, or None in a list. `flow` containers start with a bracket.
+    """
+
+    start: int
+    end: int
+    children: dict[str | int, Child] | None = None
+    flow: bool = False
+
+
+Child: TypeAlias = tuple[Node | None, Node]
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What is wrong in one text, from one offset to another; `Lines.diagnostic` gives it a file."""
+
+    code: str
+    message: str
+    start: int
+    end: int
+    help: str | None = None
+
+
+class Lines:
+    """The lines of a text. Lines and columns count from 1, columns in characters."""
+
+    def __init__(self, text: str) -> None:
+        """Find the lines of `text`, which end in a line feed, a carriage return, or both."""
+        self._text = text
+        self._starts = [0, *(found.end() for found in _BREAK.finditer(text))]
+
+    def position(self, offset: int) -> tuple[int, int]:
+        """The line and the column of an offset."""
+        line = bisect_right(self._starts, offset)
+        return line, offset - self._starts[line - 1] + 1
+
+    def line(self, number: int) -> str | None:
+        """A line without its line break; None where the text has no such line."""
+        if not 1 <= number <= len(self._starts):
+            return None
+        end = self._starts[number] if number < len(self._starts) else len(self._text)
+        return self._text[self._starts[number - 1] : end].rstrip("\r\n")
+
+    def span(self, file: str, start: int, end: int) -> Span:
+        """The span from `start` to `end`, or to the end of its first line; at least one character wide."""
+        line, column = self.position(min(start, len(self._text)))
+        rest = len(self.line(line) or "") - column + 1
+        width = max(1, min(end - start, rest))
+        return Span(file, line, column, line, column + width)
+
+    def diagnostic(self, file: str, problem: Problem) -> Diagnostic:
+        """The diagnostic for a problem in this text."""
+        return Diagnostic(problem.code, problem.message, self.span(file, problem.start, problem.end), problem.help)
+
+
+def locate(root: Node, place: Place) -> tuple[int, int]:
+    """The offsets of the token that stands for a place.
+
+    That is the key, where the key is meant; a scalar's own token; for a container, the key that holds it, else its
+    first key or bracket. Where the pointer leads nowhere, it is the nearest ancestor that is there.
+    """
+    key: Node | None = None
+    here = root
+    for step in place.pointer:
+        child = (here.children or {}).get(step)
+        if child is None:
+            break
+        key, here = child
+    else:
+        if place.on == "key" and key is not None:
+            return key.start, key.end
+    return _token(key, here)
+
+
+def _token(key: Node | None, here: Node) -> tuple[int, int]:
+    if here.children is None and here.start < here.end:
+        return here.start, here.end
+    if key is not None:
+        return key.start, key.end
+    while here.children is not None:
+        if here.flow or not here.children:
+            return here.start, here.start + 1
+        key, here = next(iter(here.children.values()))
+        if key is not None:
+            return key.start, key.end
+    return here.start, here.end
+
+
+def too_deep(start: int, end: int) -> Problem:
+    """The problem of a text that is nested too deeply."""
+    message = f"this is nested more than {MAX_DEPTH} levels deep"
+    mend = "name the inner parts under `schemas` or `$defs`, and refer to them with `$ref`"
+    return Problem("TW008", message, start, end, mend)
+
+
+def twice(key: str, line: int, again: Node) -> Problem:
+    """The problem of a key that its mapping has already, on `line`."""
+    message = f"the key `{shorten(key)}` is here twice; the first is on line {line}"
+    return Problem("TW005", message, again.start, again.end, "remove or rename one of the two")
+
+
+def shorten(text: str, limit: int = 40) -> str:
+    """A text for a message: on one line, and cut where it is long."""
+    flat = " ".join(text.split())
+    return flat if len(flat) <= limit else f"{flat[: limit - 1]}…"

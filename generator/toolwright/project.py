@@ -1,0 +1,124 @@
+"""The project around the manifests: what `[tool.toolwright]` in `pyproject.toml` says, and what it depends on.
+
+Takes a folder and gives a `Project`, or diagnostics with the place in `pyproject.toml`.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from toolwright.diagnostics import Diagnostic, Span
+
+FILE = "pyproject.toml"
+_KEYS = {"manifests", "output"}
+_NAME = re.compile(r"^\s*([A-Za-z0-9._-]+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """What a run without arguments compiles: manifest paths, and the folder that gets the packages.
+
+    `dependencies` are the names of the project's own dependencies, normalized as package indexes do it, or None where
+    the file does not list any.
+    """
+
+    manifests: tuple[str, ...]
+    output: str | None
+    dependencies: frozenset[str] | None
+
+
+def read(folder: Path) -> tuple[Project | None, list[Diagnostic]]:
+    """The project in `folder`; None where its `pyproject.toml` is not there, has no such table, or is wrong."""
+    try:
+        text = (folder / FILE).read_text("utf-8")
+    except FileNotFoundError:
+        return None, []
+    except (OSError, UnicodeDecodeError) as error:
+        return None, [Diagnostic("TW410", f"`{FILE}` cannot be read: {error}", _line(1))]
+    try:
+        value = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        found = re.search(r"line (\d+), column (\d+)", str(error))
+        at = Span(FILE, int(found[1]), int(found[2]), int(found[1]), int(found[2]) + 1) if found else _line(1)
+        return None, [Diagnostic("TW410", f"`{FILE}` is not TOML: {error}", at)]
+    tool = value.get("tool")
+    table = tool.get("toolwright") if isinstance(tool, dict) else None
+    if table is None:
+        return None, []
+    line = next((n for n, row in enumerate(text.splitlines(), 1) if row.strip() == "[tool.toolwright]"), 1)
+    problems = list(_problems(table, line))
+    if problems:
+        return None, problems
+    manifests: list[str] = []
+    for pattern in table.get("manifests", []):
+        found_paths = sorted(path.relative_to(folder).as_posix() for path in folder.glob(pattern) if path.is_file())
+        if not found_paths:
+            problems.append(
+                Diagnostic(
+                    "TW410",
+                    f"`{pattern}` in `[tool.toolwright] manifests` matches no file",
+                    _line(line),
+                    help="name manifests by paths relative to pyproject.toml, such as `specs/*.yaml`",
+                )
+            )
+        manifests += [path for path in found_paths if path not in manifests]
+    if problems:
+        return None, problems
+    return Project(tuple(manifests), table.get("output"), _dependencies(value)), []
+
+
+def missing(project: Project, requirements: Iterable[str]) -> tuple[str, ...]:
+    """Those of `requirements` that the project does not depend on; none where it lists no dependencies at all."""
+    if project.dependencies is None:
+        return ()
+    return tuple(wanted for wanted in requirements if _normalized(wanted) not in project.dependencies)
+
+
+def _problems(table: object, line: int) -> Iterable[Diagnostic]:
+    if not isinstance(table, dict):
+        yield Diagnostic("TW410", "`tool.toolwright` must be a table", _line(line))
+        return
+    for key in sorted(set(table) - _KEYS):
+        yield Diagnostic(
+            "TW410", f"unknown key `{key}` in `[tool.toolwright]`", _line(line), help="it knows `manifests` and `output`"
+        )
+    manifests = table.get("manifests", [])
+    if not isinstance(manifests, list) or not all(isinstance(item, str) and item for item in manifests):
+        yield Diagnostic(
+            "TW410",
+            "`manifests` in `[tool.toolwright]` must be a list of paths",
+            _line(line),
+            help='write `manifests = ["specs/*.yaml"]`',
+        )
+    else:
+        for item in manifests:
+            if item.startswith("/"):
+                yield Diagnostic(
+                    "TW410", f"`{item}` in `[tool.toolwright] manifests` must be relative to pyproject.toml", _line(line)
+                )
+    if not isinstance(table.get("output", ""), str):
+        yield Diagnostic(
+            "TW410", "`output` in `[tool.toolwright]` must be a path", _line(line), help='write `output = "generated"`'
+        )
+
+
+def _dependencies(value: Mapping[str, Any]) -> frozenset[str] | None:
+    project = value.get("project")
+    listed = project.get("dependencies") if isinstance(project, dict) else None
+    if not isinstance(listed, list):
+        return None
+    return frozenset(_normalized(item) for item in listed if isinstance(item, str))
+
+
+def _normalized(requirement: str) -> str:
+    name = _NAME.match(requirement)
+    return re.sub(r"[-_.]+", "-", name[1]).lower() if name else ""
+
+
+def _line(line: int) -> Span:
+    return Span(FILE, line, 1, line, 2)

@@ -1,0 +1,217 @@
+"""Names: on the wire, in Python, and of the package."""
+
+from __future__ import annotations
+
+import keyword
+import re
+import sys
+from typing import TYPE_CHECKING
+
+from toolwright import naming
+from toolwright.assembly import entries
+from toolwright.diagnostics import Diagnostic, Place
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from toolwright.assembly import Assembly, Declared
+
+EXPORTS = frozenset(
+    {
+        *("Context", "Content", "Reply", "Returns", "Handlers", "Client"),
+        *("ToolError", "ToolFailed", "CallRefused", "InvalidResult", "Declined", "Cancelled"),
+        *("OMIT", "Omit", "TOOLS", "text", "image", "audio", "link", "embedded", "build_server", "asgi_app"),
+    }
+)
+"""What a package exports beside its models and the two classes named after the server."""
+
+MODEL_NAMES = frozenset({"Annotated", "Any", "Field", "Final", "Literal", "Model", "Nullable", "Root"})
+"""What modules of models import, so that a model of that name would hide it."""
+
+DEPENDENCIES = frozenset(
+    {
+        *(
+            "anyio",
+            "docket",
+            "httpx",
+            "httpx2",
+            "jsonschema_rs",
+            "limits",
+            "mcp",
+            "mcp_types",
+            "pydantic",
+            "pydantic_core",
+        ),
+        *("redis", "starlette", "toolwright", "typing_extensions", "uvicorn"),
+    }
+)
+"""Packages that a generated one needs, or that need it to have another name."""
+
+_LISTS = (
+    ("prompts", "prompt", "name"),
+    ("resources", "resource", "uri"),
+    ("resourceTemplates", "template", "uriTemplate"),
+)
+_ALLOWED = re.compile(r"[A-Za-z0-9_.-]{1,128}")
+_ACCEPTED = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+
+
+def unique_on_the_wire(assembly: Assembly) -> Iterator[Diagnostic]:
+    """No two tools have one name, no two prompts either, and no two resources one URI (MCP: they are called by it)."""
+    named = [("tool", tool.name, tool.place / "name") for tool in assembly.tools]
+    for fragment in assembly.bundle.fragments:
+        for section, kind, field in _LISTS:
+            prefix = fragment.prefix if kind == "prompt" else ""
+            named += [
+                (kind, prefix + entry[field], place / field)
+                for place, entry in entries(assembly.bundle, fragment.path, section)
+            ]
+    first: dict[tuple[str, str], Place] = {}
+    for kind, name, place in named:
+        other = first.get((kind, name))
+        if other is None:
+            first[kind, name] = place
+        else:
+            yield Diagnostic(
+                "TW210",
+                f"the {kind} `{name}` is there already, at {_at(assembly, other)}",
+                place,
+                "rename one of them, or include its file with a `prefix`",
+            )
+
+
+def unique_in_python(assembly: Assembly) -> Iterator[Diagnostic]:
+    """No two tools have one method, one stem of classes, or one module."""
+    first: dict[tuple[str, str], Declared] = {}
+    for tool in assembly.tools:
+        names = tool.names
+        kinds = (
+            ("method", names.method, names.method),
+            ("class", f"{names.stem}Input", f"{names.stem}Input"),
+            ("module", names.module, names.module.casefold()),  # many disks take `A.py` and `a.py` for one file
+        )
+        for kind, shown, key in kinds:
+            other = first.setdefault((kind, key), tool)
+            if other.name != tool.name:
+                yield Diagnostic(
+                    "TW211",
+                    f"the tools `{other.name}` ({_at(assembly, other.place / 'name')}) and `{tool.name}` meet in "
+                    f"Python: both need the {kind} `{shown}`",
+                    _python_place(tool),
+                    "give one of them a `pythonName` under `toolwright`",
+                )
+                break
+
+
+def unique_classes(assembly: Assembly) -> Iterator[Diagnostic]:
+    """No class of a shared schema is called like another class, or like anything else that the package exports."""
+    stem = naming.server_stem(assembly.entry["server"]["name"])
+    taken = dict.fromkeys(EXPORTS | {f"{stem}Handlers", f"{stem}Client"}, "is an export of every package")
+    taken |= dict.fromkeys(MODEL_NAMES, "is a name that models need")
+    for tool in assembly.tools:
+        for field, _ in assembly.schemas(tool):
+            suffix = "Input" if field == "inputSchema" else "Output"
+            taken[tool.names.stem + suffix] = f"is the class of the {field} of `{tool.name}`"
+    for key, found in assembly.shared.items():
+        name = naming.shared(key.name).stem
+        problem = "is a keyword" if keyword.iskeyword(name) else taken.get(name)
+        if problem:
+            yield Diagnostic(
+                "TW212",
+                f"the shared schema `{key.name}` would be the class `{name}`, which {problem}",
+                found.place.key(),
+                "give the schema another name under `schemas`",
+            )
+        taken.setdefault(name, f"is the class of `{key.name}` at {_at(assembly, found.place.key())}")
+
+
+def python_names(assembly: Assembly) -> Iterator[Diagnostic]:
+    """A `pythonName` is a name that nothing else needs."""
+    for tool in assembly.tools:
+        name = tool.ours.get("pythonName")
+        if name is None:
+            continue
+        if keyword.iskeyword(name):
+            problem = "is a keyword"
+        elif name.startswith("_"):
+            problem = "starts with an underscore"
+        elif name in naming.CLIENT_NAMES:
+            problem = "is a name that every client has"
+        elif name in naming.ANNOTATION_NAMES:
+            problem = "is a type that annotations need"
+        else:
+            continue
+        made = naming.method(name)
+        yield Diagnostic("TW213", f"the `pythonName` `{name}` {problem}", tool.said("pythonName"), f"`{made}` would do")
+
+
+def package(assembly: Assembly) -> Iterator[Diagnostic]:
+    """The package can be imported, and hides no other."""
+    server = assembly.entry["server"]["name"]
+    written = (assembly.entry.get("python") or {}).get("package")
+    name = written or naming.package(server)
+    entry = Place(assembly.bundle.entry)
+    place = entry / "python" / "package" if written else entry / "server" / "name"
+    made = naming.package(server)
+    mend = f"`{made}` is what the server's name gives" if written and _importable(made) else "write a `python.package`"
+    if not _importable(name):
+        yield Diagnostic("TW214", f"`{name}` is not a name that Python can import", place, mend)
+    elif name in sys.stdlib_module_names:
+        yield Diagnostic("TW215", f"`{name}` would hide the module `{name}` of Python's standard library", place, mend)
+    elif name in DEPENDENCIES:
+        yield Diagnostic("TW215", f"`{name}` would hide the package `{name}`, which it needs", place, mend)
+
+
+def handlers(assembly: Assembly) -> Iterator[Diagnostic]:
+    """`python.handlers` is `module:Name`, as entry points of packages are written."""
+    text = (assembly.entry.get("python") or {}).get("handlers")
+    if text is None:
+        return
+    module, colon, name = text.partition(":")
+    if not (colon and all(map(_importable, module.split("."))) and all(map(_importable, name.split(".")))):
+        yield Diagnostic(
+            "TW216",
+            f"`{text}` is not `module:Name`",
+            Place(assembly.bundle.entry, ("python", "handlers")),
+            'write the module as it is imported, a colon, and the class, such as "weather:Weather"',
+        )
+
+
+def wire_names(assembly: Assembly) -> Iterator[Diagnostic]:
+    """A tool's name is what MCP says it SHOULD be (2025-11-25, Tools, Tool Names), and what several clients accept."""
+    for tool in assembly.tools:
+        place = tool.place / "name"
+        if not _ALLOWED.fullmatch(tool.name):
+            yield Diagnostic(
+                "TW310",
+                f"the tool name {_problem(tool.name, r'[A-Za-z0-9_.-]', 128)}",
+                place,
+                "MCP asks for 1 to 128 of the characters A-Z, a-z, 0-9, `_`, `-` and `.`",
+            )
+        elif not _ACCEPTED.fullmatch(tool.name):
+            yield Diagnostic(
+                "TW311",
+                f"the tool name {_problem(tool.name, r'[a-zA-Z0-9_-]', 64)}",
+                place,
+                "several clients accept only names that match ^[a-zA-Z0-9_-]{1,64}$",
+            )
+
+
+def _problem(name: str, allowed: str, longest: int) -> str:
+    strange = sorted(set(re.sub(allowed, "", name)))
+    if strange:
+        return f"`{name}` has {', '.join('a space' if char == ' ' else f'`{char}`' for char in strange[:5])}"
+    return f"`{name}` has {len(name)} characters, more than {longest}"
+
+
+def _python_place(tool: Declared) -> Place:
+    return tool.said("pythonName") if "pythonName" in tool.ours else tool.place / "name"
+
+
+def _importable(name: str) -> bool:
+    return name.isidentifier() and not keyword.iskeyword(name)
+
+
+def _at(assembly: Assembly, place: Place) -> str:
+    span = assembly.bundle.documents[place.file].span(place)
+    return f"{span.file}:{span.line}"

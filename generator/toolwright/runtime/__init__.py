@@ -1,0 +1,1 @@
+"""What generated packages run on: ordinary modules, copied into each package as they are."""

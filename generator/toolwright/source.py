@@ -1,0 +1,307 @@
+"""Manifest files to values: the entry, what it includes, and what its schemas refer to.
+
+Takes paths and a reader; gives documents with their values, and diagnostics for whatever cannot be read. Positions are
+found on demand. It knows `include` and `$ref`, and judges nothing else that a manifest says.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+from urllib.parse import unquote
+
+from toolwright import dialects, jsontext, places, positions, yamltext
+from toolwright.diagnostics import Diagnostic, Place, Pointer, Span
+from toolwright.positions import Lines, Node, Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from toolwright.ir import Json
+
+MAX_FRAGMENTS = 10_000
+"""How many files a manifest may include, counting a file once for each time it is included."""
+
+MAX_INCLUDE_DEPTH = 50
+"""How long a chain of files that include each other may be."""
+
+MANIFEST_KEYS = frozenset(
+    {"toolwright", "server", "python", "include", "schemas", "tools", "resources", "resourceTemplates", "prompts"}
+    | {"overlay", "handles", "auth", "policy", "formats", "cache", "pageSize", "protocol", "emit", "lint", "diff"}
+)
+"""The keys of a manifest's root; a saved `tools/list` result has none of them but `tools`."""
+
+Kind: TypeAlias = Literal["manifest", "tools-list"]
+
+_GLOB = re.compile(r"[*?\[]")
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+_NOT_PATH = re.compile(r"[\x00-\x1f]")
+_FILE_REFERENCE = re.compile(r"\$ref[\"']?\s*:\s*[\"']?(?![\"'#\s])")
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+
+
+class Reader(Protocol):
+    """Where files come from. Paths are as users name them, with `/` between folders."""
+
+    def read(self, path: str) -> bytes:
+        """The bytes of a file. Raises OSError where it cannot be read."""
+        ...
+
+    def glob(self, folder: str, pattern: str) -> list[str]:
+        """The paths of files below `folder` (empty for the working folder) that match, sorted; none where none does."""
+        ...
+
+
+@dataclass(frozen=True)
+class Document:
+    """One file: its path, its text, and the value it holds, which is None where the text is broken.
+
+    `root` leads from the file's own value to `value`: a saved JSON-RPC response is known by its `result`. Places are
+    relative to `value`.
+    """
+
+    path: str
+    text: str
+    value: Json
+    root: Pointer = ()
+
+    def span(self, place: Place) -> Span:
+        """The span of the narrowest token for a place; for one that is not there, of its nearest ancestor."""
+        absolute = Place(self.path, (*self.root, *place.pointer), place.on)
+        return self.lines.span(self.path, *positions.locate(self._tree, absolute))
+
+    @cached_property
+    def lines(self) -> Lines:
+        """The lines of the text."""
+        return Lines(self.text)
+
+    @cached_property
+    def _tree(self) -> Node:
+        return jsontext.tree(self.text)[0] if _is_json(self.path) else yamltext.tree(self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class Fragment:
+    """A file that takes part in a manifest; `prefix` goes before the names in it."""
+
+    path: str
+    prefix: str
+    kind: Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """All files of a manifest.
+
+    `fragments` starts with the entry and goes on depth-first, in the order of `include`. `documents` also holds files
+    that only references lead to.
+    """
+
+    entry: str
+    documents: Mapping[str, Document]
+    fragments: tuple[Fragment, ...]
+
+
+def load(entry: str, reader: Reader) -> tuple[Bundle | None, list[Diagnostic]]:
+    """Read a manifest with all its files.
+
+    Returns:
+        The bundle, and what is wrong. There is none where the entry cannot be read at all. Where a file is broken, the
+        bundle serves to show where.
+    """
+    loader = _Loader(posixpath.normpath(entry), reader)
+    loader.include(loader.entry, "", (), None)
+    loader.follow()
+    if loader.entry not in loader.documents:
+        return None, loader.found
+    return Bundle(loader.entry, loader.documents, tuple(loader.fragments)), loader.found
+
+
+class _Loader:
+    def __init__(self, entry: str, reader: Reader) -> None:
+        self.entry = entry
+        self.documents: dict[str, Document] = {}
+        self.fragments: list[Fragment] = []
+        self.found: list[Diagnostic] = []
+        self._reader = reader
+        self._unreadable: set[str] = set()
+        self._included: set[tuple[str, str]] = set()
+
+    def include(self, path: str, prefix: str, chain: tuple[str, ...], at: Place | None) -> None:
+        """Take in a file and what it includes; `chain` leads to it from the entry."""
+        if path in chain:
+            circle = " → ".join(f"`{step}`" for step in (*chain[chain.index(path) :], path))
+            self._report("TW013", f"files include each other in a circle: {circle}", at, "remove one of the includes")
+            return
+        if (path, prefix) in self._included:
+            mend = "include it once, or give one of the two another `prefix`"
+            self._report("TW014", f"`{path}` is included twice with the same prefix", at, mend)
+            return
+        self._included.add((path, prefix))
+        if len(self._included) > MAX_FRAGMENTS or len(chain) > MAX_INCLUDE_DEPTH:
+            if len(self._included) <= MAX_FRAGMENTS + 1:
+                limit = f"more than {MAX_FRAGMENTS:,} files" if len(chain) <= MAX_INCLUDE_DEPTH else "files too deeply"
+                self._report("TW015", f"this includes {limit}", at, "include the files from one place, each once")
+            return
+        document = self._read(path, at)
+        if document is None:
+            return
+        kind = _kind(document.value) if chain else "manifest"
+        self.fragments.append(Fragment(path, prefix, kind))
+        if kind == "manifest":
+            for place, pattern, own in _includes(document):
+                for target in self._targets(document.path, pattern, place):
+                    self.include(target, prefix + own, (*chain, path), place)
+
+    def follow(self) -> None:
+        """Read the files that schemas refer to, and those that they refer to in turn."""
+        pending = list(self.documents.values())
+        for document in pending:
+            for pointer, reference, lenient in _file_references(document):
+                path = self._inside(document.path, unquote(reference.partition("#")[0]))
+                if path is None or path in self.documents or _SCHEME.match(reference):
+                    continue
+                found = self._read(path, Place(document.path, pointer), lenient=lenient)
+                if found is not None:
+                    pending.append(found)
+
+    def _targets(self, base: str, pattern: str, at: Place) -> list[str]:
+        """The paths that an entry of `include` stands for."""
+        if not pattern or _NOT_PATH.search(pattern):
+            self._report(
+                "TW012", "this is not a path", at, "write a path relative to this file, such as `tools/*.yaml`"
+            )
+            return []
+        path = None if _SCHEME.match(pattern) else self._inside(base, pattern)
+        if path is None:
+            mend = "write a path that is relative to this file, and move the included file below the manifest's folder"
+            self._report("TW012", f"`{pattern}` lies outside the manifest's folder", at, mend)
+            return []
+        if not _GLOB.search(pattern):
+            return [path]
+        folder = posixpath.dirname(base)
+        try:
+            matches = self._reader.glob(folder, posixpath.normpath(pattern))
+        except (OSError, ValueError) as error:
+            self._report("TW011", f"`{pattern}` cannot be used as a pattern: {error}", at)
+            return []
+        targets = [target for match in matches if (target := posixpath.normpath(match)) != base]
+        if not targets:
+            self._report("TW301", f"`{pattern}` matches no file", at, "check the path: it is relative to this file")
+        return targets
+
+    def _inside(self, base: str, relative: str) -> str | None:
+        """A path relative to the file `base`; None where it leaves the manifest's folder."""
+        folder = posixpath.dirname(self.entry)
+        below = base.removeprefix(folder).lstrip("/")
+        path = posixpath.normpath(posixpath.join(posixpath.dirname(below), relative))
+        if posixpath.isabs(path) or path.split("/")[0] == "..":
+            return None
+        return posixpath.join(folder, path)
+
+    def _read(self, path: str, at: Place | None, *, lenient: bool = False) -> Document | None:
+        """Read a file once; None where that fails. Not there is fine where `lenient`."""
+        if path in self.documents or path in self._unreadable:
+            return self.documents.get(path)
+        try:
+            data = self._reader.read(path)
+        except OSError as error:
+            if not (lenient and isinstance(error, FileNotFoundError)):
+                self._unreadable.add(path)
+                self._report(*_unreadable(path, error, at))
+            return None
+        text, problem = _decode(data)
+        value: Json = None
+        problems = [problem] if problem else []
+        if not problem:
+            value, problems = (jsontext if _is_json(path) else yamltext).parse(text)
+        value, root = _unwrapped(value)
+        document = Document(path, text, value, root)
+        self.found += [document.lines.diagnostic(path, one) for one in problems]
+        self.documents[path] = document
+        return document
+
+    def _report(self, code: str, message: str, at: Place | None, mend: str | None = None) -> None:
+        self.found.append(Diagnostic(code, message, at, mend))
+
+
+def _is_json(path: str) -> bool:
+    return path.lower().endswith(".json")
+
+
+def _decode(data: bytes) -> tuple[str, Problem | None]:
+    """The text of a file, for showing also where it is broken."""
+    try:
+        text = data.decode("utf-8").removeprefix("\ufeff")
+    except UnicodeDecodeError as error:
+        if data.startswith(_UTF_16):
+            return "", Problem("TW002", "the file is in UTF-16", 0, 1, "save it in UTF-8")
+        if b"\0" in data:
+            return "", Problem("TW002", "the file is binary", 0, 1, "name a manifest in YAML or JSON")
+        at = len(data[: error.start].decode("utf-8").removeprefix("\ufeff"))
+        message = f"the byte 0x{data[error.start]:02x} is not UTF-8"
+        text = data.decode("utf-8", "replace").removeprefix("\ufeff")
+        return text, Problem("TW002", message, at, at + 1, "save the file in UTF-8")
+    if "\0" in text:
+        return "", Problem("TW002", "the file is binary", 0, 1, "name a manifest in YAML or JSON")
+    if not text.strip():
+        return text, Problem(
+            "TW003", "the file is empty", 0, 1, "`toolwright new` starts a project with a manifest that works"
+        )
+    return text, None
+
+
+def _unreadable(path: str, error: OSError, at: Place | None) -> tuple[str, str, Place | None, str | None]:
+    if isinstance(error, FileNotFoundError):
+        mend = "check the path: it is relative to " + ("this file" if at else "the working folder")
+        return ("TW011" if at else "TW001"), f"`{path}` does not exist", at, mend
+    if isinstance(error, IsADirectoryError):
+        return "TW001", f"`{path}` is a folder", at, f"name the files in it, such as `{posixpath.join(path, '*.yaml')}`"
+    if isinstance(error, PermissionError):
+        return "TW001", f"`{path}` cannot be read: permission denied", at, "check the file's permissions"
+    return "TW001", f"`{path}` cannot be read: {error.strerror or error}", at, None
+
+
+def _unwrapped(value: Json) -> tuple[Json, Pointer]:
+    """The result in a saved JSON-RPC response; any other value as it is."""
+    if isinstance(value, dict) and "jsonrpc" in value and _kind(value.get("result")) == "tools-list":
+        return value["result"], ("result",)
+    return value, ()
+
+
+def _kind(value: Json) -> Kind:
+    if isinstance(value, dict) and isinstance(value.get("tools"), list) and MANIFEST_KEYS & value.keys() == {"tools"}:
+        return "tools-list"
+    return "manifest"
+
+
+def _includes(document: Document) -> Iterator[tuple[Place, str, str]]:
+    """The well-formed entries of `include`: place, pattern and prefix."""
+    listed = document.value.get("include") if isinstance(document.value, dict) else None
+    for index, item in enumerate(listed if isinstance(listed, list) else ()):
+        place = Place(document.path, ("include", index))
+        if isinstance(item, str):
+            yield place, item, ""
+        elif isinstance(item, dict) and isinstance(item.get("path"), str):
+            prefix = item.get("prefix", "")
+            yield place / "path", item["path"], prefix if isinstance(prefix, str) else ""
+
+
+def _file_references(document: Document) -> Iterator[tuple[Pointer, str, bool]]:
+    """References in a document's schemas that name a file.
+
+    With each comes whether it may mean something else: where a schema has an `$id`, it is relative to that.
+    """
+    if not _FILE_REFERENCE.search(document.text):
+        return
+    for _, pointer, schema in places.schemas(document.value):
+        dialect = dialects.of(schema) or dialects.DRAFT_2020_12
+        inner = list(dialects.subschemas(schema, dialect))
+        lenient = any(isinstance(below, dict) and ("$id" in below or "id" in below) for _, below in inner)
+        for steps, below in inner:
+            reference = below.get("$ref") if isinstance(below, dict) else None
+            if isinstance(reference, str) and reference and reference[0] != "#" and not _NOT_PATH.search(reference):
+                yield (*pointer, *steps, "$ref"), reference, lenient

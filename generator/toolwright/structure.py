@@ -1,0 +1,226 @@
+"""The structure of manifests: what `manifest.schema.json` says, in words that tell how to mend it.
+
+Takes a document's value and what it is in its bundle; gives diagnostics. It does not look into JSON Schemas, nor at
+what a manifest means.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from toolwright.diagnostics import Diagnostic, Place
+from toolwright.wording import KINDS, found, nearest, quoted, shown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from jsonschema_rs import Draft202012Validator, ValidationError
+
+    from toolwright.ir import Json
+
+Role: TypeAlias = Literal["entry", "fragment", "tools-list"]
+"""What a document is: the manifest itself, a file that it includes or refers to, or a saved `tools/list` result."""
+
+FRAGMENT_KEYS = frozenset(
+    {"toolwright", "include", "schemas", "tools", "resources", "resourceTemplates", "prompts", "overlay", "handles"}
+    | {"lint"}
+)
+"""What an included file may have; the other keys are about the whole server."""
+
+_RESULT_KEYS = ("nextCursor", "_meta", "resultType", "ttlMs", "cacheScope")
+_YES_AND_NO = {"yes", "no", "on", "off", "y", "n"}
+
+
+def check(value: Json, file: str, role: Role) -> Iterator[Diagnostic]:
+    """What is wrong with the structure of one document, in no particular order."""
+    grammar = _grammar(role)
+    at = Place(file)
+    if (
+        role == "entry"
+        and isinstance(value, dict)
+        and value.keys() & _grammar("entry").schema["properties"].keys() == {"tools"}
+    ):
+        yield Diagnostic(
+            "TW100",
+            "this is a list of tools, but not a manifest",
+            at,
+            f"add `toolwright: 1` and `server`, or name the file in a manifest: `include: [{file.rpartition('/')[2]}]`",
+        )
+        return
+    for error in grammar.validator.iter_errors(value):
+        yield from _explained(error, value, at, grammar)
+    yield from _strangers(value, grammar.schema, at, grammar)
+
+
+@dataclass(frozen=True, slots=True)
+class _Grammar:
+    schema: Mapping[str, Json]
+    validator: Draft202012Validator
+    role: Role
+
+
+@cache
+def _grammar(role: Role) -> _Grammar:
+    from jsonschema_rs import Draft202012Validator
+
+    schema: dict[str, Json] = json.loads(Path(__file__).with_name("manifest.schema.json").read_bytes())
+    known = schema["properties"]
+    if role == "fragment":
+        kept = {key: known[key] for key in known if key in FRAGMENT_KEYS}
+        schema |= {"title": "an included file", "properties": kept, "required": []}
+    elif role == "tools-list":
+        result: dict[str, Json] = {key: {} for key in _RESULT_KEYS}
+        schema = {
+            "$schema": schema["$schema"],
+            "title": "a `tools/list` result",
+            "properties": {"tools": known["tools"], **result},
+            "$defs": schema["$defs"],
+        }
+    return _Grammar(schema, Draft202012Validator(schema), role)
+
+
+def _explained(error: ValidationError, value: Json, root: Place, grammar: _Grammar) -> Iterator[Diagnostic]:
+    """The diagnostics for one error of the validator."""
+    at, here = root, value
+    for step in error.instance_path:
+        at, here = at / step, here[step]
+    schema, title = _rule(error.schema_path, grammar.schema)
+    detail: Mapping[str, Any] = error.kind.as_dict()
+    match error.kind.name:
+        case "required":
+            yield _missing(detail["property"], here, at, title)
+        case "additionalProperties":
+            for key in detail["unexpected"]:
+                yield _unknown(key, at / key, schema, title, grammar)
+        case "type":
+            yield _wrong_type(here, at, schema)
+        case "enum":
+            options = [option for option in schema["enum"] if option is not None]
+            yield _not_allowed(here, at, options)
+        case "const":
+            yield _version(here, at) if at.pointer == ("toolwright",) else _not_allowed(here, at, [schema["const"]])
+        case "propertyNames":
+            inner, _ = _rule(detail["error"].schema_path, grammar.schema)
+            name = detail["error"].instance
+            message = f"expected {inner['title']} as the key, found `{name}`"
+            yield Diagnostic("TW105", message, (at / name).key(), _note(inner))
+        case "uniqueItems":
+            index = next(index for index, item in enumerate(here) if item in here[:index])
+            yield Diagnostic("TW105", f"{found(here[index])} is listed twice", at / index, "remove one of the two")
+        case "minLength" | "minItems":
+            yield Diagnostic("TW105", "this may not be empty", at, _such_as(schema))
+        case "minimum" | "maximum":
+            yield Diagnostic("TW105", f"expected {_bounds(schema)}, found {found(here)}", at)
+        case "pattern":
+            yield Diagnostic("TW105", f"expected {schema['title']}, found {found(here)}", at, _note(schema))
+        case name:
+            raise AssertionError(f"the manifest's schema uses `{name}`, which has no message")
+
+
+def _rule(path: list[str | int], schema: Mapping[str, Json]) -> tuple[Mapping[str, Json], str]:
+    """The schema that holds the keyword at the end of `path`, and the nearest title around it."""
+    here: Json = schema
+    title = schema["title"]
+    for step in path[:-1]:
+        here = here[step]
+        if isinstance(here, dict) and isinstance(here.get("title"), str):
+            title = here["title"]
+    return here, title
+
+
+def _missing(key: str, value: Mapping[str, Json], at: Place, title: str) -> Diagnostic:
+    if key == "toolwright":
+        return Diagnostic("TW100", "a manifest needs `toolwright: 1`", at, "add `toolwright: 1` as its first line")
+    stray = next((one for one in value if nearest(one, [key], 0.8)), None)
+    return Diagnostic("TW101", f"{title} needs `{key}`", at, f"rename `{stray}`" if stray else f"add `{key}`")
+
+
+def _version(value: Json, at: Place) -> Diagnostic:
+    if value == "1":
+        return Diagnostic("TW100", "the format's version is a number, not a string", at, "write `toolwright: 1`")
+    shown_value = "this" if isinstance(value, (dict, list)) else f"`{shown(value)}`"
+    mend = "write `toolwright: 1`, or use a release of toolwright that knows it"
+    return Diagnostic("TW100", f"{shown_value} is not a version of the format that this toolwright knows", at, mend)
+
+
+def _unknown(key: str, at: Place, schema: Mapping[str, Json], title: str, grammar: _Grammar) -> Diagnostic:
+    if grammar.role == "fragment" and len(at.pointer) == 1 and key in _grammar("entry").schema["properties"]:
+        return Diagnostic(
+            "TW106",
+            f"`{key}` is about the whole server, and cannot stand in an included file",
+            at.key(),
+            "move it to the manifest that includes this file",
+        )
+    known = list(schema["properties"])
+    near = nearest(key, known)
+    mend = f"did you mean `{near}`?" if near else f"known are {', '.join(f'`{one}`' for one in known)}, and any `x-…`"
+    return Diagnostic("TW103", f"unknown key `{key}` in {title}", at.key(), mend)
+
+
+def _wrong_type(value: Json, at: Place, schema: Mapping[str, Json]) -> Diagnostic:
+    types = [schema["type"]] if isinstance(schema["type"], str) else [one for one in schema["type"] if one != "null"]
+    kinds = " or ".join(KINDS[one] for one in types)
+    title = schema.get("title", kinds)
+    mend: str | None = None if title.startswith(kinds) else f"write {kinds}"
+    if value is None and at.pointer:
+        mend = "remove the key, or give it a value"
+    elif "boolean" in types and isinstance(value, str) and value.casefold() in _YES_AND_NO:
+        mend = f"write `true` or `false`: in YAML 1.2, `{value}` is a string"
+    elif "pattern" in schema:
+        mend = _note(schema)
+    elif types == ["string"] and not isinstance(value, (dict, list)):
+        mend = "put it in quotes"
+    elif types == ["array"] and not isinstance(value, dict):
+        mend = f"put it in brackets: `[{shown(value)}]`"
+    return Diagnostic("TW102", f"expected {title}, found {found(value)}", at, mend)
+
+
+def _not_allowed(value: Json, at: Place, options: list[Json]) -> Diagnostic:
+    near = nearest(value, [option for option in options if isinstance(option, str)]) if isinstance(value, str) else None
+    mend = f"did you mean `{near}`?" if near else None
+    return Diagnostic("TW104", f"expected {quoted(options)}, found {found(value)}", at, mend)
+
+
+def _bounds(schema: Mapping[str, Json]) -> str:
+    if "maximum" in schema:
+        return f"a number from {schema['minimum']} to {schema['maximum']}"
+    return f"a whole number, {schema['minimum']} or more"
+
+
+def _note(schema: Mapping[str, Json]) -> str:
+    """A rule's description, as the words of a help."""
+    description: str = schema["description"]
+    return description[0].lower() + description[1:].rstrip(".")
+
+
+def _such_as(schema: Mapping[str, Json]) -> str | None:
+    examples = schema.get("examples") or [schema.get("default")]
+    example = json.dumps(examples[0]) if isinstance(examples[0], list) else examples[0]
+    return f"such as `{example}`" if example else None
+
+
+def _strangers(value: Json, schema: Mapping[str, Json], at: Place, grammar: _Grammar) -> Iterator[Diagnostic]:
+    """Keys beside MCP's own: unknown keys of objects that the manifest's schema leaves open."""
+    while "$ref" in schema:
+        schema = grammar.schema["$defs"][schema["$ref"].rpartition("/")[2]]
+    if isinstance(value, list) and isinstance(schema.get("items"), dict):
+        for index, item in enumerate(value):
+            yield from _strangers(item, schema["items"], at / index, grammar)
+    if not isinstance(value, dict):
+        return
+    known: Mapping[str, Json] = schema.get("properties", {})
+    rest = schema.get("additionalProperties")
+    for key, child in value.items():
+        if key in known:
+            yield from _strangers(child, known[key], at / key, grammar)
+        elif isinstance(rest, dict):
+            yield from _strangers(child, rest, at / key, grammar)
+        elif known and rest is None and not key.startswith("x-"):
+            near = nearest(key, list(known))
+            mend = f"did you mean `{near}`?" if near else "clients get it as it is"
+            message = f"`{key}` is not a key that MCP has in {schema['title']}"
+            yield Diagnostic("TW300", message, (at / key).key(), mend)

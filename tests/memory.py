@@ -1,0 +1,48 @@
+"""Manifests in memory, for tests of the stages that never touch a disk."""
+
+from __future__ import annotations
+
+import fnmatch
+import textwrap
+from typing import TYPE_CHECKING
+
+from toolwright import source
+from toolwright.diagnostics import Diagnostic, Place
+
+if TYPE_CHECKING:
+    from toolwright.source import Bundle
+
+
+class Files:
+    """A reader over texts by path."""
+
+    def __init__(self, **texts: str) -> None:
+        self._texts = {path: textwrap.dedent(text) for path, text in texts.items()}
+
+    def read(self, path: str) -> bytes:
+        """The text at a path, encoded."""
+        if path not in self._texts:
+            raise FileNotFoundError(2, "no such file", path)
+        return self._texts[path].encode()
+
+    def glob(self, folder: str, pattern: str) -> list[str]:
+        """The paths below a folder that match."""
+        return sorted(fnmatch.filter(self._texts, f"{folder}/{pattern}" if folder else pattern))
+
+
+def load(entry: str, **texts: str) -> Bundle:
+    """The bundle of the manifest `entry`, which must be readable."""
+    bundle, found = source.load(entry, Files(**texts))
+    assert found == []
+    assert bundle is not None
+    return bundle
+
+
+def shown(bundle: Bundle, diagnostics: list[Diagnostic]) -> list[str]:
+    """Diagnostics as `file:line:column code message (help)`."""
+    lines = []
+    for one in diagnostics:
+        assert isinstance(one.at, Place)
+        span = bundle.documents[one.at.file].span(one.at)
+        lines.append(f"{span.file}:{span.line}:{span.column} {one.code} {one.message} ({one.help})")
+    return lines

@@ -1,0 +1,213 @@
+"""A small package as `generate` would write it, by hand, for tests of the server half of the runtime."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import shutil
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import toolwright
+from mcp.shared.message import SessionMessage
+from mcp_types import jsonrpc_message_adapter
+
+if TYPE_CHECKING:
+    from mcp.server.lowlevel import Server
+
+RUNTIME = Path(toolwright.__file__).parent / "runtime"
+
+WEATHER = {
+    "name": "get-weather",
+    "description": "Get the weather",
+    "inputSchema": {
+        "type": "object",
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "required": ["location"],
+        "properties": {
+            "units": {"enum": ["metric", "imperial"], "default": "metric"},
+            "location": {"minLength": 1, "type": "string", "examples": [None]},
+            "api_key": {"type": "string", "pattern": "^key-"},
+        },
+        "additionalProperties": False,
+        "default": None,
+        "x-ours": None,
+    },
+    "outputSchema": {
+        "title": "o",
+        "type": "object",
+        "properties": {"temperature": {"type": "number"}, "conditions": {"type": ["string", "null"]}},
+        "required": ["temperature"],
+    },
+    "annotations": {"readOnlyHint": True, "x-unknown": 1},
+    "futureField": {"a": None},
+    "toolwright": {"policy": {"redact": ["/api_key"]}},
+}
+SAY = {"name": "say", "inputSchema": {"type": "object"}}
+CITIES = {
+    "name": "cities",
+    "inputSchema": {"type": "object", "properties": {"n": {"type": "integer"}}},
+    "outputSchema": {"type": "array", "items": {"type": ["string", "null"]}},
+}
+
+MODELS = {
+    "get_weather": """
+from typing import Literal
+from .._runtime.model import Model, Nullable
+
+class GetWeatherInput(Model, extra="forbid"):
+    location: str
+    units: Literal["metric", "imperial"] = "metric"
+    api_key: str | None = None
+
+class GetWeatherOutput(Model):
+    temperature: float
+    conditions: Nullable[str] = None
+""",
+    "say": """
+from .._runtime.model import Model
+
+class SayInput(Model):
+    pass
+""",
+    "cities": """
+from .._runtime.model import Model, Root
+
+class CitiesInput(Model):
+    n: int | None = None
+
+class CitiesOutput(Root[list[str | None]]):
+    pass
+""",
+}
+
+TOOLS = """
+from __future__ import annotations
+
+from typing import Final
+
+from ._runtime.tools import Tools
+
+TOOLS: Final = Tools(
+    __package__,
+    [
+        ("get-weather", "get_weather", "get_weather", "GetWeatherInput", "GetWeatherOutput"),
+        ("say", "say", "say", "SayInput", None),
+        ("cities", "cities", "cities", "CitiesInput", "CitiesOutput"),
+    ],
+)
+"""
+
+SERVER = """
+from ._runtime import sdk
+from .tools import TOOLS
+
+def build_server(handlers, *, state="memory://"):
+    return sdk.build_server(TOOLS, handlers, state=state)
+
+def asgi_app(handlers, *, state="memory://", path="/mcp", allowed_hosts=(), token_verifier=None):
+    server = build_server(handlers, state=state)
+    return sdk.asgi_app(server, path=path, allowed_hosts=allowed_hosts, token_verifier=token_verifier)
+"""
+
+HANDLERS = """
+from abc import abstractmethod
+from typing import Protocol
+
+class WeatherHandlers(Protocol):
+    @abstractmethod
+    def get_weather(self, args, ctx): ...
+    @abstractmethod
+    def say(self, args, ctx): ...
+    @abstractmethod
+    def cities(self, args, ctx): ...
+"""
+
+MAIN = """
+from ._runtime.main import main
+from .server import asgi_app, build_server
+from .tools import TOOLS
+
+if __name__ == "__main__":
+    main(TOOLS, package={package!r}, handlers={handlers!r}, build_server=build_server, asgi_app=asgi_app)
+"""
+
+
+def write_package(
+    folder: Path,
+    name: str,
+    *,
+    tools: list[dict[str, Any]] | None = None,
+    server: dict[str, Any] | None = None,
+    handlers: str | None = None,
+    **manifest: Any,
+) -> None:
+    """Write the package `name` below `folder`."""
+    package = folder / name
+    shutil.copytree(RUNTIME, package / "_runtime", ignore=shutil.ignore_patterns("__pycache__"))
+    (package / "models").mkdir()
+    (package / "models" / "__init__.py").touch()
+    (package / "__init__.py").touch()
+    for module, text in MODELS.items():
+        (package / "models" / f"{module}.py").write_text(text)
+    (package / "tools.py").write_text(TOOLS)
+    (package / "server.py").write_text(SERVER)
+    (package / "handlers.py").write_text(HANDLERS)
+    (package / "__main__.py").write_text(MAIN.format(package=name, handlers=handlers))
+    text = {
+        "toolwright": 1,
+        "server": server or {"name": "weather", "version": "1.2.0", "title": "Weather", "instructions": "Ask."},
+        "formats": "annotate",
+        "tools": tools or [WEATHER, SAY, CITIES],
+        **manifest,
+    }
+    (package / "manifest.json").write_text(json.dumps(text))
+
+
+def import_package(folder: Path, name: str) -> Any:
+    """The module `name.server`, with `name` found in `folder`."""
+    sys.path.insert(0, str(folder))
+    try:
+        importlib.invalidate_caches()
+        return importlib.import_module(f"{name}.server")
+    finally:
+        sys.path.remove(str(folder))
+
+
+async def exchange(server: Server[Any], revision: str, *requests: tuple[str, dict[str, Any]]) -> list[dict[str, Any]]:
+    """The server's raw answers to requests of one connection of this revision; each `result` or `error`."""
+    to_server, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](10)
+    outgoing, from_server = anyio.create_memory_object_stream[SessionMessage](100)
+    answers: list[dict[str, Any]] = []
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(server.run, incoming, outgoing, server.create_initialization_options())
+        numbered = [*enumerate(requests, 1)]
+        if revision < "2026":
+            numbered.insert(0, (0, ("initialize", {**HELLO, "protocolVersion": revision})))
+        for number, (method, params) in numbered:
+            if revision >= "2026":
+                params = {**params, "_meta": {**ENVELOPE, **params.get("_meta", {})}}
+            message = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+            await to_server.send(SessionMessage(jsonrpc_message_adapter.validate_python(message, by_name=False)))
+            with anyio.fail_after(5):
+                while True:
+                    answer = (await from_server.receive()).message.model_dump(by_alias=True, exclude_unset=True)
+                    if "method" in answer:
+                        answers.append(answer)
+                    elif number:
+                        answers.append(answer.get("result") or {"error": answer["error"]})
+                        break
+                    else:
+                        break
+        tasks.cancel_scope.cancel()
+    return answers
+
+
+HELLO = {"capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+ENVELOPE = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientCapabilities": {},
+    "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+}

@@ -1,0 +1,66 @@
+"""Content constructors: blocks as MCP defines them, and plain words where a value cannot be one."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from toolwright.runtime.content import audio, embedded, image, link, text
+
+
+def test_text_carries_annotations() -> None:
+    block = text("hi", audience="user", priority=0.5, last_modified=datetime(2025, 5, 3, 14, 30, tzinfo=UTC))
+    assert block.model_dump(by_alias=True, exclude_none=True) == {
+        "type": "text",
+        "text": "hi",
+        "annotations": {"audience": ["user"], "priority": 0.5, "lastModified": "2025-05-03T14:30:00+00:00"},
+    }
+
+
+def test_image_takes_bytes_base64_and_files(tmp_path: Path) -> None:
+    file = tmp_path / "dot.png"
+    file.write_bytes(b"png")
+    wire = {"type": "image", "data": "cG5n", "mimeType": "image/png"}
+    for block in (image(b"png", "image/png"), image("cG5n", "image/png"), image(file)):
+        assert block.model_dump(by_alias=True, exclude_none=True) == wire
+
+
+def test_embedded_text_and_blob() -> None:
+    assert embedded("a:b", text="x").resource.model_dump(exclude_none=True) == {"uri": "a:b", "text": "x"}
+    assert embedded("a:b", blob=b"").resource.model_dump(exclude_none=True) == {"uri": "a:b", "blob": ""}
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: text("x", priority=1.1), "priority is 1.1; it is a number from 0 to 1"),
+        (lambda: text("x", priority=float("nan")), "priority is nan; it is a number from 0 to 1"),
+        (lambda: text("x", audience=["model"]), "audience is 'model'; it is 'user', 'assistant', or a list of them"),
+        (
+            lambda: text("x", last_modified="yesterday"),
+            "last_modified is 'yesterday'; it is ISO 8601, such as '2025-05-03T14:30:00Z'",
+        ),
+        (
+            lambda: text("x", last_modified=datetime(2025, 5, 3)),  # noqa: DTZ001 - the mistake that is tested
+            "last_modified is 2025-05-03T00:00:00; it needs a time zone",
+        ),
+        (lambda: image("not base64!", "image/png"), "the data is not base64: Only base64 data is allowed"),
+        (lambda: image(b"x", "png"), "'png' is not a MIME type"),
+        (lambda: image(b"x"), "an image block needs a MIME type, such as mime_type='image/png'"),
+        (
+            lambda: audio(b"x", "image/png"),
+            "'image/png' is not the MIME type of an audio block; it starts with audio/",
+        ),
+        (lambda: link("readme.md", "r"), "'readme.md' is not an absolute URI, such as 'file:///readme.md'"),
+        (lambda: link("a:b", "r", size=-1), "size is -1; it is a number of bytes, 0 or more"),
+        (lambda: embedded("a:b"), "an embedded resource has either text or blob"),
+        (lambda: embedded("a:b", text="", blob=b""), "an embedded resource has either text or blob"),
+    ],
+)
+def test_what_cannot_be_a_block_is_said(make: Any, message: str) -> None:
+    with pytest.raises(ValueError) as caught:  # noqa: PT011 - the whole message is compared
+        make()
+    assert str(caught.value) == message

@@ -1,0 +1,123 @@
+"""Violations: the schema decides, and each line says where, what was expected, and what comes near."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+
+from toolwright.runtime.validation import Validator
+
+WEATHER = {
+    "type": "object",
+    "properties": {
+        "location": {"type": "string", "minLength": 1},
+        "days": {"type": "integer", "minimum": 1},
+        "units": {"enum": ["metric", "imperial"]},
+        "api_key": {"type": "string", "pattern": "^key-"},
+        "tags": {"type": "array", "items": {"type": "string"}},
+    },
+    "required": ["location"],
+    "additionalProperties": False,
+}
+SHAPE = {
+    "oneOf": [
+        {"properties": {"kind": {"const": "circle"}, "r": {"type": "number"}}, "required": ["kind", "r"]},
+        {"properties": {"kind": {"const": "square"}, "a": {"type": "number"}}, "required": ["kind", "a"]},
+    ]
+}
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "lines"),
+    [
+        (WEATHER, {"location": "Paris", "days": 1.0}, []),
+        (WEATHER, {}, ["location: required, but missing"]),
+        (
+            WEATHER,
+            {"Location": "x"},
+            [
+                'Location: not a known key; did you mean "location"?',
+                'location: required, but missing; "Location" looks like it',
+            ],
+        ),
+        (
+            WEATHER,
+            {"location": "", "days": "3", "units": "metrik"},
+            [
+                'location: expected at least 1 character, got the string ""',
+                'days: expected an integer, got the string "3"',
+                'units: expected one of "metric", "imperial", got the string "metrik"; did you mean "metric"?',
+            ],
+        ),
+        (WEATHER, {"location": "x", "tags": ["a", 1]}, ["tags[1]: expected a string, got 1"]),
+        (WEATHER, {"location": "x", "api_key": "hunter2"}, ["api_key: expected a match of the pattern ^key-"]),
+        (WEATHER, [], ["arguments: expected an object, got an array of 0 items"]),
+        ({"properties": {"a b": False}}, {"a b": 1}, ['arguments["a b"]: not allowed here']),
+        ({"anyOf": [{"type": "integer"}, {"type": "null"}]}, "x", ['arguments: expected an integer or null, got the string "x"']),
+        (SHAPE, {"kind": "square", "a": "1"}, ['a: expected a number, got the string "1"']),
+        (
+            SHAPE,
+            {"kind": "oval"},
+            [
+                'arguments: fits none of the 2 alternatives: (1) r: required, but missing; '
+                "(2) a: required, but missing"
+            ],
+        ),
+        ({"oneOf": [{}, {"type": "string"}]}, "x", ["arguments: must fit exactly one alternative, but fits 1 and 2"]),
+        ({}, {"n": float("inf")}, ["arguments: is not JSON: Out of range float values are not JSON compliant"]),
+        ({}, "\ud800", ["arguments: holds half of a surrogate pair, which is no character"]),
+        ({"const": 2**53 + 1}, 2**53, ["arguments: expected 9007199254740993, got 9007199254740992"]),
+        ({"$schema": "http://json-schema.org/draft-04/schema#", "minimum": 3, "exclusiveMinimum": True}, 3,
+         ["arguments: expected more than 3, got 3"]),
+    ],
+)  # fmt: skip
+def test_lines(schema: Any, value: Any, lines: list[str]) -> None:
+    assert Validator(schema, redact=["/api_key"]).violations(value) == lines
+
+
+def test_at_most_ten_lines_and_a_count() -> None:
+    lines = Validator({"items": {"type": "string"}}).violations([1] * 12, "result")
+    assert lines[:2] == ["result[0]: expected a string, got 1", "result[1]: expected a string, got 1"]
+    assert lines[10:] == ["… and 2 more"]
+
+
+def test_nothing_below_a_secret_is_shown() -> None:
+    validator = Validator({"properties": {"s": {"additionalProperties": {"type": "integer"}}}}, redact=["/s"])
+    assert validator.violations({"s": {"secret key": "secret value"}}) == ["s: expected an integer"]
+
+
+def test_long_values_are_cut() -> None:
+    (line,) = Validator({"type": "integer"}).violations("x" * 1000)
+    assert line == f'arguments: expected an integer, got the string "{"x" * 58}…'
+
+
+def test_a_runaway_pattern_is_a_violation() -> None:
+    validator = Validator({"properties": {"p": {"pattern": r"^(?:(a|aa|aaa)+)+(?!x)\1c$"}}})
+    started = time.perf_counter()
+    assert validator.violations({"p": "a" * 40}) == [
+        f'p: expected a value whose pattern can be checked in bounded time, got the string "{"a" * 40}"'
+    ]
+    assert time.perf_counter() - started < 1
+
+
+def test_many_violations_take_no_time() -> None:
+    started = time.perf_counter()
+    lines = Validator({"items": {"type": "string"}}).violations([1] * 300_000)
+    assert lines == ["arguments[0]: expected a string, got 1"]
+    assert time.perf_counter() - started < 1
+
+
+def test_formats_are_annotations_unless_asserted() -> None:
+    for dialect in ("https://json-schema.org/draft/2020-12/schema", "http://json-schema.org/draft-07/schema#"):
+        schema = {"$schema": dialect, "format": "date"}
+        assert Validator(schema).violations("soon") == []
+        assert Validator(schema, formats=True).violations("soon") == [
+            'arguments: expected the format "date", got the string "soon"'
+        ]
+
+
+def test_nothing_is_fetched() -> None:
+    with pytest.raises(ValueError, match="Retrieval is disabled"):
+        Validator({"$ref": "https://example.com/schema.json"})

@@ -1,0 +1,200 @@
+"""The command line as a user meets it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from jsonschema import Draft202012Validator
+
+ROOT = Path(__file__).parents[1]
+HEAVY = ("mcp", "datamodel_code_generator", "black")
+
+
+def toolwright(*argv: str, cwd: Path, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "toolwright", *argv]
+    return subprocess.run(
+        command, cwd=cwd, capture_output=True, text=True, check=False, env={**os.environ, **(env or {})}
+    )
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    (tmp_path / "specs").mkdir()
+    shutil.copy(ROOT / "specs" / "weather.yaml", tmp_path / "specs")
+    return tmp_path
+
+
+def test_help_names_each_command(tmp_path: Path) -> None:
+    done = toolwright("--help", cwd=tmp_path)
+    assert done.returncode == 0
+    for verb in ("new", "check", "generate", "import", "schema"):
+        assert re.search(rf"^    {verb} ", done.stdout, re.MULTILINE), verb
+
+
+@pytest.mark.parametrize("argv", [[], ["frobnicate"], ["check", "--format", "xml"], ["import"]])
+def test_a_wrong_command_line_exits_2(argv: list[str], tmp_path: Path) -> None:
+    done = toolwright(*argv, cwd=tmp_path)
+    assert done.returncode == 2
+    assert "usage: toolwright" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("verb", ["check", "generate"])
+def test_without_a_manifest_and_a_project_exits_2(verb: str, tmp_path: Path) -> None:
+    done = toolwright(verb, cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (
+        2,
+        "toolwright: no manifest is given, and pyproject.toml has no [tool.toolwright] that names any\n",
+    )
+
+
+def test_generate_writes_once(project: Path) -> None:
+    first = toolwright("generate", "specs/weather.yaml", cwd=project)
+    assert first.returncode == 0, first.stderr
+    assert re.match(r"generated/weather_mcp: \d+ files written\n  it needs jsonschema-rs", first.stdout)
+    times = {path: path.stat().st_mtime_ns for path in project.rglob("*") if path.is_file()}
+    second = toolwright("generate", "specs/weather.yaml", cwd=project)
+    assert (second.returncode, second.stdout) == (0, "generated/weather_mcp: up to date\n")
+    assert {path: path.stat().st_mtime_ns for path in project.rglob("*") if path.is_file()} == times
+
+
+def test_generate_check_shows_the_difference(project: Path) -> None:
+    toolwright("generate", "specs/weather.yaml", cwd=project)
+    assert toolwright("generate", "--check", "specs/weather.yaml", cwd=project).returncode == 0
+    manifest = project / "specs/weather.yaml"
+    manifest.write_text(manifest.read_text().replace("Get a daily forecast", "Tell the weather"))
+    before = (project / "generated/weather_mcp/client.py").read_text()
+    done = toolwright("generate", "--check", "specs/weather.yaml", cwd=project)
+    assert done.returncode == 1
+    assert "--- generated/weather_mcp/client.py" in done.stdout
+    assert '+        """Tell the weather for a location, for up to a week.' in done.stdout
+    assert (project / "generated/weather_mcp/client.py").read_text() == before
+
+
+def test_a_project_says_what_to_compile(project: Path) -> None:
+    (project / "pyproject.toml").write_text('[tool.toolwright]\nmanifests = ["specs/*.yaml"]\noutput = "made"\n')
+    assert toolwright("generate", cwd=project).returncode == 0
+    assert (project / "made/weather_mcp/client.py").is_file()
+    other = (project / "specs/weather.yaml").read_text().replace("name: weather\n", "name: other\n")
+    (project / "specs/other.yaml").write_text(other)
+    assert toolwright("generate", cwd=project).returncode == 0
+    assert (project / "made/other_mcp/client.py").is_file()
+    (project / "specs/weather.yaml").unlink()
+    assert toolwright("generate", cwd=project).returncode == 0
+    assert not (project / "made/weather_mcp").exists()
+
+
+def test_the_bytes_depend_on_nothing_but_the_manifest(project: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    shutil.copytree(project / "specs", elsewhere / "specs")
+    toolwright("generate", "specs/weather.yaml", cwd=project, env={"PYTHONHASHSEED": "1", "LC_ALL": "C"})
+    absolute = str(elsewhere / "specs/weather.yaml")
+    toolwright("generate", absolute, "-o", str(elsewhere / "generated"), cwd=ROOT, env={"PYTHONHASHSEED": "2"})
+    made = [
+        {path.relative_to(root): path.read_bytes() for path in sorted((root / "generated").rglob("*")) if path.is_file()}
+        for root in (project, elsewhere)
+    ]
+    assert made[0]
+    assert made[0] == made[1]
+
+
+@pytest.mark.parametrize("argv", [["--help"], ["check", "specs/weather.yaml"], ["generate", "specs/weather.yaml"]])
+def test_quick_commands_do_not_import_what_is_slow(argv: list[str], project: Path) -> None:
+    toolwright("generate", "specs/weather.yaml", cwd=project)
+    program = (
+        "import sys; from toolwright import cli\n"
+        "try: cli.main(sys.argv[1:])\n"
+        f"except SystemExit as end: print([m for m in {HEAVY!r} if m in sys.modules], end.code, file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, *argv], cwd=project, capture_output=True, text=True, check=False
+    )
+    assert done.stderr.splitlines()[-1] == "[] 0"
+
+
+def test_schema_prints_a_schema_that_the_manifests_here_satisfy(tmp_path: Path) -> None:
+    done = toolwright("schema", cwd=tmp_path)
+    schema = json.loads(done.stdout)
+    Draft202012Validator.check_schema(schema)
+    assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
+
+
+BAD_FILES = {
+    "missing": None,
+    "empty": b"",
+    "binary": bytes(range(256)) * 4,
+    "utf-8": b"toolwright: 1\nserver: {name: \xff}\n",
+    "list": b"- toolwright: 1\n",
+    "scalar": b"42\n",
+    "version": b"toolwright: 2\nserver: {name: a, version: '1'}\n",
+    "tools": b"toolwright: 1\nserver: {name: a, version: '1'}\ntools: {a: 1}\n",
+    "tool": b"toolwright: 1\nserver: {name: a, version: '1'}\ntools: [[1], 2, null]\n",
+    "deep": b"[" * 100_000,
+    "bomb": b"a: &a [x, x]\n" + b"".join(b"k%d: &k%d [*%s, *%s]\n" % (i, i, p, p) for i, p in
+            ((i, b"a" if i == 0 else b"k%d" % (i - 1)) for i in range(40))),
+}
+
+
+@pytest.mark.parametrize("suffix", ["yaml", "json"])
+@pytest.mark.parametrize("kind", BAD_FILES)
+def test_bad_files_give_diagnostics_and_nothing_is_written(kind: str, suffix: str, tmp_path: Path) -> None:
+    content = BAD_FILES[kind]
+    if content is not None:
+        (tmp_path / f"m.{suffix}").write_bytes(content)
+    done = toolwright("generate", f"m.{suffix}", cwd=tmp_path)
+    assert done.returncode == 1
+    assert f"m.{suffix}" in done.stderr
+    assert "error[TW" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "generated").exists()
+
+
+def test_a_folder_is_no_manifest(tmp_path: Path) -> None:
+    done = toolwright("check", ".", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "error[TW" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_an_output_folder_that_cannot_be_written(project: Path) -> None:
+    (project / "generated").write_text("a file")
+    done = toolwright("generate", "specs/weather.yaml", cwd=project)
+    assert done.returncode == 1
+    assert "error[TW406]: cannot write below `generated`" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_import_tools_makes_a_manifest_that_compiles(tmp_path: Path) -> None:
+    tools = [
+        {"name": "get-weather", "description": "On:\n  one\n  two", "inputSchema": {"properties": {"on": {"const": "no"}}}},
+        {"name": "get_weather", "inputSchema": {"type": "object", "properties": {"x": {"default": "1e3"}}}},
+    ]
+    (tmp_path / "saved.json").write_text(json.dumps({"jsonrpc": "2.0", "id": 1, "result": {"tools": tools}}))
+    done = toolwright("import", "tools", "saved.json", "-o", "m.yaml", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.splitlines() == [
+        "note: the `inputSchema` of tool `get-weather` had no `type`; it got `type: object`, as MCP requires",
+        "note: tool `get-weather` meets another in Python; it got `pythonName: get_hyphen_minus_weather`",
+    ]
+    assert toolwright("generate", "m.yaml", cwd=tmp_path).returncode == 0
+    made = json.loads((tmp_path / "generated/saved_mcp/manifest.json").read_text())["tools"]
+    assert made[0]["description"] == tools[0]["description"]
+    assert made[0]["inputSchema"] == {"type": "object", "properties": {"on": {"const": "no"}}}
+    assert made[1]["inputSchema"] == tools[1]["inputSchema"]
+
+
+def test_import_says_what_is_wrong(tmp_path: Path) -> None:
+    (tmp_path / "saved.json").write_text('{"tools": 5}')
+    done = toolwright("import", "tools", "saved.json", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == (
+        "toolwright: `saved.json` cannot be imported: it holds no list of tools: expected `{\"tools\": […]}`, a list, "
+        "or a JSON-RPC response\n"
+    )

@@ -1,0 +1,166 @@
+"""Generated packages, imported and run: odd names, hostile text, several in one process."""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import json
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import black
+import pytest
+from packages import check, generate, imported, manifest, tool
+
+from toolwright import render
+
+ROOT = Path(__file__).parents[1]
+HOSTILE = 'Ends in """ and \\ and {{ x }} ${y} {% z %} \' " # */ \u202e \t\r\n  "quoted" \\N{DASH} \\'
+
+
+class Echo:
+    """Answers each call with its arguments as JSON text."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+
+        async def answer(args: Any, ctx: Any) -> str:
+            return json.dumps(args.model_dump(mode="json"))
+
+        return answer
+
+
+def call(package: Any, client: str, method: str, arguments: Mapping[str, Any]) -> Any:
+    """Call one method through the typed client, in memory."""
+
+    async def go() -> Any:
+        async with getattr(package, client).connect(package.build_server(Echo())) as connected:
+            return await getattr(connected, method)(**arguments)
+
+    return asyncio.run(go())
+
+
+def test_nothing_of_toolwright_is_imported(tmp_path: Path) -> None:
+    package = generate(tmp_path, manifest([tool("ping")]))
+    for path in (tmp_path / package).rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            modules = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            modules += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            assert not any(module.split(".")[0] == "toolwright" for module in modules), path
+
+
+def test_importing_the_package_and_its_models_does_not_import_the_sdk(tmp_path: Path) -> None:
+    package = generate(tmp_path, manifest([tool("ping"), tool("pong")]))
+    program = (
+        f"import sys, {package}\n"
+        f"print([m for m in sys.modules if m.startswith('{package}.models.')], 'mcp' in sys.modules)\n"
+        f"from {package} import PingInput\n"
+        f"print([m for m in sys.modules if m.startswith('{package}.models.')], 'mcp' in sys.modules)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["[] False", f"['{package}.models.ping'] False"]
+
+
+@pytest.mark.parametrize(
+    ("wire", "method"),
+    [
+        ("connect", "connect_"),
+        ("shared", "shared"),
+        ("tasks", "tasks_"),
+        ("Context", "context"),
+        ("list", "list_"),
+        ("import", "import_"),
+        ("models", "models"),
+        ("tools", "tools"),
+        ("2fa", "tool_2fa"),
+        ("get-weather", "get_weather"),
+    ],
+)
+def test_tools_with_odd_names(wire: str, method: str, tmp_path: Path) -> None:
+    odd = {"self": {"type": "string"}, "models": {"type": "integer"}, "class": {"type": "array"}, "a-b": {}}
+    package = generate(tmp_path, manifest([tool(wire, odd)]))
+    with imported(tmp_path, package) as made:
+        content = call(made, "SampleClient", method, {"self_": "s", "models": 1, "class_": [1], "a_b": None})
+        assert json.loads(content[0].text) == {"self": "s", "models": 1, "class": [1], "a-b": None}
+        assert made.TOOLS[wire].method == method
+
+
+def test_hostile_text_stays_text(tmp_path: Path) -> None:
+    evil = tool("evil", {"x": {"type": "string", "description": HOSTILE, "default": HOSTILE}, HOSTILE: {"enum": [HOSTILE]}})
+    evil |= {"description": HOSTILE, "title": HOSTILE}
+    value = manifest([evil], name="sample")
+    value["server"] |= {"instructions": HOSTILE, "title": HOSTILE}
+    package = generate(tmp_path, value)
+    for path in (tmp_path / package).rglob("*.py"):
+        text = path.read_text("utf-8")
+        assert render.python(text) == text, path
+    with imported(tmp_path, package) as made:
+        assert made.TOOLS["evil"].definition == evil
+        assert made.EvilInput().x == HOSTILE
+        assert made.EvilInput.__module__ == f"{package}.models.evil"
+
+
+def test_two_packages_in_one_process(tmp_path: Path) -> None:
+    names = [generate(tmp_path, manifest([tool("ping", {"n": {"type": "integer"}})], name=name)) for name in ("one", "two")]
+    with imported(tmp_path, names[0]) as one, imported(tmp_path, names[1]) as two:
+        assert one.PingInput is not two.PingInput
+        assert json.loads(call(one, "OneClient", "ping", {"n": 1})[0].text) == {"n": 1}
+        assert json.loads(call(two, "TwoClient", "ping", {"n": 2})[0].text) == {"n": 2}
+
+
+def test_adding_a_tool_changes_its_own_modules_and_the_lists_of_tools_only(tmp_path: Path) -> None:
+    def tree(value: Mapping[str, Any], folder: Path) -> dict[str, bytes]:
+        folder.mkdir()
+        package = generate(folder, value)
+        paths = (path for path in (folder / package).rglob("*") if path.is_file())
+        return {path.relative_to(folder / package).as_posix(): path.read_bytes() for path in paths}
+
+    tools = [tool("a", {"x": {"type": "object", "properties": {"y": {}}}}), tool("c")]
+    before = tree(manifest(tools), tmp_path / "before")
+    after = tree(manifest([tools[0], tool("b"), tools[1]]), tmp_path / "after")
+    changed = {path for path in before.keys() | after.keys() if before.get(path) != after.get(path)}
+    lists = {"__init__.py", "models/__init__.py", "tools.py", "handlers.py", "client.py", "manifest.json"}
+    assert changed == lists | {"models/b.py"}
+
+
+def test_a_client_alone_has_no_server_half(tmp_path: Path) -> None:
+    package = generate(tmp_path, manifest([tool("ping")], emit=["client"]))
+    folder = tmp_path / package
+    assert not any((folder / name).exists() for name in ("server.py", "handlers.py", "__main__.py", "_runtime/sdk.py"))
+    with imported(tmp_path, package) as made:
+        assert made.SampleClient.__name__ == "SampleClient"
+        assert not hasattr(made, "build_server")
+
+
+def test_a_server_alone_has_no_client(tmp_path: Path) -> None:
+    package = generate(tmp_path, manifest([tool("ping")], emit=["server"]))
+    assert not (tmp_path / package / "client.py").exists()
+    assert not (tmp_path / package / "_runtime/binding.py").exists()
+    with imported(tmp_path, package) as made:
+        assert made.build_server(Echo()).name == "sample"
+
+
+def test_missing_handler_methods_are_listed_with_stubs(tmp_path: Path) -> None:
+    package = generate(tmp_path, manifest([tool("ping"), tool("pong")]))
+    with imported(tmp_path, package) as made:
+        with pytest.raises(TypeError) as raised:
+            made.build_server(object())
+        text = str(raised.value)
+        assert "async def ping(self, args: PingInput, ctx: Context) -> str:" in text
+        assert "async def pong(self, args: PongInput, ctx: Context) -> str:" in text
+
+
+def test_two_tools_that_meet_in_python_are_refused(tmp_path: Path) -> None:
+    found = check(tmp_path, manifest([tool("get-weather"), tool("get_weather")]))
+    assert [diagnostic.code for diagnostic in found if diagnostic.severity == "error"] == ["TW211"]
+    assert "pythonName" in (found[0].help or "")
+
+
+def test_committed_code_is_formatted() -> None:
+    for path in (ROOT / "generated").rglob("*.py"):
+        text = path.read_text("utf-8")
+        assert black.format_str(text, mode=black.Mode(line_length=120)) == text, path

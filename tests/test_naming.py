@@ -1,0 +1,128 @@
+"""Wire names to Python names."""
+
+from __future__ import annotations
+
+import keyword
+from itertools import permutations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import BaseModel
+
+from toolwright import naming
+
+
+@pytest.mark.parametrize(
+    ("wire", "method", "stem"),
+    [
+        ("get-weather", "get_weather", "GetWeather"),
+        ("get_weather", "get_weather", "GetWeather"),
+        ("API-post-page", "api_post_page", "ApiPostPage"),
+        ("getHTTPResponse", "get_http_response", "GetHttpResponse"),
+        ("DATA_EXPORT_v2", "data_export_v2", "DataExportV2"),
+        ("admin.tools.list", "admin_tools_list", "AdminToolsList"),
+        ("__node_version", "node_version", "NodeVersion"),
+        ("2fa", "tool_2fa", "Tool2fa"),
+        ("class", "class_", "Class"),
+        ("connect", "connect_", "Connect"),
+        ("list", "list_", "List"),
+        ("Context", "context", "Context"),
+        ("🚀", "tool", "Tool"),
+        ("", "tool", "Tool"),
+        ("天气", "天气", "天气"),
+    ],
+)
+def test_tool(wire: str, method: str, stem: str) -> None:
+    names = naming.tool(wire)
+    assert (names.method, names.stem) == (method, stem)
+
+
+def test_a_python_name_of_the_manifest_wins() -> None:
+    assert naming.tool("get-weather", "fetch") == naming.Names("fetch", "Fetch", "fetch")
+
+
+@pytest.mark.parametrize("wire", ["shared", "prompts", "resources"])
+def test_a_module_does_not_shadow_a_folder_of_models(wire: str) -> None:
+    assert naming.tool(wire) == naming.Names(wire, wire.title(), f"{wire}_")
+
+
+@pytest.mark.parametrize(
+    ("server", "package", "stem"),
+    [
+        ("weather", "weather_mcp", "Weather"),
+        ("my-server", "my_server_mcp", "MyServer"),
+        ("github-mcp", "github_mcp", "GithubMcp"),
+        ("mcp", "server_mcp", "Mcp"),
+        ("3d", "server_3d_mcp", "Server3d"),
+        ("🚀", "server_mcp", "Server"),
+    ],
+)
+def test_server(server: str, package: str, stem: str) -> None:
+    assert (naming.package(server), naming.server_stem(server)) == (package, stem)
+
+
+@pytest.mark.parametrize(
+    ("wire", "attribute"),
+    [
+        ("location", "location"),
+        ("orderBy", "orderBy"),
+        ("fill-opacity", "fill_opacity"),
+        ("Parameter1.Name", "Parameter1_Name"),
+        ("(default)", "default"),
+        ("{{userName}}", "userName"),
+        ("$and", "and_"),
+        ("from", "from_"),
+        ("self", "self_"),
+        ("ctx", "ctx"),
+        ("schema", "schema_"),
+        ("copy", "copy_"),
+        ("json", "json_"),
+        ("model_config", "model_config_"),
+        ("list", "list_"),
+        ("Field", "Field_"),
+        ("_id", "id_"),
+        ("__x", "x__"),
+        ("2fa", "field_2fa"),
+        ("", "field"),
+        ("🚀", "field"),
+        ("名字", "名字"),
+    ],
+)
+def test_field(wire: str, attribute: str) -> None:
+    assert naming.field(wire) == attribute
+
+
+def test_fields_that_meet_are_told_apart_whatever_their_order() -> None:
+    expected = {
+        "StartTime": "StartTime",
+        "StartTime<": "StartTime_less_than_sign",
+        "StartTime>": "StartTime_greater_than_sign",
+    }
+    for order in permutations(expected):
+        assert naming.fields(order) == expected
+    assert naming.fields(["+1", "-1"]) == {"+1": "plus_sign_1", "-1": "hyphen_minus_1"}
+    assert naming.fields(["🚀", ""]) == {"🚀": "rocket", "": "field"}
+
+
+@given(st.text())
+def test_every_wire_name_gives_a_usable_method(wire: str) -> None:
+    names = naming.tool(wire)
+    assert names.method.isidentifier()
+    assert not keyword.iskeyword(names.method)
+    assert names.stem.isidentifier()
+    assert naming.package(wire).isidentifier()
+    assert naming.server_stem(wire).isidentifier()
+
+
+@given(st.lists(st.text(max_size=6), unique=True, max_size=8))
+def test_every_set_of_properties_gives_distinct_usable_attributes(wires: list[str]) -> None:
+    made = naming.fields(wires)
+    assert list(made) == wires
+    assert len(set(made.values())) == len(wires)
+    for attribute in made.values():
+        assert attribute.isidentifier()
+        assert not keyword.iskeyword(attribute)
+        assert not attribute.startswith("_")
+        assert attribute not in dir(BaseModel)
+    assert naming.fields(reversed(wires)) == made
