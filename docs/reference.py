@@ -27,8 +27,8 @@ def manifest() -> str:
     lines = [
         "# The manifest",
         "",
-        "Made from the manifest's own JSON Schema, which `toolwright schema` prints. What MCP defines is written as MCP",
-        "writes it and goes on the wire; what is toolwright's own stands under `toolwright` and never does.",
+        "Made from the manifest's own JSON Schema, which `toolwright schema` prints. What MCP defines is written as",
+        "MCP writes it and goes on the wire; what is toolwright's own stands under `toolwright` and never does.",
     ]
     lines += _Sections(titles).of("The whole", schema)
     for name, part in schema["$defs"].items():
@@ -123,7 +123,9 @@ def _cell(text: str) -> str:
 def main() -> None:
     """Write both, or with `--check` say which are stale."""
     made = {"manifest.md": manifest(), "diagnostics.md": diagnostics()}
-    stale = [name for name, text in made.items() if not (HERE / name).is_file() or (HERE / name).read_text("utf-8") != text]
+    stale = [
+        name for name, text in made.items() if not (HERE / name).is_file() or (HERE / name).read_text("utf-8") != text
+    ]
     if "--check" in sys.argv[1:]:
         sys.exit(f"stale: {', '.join(stale)}; run `make docs`" if stale else 0)
     for name in stale:

@@ -26,7 +26,9 @@ OUT = {"command", "stderr.txt", "expected"}
 
 def run(case: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[int, str]:
     """Run a case in `folder`, and give its exit status and what it printed for people."""
-    shutil.copytree(case, folder, dirs_exist_ok=True, ignore=lambda at, names: OUT & set(names) if Path(at) == case else [])
+    shutil.copytree(
+        case, folder, dirs_exist_ok=True, ignore=lambda at, names: OUT & set(names) if Path(at) == case else []
+    )
     monkeypatch.chdir(folder)
     command = case / "command"
     argv = shlex.split(command.read_text()) if command.exists() else ["check", "manifest.yaml"]
@@ -38,7 +40,9 @@ def run(case: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[int,
 
 def files(folder: Path) -> dict[str, bytes]:
     paths = (path for path in folder.rglob("*") if path.is_file() and "_runtime" not in path.parts)
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths if path.suffix not in {".pyc", ".lock"}}
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes() for path in paths if path.suffix not in {".pyc", ".lock"}
+    }
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -65,6 +69,8 @@ def test_case(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, update
 
 def test_every_code_has_a_case() -> None:
     shown = {
-        code for case in NAMES for code in re.findall(r"\[(TW\d{3})\]", (CASES / case / "stderr.txt").read_text("utf-8"))
+        code
+        for case in NAMES
+        for code in re.findall(r"\[(TW\d{3})\]", (CASES / case / "stderr.txt").read_text("utf-8"))
     }
     assert sorted(set(CODES) - shown) == []

@@ -73,7 +73,7 @@ def test_generate_check_shows_the_difference(project: Path) -> None:
     before = (project / "generated/weather_mcp/client.py").read_text()
     done = toolwright("generate", "--check", "specs/weather.yaml", cwd=project)
     assert done.returncode == 1
-    assert "--- generated/weather_mcp/client.py" in done.stdout
+    assert "--- a/generated/weather_mcp/client.py" in done.stdout
     assert '+        """Tell the weather for a location, for up to a week.' in done.stdout
     assert (project / "generated/weather_mcp/client.py").read_text() == before
 
@@ -98,7 +98,11 @@ def test_the_bytes_depend_on_nothing_but_the_manifest(project: Path, tmp_path_fa
     absolute = str(elsewhere / "specs/weather.yaml")
     toolwright("generate", absolute, "-o", str(elsewhere / "generated"), cwd=ROOT, env={"PYTHONHASHSEED": "2"})
     made = [
-        {path.relative_to(root): path.read_bytes() for path in sorted((root / "generated").rglob("*")) if path.is_file()}
+        {
+            path.relative_to(root): path.read_bytes()
+            for path in sorted((root / "generated").rglob("*"))
+            if path.is_file()
+        }
         for root in (project, elsewhere)
     ]
     assert made[0]
@@ -137,8 +141,11 @@ BAD_FILES = {
     "tools": b"toolwright: 1\nserver: {name: a, version: '1'}\ntools: {a: 1}\n",
     "tool": b"toolwright: 1\nserver: {name: a, version: '1'}\ntools: [[1], 2, null]\n",
     "deep": b"[" * 100_000,
-    "bomb": b"a: &a [x, x]\n" + b"".join(b"k%d: &k%d [*%s, *%s]\n" % (i, i, p, p) for i, p in
-            ((i, b"a" if i == 0 else b"k%d" % (i - 1)) for i in range(40))),
+    "bomb": b"a: &a [x, x]\n"
+    + b"".join(
+        b"k%d: &k%d [*%s, *%s]\n" % (i, i, p, p)
+        for i, p in ((i, b"a" if i == 0 else b"k%d" % (i - 1)) for i in range(40))
+    ),
 }
 
 
@@ -173,7 +180,11 @@ def test_an_output_folder_that_cannot_be_written(project: Path) -> None:
 
 def test_import_tools_makes_a_manifest_that_compiles(tmp_path: Path) -> None:
     tools = [
-        {"name": "get-weather", "description": "On:\n  one\n  two", "inputSchema": {"properties": {"on": {"const": "no"}}}},
+        {
+            "name": "get-weather",
+            "description": "On:\n  one\n  two",
+            "inputSchema": {"properties": {"on": {"const": "no"}}},
+        },
         {"name": "get_weather", "inputSchema": {"type": "object", "properties": {"x": {"default": "1e3"}}}},
     ]
     (tmp_path / "saved.json").write_text(json.dumps({"jsonrpc": "2.0", "id": 1, "result": {"tools": tools}}))
@@ -195,6 +206,6 @@ def test_import_says_what_is_wrong(tmp_path: Path) -> None:
     done = toolwright("import", "tools", "saved.json", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == (
-        "toolwright: `saved.json` cannot be imported: it holds no list of tools: expected `{\"tools\": […]}`, a list, "
+        'toolwright: `saved.json` cannot be imported: it holds no list of tools: expected `{"tools": […]}`, a list, '
         "or a JSON-RPC response\n"
     )

@@ -13,8 +13,8 @@ from typing import Any
 
 import black
 import pytest
-from packages import check, generate, imported, manifest, tool
 
+from packages import check, generate, imported, manifest, tool
 from toolwright import render
 
 ROOT = Path(__file__).parents[1]
@@ -90,7 +90,9 @@ def test_tools_with_odd_names(wire: str, method: str, tmp_path: Path) -> None:
 
 
 def test_hostile_text_stays_text(tmp_path: Path) -> None:
-    evil = tool("evil", {"x": {"type": "string", "description": HOSTILE, "default": HOSTILE}, HOSTILE: {"enum": [HOSTILE]}})
+    evil = tool(
+        "evil", {"x": {"type": "string", "description": HOSTILE, "default": HOSTILE}, HOSTILE: {"enum": [HOSTILE]}}
+    )
     evil |= {"description": HOSTILE, "title": HOSTILE}
     value = manifest([evil], name="sample")
     value["server"] |= {"instructions": HOSTILE, "title": HOSTILE}
@@ -105,7 +107,9 @@ def test_hostile_text_stays_text(tmp_path: Path) -> None:
 
 
 def test_two_packages_in_one_process(tmp_path: Path) -> None:
-    names = [generate(tmp_path, manifest([tool("ping", {"n": {"type": "integer"}})], name=name)) for name in ("one", "two")]
+    names = [
+        generate(tmp_path, manifest([tool("ping", {"n": {"type": "integer"}})], name=name)) for name in ("one", "two")
+    ]
     with imported(tmp_path, names[0]) as one, imported(tmp_path, names[1]) as two:
         assert one.PingInput is not two.PingInput
         assert json.loads(call(one, "OneClient", "ping", {"n": 1})[0].text) == {"n": 1}
@@ -150,8 +154,8 @@ def test_missing_handler_methods_are_listed_with_stubs(tmp_path: Path) -> None:
         with pytest.raises(TypeError) as raised:
             made.build_server(object())
         text = str(raised.value)
-        assert "async def ping(self, args: PingInput, ctx: Context) -> str:" in text
-        assert "async def pong(self, args: PongInput, ctx: Context) -> str:" in text
+        assert "async def ping(self, args: PingInput, ctx: Context) -> Content:" in text
+        assert "async def pong(self, args: PongInput, ctx: Context) -> Content:" in text
 
 
 def test_two_tools_that_meet_in_python_are_refused(tmp_path: Path) -> None:

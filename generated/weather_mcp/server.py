@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ._runtime import sdk
 from .tools import TOOLS
 
 if TYPE_CHECKING:
@@ -31,6 +30,8 @@ def build_server(handlers: WeatherHandlers, *, state: str = "memory://") -> Serv
         TypeError: Methods are missing; the message lists them all, with stubs to paste.
         ValueError: `state` is of a kind that is not served.
     """
+    from ._runtime import sdk
+
     return sdk.build_server(TOOLS, handlers, state=state)
 
 
@@ -56,5 +57,7 @@ def asgi_app(
         TypeError: As for `build_server`.
         ValueError: As for `build_server`.
     """
+    from ._runtime import sdk
+
     server = build_server(handlers, state=state)
     return sdk.asgi_app(server, path=path, allowed_hosts=allowed_hosts, token_verifier=token_verifier)

@@ -7,6 +7,7 @@ is the same object as in the source.
 from __future__ import annotations
 
 import hashlib
+import posixpath
 from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final
@@ -46,7 +47,7 @@ def bundle(root: Outline, assembly: Assembly) -> Bundled:
     reached = [found for found in assembly.closure(root) if found.place != root.place]
     keys = [Key(found.place.file, str(found.place.pointer[-1])) for found in reached]
     own = root.schema.get(keyword) or {}
-    names = _names(keys, own)
+    names = _names(keys, own, posixpath.dirname(assembly.bundle.entry))
     homes: dict[Key, Pointer] = {key: (keyword, name) for key, name in names.items()}
     if root.place.pointer[0] == "schemas":
         homes[Key(root.place.file, str(root.place.pointer[-1]))] = ()
@@ -59,19 +60,19 @@ def bundle(root: Outline, assembly: Assembly) -> Bundled:
     return Bundled({**wire, keyword: defs}, {pointer_text(homes[key]): key.name for key in keys})
 
 
-def _names(keys: Iterable[Key], own: Mapping[str, Json]) -> dict[Key, str]:
+def _names(keys: Iterable[Key], own: Mapping[str, Json], folder: str) -> dict[Key, str]:
     names: dict[Key, str] = {}
     for key in keys:
         taken = {*own, *names.values()}
-        names[key] = next(name for name in _tries(key) if name not in taken)
+        names[key] = next(name for name in _tries(key, folder) if name not in taken)
     return names
 
 
-def _tries(key: Key) -> Iterator[str]:
+def _tries(key: Key, folder: str) -> Iterator[str]:
     yield key.name
     yield f"shared_{key.name}"
     for salt in count():
-        text = f"{key.file}#{key.name}#{salt}".encode("utf-8", "surrogatepass")
+        text = f"{key.file.removeprefix(folder).lstrip('/')}#{key.name}#{salt}".encode("utf-8", "surrogatepass")
         yield f"{key.name}_{hashlib.sha256(text).hexdigest()[:8]}"
 
 

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
@@ -23,11 +23,25 @@ from toolwright import description, naming
 from toolwright.diagnostics import Pointer
 from toolwright.ir import Json
 from toolwright.literals import literal
-from toolwright.shapes import ANY, Alternative, Const, Document, Expression, Fixed, Free, Items, Leaf, Object, Shape
+from toolwright.shapes import (
+    ANY,
+    Alternative,
+    Const,
+    Document,
+    Expression,
+    Fixed,
+    Free,
+    Items,
+    Leaf,
+    Object,
+    Shape,
+    any_of,
+)
 
-RESERVED = frozenset({"Annotated", "Any", "Field", "Literal", "Model", "Nullable", "Root", "Union"})
+RESERVED = frozenset({"Annotated", "Any", "Field", "Literal", "Model", "Nullable", "Optional", "Root", "Union"})
 """Names that a module of models imports, so that no class may have one."""
 
+_DEEPEST = 40
 _NULL = Free("null")
 _WHOLE = {"input": "arguments", "output": "result", "shared": "schema"}
 
@@ -120,7 +134,10 @@ class _Planner:
     imported: Mapping[Object, Imported]
     found: dict[Key, _Found] = field(default_factory=dict)
     names: dict[Key, str] = field(default_factory=dict)
+    twins: dict[Key, Key] = field(default_factory=dict)
     used: set[Imported] = field(default_factory=set)
+    seen: set[Expression] = field(default_factory=set)
+    types: dict[Expression, Json] = field(default_factory=dict)
 
     def plan(self) -> tuple[tuple[ClassPlan, ...], tuple[Imported, ...]]:
         roots = {_root(part.document): part for part in self.parts}
@@ -129,6 +146,8 @@ class _Planner:
         self._name({key: part.name for key, part in roots.items()})
         plans = []
         for key, found in self.found.items():
+            if key in self.twins:
+                continue
             doc = self._root_doc(roots[key]) if key in roots else self._doc(found)
             plans.append(self._class(key, found.document, doc))
         return tuple(plans), tuple(sorted(self.used, key=lambda each: each.name))
@@ -156,8 +175,9 @@ class _Planner:
         pointer = settled.pointer if isinstance(settled, Leaf) else pointer
         if settled in above or settled in self.found:
             yield settled, pointer
-        else:
+        elif settled not in self.seen and len(above) < _DEEPEST:
             yield from self._alternatives(document, settled, pointer, (*above, settled))
+            self.seen.add(settled)
 
     def _alternatives(
         self, document: Document, expression: Expression, pointer: Pointer, above: tuple[Expression, ...]
@@ -176,15 +196,18 @@ class _Planner:
                 case Fixed(items):
                     for index, item in enumerate(items):
                         yield from self._within(document, item, (*pointer, "prefixItems", index), above)
+                    yield from self._within(document, any_of(*items), (*pointer, "items"), above)
 
     def _name(self, fixed: Mapping[Key, str]) -> None:
         """Give each class its name; those that meet all take a longer one, until none do."""
         stems = {part.document.name: part.name for part in self.parts}
-        ladders = {
+        every = {
             key: _ladder(self.stem, stems[found.document.name], found)
             for key, found in self.found.items()
             if key not in fixed
         }
+        self.twins = self._twins({key: ladder[0] for key, ladder in every.items()})
+        ladders = {key: ladder for key, ladder in every.items() if key not in self.twins}
         attributes = {
             name
             for key in self.found
@@ -194,18 +217,39 @@ class _Planner:
         taken = RESERVED | attributes | {*fixed.values()} | {each.name for each in self.imported.values()}
         height = dict.fromkeys(ladders, 0)
         while True:
-            names = {key: ladder[height[key]] for key, ladder in ladders.items()}
+            names = {key: _rung(key, ladder, height[key]) for key, ladder in ladders.items()}
             meetings = Counter(names.values())
             crowded = [
                 key
                 for key, name in names.items()
-                if (meetings[name] > 1 or name in taken) and height[key] + 1 < len(ladders[key])
+                if (meetings[name] > 1 or name in taken) and height[key] < len(ladders[key])
             ]
             if not crowded:
                 break
             for key in crowded:
                 height[key] += 1
         self.names = {**fixed, **names}
+        self.names |= {key: names[twin] for key, twin in self.twins.items()}
+
+    def _twins(self, names: Mapping[Key, str]) -> dict[Key, Key]:
+        """Those that would have one name and are word for word the same; they share the class of the first."""
+        places = Counter(key.pointer for key in names if isinstance(key, Object))
+        alike: dict[tuple[str, str], list[Key]] = defaultdict(list)
+        for key, name in names.items():
+            found = self.found[key]
+            if isinstance(key, Object) and key.pointer is not None and places[key.pointer] == 1:
+                text = json.dumps(found.document.value(Leaf(found.document.name, key.pointer)), sort_keys=True)
+                if '"$' not in text:
+                    alike[name, text].append(key)
+        return {
+            twin: first
+            for first, *others in (sorted(group, key=self._rank) for group in alike.values())
+            for twin in others
+        }
+
+    def _rank(self, key: Key) -> tuple[str, bool, int, str]:
+        found = self.found[key]
+        return found.document.name, *_rank(_best(found))
 
     def _root_doc(self, part: Part) -> str:
         document = part.document
@@ -219,12 +263,11 @@ class _Planner:
         if trail.definition is not None and last is None:
             said = description.summary(found.document, Leaf(found.document.name, pointer))
             return said or f"``{trail.definition}`` among the schema's definitions."
-        properties = [step.name for step in trail.steps if step.kind == "property"]
-        inside = next((step.kind for step in reversed(trail.steps) if step.kind != "branch"), "property")
-        what = {"item": "An item", "value": "A value", "property": "The value"}[inside]
-        if properties or trail.definition:
-            return f"{what} of ``{(properties or [trail.definition])[-1]}``."
-        return f"{what} of the {_WHOLE[found.document.name]}."
+        named = [step.name for step in trail.steps if step.kind == "property"]
+        owner = named[-1] if named else trail.definition
+        inside = trail.steps[-1].kind if trail.steps else "property"
+        what = {"item": "An item", "value": "A value", "property": "The value", "branch": "One form"}[inside]
+        return f"{what} of ``{owner}``." if owner is not None else f"{what} of the {_WHOLE[found.document.name]}."
 
     def _class(self, key: Key, document: Document, doc: str) -> ClassPlan:
         name = self.names[key]
@@ -258,19 +301,22 @@ class _Planner:
                 default, form = "None", "nullable" if nullable or not shape else "absent"
             else:
                 default = _assigned(source)
-        typed = shape if form == "plain" else tuple(each for each in shape if each != _NULL) or shape
         named = document.settled(expression) in self.names
-        schema = self._type(document, expression) if named else self._schema(document, typed)
+        schema = self._type(document, expression) if named else self._schema(document, shape, null=form == "plain")
         return Row(wire, name, form, schema, default, source, required, nullable, doc)
 
     def _type(self, document: Document, expression: Expression) -> Json:
         settled = document.settled(expression)
         if settled in self.names:
             return {"$ref": f"#/$defs/{self.names[settled]}"}
-        return self._schema(document, document.shape(settled))
+        if settled not in self.seen:
+            return {}
+        if settled not in self.types:
+            self.types[settled] = self._schema(document, document.shape(settled))
+        return self.types[settled]
 
-    def _schema(self, document: Document, shape: Shape) -> Json:
-        """A shape as a schema with nothing but types."""
+    def _schema(self, document: Document, shape: Shape, *, null: bool = True) -> Json:
+        """A shape as a schema with nothing but types; without `null`, a shape that takes it and more loses it."""
         members = [each.value for each in shape if isinstance(each, Const)]
         anything = ANY in shape or _is_everything(shape)
         choices: list[Json] = []
@@ -287,7 +333,7 @@ class _Planner:
                     choices.append(self._container(document, alternative))
         if anything:
             choices.append({})
-        elif _NULL in shape:
+        elif _NULL in shape and (null or not choices):
             choices.append({"type": "null"})
         return choices[0] if len(choices) == 1 else {"anyOf": choices} if choices else {}
 
@@ -296,19 +342,21 @@ class _Planner:
             case Items(item):
                 return {"type": "array", "items": self._type(document, item)}
             case Fixed(items):
-                places = [self._type(document, item) for item in items]
-                return {
-                    "type": "array",
-                    "prefixItems": places,
-                    "items": False,
-                    "minItems": len(places),
-                    "maxItems": len(places),
-                }
+                text = self._tuple(document, items)
+                if text is None:
+                    return {"type": "array", "items": self._type(document, any_of(*items))}
+                # The generator makes a class of a tuple inside another type, unless it is given the type's text.
+                return {"type": "object", "x-python-type": text}
             case Object(properties=properties, values=values):
                 if properties:
                     return {"$ref": f"#/$defs/{self._class_of(alternative)}"}
                 values_type = self._type(document, values) if values is not None else {}
                 return {"type": "object", "additionalProperties": values_type or True}
+
+    def _tuple(self, document: Document, items: Iterable[Expression]) -> str | None:
+        """The type of a list of fixed length, or nothing where one of its items has a class."""
+        texts = [_python(self._type(document, item)) for item in items]
+        return None if None in texts else f"tuple[{', '.join(text for text in texts if text)}]"
 
     def _class_of(self, thing: Object) -> str:
         return self.imported[thing].name if thing in self.imported else self.names[thing]
@@ -333,9 +381,8 @@ class _Planner:
             case Items(item) if isinstance(value, list):
                 return _brackets("[]", [self._default(document, each, item) for each in value])
             case Fixed(items) if isinstance(value, list) and len(value) == len(items):
-                return _brackets(
-                    "()", [self._default(document, each, item) for each, item in zip(value, items, strict=True)]
-                )
+                sources = [self._default(document, each, item) for each, item in zip(value, items, strict=True)]
+                return _brackets("()" if self._tuple(document, items) else "[]", sources)
             case Object() if isinstance(value, dict):
                 return self._object_value(document, value, alternative)
             case _:
@@ -379,6 +426,33 @@ def _is_plain(alternative: Object | Items | Fixed) -> bool:
             return not properties and values is None
         case _:
             return False
+
+
+def _python(schema: Json) -> str | None:
+    """The Python type for a schema that holds nothing but types, or nothing where it refers to a class."""
+    match schema:
+        case {"anyOf": choices}:
+            texts = [_python(choice) for choice in choices]
+            return None if None in texts else " | ".join(text for text in texts if text)
+        case {"enum": members}:
+            return f"Literal[{', '.join(map(literal, members))}]"
+        case {"x-python-type": text}:
+            return str(text)
+        case {"type": "array", "items": item}:
+            inner = _python(item)
+            return inner and f"list[{inner}]"
+        case {"type": "object", "additionalProperties": values}:
+            inner = _python({} if values is True else values)
+            return inner and f"dict[str, {inner}]"
+        case {"type": name}:
+            return _SCALARS[name]
+        case {"$ref": _}:
+            return None
+        case _:
+            return "Any"
+
+
+_SCALARS = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None"}
 
 
 def _is_of(value: Json, name: str) -> bool:
@@ -433,7 +507,11 @@ class _Trail:
 
 def _best(found: _Found) -> Pointer:
     """The place that names a class: a definition before others, then the shortest."""
-    return min(found.pointers, key=lambda pointer: (pointer[:1] not in _DEFINITIONS, len(pointer), json.dumps(pointer)))
+    return min(found.pointers, key=_rank)
+
+
+def _rank(pointer: Pointer) -> tuple[bool, int, str]:
+    return pointer[:1] not in _DEFINITIONS, len(pointer), json.dumps(pointer)
 
 
 _DEFINITIONS = (("$defs",), ("definitions",))
@@ -479,6 +557,8 @@ def _hint(keyword: str, pointer: Pointer, document: Document) -> str:
         return keyword
     if isinstance(title := value.get("title"), str) and naming.words(title):
         return title
+    if isinstance(reference := value.get("$ref"), str):
+        return reference.rpartition("/")[2]
     properties = value.get("properties")
     for child in properties.values() if isinstance(properties, dict) else ():
         if isinstance(child, dict):
@@ -492,15 +572,24 @@ def _hint(keyword: str, pointer: Pointer, document: Document) -> str:
 
 
 def _ladder(stem: str, root: str, found: _Found) -> tuple[str, ...]:
-    """The names that a class may have, from the shortest on; the last one is its own whatever others there are."""
+    """The names that a class may have, from the shortest on."""
     pointer = _best(found)
     trail = _trail(pointer, found.document)
     starts = [root] if trail.definition is None else [naming.nested(stem, trail.definition)]
     if trail.definition is not None:
         starts.append(naming.nested(root, trail.definition))
     rungs = [_spelled(start, trail.steps, kinds) for kinds in _SPELLINGS for start in starts]
-    digest = hashlib.sha256(json.dumps([found.document.name, *pointer]).encode()).hexdigest()[:6]
-    return (*dict.fromkeys(rungs), f"{rungs[-1]}_{digest}")
+    return tuple(dict.fromkeys(rungs))
+
+
+def _rung(key: Key, ladder: Sequence[str], height: int) -> str:
+    """The name at a height of the ladder; above it, the longest name and a digest of what it stands for."""
+    if height < len(ladder):
+        return ladder[height]
+    what: object = key
+    if isinstance(key, Object):
+        what = (key.pointer, key.properties, sorted(key.required), key.closed, key.values)
+    return ladder[-1] + hashlib.sha256(repr(what).encode("utf-8", "surrogatepass")).hexdigest()[:6].upper()
 
 
 _SPELLINGS: tuple[frozenset[str], ...] = (

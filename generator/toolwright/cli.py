@@ -116,7 +116,10 @@ def _parser() -> argparse.ArgumentParser:
 
 def _manifests(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "manifests", metavar="MANIFEST", nargs="*", help="manifests (default: those of [tool.toolwright] in pyproject.toml)"
+        "manifests",
+        metavar="MANIFEST",
+        nargs="*",
+        help="manifests (default: those of [tool.toolwright] in pyproject.toml)",
     )
     parser.add_argument("--strict", action="store_true", help="exit 1 on warnings too")
     parser.add_argument("--format", choices=("text", "json", "github"), default="text", help="how to print diagnostics")
@@ -153,7 +156,7 @@ def _import_tools(arguments: argparse.Namespace) -> int:
             workspace.create(Path(arguments.output), text)
         else:
             print(text, end="")
-    except (tools.NotTools, UnicodeDecodeError) as error:
+    except (tools.ToolListError, UnicodeDecodeError) as error:
         print(f"toolwright: `{source}` cannot be imported: {error}", file=sys.stderr)
         return 1
     except OSError as error:
@@ -169,7 +172,7 @@ def _check(arguments: argparse.Namespace) -> int:
     work = _work(arguments, printer)
     if work is not None:
         from toolwright import compiler, project, workspace
-        from toolwright.diagnostics import Diagnostic, Span
+        from toolwright.diagnostics import Diagnostic
 
         for path in work.manifests:
             checked = compiler.check(path, workspace.Disk())
@@ -183,7 +186,7 @@ def _check(arguments: argparse.Namespace) -> int:
                         Diagnostic(
                             "TW411",
                             f"the server made from `{path}` needs {' and '.join(f'`{name}`' for name in absent)}",
-                            Span(project.FILE, 1, 1, 1, 2),
+                            work.project.listed,
                             help="add it to `dependencies` under `[project]`",
                         )
                     ]
@@ -328,7 +331,14 @@ class _Printer:
 
     def close(self) -> int:
         """Print the diagnostics, and give the exit status."""
-        from toolwright import report
+        from toolwright import project, report
+        from toolwright.diagnostics import Span
+        from toolwright.source import Document
+
+        if any(isinstance(found.at, Span) and found.at.file == project.FILE for found in self._found):
+            self._documents[project.FILE] = Document(
+                project.FILE, Path(project.FILE).read_text("utf-8", "replace"), None
+            )
 
         if self._found or self._style == "json":
             if self._style == "text":

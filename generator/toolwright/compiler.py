@@ -55,6 +55,7 @@ def check(entry: str, reader: Reader, shown: str | None = None) -> Checked:
         found += rules.check(bundle)
     if has_errors(found):
         return Checked(None, tuple(found), bundle.documents, None)
+    found = rules.heeded(bundle, found)
     return Checked(lower.lower(bundle, shown or entry), tuple(found), bundle.documents, rules.unserved(bundle))
 
 
@@ -80,7 +81,9 @@ def generate(manifest: ir.Manifest) -> tuple[Artifact, ...]:
     from toolwright import models, plan, render
 
     shared = {
-        made.name: module for made in manifest.shared if (module := models.shared_module(made, manifest.shared)) is not None
+        made.name: module
+        for made in manifest.shared
+        if (module := models.shared_module(made, manifest.shared)) is not None
     }
     modules = {tool.name: models.module(tool, manifest.shared) for tool in manifest.tools}
     root = manifest.package

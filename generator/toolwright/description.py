@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from toolwright.shapes import AnyOf, Const, Free, Items, Leaf
+from toolwright.shapes import AnyOf, Const, Fixed, Free, Items, Leaf
 
 if TYPE_CHECKING:
     from toolwright.ir import Json
@@ -60,7 +60,9 @@ def _sentences(document: Document, leaf: Leaf) -> Iterator[str]:
     keywords = document.keywords(leaf)
     if document.value(leaf) is False:
         yield "Never allowed."
-    yield from _plain_sentences(keywords)
+    shape = document.shape(leaf)
+    fixed = ("minItems", "maxItems") if any(isinstance(each, Fixed) for each in shape) else ()
+    yield from _plain_sentences({name: value for name, value in keywords.items() if name not in fixed})
     yield from _members(document, leaf, keywords)
     if keywords.get("uniqueItems") is True:
         yield "No item twice."
@@ -69,7 +71,7 @@ def _sentences(document: Document, leaf: Leaf) -> Iterator[str]:
         yield "The schema has further conditions."
     if keywords.get("deprecated") is True:
         yield "Deprecated."
-    for alternative in document.shape(leaf):
+    for alternative in shape:
         if isinstance(alternative, Items):
             yield from _items(document, alternative.item)
 

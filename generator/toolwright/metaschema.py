@@ -152,13 +152,25 @@ def _explained(
         what = "a mapping" if dialect is DRAFT_4 else "a mapping, `true` or `false`"
         yield Diagnostic("TW204", f"a schema must be {what}, not {found(value)}", at, _schema_help(pointer, value))
         return
-    keyword = next((str(step) for step in reversed(pointer) if step in KEYWORDS), None)
-    if keyword is None:
-        yield Diagnostic("TW204", f"this is not valid in {dialect.name}: {shorten(error.message, 120)}", at)
-    elif keyword == "type":
+    holder = next(pointer[:length] for length in reversed(range(len(pointer))) if pointer[:length] in inner)
+    keyword = str(pointer[len(holder)])
+    deeper = _deeper(error)
+    if keyword == "type":
         yield from _types(value, at)
+    elif deeper:
+        for below in deeper:
+            yield from _explained(below, root, place, dialect, inner)
     else:
         yield from _value(keyword, value, at, pointer, dialect)
+
+
+def _deeper(error: ValidationError) -> list[ValidationError]:
+    """What is wrong in the alternative that is meant: the one that takes the value, but not what is in it."""
+    if error.kind.name != "anyOf":
+        return []
+    depth = len(error.instance_path)
+    alternatives: list[list[ValidationError]] = error.kind.as_dict()["context"]
+    return next((below for below in alternatives if all(len(one.instance_path) > depth for one in below)), [])
 
 
 def _types(value: Json, at: Place) -> Iterator[Diagnostic]:
@@ -203,10 +215,8 @@ def _value(keyword: str, value: Json, at: Place, pointer: Pointer, dialect: Dial
                 "TW204", f"`{keyword}` lists {found(value[twice])} twice", at / twice, "remove one of the two"
             )
             return
-    what = found(value)
-    if pointer[-1] != keyword:
-        what = f"{what} in it"
-    yield Diagnostic("TW204", f"`{keyword}` must be {expected}, not {what}", at, _help(keyword, value, dialect))
+    what = f"not {found(value)}" if pointer[-1] == keyword else f"but holds {found(value)}"
+    yield Diagnostic("TW204", f"`{keyword}` must be {expected}, {what}", at, _help(keyword, value, dialect))
 
 
 def _help(keyword: str, value: Json, dialect: Dialect) -> str | None:

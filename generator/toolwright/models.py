@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from toolwright.ir import Json
     from toolwright.shapes import Expression
 
-_TYPING = frozenset({"Annotated", "Any", "Literal", "Union"})
+_TYPING = frozenset({"Annotated", "Any", "Literal", "Optional", "Union"})
 _RUNTIME = frozenset({"Model", "Nullable", "Root"})
 
 
@@ -204,6 +204,9 @@ def _inside(annotation: ast.expr) -> ast.expr:
 
 
 def _takes_none(annotation: ast.expr) -> bool:
+    """Whether `None` is in a type already."""
+    if isinstance(annotation, ast.BinOp):
+        return _takes_none(annotation.left) or _takes_none(annotation.right)
     return ast.unparse(annotation) in ("Any", "None")
 
 
@@ -241,7 +244,7 @@ def _definition(plan: ClassPlan) -> Json:
     """A class as a schema. Its properties go by the names of the attributes, and all are required: whether one can be
     absent is told to the template, not to the generator."""
     if plan.root is not None:
-        return plan.root
+        return {"anyOf": [plan.root]}  # the generator forgets the items of a list that is recursive at the top
     properties = {row.name: row.schema for row in plan.rows}
     return {"type": "object", "properties": properties, "required": list(properties)}
 

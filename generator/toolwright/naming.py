@@ -15,8 +15,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from pydantic import BaseModel
-
 _STEP = re.compile(r"(?<=[^\W\d_A-Z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][^\W\d_A-Z])")
 _NO_WORD = re.compile(r"[\W_]+")
 _GAPS = re.compile(r"\0+")
@@ -30,10 +28,24 @@ CLIENT_NAMES = frozenset({"connect", "raw", "tasks", "with_options"})
 MODEL_PACKAGES = frozenset({"prompts", "resources", "shared"})
 """Folders of `models/`, which a tool's module must not shadow."""
 
+# What generated annotations and pydantic's `BaseModel` need; its `model_…` attributes are known by their prefix.
 _FIELD_NAMES = (
     ANNOTATION_NAMES
     | {"Annotated", "Any", "Field", "Literal", "Nullable", "self"}
-    | {name for name in dir(BaseModel) if not name.startswith("_")}
+    | {
+        "construct",
+        "copy",
+        "dict",
+        "from_orm",
+        "json",
+        "parse_file",
+        "parse_obj",
+        "parse_raw",
+        "schema",
+        "schema_json",
+        "update_forward_refs",
+        "validate",
+    }
 )
 
 
@@ -158,7 +170,8 @@ def _is_part(char: str) -> bool:
 
 def _spelled(name: str) -> str:
     spelled = (
-        char if _is_part(char) else f"_{unicodedata.name(char, f'u{ord(char):x}').lower()}_" for char in name.lstrip("_")
+        char if _is_part(char) else f"_{unicodedata.name(char, f'u{ord(char):x}').lower()}_"
+        for char in name.lstrip("_")
     )
     return _mend(name, re.sub("_+", "_", _identifier("".join(spelled))).strip("_"))
 

@@ -125,7 +125,10 @@ def plan(
             Page(
                 "server.py",
                 "server.py",
-                {"doc": f"{_sentence(title)}, as an object of the SDK and as an ASGI application.", "stem": manifest.stem},
+                {
+                    "doc": f"{_sentence(title)}, as an object of the SDK and as an ASGI application.",
+                    "stem": manifest.stem,
+                },
             ),
             Page(
                 "__main__.py",
@@ -183,15 +186,17 @@ def _package(
 def _models(
     title: str, manifest: ir.Manifest, models: Mapping[str, ModelModule], shared: Mapping[str, ModelModule]
 ) -> Mapping[str, Any]:
-    homes: dict[str, list[str]] = {
-        f".{tool.names.module}": list(models[tool.name].classes) for tool in manifest.tools
-    }
+    homes: dict[str, list[str]] = {f".{tool.names.module}": list(models[tool.name].classes) for tool in manifest.tools}
     homes |= {
         f".shared.{schema.names.module}": list(shared[schema.name].classes)
         for schema in manifest.shared
         if schema.name in shared
     }
-    return {"doc": f"Models of {title}, each loaded when it is first used.", "lazy": ".._runtime.lazy", "homes": _homes(homes)}
+    return {
+        "doc": f"Models of {title}, each loaded when it is first used.",
+        "lazy": ".._runtime.lazy",
+        "homes": _homes(homes),
+    }
 
 
 def _tools(title: str, manifest: ir.Manifest, models: Mapping[str, ModelModule]) -> Mapping[str, Any]:
@@ -264,7 +269,9 @@ is left out of the request. Results are checked against the tool's output schema
 
 
 def _client_method(tool: ir.Tool, module: ModelModule) -> ClientMethod:
-    described = [f"    {parameter.name}: {_indented(parameter.doc)}" for parameter in module.parameters if parameter.doc]
+    described = [
+        f"    {parameter.name}: {_indented(parameter.doc)}" for parameter in module.parameters if parameter.doc
+    ]
     doc = "\n".join([_tool_doc(tool), "", "Args:", *described]) if described else _tool_doc(tool)
     return ClientMethod(
         wire=tool.name,

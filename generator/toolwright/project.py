@@ -24,12 +24,13 @@ class Project:
     """What a run without arguments compiles: manifest paths, and the folder that gets the packages.
 
     `dependencies` are the names of the project's own dependencies, normalized as package indexes do it, or None where
-    the file does not list any.
+    the file does not list any; `listed` is where it lists them.
     """
 
     manifests: tuple[str, ...]
     output: str | None
     dependencies: frozenset[str] | None
+    listed: Span
 
 
 def read(folder: Path) -> tuple[Project | None, list[Diagnostic]]:
@@ -50,8 +51,8 @@ def read(folder: Path) -> tuple[Project | None, list[Diagnostic]]:
     table = tool.get("toolwright") if isinstance(tool, dict) else None
     if table is None:
         return None, []
-    line = next((n for n, row in enumerate(text.splitlines(), 1) if row.strip() == "[tool.toolwright]"), 1)
-    problems = list(_problems(table, line))
+    keys = _Keys(text, "tool.toolwright")
+    problems = list(_problems(table, keys))
     if problems:
         return None, problems
     manifests: list[str] = []
@@ -62,14 +63,15 @@ def read(folder: Path) -> tuple[Project | None, list[Diagnostic]]:
                 Diagnostic(
                     "TW410",
                     f"`{pattern}` in `[tool.toolwright] manifests` matches no file",
-                    _line(line),
+                    keys.span("manifests"),
                     help="name manifests by paths relative to pyproject.toml, such as `specs/*.yaml`",
                 )
             )
         manifests += [path for path in found_paths if path not in manifests]
     if problems:
         return None, problems
-    return Project(tuple(manifests), table.get("output"), _dependencies(value)), []
+    listed = _Keys(text, "project").span("dependencies")
+    return Project(tuple(manifests), table.get("output"), _dependencies(value), listed), []
 
 
 def missing(project: Project, requirements: Iterable[str]) -> tuple[str, ...]:
@@ -79,31 +81,57 @@ def missing(project: Project, requirements: Iterable[str]) -> tuple[str, ...]:
     return tuple(wanted for wanted in requirements if _normalized(wanted) not in project.dependencies)
 
 
-def _problems(table: object, line: int) -> Iterable[Diagnostic]:
+@dataclass(frozen=True, slots=True)
+class _Keys:
+    """Where the keys of one table stand in the text; TOML's own reader does not tell."""
+
+    text: str
+    table: str
+
+    def span(self, key: str | None = None) -> Span:
+        """The place of a key, or of the table's own header where the key is not found."""
+        inside = False
+        header = _line(1)
+        for number, row in enumerate(self.text.splitlines(), 1):
+            if row.lstrip().startswith("["):
+                inside = row.split("#")[0].strip() == f"[{self.table}]"
+                if inside:
+                    header = Span(FILE, number, 1, number, 1 + len(row.rstrip()))
+            elif inside and key is not None and (found := re.match(rf"\s*(\"?{re.escape(key)}\"?)\s*=", row)):
+                return Span(FILE, number, found.start(1) + 1, number, found.end(1) + 1)
+        return header
+
+
+def _problems(table: object, keys: _Keys) -> Iterable[Diagnostic]:
     if not isinstance(table, dict):
-        yield Diagnostic("TW410", "`tool.toolwright` must be a table", _line(line))
+        yield Diagnostic("TW410", "`tool.toolwright` must be a table", keys.span())
         return
     for key in sorted(set(table) - _KEYS):
         yield Diagnostic(
-            "TW410", f"unknown key `{key}` in `[tool.toolwright]`", _line(line), help="it knows `manifests` and `output`"
+            "TW410",
+            f"unknown key `{key}` in `[tool.toolwright]`",
+            keys.span(key),
+            help="it knows `manifests` and `output`",
         )
     manifests = table.get("manifests", [])
     if not isinstance(manifests, list) or not all(isinstance(item, str) and item for item in manifests):
         yield Diagnostic(
             "TW410",
             "`manifests` in `[tool.toolwright]` must be a list of paths",
-            _line(line),
+            keys.span("manifests"),
             help='write `manifests = ["specs/*.yaml"]`',
         )
     else:
         for item in manifests:
             if item.startswith("/"):
-                yield Diagnostic(
-                    "TW410", f"`{item}` in `[tool.toolwright] manifests` must be relative to pyproject.toml", _line(line)
-                )
+                message = f"`{item}` in `[tool.toolwright] manifests` must be relative to pyproject.toml"
+                yield Diagnostic("TW410", message, keys.span("manifests"))
     if not isinstance(table.get("output", ""), str):
         yield Diagnostic(
-            "TW410", "`output` in `[tool.toolwright]` must be a path", _line(line), help='write `output = "generated"`'
+            "TW410",
+            "`output` in `[tool.toolwright]` must be a path",
+            keys.span("output"),
+            help='write `output = "generated"`',
         )
 
 

@@ -13,12 +13,13 @@ from typing import Any
 
 import black
 import jinja2
+from black.mode import TargetVersion
 
 from toolwright import literals
 from toolwright.plan import Page
 
 LINE_LENGTH = 120
-_MODE = black.Mode(line_length=LINE_LENGTH, target_versions={black.TargetVersion.PY311})
+_MODE = black.Mode(line_length=LINE_LENGTH, target_versions={TargetVersion.PY311})
 
 
 def templates() -> Path:

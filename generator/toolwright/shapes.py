@@ -20,6 +20,9 @@ Scalar: TypeAlias = Literal["string", "number", "integer", "boolean", "null"]
 _LONGEST_TUPLE = 16
 _DEEPEST = 60
 _WIDEST = 400
+_MOST_FOLDED = 3
+_MOST_PARTS = 200
+_MOST_SHAPES = 5000
 _SCALARS: tuple[Scalar, ...] = ("string", "number", "boolean", "null")
 _ANNOTATIONS = frozenset(
     {"$anchor", "$comment", "$defs", "$id", "$ref", "$schema", "default", "definitions", "deprecated", "description"}
@@ -40,6 +43,7 @@ class AllOf:
     """What all parts accept. Without parts it is anything at all."""
 
     parts: tuple[Expression, ...]
+    depth: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +51,7 @@ class AnyOf:
     """What one of the parts accepts."""
 
     parts: tuple[Expression, ...]
+    depth: int = field(default=0, compare=False)
 
 
 Expression: TypeAlias = Leaf | AllOf | AnyOf
@@ -116,17 +121,27 @@ OBJECT = Object()
 
 
 def all_of(*parts: Expression) -> Expression:
-    """The conjunction, flat and without repetition."""
+    """The conjunction, flat and without repetition; of parts that are folded too often, the first alone."""
     flat = [inner for part in parts for inner in (part.parts if isinstance(part, AllOf) else (part,))]
     unique = tuple(dict.fromkeys(flat))
-    return unique[0] if len(unique) == 1 else AllOf(unique)
+    if len(unique) == 1:
+        return unique[0]
+    depth = _depth(unique)
+    return AllOf(unique, depth) if depth <= _MOST_FOLDED and len(unique) <= _MOST_PARTS else unique[0]
 
 
 def any_of(*parts: Expression) -> Expression:
-    """The disjunction, flat and without repetition."""
+    """The disjunction, flat and without repetition; of parts that are folded too often, anything."""
     flat = [inner for part in parts for inner in (part.parts if isinstance(part, AnyOf) else (part,))]
     unique = tuple(dict.fromkeys(flat))
-    return unique[0] if len(unique) == 1 else AnyOf(unique)
+    if len(unique) == 1:
+        return unique[0]
+    depth = _depth(unique)
+    return AnyOf(unique, depth) if depth <= _MOST_FOLDED and len(unique) <= _MOST_PARTS else ANYTHING
+
+
+def _depth(parts: Sequence[Expression]) -> int:
+    return 1 + max((0 if isinstance(part, Leaf) else part.depth for part in parts), default=-1)
 
 
 class Document:
@@ -215,7 +230,11 @@ class Document:
         known = self._shapes.get(expression)
         if known is not None:
             return known
-        if expression in self._open or len(self._open) > _DEEPEST:
+        if (
+            expression in self._open
+            or len(self._open) > _DEEPEST
+            or len(self._shapes) > _MOST_SHAPES + len(self._values)
+        ):
             return (ANY,)
         self._open.add(expression)
         shape: Shape = (ANY,)
@@ -259,7 +278,7 @@ class Document:
         for part in self.children(leaf, "allOf"):
             shape = _both(shape, self.shape(part))
         for branches in self._branches(leaf):
-            shape = _choose(shape, [self.shape(branch) for branch in branches])
+            shape = _choose(shape, [self._marked(branch) for branch in branches])
         if self._merged and leaf == self.root:
             shape = (_join(_objects(shape) or [OBJECT]),)
         return tuple(
@@ -270,6 +289,10 @@ class Document:
             )
             for alternative in shape
         )
+
+    def _marked(self, branch: Expression) -> tuple[Shape, Pointer | None]:
+        """A branch, and where it stands."""
+        return self.shape(branch), branch.pointer if isinstance(branch, Leaf) else None
 
     def _own(self, leaf: Leaf, keywords: Mapping[str, Json]) -> Shape:
         """What `type`, `enum`, `const` and the keywords of objects and lists say."""
@@ -388,21 +411,28 @@ def _objects(shape: Shape) -> list[Object]:
     return [*found, OBJECT] if ANY in shape else found
 
 
-def _choose(shape: Shape, branches: Sequence[Shape]) -> Shape:
+def _choose(shape: Shape, branches: Sequence[tuple[Shape, Pointer | None]]) -> Shape:
     """What `shape` and one of the branches accept.
 
     Where the objects of `shape` have properties, or those of no branch have any, the branches' objects become one with
     `shape`'s; else each stays a class of its own.
     """
-    flat = _union(alternative for branch in branches for alternative in branch)
+    flat = _union(alternative for branch, _ in branches for alternative in branch)
     own, others = _objects(shape), _objects(flat)
-    if others and (any(each.properties for each in own) or not any(each.properties for each in others)):
-        joined = _join([each for branch in branches for each in _objects(branch)])
+    if not others:
+        return _both(shape, flat)
+    if any(each.properties for each in own) or not any(each.properties for each in others):
+        joined = _join([each for branch, _ in branches for each in _objects(branch)])
         if ANY not in flat:
             flat = (joined, *(alternative for alternative in flat if not isinstance(alternative, Object)))
         elif joined != OBJECT:
             flat = (joined, LIST, *(Free(name) for name in _SCALARS))
-    return _both(shape, flat)
+        return _both(shape, flat)
+    return _union(
+        replace(met, pointer=pointer) if isinstance(met, Object) and met.pointer is None else met
+        for branch, pointer in branches
+        for met in _both(shape, branch)
+    )
 
 
 def _union(alternatives: Iterable[Alternative]) -> Shape:

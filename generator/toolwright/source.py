@@ -129,6 +129,7 @@ class _Loader:
         self._reader = reader
         self._unreadable: set[str] = set()
         self._included: set[tuple[str, str]] = set()
+        self._is_full = False
 
     def include(self, path: str, prefix: str, chain: tuple[str, ...], at: Place | None) -> None:
         """Take in a file and what it includes; `chain` leads to it from the entry."""
@@ -140,12 +141,16 @@ class _Loader:
             mend = "include it once, or give one of the two another `prefix`"
             self._report("TW014", f"`{path}` is included twice with the same prefix", at, mend)
             return
-        self._included.add((path, prefix))
-        if len(self._included) > MAX_FRAGMENTS or len(chain) > MAX_INCLUDE_DEPTH:
-            if len(self._included) <= MAX_FRAGMENTS + 1:
-                limit = f"more than {MAX_FRAGMENTS:,} files" if len(chain) <= MAX_INCLUDE_DEPTH else "files too deeply"
-                self._report("TW015", f"this includes {limit}", at, "include the files from one place, each once")
+        mend = "include each file once, from the manifest itself"
+        if len(chain) > MAX_INCLUDE_DEPTH:
+            self._report("TW015", f"this chain of includes is longer than {MAX_INCLUDE_DEPTH}", at, mend)
             return
+        if len(self._included) == MAX_FRAGMENTS:
+            if not self._is_full:
+                self._report("TW015", f"more than {MAX_FRAGMENTS:,} files are included up to here", at, mend)
+            self._is_full = True
+            return
+        self._included.add((path, prefix))
         document = self._read(path, at)
         if document is None:
             return

@@ -112,29 +112,24 @@ def compare(
     before = known.manifests.get(manifest, lock.Entry(""))
     changes: list[Change] = []
     problems: list[Diagnostic] = []
+    foreign: list[Diagnostic] = []
     files: dict[str, frozenset[str]] = {}
     kept = 0
     for artifact in artifacts:
         name = shown(output, artifact.path)
         owner = known.owner(artifact.path)
         if owner not in (None, manifest):
-            problems.append(
-                Diagnostic(
-                    "TW401",
-                    f"`{name}` is already made from `{owner}`",
-                    help="give one of the two servers another `python.package`, or another output folder",
-                )
-            )
-            continue
+            message = f"`{name}` is already made from `{owner}`"
+            return _refused(known, [Diagnostic("TW401", message, help=_TWO_SERVERS)])
         disk = _bytes(output / artifact.path)
         files[artifact.path] = frozenset({lock.digest(artifact.data)})
+        ours = artifact.path in before.files or (disk is not None and disk.startswith(MARK))
+        untouched = disk is None or lock.digest(disk) in before.files.get(artifact.path, ())
         if disk == artifact.data:
             kept += 1
-        elif disk is None or lock.digest(disk) in before.files.get(artifact.path, ()):
+        elif untouched or (force and ours):
             changes.append(Change(artifact.path, disk, artifact.data))
-        elif force and (artifact.path in before.files or disk.startswith(MARK)):
-            changes.append(Change(artifact.path, disk, artifact.data))
-        elif artifact.path in before.files or disk.startswith(MARK):
+        elif ours:
             files[artifact.path] = before.files.get(artifact.path, files[artifact.path])
             problems.append(
                 Diagnostic(
@@ -144,14 +139,15 @@ def compare(
                 )
             )
         else:
-            del files[artifact.path]
-            problems.append(
+            foreign.append(
                 Diagnostic(
                     "TW403",
                     f"`{name}` is in the way: toolwright did not write it",
-                    help="move the file, or choose another output folder with `-o`",
+                    help="move the file, or choose another output folder with `-o`; nothing was written",
                 )
             )
+    if foreign:
+        return _refused(known, foreign)
     planned = {artifact.path for artifact in artifacts}
     for path, seen in before.files.items():
         if path in planned:
@@ -173,6 +169,14 @@ def compare(
         hash_ = ""
     manifests = {**known.manifests, manifest: lock.Entry(hash_, files)}
     return Changes(tuple(changes), kept, lock.Lock(__version__, manifests), tuple(problems))
+
+
+_TWO_SERVERS = "give one of the two servers another `python.package`, or another output folder; nothing was written"
+
+
+def _refused(known: lock.Lock, problems: Sequence[Diagnostic]) -> Changes:
+    """No changes, and why."""
+    return Changes((), 0, known, tuple(problems))
 
 
 def prune(output: Path, known: lock.Lock, manifests: Sequence[str]) -> Changes:

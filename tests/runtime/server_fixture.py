@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import anyio
-import toolwright
 from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
+
+import toolwright
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
@@ -156,14 +157,14 @@ def write_package(
     (package / "server.py").write_text(SERVER)
     (package / "handlers.py").write_text(HANDLERS)
     (package / "__main__.py").write_text(MAIN.format(package=name, handlers=handlers))
-    text = {
+    content = {
         "toolwright": 1,
         "server": server or {"name": "weather", "version": "1.2.0", "title": "Weather", "instructions": "Ask."},
         "formats": "annotate",
         "tools": tools or [WEATHER, SAY, CITIES],
         **manifest,
     }
-    (package / "manifest.json").write_text(json.dumps(text))
+    (package / "manifest.json").write_text(json.dumps(content))
 
 
 def import_package(folder: Path, name: str) -> Any:
@@ -197,7 +198,7 @@ async def exchange(server: Server[Any], revision: str, *requests: tuple[str, dic
                     if "method" in answer:
                         answers.append(answer)
                     elif number:
-                        answers.append(answer.get("result") or {"error": answer["error"]})
+                        answers.append(answer["result"] if "result" in answer else {"error": answer["error"]})
                         break
                     else:
                         break

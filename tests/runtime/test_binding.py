@@ -22,6 +22,7 @@ import pytest
 import uvicorn
 from mcp.client.streamable_http import streamable_http_client
 from mcp.server.lowlevel import Server
+
 from toolwright.runtime.arguments import redacted
 from toolwright.runtime.binding import OMIT, Binding, CallEvent, Omit
 from toolwright.runtime.consent import is_dangerous

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from toolwright.runtime.content import audio, embedded, image, link, text
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+UNKNOWN: Any = ["model"]
 
 
 def test_text_carries_annotations() -> None:
@@ -38,13 +43,13 @@ def test_embedded_text_and_blob() -> None:
     [
         (lambda: text("x", priority=1.1), "priority is 1.1; it is a number from 0 to 1"),
         (lambda: text("x", priority=float("nan")), "priority is nan; it is a number from 0 to 1"),
-        (lambda: text("x", audience=["model"]), "audience is 'model'; it is 'user', 'assistant', or a list of them"),
+        (lambda: text("x", audience=UNKNOWN), "audience is 'model'; it is 'user', 'assistant', or a list of them"),
         (
             lambda: text("x", last_modified="yesterday"),
             "last_modified is 'yesterday'; it is ISO 8601, such as '2025-05-03T14:30:00Z'",
         ),
         (
-            lambda: text("x", last_modified=datetime(2025, 5, 3)),  # noqa: DTZ001 - the mistake that is tested
+            lambda: text("x", last_modified=datetime(2025, 5, 3)),
             "last_modified is 2025-05-03T00:00:00; it needs a time zone",
         ),
         (lambda: image("not base64!", "image/png"), "the data is not base64: Only base64 data is allowed"),

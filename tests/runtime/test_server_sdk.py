@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import logging
 import time
@@ -44,16 +45,17 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Any:
 @pytest.fixture(scope="module")
 def api(package: Any) -> Any:
     """The names that handlers use, from the package itself: its classes are not toolwright's."""
-    from sdk_weather_mcp._runtime import content, errors
-    from sdk_weather_mcp.models.cities import CitiesOutput
-    from sdk_weather_mcp.models.get_weather import GetWeatherInput, GetWeatherOutput
-
-    class Names:
-        Reply, text, audio, link = content.Reply, content.text, content.audio, content.link
-        ToolError = errors.ToolError
-        Weather, WeatherInput, Cities = GetWeatherOutput, GetWeatherInput, CitiesOutput
-
-    return Names
+    tools = importlib.import_module("sdk_weather_mcp.tools").TOOLS
+    content = importlib.import_module("sdk_weather_mcp._runtime.content")
+    return SimpleNamespace(
+        Reply=content.Reply,
+        text=content.text,
+        audio=content.audio,
+        link=content.link,
+        ToolError=importlib.import_module("sdk_weather_mcp._runtime.errors").ToolError,
+        Weather=tools["get-weather"].Output,
+        Cities=tools["cities"].Output,
+    )
 
 
 def serve(package: Any, *, weather: Any = None, say: Any = None, cities: Any = None) -> Server[Any]:
@@ -114,6 +116,11 @@ async def test_capabilities_in_both_eras(package: Any) -> None:
             }
 
 
+async def test_changes_of_the_list_can_be_listened_to(package: Any) -> None:
+    async with mcp.Client(serve(package)) as client, client.listen(tools_list_changed=True):
+        assert client.protocol_version == "2026-07-28"
+
+
 # A call
 
 
@@ -158,7 +165,12 @@ async def test_arguments_are_checked_by_the_schema(package: Any) -> None:
 
 async def test_half_characters_in_arguments_become_whole(package: Any) -> None:
     seen = []
-    server = serve(package, weather=lambda args, ctx: seen.append(args.location) or {"temperature": 1})
+
+    def handler(args: Any, ctx: Any) -> Any:
+        seen.append(args.location)
+        return {"temperature": 1}
+
+    server = serve(package, weather=handler)
     await call(server, "get-weather", {"location": "a\ud800"})
     assert seen == ["a\ufffd"]
 
@@ -176,7 +188,7 @@ async def test_nothing_runs_before_the_handshake(package: Any) -> None:
     app = serve(package).streamable_http_app(json_response=True)
     async with (
         app.router.lifespan_context(app),
-        httpx2.AsyncClient(transport=httpx2.ASGITransport(app=app), base_url="http://localhost:80") as client,
+        httpx2.AsyncClient(transport=httpx2.ASGITransport(app=app), base_url="http://localhost:8000") as client,
     ):
         request = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "say"}}
         answer = await client.post("/mcp", json=request, headers={"accept": "application/json, text/event-stream"})
@@ -188,7 +200,7 @@ async def test_stateless_http_is_answered(package: Any) -> None:
     app = serve(package).streamable_http_app(json_response=True, stateless_http=True)
     async with (
         app.router.lifespan_context(app),
-        httpx2.AsyncClient(transport=httpx2.ASGITransport(app=app), base_url="http://localhost:80") as client,
+        httpx2.AsyncClient(transport=httpx2.ASGITransport(app=app), base_url="http://localhost:8000") as client,
     ):
         request = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "say"}}
         headers = {"accept": "application/json, text/event-stream", "mcp-protocol-version": "2025-11-25"}
@@ -325,7 +337,11 @@ async def test_cancellation_reaches_the_handler(package: Any, mode: Any) -> None
 
 
 async def test_a_blocked_thread_holds_up_nobody(package: Any) -> None:
-    server = serve(package, say=lambda args, ctx: time.sleep(0.5) or "late")
+    def handler(args: Any, ctx: Any) -> str:
+        time.sleep(0.5)
+        return "late"
+
+    server = serve(package, say=handler)
     finished: list[str] = []
 
     async def ask(name: str) -> None:
@@ -467,15 +483,23 @@ async def test_handlers_are_entered_once_for_many_connections(package: Any) -> N
     server = package.build_server(handlers)
     async with mcp.Client(server, mode="legacy"):
         async with mcp.Client(server) as second:
-            assert (await second.call_tool("say", {})).content[0].text == "enter"
+            assert "text='enter'" in str(await second.call_tool("say", {}))
         assert handlers.log == ["enter"]
     assert handlers.log == ["enter", "exit"]
-    first, second = mcp.Client(server), mcp.Client(server)
-    await first.__aenter__()
-    await second.__aenter__()
-    await first.__aexit__(None, None, None)
-    assert handlers.log == ["enter", "exit", "enter"]
-    await second.__aexit__(None, None, None)
+    first_over, second_over = anyio.Event(), anyio.Event()
+    async with anyio.create_task_group() as tasks:
+
+        async def connect(over: anyio.Event) -> None:
+            async with mcp.Client(server):
+                await over.wait()
+
+        tasks.start_soon(connect, first_over)
+        tasks.start_soon(connect, second_over)
+        await anyio.sleep(0.1)
+        first_over.set()
+        await anyio.sleep(0.1)
+        assert handlers.log == ["enter", "exit", "enter"]
+        second_over.set()
     assert handlers.log == ["enter", "exit", "enter", "exit"]
 
 

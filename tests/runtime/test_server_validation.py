@@ -55,24 +55,33 @@ SHAPE = {
         (WEATHER, {"location": "x", "api_key": "hunter2"}, ["api_key: expected a match of the pattern ^key-"]),
         (WEATHER, [], ["arguments: expected an object, got an array of 0 items"]),
         ({"properties": {"a b": False}}, {"a b": 1}, ['arguments["a b"]: not allowed here']),
-        ({"anyOf": [{"type": "integer"}, {"type": "null"}]}, "x", ['arguments: expected an integer or null, got the string "x"']),
+        (
+            {"anyOf": [{"type": "integer"}, {"type": "null"}]},
+            "x",
+            ['arguments: expected an integer or null, got the string "x"'],
+        ),
         (SHAPE, {"kind": "square", "a": "1"}, ['a: expected a number, got the string "1"']),
         (
             SHAPE,
             {"kind": "oval"},
             [
-                'arguments: fits none of the 2 alternatives: (1) r: required, but missing; '
-                "(2) a: required, but missing"
+                (
+                    "arguments: fits none of the 2 alternatives: "
+                    "(1) r: required, but missing; (2) a: required, but missing"
+                )
             ],
         ),
         ({"oneOf": [{}, {"type": "string"}]}, "x", ["arguments: must fit exactly one alternative, but fits 1 and 2"]),
         ({}, {"n": float("inf")}, ["arguments: is not JSON: Out of range float values are not JSON compliant"]),
         ({}, "\ud800", ["arguments: holds half of a surrogate pair, which is no character"]),
         ({"const": 2**53 + 1}, 2**53, ["arguments: expected 9007199254740993, got 9007199254740992"]),
-        ({"$schema": "http://json-schema.org/draft-04/schema#", "minimum": 3, "exclusiveMinimum": True}, 3,
-         ["arguments: expected more than 3, got 3"]),
+        (
+            {"$schema": "http://json-schema.org/draft-04/schema#", "minimum": 3, "exclusiveMinimum": True},
+            3,
+            ["arguments: expected more than 3, got 3"],
+        ),
     ],
-)  # fmt: skip
+)
 def test_lines(schema: Any, value: Any, lines: list[str]) -> None:
     assert Validator(schema, redact=["/api_key"]).violations(value) == lines
 

@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar
+from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar, cast
 
 from mcp_types import (
     Annotations,
@@ -293,9 +293,9 @@ def _annotations(
 ) -> Annotations | None:
     if audience is None and priority is None and last_modified is None:
         return None
-    roles: list[Role] | None = None
+    roles = None
     if audience is not None:
-        roles = [audience] if audience == "user" or audience == "assistant" else [*audience]
+        roles = cast("list[Role]", [audience] if isinstance(audience, str) else [*audience])
         if unknown := [role for role in roles if role not in ("user", "assistant")]:
             raise ValueError(f"audience is {unknown[0]!r}; it is 'user', 'assistant', or a list of them")
     if priority is not None and not 0 <= priority <= 1:

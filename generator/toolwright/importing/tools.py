@@ -1,7 +1,7 @@
 """A saved `tools/list` result as a manifest.
 
-Takes the JSON text of the list, bare or in one of its common wrappers (`{"tools": …}`, a JSON-RPC response), and gives a
-manifest with the tools as they stand. What a manifest cannot hold is mended, and each mend is told.
+Takes the JSON text of the list, bare or in one of its common wrappers (`{"tools": …}`, a JSON-RPC response), and gives
+a manifest with the tools as they stand. What a manifest cannot hold is mended, and each mend is told.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 from toolwright import naming
 
 
-class NotTools(ValueError):
+class ToolListError(ValueError):
     """The text holds no list of tools; the message says why."""
 
 
@@ -32,12 +32,12 @@ def read(text: str) -> tuple[Sequence[Any], Mapping[str, Any]]:
     """The tools in `text`, and the `serverInfo` beside them where there is one.
 
     Raises:
-        NotTools: It is not JSON, or holds no list of tools.
+        ToolListError: It is not JSON, or holds no list of tools.
     """
     try:
         value = json.loads(text, parse_constant=_refuse)
     except (ValueError, RecursionError) as error:
-        raise NotTools(f"it is not JSON: {error}") from error
+        raise ToolListError(f"it is not JSON: {error}") from error
     if isinstance(value, dict) and isinstance(value.get("result"), dict):
         value = value["result"]
     if isinstance(value, list):
@@ -45,7 +45,7 @@ def read(text: str) -> tuple[Sequence[Any], Mapping[str, Any]]:
     if isinstance(value, dict) and isinstance(value.get("tools"), list):
         info = value.get("serverInfo")
         return value["tools"], info if isinstance(info, dict) else {}
-    raise NotTools("it holds no list of tools: expected `{\"tools\": […]}`, a list, or a JSON-RPC response")
+    raise ToolListError('it holds no list of tools: expected `{"tools": […]}`, a list, or a JSON-RPC response')
 
 
 def manifest(listed: Sequence[Any], *, name: str, version: str = "0.0.0", prefix: str = "") -> Imported:

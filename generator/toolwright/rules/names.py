@@ -15,12 +15,25 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from toolwright.assembly import Assembly, Declared
+    from toolwright.references import Outline
 
 EXPORTS = frozenset(
     {
-        *("Context", "Content", "Reply", "Returns", "Handlers", "Client"),
+        *("Context", "Content", "Reply", "Returns"),
         *("ToolError", "ToolFailed", "CallRefused", "InvalidResult", "Declined", "Cancelled"),
-        *("OMIT", "Omit", "TOOLS", "text", "image", "audio", "link", "embedded", "build_server", "asgi_app"),
+        *(
+            "CallEvent",
+            "OMIT",
+            "Omit",
+            "TOOLS",
+            "text",
+            "image",
+            "audio",
+            "link",
+            "embedded",
+            "build_server",
+            "asgi_app",
+        ),
     }
 )
 """What a package exports beside its models and the two classes named after the server."""
@@ -112,9 +125,13 @@ def unique_classes(assembly: Assembly) -> Iterator[Diagnostic]:
         for field, _ in assembly.schemas(tool):
             suffix = "Input" if field == "inputSchema" else "Output"
             taken[tool.names.stem + suffix] = f"is the class of the {field} of `{tool.name}`"
+    first: dict[str, Outline] = {}
     for key, found in assembly.shared.items():
         name = naming.shared(key.name).stem
+        other = first.setdefault(name, found)
         problem = "is a keyword" if keyword.iskeyword(name) else taken.get(name)
+        if problem is None and other is not found:
+            problem = f"is the class of `{other.place.pointer[-1]}` at {_at(assembly, other.place.key())}"
         if problem:
             yield Diagnostic(
                 "TW212",
@@ -122,7 +139,6 @@ def unique_classes(assembly: Assembly) -> Iterator[Diagnostic]:
                 found.place.key(),
                 "give the schema another name under `schemas`",
             )
-        taken.setdefault(name, f"is the class of `{key.name}` at {_at(assembly, found.place.key())}")
 
 
 def python_names(assembly: Assembly) -> Iterator[Diagnostic]:

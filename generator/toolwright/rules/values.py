@@ -123,7 +123,7 @@ class _Judge:
         return None if isinstance(validator, str) else cls(dict(schema), formats, validator)
 
     def problems(self, value: Json, place: Place, root: str) -> Iterator[tuple[str, Place]]:
-        """What is wrong with `value`, which stands at `place`, in one text, and the narrowest place that holds it all."""
+        """What is wrong with `value`, which stands at `place`, in one text, and the narrowest place that holds it."""
         lines = self.validator.violations(value, root)
         if not lines:
             return

@@ -12,7 +12,7 @@ import inspect
 import math
 import secrets
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import anyio.to_thread
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
     from .context import Context
     from .tools import Tool
-
-_BLOCKS = get_args(ContentBlock)
 
 
 class Engine:
@@ -133,10 +131,24 @@ class _Route:
         if self.is_async:
             value = await self.method(arguments, context)
         else:
-            value = await anyio.to_thread.run_sync(self.method, arguments, context, abandon_on_cancel=True)
+            value, error = await anyio.to_thread.run_sync(
+                _outcome, self.method, arguments, context, abandon_on_cancel=True
+            )
+            if error is not None:
+                raise error
             if inspect.isawaitable(value):
                 value = await value
         return value
+
+
+def _outcome(
+    method: Callable[[Model, Context], Any], arguments: Model, context: Context
+) -> tuple[Any, BaseException | None]:
+    """What a method gives and what it raises; not every exception can be thrown from a thread into a coroutine."""
+    try:
+        return method(arguments, context), None
+    except BaseException as error:  # noqa: BLE001 - it is raised again, in the coroutine
+        return None, error
 
 
 def _data(tool: Tool, expected: type[Model] | type[Root[Any]], value: object) -> Any:
@@ -151,9 +163,9 @@ def _data(tool: Tool, expected: type[Model] | type[Root[Any]], value: object) ->
 def _content(tool: Tool, value: object) -> list[dict[str, Any]]:
     if isinstance(value, str):
         return [{"type": "text", "text": clean(value)}]
-    if isinstance(value, _BLOCKS):
+    if isinstance(value, ContentBlock):
         return [block(value)]
-    if isinstance(value, list | tuple) and all(isinstance(one, _BLOCKS) for one in value):
+    if isinstance(value, list | tuple) and all(isinstance(one, ContentBlock) for one in value):
         return [block(one) for one in value]
     raise TypeError(f"{tool.method} returned {_kind(value)}; it should return text, a content block, or a list of them")
 

@@ -7,7 +7,7 @@ whether an instance is valid; that is the schema's business.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, TypeAlias, TypeVar, cast
 
@@ -50,6 +50,11 @@ class _Wire:
     fixed: Mapping[str, str]
     growing: tuple[tuple[str, str, Callable[[], object]], ...]
 
+    def defaulted(self) -> Iterator[tuple[str, str]]:
+        """The fields, with their wire names, of which only `model_fields_set` tells whether they were given."""
+        yield from self.fixed.items()
+        yield from ((name, key) for name, key, _ in self.growing)
+
 
 def _wire(cls: type[Model]) -> _Wire:
     if not cls.__pydantic_complete__:
@@ -87,6 +92,22 @@ def _serializer(cls: type[Model]) -> Callable[..., Any]:
         return data
 
     return serialize
+
+
+def _unmixed(hidden: Mapping[str, str]) -> Callable[..., Any]:
+    """Validation of fields that does not take an extra key for a field that has another name on the wire.
+
+    Pydantic notes both in one set of names; `hidden` are the fields, with their wire names, for which that matters.
+    """
+
+    def validate(value: Mapping[str, object], handler: Callable[[object], Any]) -> Any:
+        fields, extra, given = handler(value)
+        for name in hidden.keys() & extra.keys() if extra else ():
+            if hidden[name] not in value:
+                given.discard(name)
+        return fields, extra, given
+
+    return validate
 
 
 def _same(value: object, default: object) -> bool:
@@ -228,7 +249,7 @@ class Model(BaseModel):
         growing: list[tuple[str, str, Callable[[], object]]] = []
         for name, part in fields["fields"].items():
             info = cls.__pydantic_fields__[name]
-            key = info.alias or name
+            key = name if info.alias is None else info.alias
             part["schema"] = _exact(part["schema"])
             if info.is_required():
                 continue
@@ -241,11 +262,14 @@ class Model(BaseModel):
             else:
                 fixed[name] = key
         cls._toolwright_wire = _Wire(
-            aliases={name: info.alias for name, info in cls.__pydantic_fields__.items() if info.alias},
+            aliases={name: info.alias for name, info in cls.__pydantic_fields__.items() if info.alias is not None},
             absent=frozenset(absent),
             fixed=fixed,
             growing=tuple(growing),
         )
+        hidden = {name: key for name, key in cls._toolwright_wire.defaulted() if name != key}
+        if hidden:
+            model["schema"] = core_schema.no_info_wrap_validator_function(_unmixed(hidden), model["schema"])
         model["serialization"] = core_schema.wrap_serializer_function_ser_schema(_serializer(cls), info_arg=True)
         return schema
 

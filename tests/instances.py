@@ -1,0 +1,269 @@
+"""Random instances of a JSON Schema, from a seed.
+
+Draws values that have a good chance to be valid, with what real callers send and models get wrong: keys that the schema
+does not name, nulls, integers beyond 2**53, `1.0` for `1`, strings that look like numbers. Whether a value is valid is for
+a validator to say.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Any
+from urllib.parse import unquote
+
+import jsonschema_rs
+
+try:
+    from re import _constants as sre  # type: ignore[attr-defined]
+    from re import _parser as sre_parser
+except ImportError:  # pragma: no cover
+    raise
+
+Json = Any
+
+STRINGS = ("", "a", "10", "1.5", "true", "null", "Zürich 東京", "2020-01-01", 'q"\\\n', "x" * 40)
+INTEGERS = (0, 1, -1, 7, 100, 2**53 + 1, -(2**63) - 1, 10**20, 1.0, 250.0, 1e300)
+NUMBERS = (0, 1, 1.0, -2.5, 0.1, 3, 2**53 + 1, 10**25, 1e300, 1e-7)
+EXTRA_KEYS = ("extra", "self", "copy", "model_fields", "root", "x y", "", "class", "__class__", "json")
+OBJECT_WORDS = ("properties", "required", "additionalProperties", "patternProperties", "minProperties", "maxProperties")
+LIST_WORDS = ("items", "prefixItems", "minItems", "maxItems", "uniqueItems", "contains")
+
+
+def draw(schema: Json, seed: str, count: int) -> Iterator[Json]:
+    """`count` attempts at instances of `schema`."""
+    sampler = Sampler(schema, random.Random(seed))
+    for _ in range(count):
+        yield sampler.value(schema, 0)
+
+
+def valid(schema: Json, seed: str, count: int) -> list[Json]:
+    """Those of `count` attempts that jsonschema-rs accepts."""
+    try:
+        validator = jsonschema_rs.validator_for(schema, validate_formats=False)
+    except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError):
+        return []
+    return [instance for instance in draw(schema, seed, count) if _accepts(validator, instance)]
+
+
+def same(one: Json, two: Json) -> bool:
+    """Whether two JSON values are one: numbers by value, and `true` is not 1."""
+    if isinstance(one, bool) or isinstance(two, bool):
+        return one is two
+    if isinstance(one, int | float) and isinstance(two, int | float):
+        return one == two
+    if type(one) is not type(two):
+        return False
+    if isinstance(one, dict):
+        return one.keys() == two.keys() and all(same(value, two[key]) for key, value in one.items())
+    if isinstance(one, list):
+        return len(one) == len(two) and all(same(*pair) for pair in zip(one, two, strict=True))
+    return bool(one == two)
+
+
+def _accepts(validator: Any, instance: Json) -> bool:
+    try:
+        return bool(validator.is_valid(instance))
+    except ValueError:
+        return False
+
+
+class Sampler:
+    def __init__(self, root: Json, chance: random.Random) -> None:
+        self.root = root
+        self.chance = chance
+
+    def value(self, schema: Json, depth: int) -> Json:
+        if not isinstance(schema, dict) or depth > 9:
+            return self.anything(depth)
+        schema = self.merged(schema, depth)
+        if "const" in schema:
+            return schema["const"]
+        if isinstance(schema.get("enum"), list) and schema["enum"]:
+            return self.chance.choice(schema["enum"])
+        if "default" in schema and self.chance.random() < 0.1:
+            return schema["default"]
+        types = schema.get("type")
+        if isinstance(types, list) and types:
+            types = self.chance.choice(types)
+        if types is None:
+            types = self.guess(schema)
+        match types:
+            case "object":
+                return self.object(schema, depth)
+            case "array":
+                return self.list(schema, depth)
+            case "string":
+                return self.string(schema)
+            case "integer" | "number":
+                return self.number(schema, types)
+            case "boolean":
+                return self.chance.random() < 0.5
+            case "null":
+                return None
+            case _:
+                return self.anything(depth)
+
+    def guess(self, schema: Mapping[str, Json]) -> str | None:
+        likely = [
+            name
+            for name, words in (
+                ("object", OBJECT_WORDS),
+                ("array", LIST_WORDS),
+                ("string", ("pattern", "minLength", "maxLength", "format")),
+                ("number", ("minimum", "maximum", "multipleOf", "exclusiveMinimum")),
+            )
+            if any(word in schema for word in words)
+        ]
+        return self.chance.choice(likely) if likely and self.chance.random() < 0.8 else None
+
+    def merged(self, schema: Mapping[str, Json], depth: int) -> dict[str, Json]:
+        """The schema with one choice of each of its alternatives folded in."""
+        made: dict[str, Json] = {key: value for key, value in schema.items() if key not in CHOICES}
+        parts: list[Json] = []
+        for keyword in ("$ref", "$dynamicRef", "$recursiveRef"):
+            if isinstance(schema.get(keyword), str):
+                parts.append(self.resolved(schema[keyword]))
+        parts += schema.get("allOf") or []
+        for keyword in ("anyOf", "oneOf"):
+            if schema.get(keyword):
+                parts.append(self.chance.choice(schema[keyword]))
+        if "if" in schema:
+            parts += [schema["if"], schema.get("then", {})] if self.chance.random() < 0.5 else [schema.get("else", {})]
+        for part in parts:
+            if isinstance(part, dict) and depth < 9:
+                for key, value in self.merged(part, depth + 1).items():
+                    if key == "properties" and isinstance(made.get(key), dict):
+                        made[key] = {**value, **made[key]}
+                    elif key == "required" and isinstance(made.get(key), list):
+                        made[key] = [*made[key], *value]
+                    else:
+                        made.setdefault(key, value)
+        return made
+
+    def resolved(self, reference: str) -> Json:
+        here = self.root
+        if not reference.startswith("#"):
+            return {}
+        for step in unquote(reference[1:]).split("/")[1:]:
+            name = step.replace("~1", "/").replace("~0", "~")
+            try:
+                here = here[int(name)] if isinstance(here, list) else here[name]
+            except (KeyError, IndexError, ValueError, TypeError):
+                return {}
+        return here
+
+    def object(self, schema: Mapping[str, Json], depth: int) -> dict[str, Json]:
+        properties = schema.get("properties") or {}
+        required = schema.get("required")
+        names = {*required} if isinstance(required, list) else set()
+        likely = self.chance.choice((0.15, 0.5, 0.95))
+        made = {}
+        for name, inner in properties.items():
+            if name in names or self.chance.random() < likely:
+                null = name not in names and self.chance.random() < 0.08
+                made[name] = None if null else self.value(inner, depth + 1)
+        for name in names - properties.keys():
+            made[name] = self.anything(depth + 1)
+        for pattern, inner in (schema.get("patternProperties") or {}).items():
+            if self.chance.random() < 0.6:
+                made[matching(pattern, self.chance)] = self.value(inner, depth + 1)
+        rest = schema.get("additionalProperties", True)
+        if rest is not False and self.chance.random() < 0.4:
+            for _ in range(self.chance.randint(1, 3)):
+                name = self.chance.choice([*EXTRA_KEYS, *(re.sub(r"\W", "_", name) for name in properties)])
+                if name not in properties:
+                    made[name] = self.value(rest, depth + 1)
+        items = [*made.items()]
+        self.chance.shuffle(items)
+        return dict(items)
+
+    def list(self, schema: Mapping[str, Json], depth: int) -> list[Json]:
+        items = schema.get("items", True)
+        places = schema.get("prefixItems") or (items if isinstance(items, list) else [])
+        rest = schema.get("additionalItems", True) if isinstance(items, list) else items
+        least = int(schema.get("minItems") or 0)
+        most = min(int(schema.get("maxItems", least + 3)), least + 3)
+        size = self.chance.randint(least, max(least, most)) if depth < 7 else least
+        size = max(size, len(places)) if self.chance.random() < 0.5 else size
+        return [self.value(places[at] if at < len(places) else rest, depth + 1) for at in range(min(size, 50))]
+
+    def string(self, schema: Mapping[str, Json]) -> str:
+        if isinstance(schema.get("pattern"), str):
+            return matching(schema["pattern"], self.chance)
+        made = self.chance.choice(STRINGS)
+        return (made + "y" * int(schema.get("minLength") or 0))[: int(schema.get("maxLength", 10**6))]
+
+    def number(self, schema: Mapping[str, Json], name: str) -> int | float:
+        low, high = schema.get("minimum"), schema.get("maximum")
+        if low is None and isinstance(schema.get("exclusiveMinimum"), int | float):
+            low = schema["exclusiveMinimum"] + 1
+        if high is None and isinstance(schema.get("exclusiveMaximum"), int | float):
+            high = schema["exclusiveMaximum"] - 1
+        step = schema.get("multipleOf")
+        if isinstance(step, int | float) and step > 0:
+            return step * self.chance.randint(int((low or 0) // step) + 1, int((high or 9 * step) // step) + 1)
+        if low is None and high is None:
+            return self.chance.choice(INTEGERS if name == "integer" else NUMBERS)
+        least = low if low is not None else high - 10  # type: ignore[operator]
+        most = high if high is not None else low + 10  # type: ignore[operator]
+        if name == "number" and self.chance.random() < 0.5:
+            return self.chance.uniform(least, most)
+        made = self.chance.randint(int(least), max(int(least), int(most)))
+        return float(made) if self.chance.random() < 0.2 else made
+
+    def anything(self, depth: int) -> Json:
+        simple = [None, True, False, *STRINGS[:6], *NUMBERS]
+        if depth < 4 and self.chance.random() < 0.3:
+            return self.chance.choice(([], {}, [1, "1", None], {"a": None}, {"b": [1.0, {}]}))
+        return self.chance.choice(simple)
+
+
+CHOICES = ("$ref", "$dynamicRef", "$recursiveRef", "allOf", "anyOf", "oneOf", "if", "then", "else")
+
+
+def matching(pattern: str, chance: random.Random) -> str:
+    """A text that is likely to match a regular expression."""
+    tree = _parsed(pattern)
+    return "".join(_texts(tree, chance)) if tree is not None else chance.choice(STRINGS)
+
+
+@cache
+def _parsed(pattern: str) -> Any:
+    try:
+        return sre_parser.parse(pattern)
+    except (re.error, OverflowError):
+        return None
+
+
+def _texts(tree: Any, chance: random.Random) -> Iterator[str]:
+    for kind, argument in tree:
+        if kind is sre.LITERAL:
+            yield chr(argument)
+        elif kind is sre.IN:
+            yield _member(argument, chance)
+        elif kind is sre.ANY:
+            yield "k"
+        elif kind in (sre.MAX_REPEAT, sre.MIN_REPEAT):
+            least, most, inner = argument
+            for _ in range(chance.randint(least, min(int(most), least + 3))):
+                yield from _texts(inner, chance)
+        elif kind is sre.SUBPATTERN:
+            yield from _texts(argument[3], chance)
+        elif kind is sre.BRANCH:
+            yield from _texts(chance.choice(argument[1]), chance)
+        elif kind is sre.NOT_LITERAL:
+            yield "k" if argument != ord("k") else "m"
+
+
+def _member(argument: Any, chance: random.Random) -> str:
+    kind, value = chance.choice(argument)
+    if kind is sre.LITERAL:
+        return chr(value)
+    if kind is sre.RANGE:
+        return chr(chance.randint(value[0], value[1]))
+    if kind is sre.CATEGORY:
+        return {sre.CATEGORY_DIGIT: "4", sre.CATEGORY_SPACE: " ", sre.CATEGORY_NOT_SPACE: "k"}.get(value, "w")
+    return "k"

@@ -1,0 +1,301 @@
+"""`python -m` of a package as a real process: clean stops, an untouched wire, mistakes told in a line."""
+
+from __future__ import annotations
+
+import json
+import re
+import select
+import signal
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+import httpx2
+import pytest
+from server_fixture import HELLO, write_package
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+HANDLERS = """
+import os, sys, time
+import anyio
+from process_mcp.handlers import WeatherHandlers
+
+print("importing", flush=True)
+
+def tell(text):
+    print(text, file=sys.stderr, flush=True)
+
+class Weather(WeatherHandlers):
+    async def __aenter__(self):
+        tell("ENTERED")
+        return self
+
+    async def __aexit__(self, *_):
+        await anyio.sleep(0.01)
+        tell("LEFT")
+
+    async def get_weather(self, args, ctx):
+        try:
+            tell("STARTED")
+            await anyio.sleep(60)
+        finally:
+            tell("CANCELLED")
+
+    def say(self, args, ctx):
+        extra = args.model_extra
+        print("printed", flush=True)
+        os.system("echo from a child")
+        if "sleep" in extra:
+            tell("STARTED")
+            time.sleep(60)
+        return sys.stdin.read() + extra.get("text", "x" * extra.get("size", 1))
+
+    def cities(self, args, ctx):
+        return []
+
+class Half(WeatherHandlers):
+    def say(self, args, ctx): ...
+
+class Greedy:
+    def __init__(self, database): ...
+
+def make():
+    raise ValueError("no database")
+
+nothing = None
+"""
+
+MAKE = 1 + HANDLERS.splitlines().index('    raise ValueError("no database")')
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("project")
+    write_package(folder, "process_mcp")
+    (folder / "weather.py").write_text(HANDLERS)
+    (folder / "silent.py").write_text(HANDLERS.replace('print("importing", flush=True)', ""))
+    (folder / "broken.py").write_text("import json\nimport nowhere\n")
+    (folder / "wrong.py").write_text("def (:\n")
+    return folder
+
+
+class Process:
+    """A server in a process of its own, seen as its client sees it."""
+
+    def __init__(self, project: Path, *arguments: str) -> None:
+        command = [sys.executable, "-m", "process_mcp", "--handlers", "weather:Weather", *arguments]
+        pipe = subprocess.PIPE
+        self.popen = subprocess.Popen(command, cwd=project, stdin=pipe, stdout=pipe, stderr=pipe)
+        self.number = 0
+
+    def send(self, method: str, params: dict[str, Any]) -> None:
+        self.number += 1
+        message = {"jsonrpc": "2.0", "id": self.number, "method": method, "params": params}
+        self.write(json.dumps(message).encode() + b"\n")
+
+    def write(self, line: bytes) -> None:
+        assert self.popen.stdin is not None
+        self.popen.stdin.write(line)
+        self.popen.stdin.flush()
+
+    def receive(self) -> dict[str, Any]:
+        assert self.popen.stdout is not None
+        ready, _, _ = select.select([self.popen.stdout], [], [], 15)
+        assert ready, "no answer"
+        answer: dict[str, Any] = json.loads(self.popen.stdout.readline())
+        return answer
+
+    def call(self, name: str, **arguments: Any) -> None:
+        self.send("tools/call", {"name": name, "arguments": arguments})
+
+    def await_log(self, text: str) -> None:
+        assert self.popen.stderr is not None
+        for line in self.popen.stderr:
+            if text in line.decode():
+                return
+        pytest.fail(f"{text} was not logged")
+
+    def end(self) -> tuple[int, str, bytes]:
+        """Status, what was logged, and what else came out."""
+        assert self.popen.stdout is not None
+        assert self.popen.stderr is not None
+        status = self.popen.wait(10)
+        return status, self.popen.stderr.read().decode(), self.popen.stdout.read()
+
+
+@pytest.fixture
+def server(project: Path) -> Iterator[Process]:
+    process = Process(project)
+    process.send("initialize", {**HELLO, "protocolVersion": "2025-11-25"})
+    assert process.receive()["result"]["serverInfo"]["name"] == "weather"
+    yield process
+    process.popen.kill()
+    for stream in (process.popen.stdin, process.popen.stdout, process.popen.stderr):
+        if stream is not None:
+            stream.close()
+
+
+def close(process: Process) -> None:
+    assert process.popen.stdin is not None
+    process.popen.stdin.close()
+
+
+def test_nothing_but_messages_goes_out(server: Process) -> None:
+    server.call("say", text="answer")
+    assert server.receive()["result"]["content"] == [{"type": "text", "text": "answer"}]
+    close(server)
+    status, log, rest = server.end()
+    assert (status, rest) == (0, b"")
+    assert log.split() == ["importing", "ENTERED", "printed", "from", "a", "child", "LEFT"]
+
+
+def test_big_messages_and_half_characters(server: Process) -> None:
+    server.call("say", size=3_000_000, padding="y" * 1_000_000)
+    assert len(server.receive()["result"]["content"][0]["text"]) == 3_000_000
+    for text, expected in (
+        (rb'"a\ud800b"', "a\ufffdb"),
+        (rb'"\ud83d\ude00"', "😀"),
+        (rb'"\\ud800"', r"\ud800"),
+        (b'"\xff"', "\ufffd"),
+    ):
+        params = b'{"name":"say","arguments":{"text":' + text + b"}}"
+        server.write(b'{"jsonrpc":"2.0","id":9,"method":"tools/call","params":' + params + b"}\n")
+        assert server.receive()["result"]["content"][0]["text"] == expected
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_stops_cleanly(server: Process, number: signal.Signals) -> None:
+    server.call("get-weather", location="Paris")
+    server.await_log("STARTED")
+    server.popen.send_signal(number)
+    status, log, _ = server.end()
+    assert status == 0
+    assert re.findall("CANCELLED|LEFT|Traceback", log) == ["CANCELLED", "LEFT"]
+
+
+def test_a_blocked_thread_does_not_hold_up_the_stop(server: Process) -> None:
+    server.call("say", sleep=True)
+    server.await_log("STARTED")
+    started = time.perf_counter()
+    server.popen.send_signal(signal.SIGTERM)
+    status, log, _ = server.end()
+    assert status == 0
+    assert "LEFT" in log
+    assert "a handler is still at work in a thread; ending without it" in log
+    assert time.perf_counter() - started < 5
+
+
+def test_a_client_that_is_gone_ends_the_server_quietly(server: Process) -> None:
+    assert server.popen.stdout is not None
+    server.popen.stdout.close()
+    server.call("say", size=1_000_000)
+    assert server.popen.wait(10) == 0
+    assert server.popen.stderr is not None
+    log = server.popen.stderr.read().decode()
+    assert "LEFT" in log
+    assert "Traceback" not in log
+
+
+def test_input_from_a_file(project: Path, tmp_path: Path) -> None:
+    hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {**HELLO, "protocolVersion": "2025-11-25"}}
+    given, got = tmp_path / "in", tmp_path / "out"
+    given.write_text(json.dumps(hello))
+    command = [sys.executable, "-m", "process_mcp", "--handlers", "weather:Weather"]
+    with given.open() as source, got.open("w") as sink:
+        done = subprocess.run(command, cwd=project, stdin=source, stdout=sink, stderr=subprocess.PIPE, timeout=20)
+    assert done.returncode == 0
+    assert json.loads(got.read_text())["result"]["protocolVersion"] == "2025-11-25"
+
+
+def test_http(project: Path) -> None:
+    process = Process(project, "--http", "127.0.0.1:0", "--path", "/tools", "--allow-host", "api.example.com")
+    assert process.popen.stderr is not None
+    log = ""
+    while "startup complete" not in log:
+        line = process.popen.stderr.readline().decode()
+        assert line, log
+        log += line
+    (url,) = re.findall(r"serving (http://127\.0\.0\.1:\d+/tools)", log)
+    params = {"protocolVersion": "2025-11-25", **HELLO}
+    request = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}
+    headers = {"accept": "application/json, text/event-stream"}
+    for host, status in ((None, 200), ("api.example.com", 200), ("evil.example", 421)):
+        given = {**headers, "host": host} if host else headers
+        assert httpx2.post(url, json=request, headers=given).status_code == status
+    address = url.removeprefix("http://").removesuffix("/tools")
+    assert refused(project, ["--handlers", "silent:Weather", "--http", address]) == [
+        f"process_mcp: cannot serve at {address}: Address already in use",
+        "status 1",
+    ]
+    process.popen.send_signal(signal.SIGINT)
+    status, log, _ = process.end()
+    assert status == 0
+    assert "LEFT" in log
+    assert "Traceback" not in log
+    for stream in (process.popen.stdin, process.popen.stdout, process.popen.stderr):
+        if stream is not None:
+            stream.close()
+
+
+# Mistakes. One process tells all of them: starting Python is what takes time.
+
+PROGRAM = """
+import json, sys
+from process_mcp._runtime.main import main
+from process_mcp.server import asgi_app, build_server
+from process_mcp.tools import TOOLS
+
+for arguments in json.loads(sys.argv[1]):
+    try:
+        main(TOOLS, package="process_mcp", handlers=None, build_server=build_server, asgi_app=asgi_app, argv=arguments)
+    except SystemExit as end:
+        print("status", end.code, file=sys.stderr)
+"""
+
+
+def refused(project: Path, *command_lines: list[str]) -> list[str]:
+    """What each command line makes the package say, and the status it would end with."""
+    command = [sys.executable, "-c", PROGRAM, json.dumps(command_lines)]
+    nothing = subprocess.DEVNULL
+    done = subprocess.run(command, cwd=project, stdin=nothing, capture_output=True, text=True, timeout=30)
+    assert done.stdout in ("", "importing\n")
+    return done.stderr.removeprefix("importing\n").splitlines()
+
+
+def test_mistakes_are_told_in_a_line(project: Path) -> None:
+    cases = {
+        (): "no handlers; say where they are, such as --handlers weather:Weather",
+        ("--handlers", "weather"): "--handlers is 'weather'; it is MODULE:NAME, such as weather:Weather",
+        ("--handlers", "no.where:X"): f"there is no module 'no'; looked in {project} and in sys.path",
+        ("--handlers", "broken:X"): (
+            f"broken cannot be imported: ModuleNotFoundError: No module named 'nowhere' ({project}/broken.py:2)"
+        ),
+        ("--handlers", "wrong:X"): f"wrong cannot be imported: SyntaxError: invalid syntax ({project}/wrong.py:1)",
+        ("--handlers", "silent:Wether"): "'silent' has no 'Wether'; did you mean 'Weather'?",
+        ("--handlers", "silent:nothing"): "silent:nothing is None",
+        ("--handlers", "silent:make"): (
+            f"silent:make cannot be called: ValueError: no database ({project}/silent.py:{MAKE})"
+        ),
+        ("--handlers", "silent:Greedy"): (
+            "silent:Greedy cannot be called: TypeError: "
+            "Greedy.__init__() missing 1 required positional argument: 'database'"
+        ),
+        ("--handlers", "silent:Weather", "--http", ":0", "--path", "x"): "--path is 'x'; it starts with /",
+    }
+    expected = [line for text in cases.values() for line in (f"process_mcp: {text}", "status 2")]
+    assert refused(project, *[list(arguments) for arguments in cases]) == expected
+
+
+def test_missing_methods_come_with_stubs(project: Path) -> None:
+    assert "\n".join(refused(project, ["--handlers", "silent:Half"])) == (
+        "process_mcp: Half lacks 2 methods. To paste:\n\n"
+        "    async def get_weather(self, args: GetWeatherInput, ctx: Context) -> GetWeatherOutput:\n"
+        "        raise NotImplementedError\n\n"
+        "    async def cities(self, args: CitiesInput, ctx: Context) -> CitiesOutput:\n"
+        "        raise NotImplementedError\n"
+        "status 2"
+    )

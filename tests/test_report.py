@@ -1,0 +1,177 @@
+"""The printers: text, JSON and GitHub's commands are pinned here to the character."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from toolwright import report
+from toolwright.diagnostics import Diagnostic, Place, Span
+from toolwright.source import Document
+
+TEXT = "toolwright: 1\nserver: {name: weather}\nschemas:\n  Place:\n    type: strng\n"
+DOCUMENTS = {"specs/weather.yaml": Document("specs/weather.yaml", TEXT, None)}
+STRNG = Diagnostic(
+    "TW203",
+    "`strng` is not a JSON Schema type",
+    Place("specs/weather.yaml", ("schemas", "Place", "type")),
+    "did you mean `string`?",
+)
+NO_TITLE = Diagnostic("TW300", "no title", Place("specs/weather.yaml", ("server",)).key())
+NO_FILE = Diagnostic("TW001", "`a.yaml` does not exist", None, "check the path")
+
+
+def shown(line: str, column: int, end: int) -> list[str]:
+    """The source line and the carets for a span in a file of one line."""
+    document = Document("a.yaml", line, None)
+    found = Diagnostic("TW102", "x", Span("a.yaml", 1, column, 1, end))
+    return report.text([found], {"a.yaml": document}, color=False).splitlines()[1:3]
+
+
+def test_text() -> None:
+    assert report.text([STRNG, NO_TITLE, NO_FILE, STRNG], DOCUMENTS, color=False) == (
+        "error[TW001]: `a.yaml` does not exist\n"
+        "   help: check the path\n"
+        "specs/weather.yaml:2:1: warning[TW300]: no title\n"
+        "    2 | server: {name: weather}\n"
+        "      | ^^^^^^\n"
+        "specs/weather.yaml:5:11: error[TW203]: `strng` is not a JSON Schema type\n"
+        "    5 |     type: strng\n"
+        "      |           ^^^^^\n"
+        "   help: did you mean `string`?\n"
+        "2 errors, 1 warning in 1 file\n"
+    )
+
+
+def test_nothing_is_printed_for_nothing() -> None:
+    assert report.text([], {}, color=True) == ""
+    assert report.json([], {}) == "[]\n"
+    assert report.github([], {}) == ""
+
+
+@pytest.mark.parametrize(
+    ("found", "summary"),
+    [
+        ([NO_FILE], "1 error"),
+        ([NO_TITLE], "1 warning in 1 file"),
+        ([STRNG, NO_FILE], "2 errors in 1 file"),
+        ([STRNG, Diagnostic("TW102", "x", Span("b.yaml", 1, 1, 1, 2))], "2 errors in 2 files"),
+    ],
+)
+def test_the_summary(found: list[Diagnostic], summary: str) -> None:
+    assert report.text(found, DOCUMENTS, color=False).splitlines()[-1] == summary
+
+
+def test_colour_adds_nothing_but_escapes() -> None:
+    plain = report.text([STRNG, NO_TITLE, NO_FILE], DOCUMENTS, color=False)
+    coloured = report.text([STRNG, NO_TITLE, NO_FILE], DOCUMENTS, color=True)
+    assert "\x1b[1;31merror[TW203]\x1b[0m" in coloured
+    assert "\x1b[1;33mwarning[TW300]\x1b[0m" in coloured
+    for code in ("[0m", "[1m", "[1;31m", "[1;33m", "[1;34m", "[36m"):
+        coloured = coloured.replace(f"\x1b{code}", "")
+    assert coloured == plain
+
+
+def test_the_order_is_by_place() -> None:
+    spans = [("b", 1, 1), ("a", 10, 1), ("a", 2, 9), ("a", 2, 10), ("a", 2, 9)]
+    found = [
+        Diagnostic("TW102", f"{n}", Span(file, line, col, line, col + 1)) for n, (file, line, col) in enumerate(spans)
+    ]
+    rows = json.loads(report.json(found, {}))
+    assert [row["message"] for row in rows] == ["2", "4", "3", "1", "0"]
+    assert report.json(reversed(found), {}) == report.json(found, {})
+
+
+def test_wide_lines_are_clipped_around_the_caret() -> None:
+    line = "a" * 300 + "BAD" + "b" * 300
+    source, caret = shown(line, 301, 304)
+    assert source == "    1 | …" + "a" * 40 + "BAD" + "b" * 77 + "…"
+    assert caret == "      | " + " " * 41 + "^^^"
+    source, caret = shown(line, 1, 2)
+    assert source == "    1 | " + "a" * 120 + "…"
+    assert caret == "      | ^"
+    source, caret = shown("x" * 300, 1, 301)
+    assert caret == "      | " + "^" * 120
+
+
+def test_carets_stand_below_their_token() -> None:
+    assert shown("a:\tb", 4, 5) == ["    1 | a: b", "      |    ^"]
+    assert shown("名: 前x", 4, 6) == ["    1 | 名: 前x", "      |     ^^^"]
+    assert shown("e\u0301a: b", 3, 4) == ["    1 | e\u0301a: b", "      |  ^"]
+    assert shown("😀: b", 4, 5) == ["    1 | 😀: b", "      |     ^"]
+
+
+def test_the_terminal_is_left_alone() -> None:
+    source, caret = shown("a: \x1b[31m\u202eb", 9, 10)
+    assert source == "    1 | a: �[31m�b"
+    assert caret == "      |         ^"
+    found = Diagnostic("TW102", "found \x1b[2J", None, "a\tb")
+    assert report.text([found], {}, color=False) == "error[TW102]: found �[2J\n   help: a b\n1 error\n"
+
+
+def test_places_without_a_line() -> None:
+    empty = {"a.yaml": Document("a.yaml", "\n\n", None)}
+    found = Diagnostic("TW003", "the file is empty", Span("a.yaml", 1, 1, 1, 2))
+    assert (
+        report.text([found], empty, color=False) == "a.yaml:1:1: error[TW003]: the file is empty\n1 error in 1 file\n"
+    )
+    beyond = Diagnostic("TW003", "x", Span("a.yaml", 99, 1, 99, 2))
+    assert report.text([beyond], empty, color=False).startswith("a.yaml:99:1: error[TW003]: x\n1 error")
+    unknown = Diagnostic("TW003", "x", Place("b.yaml", ("a",)))
+    assert report.text([unknown], empty, color=False).startswith("b.yaml:1:1: error[TW003]: x\n1 error")
+
+
+def test_line_numbers_may_be_long() -> None:
+    document = Document("a.yaml", "\n" * 99_999 + "a: b", None)
+    found = Diagnostic("TW102", "x", Place("a.yaml", ("a",)))
+    assert report.text([found], {"a.yaml": document}, color=False).splitlines()[1:3] == [
+        "  100000 | a: b",
+        "         |    ^",
+    ]
+
+
+def test_json() -> None:
+    assert json.loads(report.json([STRNG, NO_FILE], DOCUMENTS)) == [
+        {
+            "code": "TW001",
+            "severity": "error",
+            "message": "`a.yaml` does not exist",
+            "help": "check the path",
+            "file": None,
+            "line": None,
+            "column": None,
+            "endLine": None,
+            "endColumn": None,
+        },
+        {
+            "code": "TW203",
+            "severity": "error",
+            "message": "`strng` is not a JSON Schema type",
+            "help": "did you mean `string`?",
+            "file": "specs/weather.yaml",
+            "line": 5,
+            "column": 11,
+            "endLine": 5,
+            "endColumn": 16,
+        },
+    ]
+
+
+def test_github() -> None:
+    odd = Diagnostic("TW300", "100% :: a,b\nc", Span("a,b:c%.yaml", 1, 2, 3, 4))
+    assert report.github([STRNG, odd, NO_FILE], DOCUMENTS) == (
+        "::error title=TW001::`a.yaml` does not exist%0Ahelp: check the path\n"
+        "::warning file=a%2Cb%3Ac%25.yaml,line=1,col=2,endLine=3,endColumn=4,title=TW300::100%25 :: a,b%0Ac\n"
+        "::error file=specs/weather.yaml,line=5,col=11,endLine=5,endColumn=16,title=TW203::"
+        "`strng` is not a JSON Schema type%0Ahelp: did you mean `string`?\n"
+    )
+
+
+def test_differences() -> None:
+    assert report.diff("x.py", b"a\nb\n", b"a\nc\n") == "--- a/x.py\n+++ b/x.py\n@@ -1,2 +1,2 @@\n a\n-b\n+c"
+    assert report.diff("x.py", None, b"a\n") == "--- /dev/null\n+++ b/x.py\n@@ -0,0 +1 @@\n+a"
+    assert report.diff("x.py", b"a\n", None) == "--- a/x.py\n+++ /dev/null\n@@ -1 +0,0 @@\n-a"
+    assert report.diff("x.py", b"a\r\n", b"a\n") == "x.py: only line breaks differ"
+    assert report.diff("x.py", b"\xff\n", b"a\n").endswith("-\ufffd\n+a")
+    assert report.diff("x.py", None, b"") == "x.py: only line breaks differ"

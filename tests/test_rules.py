@@ -1,0 +1,191 @@
+"""What rules accept and how they judge at scale; what they say is pinned by the golden cases in `cases/`."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from jsonschema_rs import validator_for
+
+from memory import load, shown
+from toolwright import dialects, plan, references, rules
+from toolwright.diagnostics import Diagnostic, Place
+from toolwright.rules import names
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from toolwright.dialects import Dialect
+    from toolwright.source import Bundle
+
+HEAD = "toolwright: 1\nserver: {name: weather, version: 1.0.0}\n"
+DRAFTS = [("draft2020-12", dialects.DRAFT_2020_12), ("draft7", dialects.DRAFT_7)]
+
+
+def bundle_of(value: Mapping[str, Any], **more: str) -> Bundle:
+    manifest = {"toolwright": 1, "server": {"name": "weather", "version": "1.0.0"}, **value}
+    return load("manifest.json", **{"manifest.json": json.dumps(manifest), **more})
+
+
+def tool(schema: Mapping[str, Any], **more: Any) -> dict[str, Any]:
+    return {"name": "get", "description": "Gets.", "inputSchema": {"type": "object", **schema}, **more}
+
+
+def codes(bundle: Bundle) -> list[str]:
+    return [found.code for found in rules.check(bundle)]
+
+
+def test_every_export_is_a_name_that_no_model_may_take() -> None:
+    tables = (plan._COMMON_EXPORTS, plan._SERVER_EXPORTS, plan._CLIENT_EXPORTS)  # the plan's own lists
+    assert {name for table in tables for exports in table.values() for name in exports} <= names.EXPORTS
+
+
+def test_places_of_overlays_are_in_the_overlay() -> None:
+    bundle = load(
+        "m.yaml",
+        **{
+            "m.yaml": HEAD + "include: [{path: t.json, prefix: gh_}]\n"
+            "overlay: {tools: {gh_get: {examples: [{input: {a: 1}}]}}}\n",
+            "t.json": json.dumps({"tools": [tool({"properties": {"a": {"type": "string"}}})]}),
+        },
+    )
+    assert shown(bundle, rules.check(bundle)) == [
+        (
+            "m.yaml:4:51 TW240 the example's input is not valid under the `inputSchema` of `gh_get`: "
+            "a: expected a string, got 1 (change the example or the schema)"
+        )
+    ]
+
+
+def test_a_fragment_finds_its_own_schemas_and_tools() -> None:
+    bundle = load(
+        "specs/m.yaml",
+        **{
+            "specs/m.yaml": HEAD + "include: [{path: gh/f.yaml, prefix: gh_}]\nschemas: {A: {type: string}}\n",
+            "specs/gh/f.yaml": """\
+                schemas: {B: {$ref: "../common.yaml#/schemas/C"}}
+                overlay: {tools: {y: {deprecated: {use: x}}}}
+                tools:
+                  - name: x
+                    description: d
+                    inputSchema: {type: object, properties: {a: {$ref: "#/schemas/B"}}}
+                  - {name: y, description: d, inputSchema: {type: object}}
+                """,
+            "specs/common.yaml": "schemas: {C: {type: string}, Unused: {$ref: '#/schemas/Nope'}}\n",
+        },
+    )
+    assert rules.check(bundle) == []
+
+
+def test_ignored_warnings_of_any_stage_are_left_out() -> None:
+    bundle = bundle_of({"lint": {"ignore": ["TW301"]}, "tools": [tool({}, toolwright={"lint": {"ignore": ["TW320"]}})]})
+    anywhere = Diagnostic("TW301", "nothing", Place("manifest.json", ("include",)))
+    in_tool = Diagnostic("TW320", "a default", Place("manifest.json", ("tools", 0, "inputSchema", "default")))
+    elsewhere = Diagnostic("TW320", "a default", Place("manifest.json", ("schemas", "A", "default")))
+    error = Diagnostic("TW220", "a reference", Place("manifest.json", ("tools", 0)))
+    assert rules.heeded(bundle, [anywhere, in_tool, elsewhere, error]) == [elsewhere, error]
+
+
+def test_what_is_not_served_is_said_once() -> None:
+    bundle = load(
+        "m.yaml",
+        **{
+            "m.yaml": HEAD + "include: [f.yaml]\nprompts: [{name: ask}]\npageSize: 10\npolicy: {timeout: 10s}\n"
+            "overlay: {tools: {get: {ask: {sure: {mode: url, message: Sure?}}}}}\n",
+            "f.yaml": "prompts: [{name: more}]\ntools:\n  - {name: get, inputSchema: {type: object},"
+            " execution: {taskSupport: optional}, toolwright: {http: {url: 'https://a/b'}}}\n",
+        },
+    )
+    found = rules.unserved(bundle)
+    assert found is not None
+    assert shown(bundle, [found]) == [
+        (
+            "m.yaml:4:1 TW390 checked, but not served yet: `prompts`, `policy`, `pageSize`, `toolwright.ask`, "
+            "`toolwright.http`, `execution.taskSupport` (the generated package works without them)"
+        )
+    ]
+
+
+def test_nothing_is_said_where_all_is_served_or_the_warning_is_ignored() -> None:
+    assert rules.unserved(bundle_of({"tools": [tool({})]})) is None
+    assert rules.unserved(bundle_of({"prompts": [{"name": "ask"}], "lint": {"ignore": ["TW390"]}})) is None
+
+
+@pytest.mark.parametrize("dialect", dialects.DIALECTS, ids=lambda dialect: dialect.name)
+def test_a_schema_may_refer_to_the_meta_schema_of_its_dialect(dialect: Dialect) -> None:
+    schema = {"$schema": dialect.uri, "properties": {"a": {"$ref": dialect.uri}}}
+    assert codes(bundle_of({"tools": [tool(schema)]})) == []
+
+
+@pytest.mark.parametrize("dialect", dialects.DIALECTS, ids=lambda dialect: dialect.name)
+def test_defaults_are_judged_in_their_dialect(dialect: Dialect) -> None:
+    schema: dict[str, Any] = {
+        "$schema": dialect.uri,
+        "properties": {"a": {"items": [{"$ref": f"#/{dialect.defs}/n"}], "default": [0]}},
+        dialect.defs: {"n": {"minimum": 0, "exclusiveMinimum": True if dialect is dialects.DRAFT_4 else 0}},
+    }
+    if dialect is dialects.DRAFT_2020_12:
+        schema["properties"]["a"]["prefixItems"] = schema["properties"]["a"].pop("items")
+    assert codes(bundle_of({"tools": [tool(schema)]})) == ["TW320"]
+
+
+def test_a_default_below_an_identified_root_finds_its_references() -> None:
+    schema = {
+        "$id": "https://example.com/get",
+        "properties": {"a": {"$ref": "#/$defs/n", "default": 0}, "b": {"$ref": "get#/$defs/n", "default": 1}},
+        "$defs": {"n": {"minimum": 1}},
+    }
+    found = rules.check(bundle_of({"tools": [tool(schema)]}))
+    assert [one.at for one in found] == [
+        Place("manifest.json", ("tools", 0, "inputSchema", "properties", "a", "default"))
+    ]
+
+
+@pytest.mark.parametrize(("folder", "dialect"), DRAFTS)
+def test_references_resolve_where_the_validator_resolves_them(corpus: Path, folder: str, dialect: Dialect) -> None:
+    judged = 0
+    for path in sorted((corpus / "json-schema-test-suite/tests" / folder).rglob("*.json")):
+        for group in json.loads(path.read_text("utf-8")):
+            schema = group["schema"]
+            if dialects.of(schema, dialect) is None or not isinstance(schema, dict):
+                continue
+            found = references.outline(Place("m"), schema, dialect, references.Folder("", {"m": ()}))
+            broken = [one.text for one in found.references if isinstance(one.target, references.Broken)]
+            try:
+                validator_for({"$schema": dialect.uri} | schema, offline=True)
+            except ValueError:
+                assert broken, f"{path.name}: {group['description']}"
+            else:
+                assert broken == [], f"{path.name}: {group['description']}"
+            judged += 1
+    assert judged > 200
+
+
+def test_tools_of_public_servers_have_no_false_errors(corpus: Path) -> None:
+    errors = []
+    for path in sorted((corpus / "tools").glob("*.json")):
+        saved = json.dumps({"tools": json.loads(path.read_text("utf-8"))["tools"]})
+        bundle = bundle_of({"include": ["saved.json"]}, **{"saved.json": saved})
+        errors += [(path.stem, found.code) for found in rules.check(bundle) if found.severity == "error"]
+    # `exclusiveMinimum: true` in 2020-12, which no meta-schema allows
+    assert errors == [("livemcpbench--pdf-reader-mcp", "TW228")]
+
+
+def test_a_thousand_tools_are_checked_within_two_seconds() -> None:
+    properties = {f"p{index}": {"type": "string", "description": "x" * 80, "default": ""} for index in range(12)}
+    tools = [tool({"properties": properties}) | {"name": f"tool_{index}"} for index in range(1_000)]
+    bundle = bundle_of({"tools": tools})
+    start = time.process_time()
+    assert rules.check(bundle) == []
+    assert time.process_time() - start < 2
+
+
+def test_a_chain_of_references_as_long_as_the_stack_is_deep_is_followed() -> None:
+    length = sys.getrecursionlimit() * 2
+    chain = {f"d{index}": {"$ref": f"#/$defs/d{index + 1}"} for index in range(length)}
+    bundle = bundle_of({"tools": [tool({"$defs": {**chain, f"d{length}": {"$ref": "#/$defs/d0"}}})]})
+    assert codes(bundle) == ["TW223"]
