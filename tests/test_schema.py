@@ -209,14 +209,14 @@ def test_included_files() -> None:
         HEAD + "include: [a.yaml, b.json]\nschemas: {A: {$ref: 'c.yaml#/schemas/C'}}",
         **{
             "a.yaml": "toolwright: 1\nlint: {ignore: [TW310]}\npageSize: 3\nhandles: {}\n",
-            "b.json": '{"tools": [{"name": "a", "inputSchema": {"type": "object"}, "extra": 1}], "ttlMs": 1, "more": 1}',
+            "b.json": '{"tools": [{"name": "a", "inputSchema": {"type": "object"}, "extra": 1}], "_meta": {}, "b": 1}',
             "c.yaml": "schemas: {C: {type: strng}}\nserver: {}\n",
         },
     )
     assert [(one.code, one.at.file if isinstance(one.at, Place) else "", one.message) for one in found] == [
         ("TW106", "a.yaml", "`pageSize` is about the whole server, and cannot stand in an included file"),
         ("TW300", "b.json", "`extra` is not a key that MCP has in a tool"),
-        ("TW300", "b.json", "`more` is not a key that MCP has in a `tools/list` result"),
+        ("TW300", "b.json", "`b` is not a key that MCP has in a `tools/list` result"),
         ("TW203", "c.yaml", "`strng` is not a JSON Schema type"),
         ("TW106", "c.yaml", "`server` is about the whole server, and cannot stand in an included file"),
     ]
@@ -264,7 +264,7 @@ def schema_problems(text: str) -> list[tuple[str, str, str | None]]:
         "{$schema: 'http://json-schema.org/draft-07/schema', $defs: {a: {}}, examples: [1], deprecated: true}",
         "{$schema: 'http://json-schema.org/draft-07/schema#', items: [{type: string}], exclusiveMinimum: 3}",
         "{$schema: 'http://json-schema.org/draft-04/schema#', minimum: 3, exclusiveMinimum: true, id: 'http://a'}",
-        "{$schema: 'https://json-schema.org/draft/2019-09/schema', items: [{}], additionalItems: true, $recursiveRef: x}",
+        "{$schema: 'https://json-schema.org/draft/2019-09/schema', items: [{}], additionalItems: true}",
         "{minimum: 100000000000000000000000000000000, multipleOf: 1.0e-300}",
     ],
 )
@@ -290,8 +290,10 @@ def test_schemas_that_are_fine(fine: str) -> None:
         (
             "{dependentRequired: {title: 3}}",
             "TW204",
-            "`dependentRequired` must be a mapping of property names to lists of property names,"
-            " but holds the number `3`",
+            (
+                "`dependentRequired` must be a mapping of property names to lists of property names,"
+                " but holds the number `3`"
+            ),
             None,
         ),
         (

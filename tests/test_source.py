@@ -7,6 +7,7 @@ import json
 from typing import Any
 
 import pytest
+import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -518,3 +519,24 @@ def test_large_files_are_read() -> None:
     assert found == []
     assert bundle is not None
     assert bundle.documents["m.json"].span(Place("m.json", ("tools", 3999, "name"))).line > 270_000
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a: on\nb: [1, {c: .5}]\nd: |\n  e\n", {"a": "on", "b": [1, {"c": 0.5}], "d": "e\n"}),
+        ('a: "\\ud83d\\ude00"', {"a": "😀"}),
+        ("a:\n\t- b", "TW004"),
+        ("a: {b: c", "TW004"),
+        ("a: 'b", "TW004"),
+        ("a: b: c", "TW004"),
+        ("a: &x [*x]", "TW009"),
+        ("a: 1\na: 2", "TW005"),
+        ("", "TW003"),
+        ("[" * 300, "TW008"),
+    ],
+)
+def test_it_works_without_libyaml(text: str, expected: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(yamltext, "_LOADER", yaml.SafeLoader)
+    made, problems = yamltext.parse(text)
+    assert (problems[0].code if problems else made) == expected

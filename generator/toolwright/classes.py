@@ -482,13 +482,25 @@ def _brackets(pair: str, sources: Sequence[str | None]) -> str | None:
     return f"{pair[0]}{inside}{',' if pair == '()' and len(sources) == 1 else ''}{pair[1]}"
 
 
-def _assigned(source: str) -> str:
-    """What stands after the `=` of a field: a value that can change in place is made anew for each instance."""
-    if source in ("[]", "{}"):
-        return f"Field(default_factory={'list' if source == '[]' else 'dict'})"
-    if source[0] in "[{(" or source.endswith(")"):
-        return f"Field(default_factory=lambda: {source})"
-    return source
+def _assigned(source: str, schema: Json) -> str:
+    """What stands after the `=` of a field. Pydantic copies a default list; one that holds models is made when needed.
+
+    A checker takes such a list for one of just these models, so it is told where the field's type is wider.
+    """
+    if _VALIDATED not in source and not source.startswith("float("):
+        return source
+    return f"Field(default_factory=lambda: {source if _is_of_one_class(schema) else f'cast({literal(_python(schema))}, {source})'})"
+
+
+_VALIDATED = ".model_validate("
+
+
+def _is_of_one_class(schema: Json) -> bool:
+    match schema:
+        case {"type": "array", "items": inner} | {"type": "object", "additionalProperties": inner}:
+            return _is_of_one_class(inner)
+        case _:
+            return "$ref" in schema
 
 
 @dataclass(frozen=True, slots=True)

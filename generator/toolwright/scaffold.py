@@ -7,6 +7,7 @@ It never writes into a folder that holds anything.
 from __future__ import annotations
 
 import json
+import keyword
 import re
 import shlex
 import shutil
@@ -58,13 +59,15 @@ def create(name: str, folder: Path | None = None) -> str:
 
 def _fill(name: str, slug: str) -> Path:
     """Make the whole project in a temporary folder."""
+    stem = naming.server_stem(name)
     handwritten = f"{slug.replace('-', '_')}_server"
     values = {
         "name": name,
         "file": f"{slug}.yaml",
         "distribution": _distribution(slug),
         "package": naming.package(name),
-        "stem": naming.server_stem(name),
+        "stem": stem,
+        "handlers": f"{stem}Server" if keyword.iskeyword(stem) else stem,
         "handwritten": handwritten,
         "requirements": compiler.REQUIREMENTS,
     }

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, TypeAlias, TypeVar, cast
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, RootModel
 from pydantic_core import PydanticSerializationUnexpectedValue, core_schema
@@ -253,8 +254,8 @@ class Model(BaseModel):
             part["schema"] = _exact(part["schema"])
             if info.is_required():
                 continue
-            if info.default_factory is not None:
-                growing.append((name, key, cast("Callable[[], object]", info.default_factory)))
+            if info.default_factory is not None or isinstance(info.default, list | dict | tuple):
+                growing.append((name, key, partial(info.get_default, call_default_factory=True)))
             elif info.default is None and not any(isinstance(mark, _NullAllowed) for mark in info.metadata):
                 absent.add(name)
                 part["schema"] = _without_null(part["schema"])
