@@ -1,12 +1,13 @@
 """Random instances of a JSON Schema, from a seed.
 
-Draws values that have a good chance to be valid, with what real callers send and models get wrong: keys that the schema
-does not name, nulls, integers beyond 2**53, `1.0` for `1`, strings that look like numbers. Whether a value is valid is for
-a validator to say.
+Draws values that have a good chance to be valid, with what real callers send and models get wrong: keys that the
+schema does not name, nulls, integers beyond 2**53, `1.0` for `1`, strings that look like numbers. Whether a value is
+valid is for a validator to say.
 """
 
 from __future__ import annotations
 
+import importlib
 import random
 import re
 from collections.abc import Iterator, Mapping
@@ -16,13 +17,10 @@ from urllib.parse import unquote
 
 import jsonschema_rs
 
-try:
-    from re import _constants as sre  # type: ignore[attr-defined]
-    from re import _parser as sre_parser
-except ImportError:  # pragma: no cover
-    raise
-
 Json = Any
+
+sre: Any = importlib.import_module("re._constants")
+sre_parser: Any = importlib.import_module("re._parser")
 
 STRINGS = ("", "a", "10", "1.5", "true", "null", "Zürich 東京", "2020-01-01", 'q"\\\n', "x" * 40)
 INTEGERS = (0, 1, -1, 7, 100, 2**53 + 1, -(2**63) - 1, 10**20, 1.0, 250.0, 1e300)
@@ -122,10 +120,8 @@ class Sampler:
     def merged(self, schema: Mapping[str, Json], depth: int) -> dict[str, Json]:
         """The schema with one choice of each of its alternatives folded in."""
         made: dict[str, Json] = {key: value for key, value in schema.items() if key not in CHOICES}
-        parts: list[Json] = []
-        for keyword in ("$ref", "$dynamicRef", "$recursiveRef"):
-            if isinstance(schema.get(keyword), str):
-                parts.append(self.resolved(schema[keyword]))
+        referring = [schema.get(keyword) for keyword in ("$ref", "$dynamicRef", "$recursiveRef")]
+        parts: list[Json] = [self.resolved(reference) for reference in referring if isinstance(reference, str)]
         parts += schema.get("allOf") or []
         for keyword in ("anyOf", "oneOf"):
             if schema.get(keyword):
@@ -207,8 +203,8 @@ class Sampler:
             return step * self.chance.randint(int((low or 0) // step) + 1, int((high or 9 * step) // step) + 1)
         if low is None and high is None:
             return self.chance.choice(INTEGERS if name == "integer" else NUMBERS)
-        least = low if low is not None else high - 10  # type: ignore[operator]
-        most = high if high is not None else low + 10  # type: ignore[operator]
+        least = low if low is not None else (high or 0) - 10
+        most = high if high is not None else least + 10
         if name == "number" and self.chance.random() < 0.5:
             return self.chance.uniform(least, most)
         made = self.chance.randint(int(least), max(int(least), int(most)))

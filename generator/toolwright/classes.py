@@ -1,8 +1,8 @@
 """Which classes stand for a schema, what they are called, and what their fields are.
 
-Takes documents of `shapes` and gives a plan of classes: for each a name, a docstring, and its fields with their types as
-JSON Schema that holds nothing but types, which datamodel-code-generator represents exactly. It writes no Python but
-literals.
+Takes documents of `shapes` and gives a plan of classes: for each a name, a docstring, and its fields, with their types
+as JSON Schema that holds nothing but types, which datamodel-code-generator represents exactly. It writes no Python but
+values and the types of tuples.
 
 A class is called by where its schema stands: `GetWeatherInput` and the property `place` give `GetWeatherInputPlace`,
 whether the property holds the object, a list of them, or one of several; a schema in `$defs` is called by the tool and
@@ -38,7 +38,7 @@ from toolwright.shapes import (
     any_of,
 )
 
-RESERVED = frozenset({"Annotated", "Any", "Field", "Literal", "Model", "Nullable", "Optional", "Root", "Union"})
+RESERVED = frozenset({"cast", "Annotated", "Any", "Field", "Literal", "Model", "Nullable", "Optional", "Root", "Union"})
 """Names that a module of models imports, so that no class may have one."""
 
 _DEEPEST = 40
@@ -299,10 +299,10 @@ class _Planner:
                 )
             if source is None or source == "None":
                 default, form = "None", "nullable" if nullable or not shape else "absent"
-            else:
-                default = _assigned(source)
         named = document.settled(expression) in self.names
         schema = self._type(document, expression) if named else self._schema(document, shape, null=form == "plain")
+        if source is not None and default is None:
+            default = _assigned(source, schema)
         return Row(wire, name, form, schema, default, source, required, nullable, doc)
 
     def _type(self, document: Document, expression: Expression) -> Json:
@@ -364,10 +364,11 @@ class _Planner:
     def _default(self, document: Document, value: Json, expression: Expression) -> str | None:
         """The Python expression of a default, or nothing where it is not of the expression's type."""
         settled = document.settled(expression)
-        for alternative in document.shape(settled):
+        for alternative in sorted(document.shape(settled), key=lambda each: -_named_keys(value, each)):
             source = self._value(document, value, alternative)
             if source is not None:
-                return f"{self.names[settled]}({source})" if settled in self.names else source
+                named = self.names.get(settled)
+                return f"{named}.model_validate({literal(value)})" if named else source
         return None
 
     def _value(self, document: Document, value: Json, alternative: Alternative) -> str | None:
@@ -410,6 +411,13 @@ def _root(document: Document) -> Key:
     return document.settled(document.root)
 
 
+def _named_keys(value: Json, alternative: Alternative) -> int:
+    """How many keys of a value are properties of the alternative."""
+    if not isinstance(value, dict) or not isinstance(alternative, Object):
+        return 0
+    return sum(each.name in value for each in alternative.properties)
+
+
 def _is_everything(shape: Shape) -> bool:
     """Whether every JSON value is of one of the alternatives' types."""
     free = {each.type for each in shape if isinstance(each, Free)}
@@ -428,26 +436,26 @@ def _is_plain(alternative: Object | Items | Fixed) -> bool:
             return False
 
 
-def _python(schema: Json) -> str | None:
-    """The Python type for a schema that holds nothing but types, or nothing where it refers to a class."""
+def _python(schema: Json, *, classes: bool = False) -> str | None:
+    """The Python type for a schema that holds nothing but types; without `classes`, nothing where it refers to one."""
     match schema:
         case {"anyOf": choices}:
-            texts = [_python(choice) for choice in choices]
+            texts = [_python(choice, classes=classes) for choice in choices]
             return None if None in texts else " | ".join(text for text in texts if text)
         case {"enum": members}:
             return f"Literal[{', '.join(map(literal, members))}]"
         case {"x-python-type": text}:
             return str(text)
         case {"type": "array", "items": item}:
-            inner = _python(item)
+            inner = _python(item, classes=classes)
             return inner and f"list[{inner}]"
         case {"type": "object", "additionalProperties": values}:
-            inner = _python({} if values is True else values)
+            inner = _python({} if values is True else values, classes=classes)
             return inner and f"dict[str, {inner}]"
         case {"type": name}:
             return _SCALARS[name]
-        case {"$ref": _}:
-            return None
+        case {"$ref": reference}:
+            return str(reference).rpartition("/")[2] if classes else None
         case _:
             return "Any"
 
@@ -483,22 +491,22 @@ def _brackets(pair: str, sources: Sequence[str | None]) -> str | None:
 
 
 def _assigned(source: str, schema: Json) -> str:
-    """What stands after the `=` of a field. Pydantic copies a default list; one that holds models is made when needed.
+    """What stands after the `=` of a field.
 
-    A checker takes such a list for one of just these models, so it is told where the field's type is wider.
+    Pydantic copies a default list for each instance. One that holds models is made when needed; a checker takes it for
+    a list of just these models, so it is told where the field's type is wider.
     """
-    if _VALIDATED not in source and not source.startswith("float("):
+    if ".model_validate(" not in source or source[0] in "\"'":
         return source
-    return f"Field(default_factory=lambda: {source if _is_of_one_class(schema) else f'cast({literal(_python(schema))}, {source})'})"
-
-
-_VALIDATED = ".model_validate("
+    if source[0] in "[{" and not _is_of_one_class(schema):
+        source = f"cast({literal(_python(schema, classes=True))}, {source})"
+    return f"Field(default_factory=lambda: {source})"
 
 
 def _is_of_one_class(schema: Json) -> bool:
     match schema:
         case {"type": "array", "items": inner} | {"type": "object", "additionalProperties": inner}:
-            return _is_of_one_class(inner)
+            return inner is not True and _is_of_one_class(inner)
         case _:
             return "$ref" in schema
 

@@ -1,7 +1,7 @@
 """What a schema says to a reader: its description, and in words what its type cannot say.
 
-Takes subschemas and gives text for docstrings: bounds, patterns, formats, and conditions that Python has no type for. It
-decides nothing; the schema does.
+Takes subschemas and gives text for docstrings: bounds, patterns, formats, and conditions that Python has no type for.
+It decides nothing; the schema does.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Values as Python source: the only way by which a manifest's text gets into generated code.
 
 Takes JSON values and texts, and gives literals and docstrings that Black leaves as they are (but for lines that are
-too long). Whatever a text holds, it stays text: nothing in it can end a literal, and what a reader could not see is escaped.
+too long). Whatever a text holds, it stays text: nothing in it can end a literal, and what a reader could not see is
+escaped.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from toolwright.ir import Json
     from toolwright.shapes import Expression
 
-_TYPING = frozenset({"Annotated", "Any", "Literal", "Optional", "Union"})
+_TYPING = frozenset({"Annotated", "Any", "Literal", "Optional", "Union", "cast"})
 _RUNTIME = frozenset({"Model", "Nullable", "Root"})
 
 
@@ -34,8 +34,8 @@ _RUNTIME = frozenset({"Model", "Nullable", "Root"})
 class Parameter:
     """An argument of a tool, as a parameter of the client binding.
 
-    `annotation` is the type of a value that is given: `None` is in it where `null` can be sent. `default` is the schema's
-    default as Python source, where there is one.
+    `annotation` is the type of a value that is given: `None` is in it where `null` can be sent. `default` is the
+    schema's default as Python source, where there is one.
     """
 
     wire: str
@@ -52,9 +52,9 @@ class ModelModule:
     """A module of models.
 
     `source` is its text, without a header and not formatted. `input` and `output` are the classes of a tool's arguments
-    and structured result; a shared schema has `input` alone. `classes` are all that it defines. `parameters` are those of
-    the client binding: the required ones first, else in the schema's order; and `names` are all names but builtins in
-    their annotations: of `typing`, and of classes that the package's `models` exports.
+    and structured result; a shared schema has `input` alone. `classes` are all that it defines. `parameters` are those
+    of the client binding: the required ones first, else in the schema's order; and `names` are all names but builtins
+    in their annotations: of `typing`, and of classes that the package's `models` exports.
     """
 
     source: str

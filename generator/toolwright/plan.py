@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from toolwright import ir
+from toolwright.literals import literal
 
 if TYPE_CHECKING:
     from toolwright.models import ModelModule, Parameter
@@ -41,6 +42,16 @@ class Home:
 
     module: str
     names: tuple[str, ...]
+
+    @property
+    def exports(self) -> list[str]:
+        """The names as a package imports them that means to export them."""
+        return [f"{name} as {name}" for name in self.names]
+
+    @property
+    def literals(self) -> list[str]:
+        """The names as Python source."""
+        return [literal(name) for name in self.names]
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,9 @@ from a filter of `literals`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import ast
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,8 @@ from toolwright import literals
 from toolwright.plan import Page
 
 LINE_LENGTH = 120
+CUT = "\f"
+"""Between the parts of a page that are formatted one by one; no literal holds it."""
 _MODE = black.Mode(line_length=LINE_LENGTH, target_versions={TargetVersion.PY311})
 
 
@@ -39,12 +43,63 @@ def header(source: str) -> str:
 def page(source: str, planned: Page) -> str:
     """The text of one Python file, formatted."""
     template = _environment().get_template(f"{planned.template}.jinja")
-    return python(template.render({"header": header(source), **planned.values}))
+    text = template.render({"header": header(source), **planned.values})
+    return "".join(map(python, text.split(CUT)))
 
 
 def python(text: str) -> str:
-    """Python source as Black writes it."""
-    return black.format_str(text, mode=_MODE)
+    """A part of a Python file as Black writes it.
+
+    Templates and literals are laid out as Black has them, so that only a part with a line of code that is too long
+    needs Black itself. A part may be indented as a whole.
+    """
+    lines = list(_lines(text))
+    text = "\n".join(line for line, _ in lines)
+    if all(len(line) <= LINE_LENGTH for line, is_code in lines if is_code):
+        return text
+    lead = text[: len(text) - len(text.lstrip("\n"))]
+    tail = text[len(text.rstrip("\n")) :]
+    if text[len(lead)] != " ":
+        return lead + black.format_str(text, mode=_MODE).rstrip("\n") + tail
+    return lead + black.format_str(_INSIDE + text[len(lead) :], mode=_MODE)[len(_INSIDE) :].rstrip("\n") + tail
+
+
+_INSIDE = "class _:\n"
+_STRING = re.compile(r"""([\"'])(?:\\.|(?!\1)[^\\])*\1""")
+
+
+def _lines(text: str) -> Iterator[tuple[str, bool]]:
+    """Each line, with the quotes of its strings as Black has them, and whether it is code rather than a docstring."""
+    inside = False
+    for line in text.split("\n"):
+        bare = line.strip()
+        if inside:
+            inside = not bare.endswith('"""')
+            yield line, False
+        elif bare.startswith('"""'):
+            inside = len(bare) < 6 or not bare.endswith('"""')
+            yield line, False
+        elif "'" in line and not bare.startswith("#"):
+            yield _STRING.sub(lambda found: literals.literal(ast.literal_eval(found[0])), line), True
+        else:
+            yield line, True
+
+
+def _import(names: Sequence[str], module: str, indent: int) -> str:
+    """An import as Black has it."""
+    line = f"from {module} import {', '.join(names)}"
+    return line if indent + len(line) <= LINE_LENGTH else f"from {module} import {_exploded(names, indent)}"
+
+
+def _entry(names: Sequence[str], key: str, indent: int) -> str:
+    """An entry of a dictionary whose value is a tuple, as Black has it."""
+    line = f"{literals.literal(key)}: ({', '.join(names)}{',' if len(names) == 1 else ''}),"
+    return line if indent + len(line) <= LINE_LENGTH else f"{literals.literal(key)}: {_exploded(names, indent)},"
+
+
+def _exploded(names: Sequence[str], indent: int) -> str:
+    rows = "".join(f"{' ' * (indent + 4)}{name},\n" for name in names)
+    return f"(\n{rows}{' ' * indent})"
 
 
 @cache
@@ -57,7 +112,13 @@ def _environment() -> jinja2.Environment:
         keep_trailing_newline=True,
         autoescape=False,  # noqa: S701 - Python source, whose literals are made by filters
     )
-    filters: Mapping[str, Any] = {"literal": literals.literal, "docstring": literals.docstring}
+    environment.globals["cut"] = CUT
+    filters: Mapping[str, Any] = {
+        "literal": literals.literal,
+        "docstring": literals.docstring,
+        "import": _import,
+        "entry": _entry,
+    }
     environment.filters.update(filters)
     return environment
 

@@ -1,16 +1,17 @@
 # Part of toolwright's runtime, copied as it is. DO NOT EDIT.
 """The bases of generated models: a Python view of JSON that never refuses or changes what its schema accepts.
 
-Takes JSON objects (`model_validate`) or Python values (the constructor), and gives JSON back (`model_dump(mode="json")`)
-with the wire's names. Nothing is coerced: a string is never read as a number, nor a boolean as 1. It never decides
-whether an instance is valid; that is the schema's business.
+Takes JSON objects (`model_validate`) or Python values (the constructor), and gives JSON back
+(`model_dump(mode="json")`) with the wire's names. Nothing is coerced: a string is never read as a number, nor a boolean
+as 1. It never decides whether an instance is valid; that is the schema's business.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, TypeAlias, TypeVar, cast
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, RootModel
 from pydantic_core import PydanticSerializationUnexpectedValue, core_schema
@@ -32,8 +33,8 @@ Nullable: TypeAlias = Annotated[T | None, _NullAllowed()]
 """The type of an optional field whose schema allows `null`.
 
 `x: Nullable[T] = None` is `None` when the key is absent and when it is `null`; `"x" in model.model_fields_set` tells
-which, and a `None` that was set goes out as `null`. `x: T | None = None`, without `Nullable`, is `None` only when the key
-is absent, and that `None` never goes out.
+which, and a `None` that was set goes out as `null`. `x: T | None = None`, without `Nullable`, is `None` only when the
+key is absent, and that `None` never goes out.
 """
 
 
@@ -41,9 +42,9 @@ is absent, and that `None` never goes out.
 class _Wire:
     """What a class must know of its fields, computed once.
 
-    `aliases` has the wire name of each field that is called differently in Python. The rest are the fields that can stay
-    away: `absent` are those whose `None` means absence; `fixed`, with their wire names, those with a default that cannot
-    change in place; `growing` those with a default that can, with their wire names and the function that makes it.
+    `aliases` has the wire name of each field that is called differently in Python. The rest are the fields that can
+    stay away: `absent` are those whose `None` means absence; `fixed`, with their wire names, those with a default that
+    cannot change in place; `growing` those with a default that can, with their wire names and what makes it.
     """
 
     aliases: Mapping[str, str]
@@ -163,8 +164,8 @@ _BOOL = core_schema.bool_schema(strict=True)
 def _exact(schema: Any) -> Any:
     """The same core schema, but that it takes each JSON value as it is or refuses it.
 
-    An integer may be written `1.0`, a number stays the `int` or `float` that it is (2**53 + 1 has no `float`), and `1` and
-    `true` are different values, which pydantic's own literals do not know.
+    An integer may be written `1.0`, a number stays the `int` or `float` that it is (2**53 + 1 has no `float`), and `1`
+    and `true` are different values, which pydantic's own literals do not know.
     """
     match schema["type"]:
         case "int":
@@ -254,8 +255,8 @@ class Model(BaseModel):
             part["schema"] = _exact(part["schema"])
             if info.is_required():
                 continue
-            if info.default_factory is not None:
-                growing.append((name, key, cast("Callable[[], object]", info.default_factory)))
+            if info.default_factory is not None or isinstance(info.default, list | dict | tuple):
+                growing.append((name, key, partial(info.get_default, call_default_factory=True)))
             elif info.default is None and not any(isinstance(mark, _NullAllowed) for mark in info.metadata):
                 absent.add(name)
                 part["schema"] = _without_null(part["schema"])

@@ -1,8 +1,8 @@
 """The bases of generated models: a Python view of JSON that never refuses or changes what its schema accepts.
 
-Takes JSON objects (`model_validate`) or Python values (the constructor), and gives JSON back (`model_dump(mode="json")`)
-with the wire's names. Nothing is coerced: a string is never read as a number, nor a boolean as 1. It never decides
-whether an instance is valid; that is the schema's business.
+Takes JSON objects (`model_validate`) or Python values (the constructor), and gives JSON back
+(`model_dump(mode="json")`) with the wire's names. Nothing is coerced: a string is never read as a number, nor a boolean
+as 1. It never decides whether an instance is valid; that is the schema's business.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ Nullable: TypeAlias = Annotated[T | None, _NullAllowed()]
 """The type of an optional field whose schema allows `null`.
 
 `x: Nullable[T] = None` is `None` when the key is absent and when it is `null`; `"x" in model.model_fields_set` tells
-which, and a `None` that was set goes out as `null`. `x: T | None = None`, without `Nullable`, is `None` only when the key
-is absent, and that `None` never goes out.
+which, and a `None` that was set goes out as `null`. `x: T | None = None`, without `Nullable`, is `None` only when the
+key is absent, and that `None` never goes out.
 """
 
 
@@ -41,9 +41,9 @@ is absent, and that `None` never goes out.
 class _Wire:
     """What a class must know of its fields, computed once.
 
-    `aliases` has the wire name of each field that is called differently in Python. The rest are the fields that can stay
-    away: `absent` are those whose `None` means absence; `fixed`, with their wire names, those with a default that cannot
-    change in place; `growing` those with a default that can, with their wire names and the function that makes it.
+    `aliases` has the wire name of each field that is called differently in Python. The rest are the fields that can
+    stay away: `absent` are those whose `None` means absence; `fixed`, with their wire names, those with a default that
+    cannot change in place; `growing` those with a default that can, with their wire names and what makes it.
     """
 
     aliases: Mapping[str, str]
@@ -163,8 +163,8 @@ _BOOL = core_schema.bool_schema(strict=True)
 def _exact(schema: Any) -> Any:
     """The same core schema, but that it takes each JSON value as it is or refuses it.
 
-    An integer may be written `1.0`, a number stays the `int` or `float` that it is (2**53 + 1 has no `float`), and `1` and
-    `true` are different values, which pydantic's own literals do not know.
+    An integer may be written `1.0`, a number stays the `int` or `float` that it is (2**53 + 1 has no `float`), and `1`
+    and `true` are different values, which pydantic's own literals do not know.
     """
     match schema["type"]:
         case "int":

@@ -1,0 +1,60 @@
+"""Model modules for tests: made of bare schemas, and loaded without a package on disk."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from types import ModuleType
+from typing import Any
+
+from toolwright import ir, models, naming
+from toolwright.diagnostics import Place
+from toolwright.runtime import model as runtime
+
+LATEST = "https://json-schema.org/draft/2020-12/schema"
+PLACE = Place("tools.yaml")
+
+
+def schema(wire: Mapping[str, Any], shared: Mapping[str, str] | None = None) -> ir.Schema:
+    return ir.Schema(wire, wire.get("$schema", LATEST), PLACE, shared or {})
+
+
+def tool(
+    name: str,
+    arguments: Mapping[str, Any],
+    result: Mapping[str, Any] | None = None,
+    shared: Mapping[str, str] | None = None,
+) -> ir.Tool:
+    return ir.Tool(
+        name=name,
+        names=naming.tool(name),
+        description=None,
+        definition={},
+        input=schema(arguments, shared),
+        output=None if result is None else schema(result, shared),
+        annotations={},
+        examples=(),
+        deprecated=None,
+        place=PLACE,
+    )
+
+
+def load(made: models.ModelModule, name: str = "tool") -> ModuleType:
+    """Run a module as `loaded.models.NAME`, on the runtime that it would be copied with."""
+    for package in ("loaded", "loaded._runtime", "loaded.models", "loaded.models.shared"):
+        parent = sys.modules.setdefault(package, ModuleType(package))
+        parent.__path__ = []
+    sys.modules["loaded._runtime.model"] = runtime
+    module = ModuleType(f"loaded.models.{name}")
+    module.__package__ = module.__name__.rpartition(".")[0]
+    sys.modules[module.__name__] = module
+    exec(compile(made.source, module.__name__, "exec"), module.__dict__)
+    return module
+
+
+def made(
+    arguments: Mapping[str, Any], result: Mapping[str, Any] | None = None, name: str = "do_it"
+) -> tuple[models.ModelModule, ModuleType]:
+    """The module of one tool, and the same loaded."""
+    module = models.module(tool(name, arguments, result))
+    return module, load(module, name)
