@@ -11,6 +11,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+
 from test_commands import toolwright
 
 ROOT = Path(__file__).parents[1]
@@ -72,7 +73,8 @@ def test_a_new_project_installs_and_runs_without_toolwright(tmp_path: Path) -> N
     program = (
         "import sys; sys.modules['toolwright'] = None\n"
         "from importlib.metadata import entry_points\n"
-        "sys.argv = ['calendar-mcp']; entry_points(group='console_scripts', name='calendar-mcp')['calendar-mcp'].load()()"
+        "sys.argv = ['calendar-mcp']\n"
+        "entry_points(group='console_scripts', name='calendar-mcp')['calendar-mcp'].load()()"
     )
     process = subprocess.Popen(
         [sys.executable, "-c", program],

@@ -142,7 +142,7 @@ def test_branches_of_an_object_with_properties_become_optional_fields_of_it() ->
 
 
 def test_branches_of_an_object_without_properties_stay_apart() -> None:
-    branches = [{"properties": {"a": {}}}, {"properties": {"b": {}}}]
+    branches: list[dict[str, Any]] = [{"properties": {"a": {}}}, {"properties": {"b": {}}}]
     assert len(shape({"type": "object", "oneOf": branches})) == 2
     assert len(shape({"type": "object", "oneOf": branches}, merged=True)) == 1
 

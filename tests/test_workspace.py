@@ -15,9 +15,15 @@ MANIFEST = "specs/weather.yaml"
 
 def write(output: Path, files: dict[str, str], *, manifest: str = MANIFEST, force: bool = False) -> Changes:
     artifacts = [Artifact(path, text.encode()) for path, text in files.items()]
-    changes = workspace.compare(output, workspace.read_lock(output), manifest, "sha256:1", artifacts, force=force)
+    changes = workspace.compare(
+        output, workspace.read_lock(output), manifest, lock.Entry("sha256:1"), artifacts, force=force
+    )
     workspace.apply(output, changes)
     return changes
+
+
+def entry(hash_: str, files: list[tuple[str, bytes]]) -> lock.Entry:
+    return lock.Entry(hash_, {path: frozenset({lock.digest(data)}) for path, data in files}, {"a": "sha256:3"})
 
 
 def tree(output: Path) -> dict[str, str]:
@@ -148,16 +154,19 @@ def test_up_to_date_means_same_digest_and_untouched_files(tmp_path: Path) -> Non
 
 
 def test_a_lock_reads_back() -> None:
-    made = lock.Lock("1", {"b": lock.entry("sha256:1", [("x/y.py", b"1")]), "a": lock.entry("sha256:2", [])})
+    made = lock.Lock("1", {"b": entry("sha256:1", [("x/y.py", b"1")]), "a": entry("sha256:2", [])})
     assert lock.load(lock.dump(made)) == made
     assert lock.dump(lock.load(lock.dump(made))) == lock.dump(made)
 
 
 def test_a_lock_in_conflict_is_read_as_both_sides() -> None:
-    ours = lock.Lock("1", {"m": lock.entry("sha256:" + "1" * 64, [("a.py", b"1"), ("b.py", b"2")])})
-    theirs = lock.Lock("1", {"m": lock.entry("sha256:" + "2" * 64, [("a.py", b"3"), ("c.py", b"4")])})
+    ours = lock.Lock("1", {"m": entry("sha256:" + "1" * 64, [("a.py", b"1"), ("b.py", b"2")])})
+    theirs = lock.Lock("1", {"m": entry("sha256:" + "2" * 64, [("a.py", b"3"), ("c.py", b"4")])})
     left, right = lock.dump(ours).splitlines(), lock.dump(theirs).splitlines()
-    text = "\n".join([*left[:4], "<<<<<<< HEAD", *left[4:8], "=======", *right[4:8], ">>>>>>> theirs", *left[8:]])
+    start, end = 4, -4  # from the digest of the whole to the last file
+    text = "\n".join(
+        [*left[:start], "<<<<<<< HEAD", *left[start:end], "=======", *right[start:end], ">>>>>>> theirs", *left[end:]]
+    )
     merged = lock.load(text).manifests["m"]
     assert merged.hash == ""
     assert merged.files == {
@@ -174,6 +183,6 @@ def test_what_is_not_a_lock_is_refused(text: str) -> None:
 
 
 def test_a_lock_may_not_list_files_outside_the_output_folder() -> None:
-    made = lock.Lock("1", {"m": lock.entry("sha256:1", [("../victim.py", b"1")])})
+    made = lock.Lock("1", {"m": entry("sha256:1", [("../victim.py", b"1")])})
     with pytest.raises(lock.LockError, match=r"`\.\./victim\.py`, which is outside"):
         lock.load(lock.dump(made))

@@ -6,8 +6,9 @@ values and the types of tuples.
 
 A class is called by where its schema stands: `GetWeatherInput` and the property `place` give `GetWeatherInputPlace`,
 whether the property holds the object, a list of them, or one of several; a schema in `$defs` is called by the tool and
-its own name. Where two meet in a name, both take a longer one, which spells out lists, values and alternatives, and at
-last a digest of the place; so a name never depends on the order of its neighbours.
+its own name. Where two meet in a name, those that can take a longer one, which spells out lists, values and
+alternatives, and where that is not enough, a digest of the place; so a name never depends on the order of its
+neighbours.
 """
 
 from __future__ import annotations
@@ -76,11 +77,6 @@ class ClassPlan:
     closed: bool = False
     rows: tuple[Row, ...] = ()
     root: Json = None
-
-    @property
-    def is_root(self) -> bool:
-        """Whether it stands for a value that is not an object."""
-        return self.root is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +160,7 @@ class _Planner:
             if isinstance(key, Object):
                 for each in key.properties:
                     waiting += self._within(document, each.expression, (*pointer, "properties", each.name), ())
-            else:
+            elif not _is_plain_object(document.shape(key)):
                 waiting += self._alternatives(document, key, pointer, (key,))
 
     def _within(
@@ -199,7 +195,7 @@ class _Planner:
                     yield from self._within(document, any_of(*items), (*pointer, "items"), above)
 
     def _name(self, fixed: Mapping[Key, str]) -> None:
-        """Give each class its name; those that meet all take a longer one, until none do."""
+        """Give each class its name, from the shortest on, until no two meet."""
         stems = {part.document.name: part.name for part in self.parts}
         every = {
             key: _ladder(self.stem, stems[found.document.name], found)
@@ -219,14 +215,17 @@ class _Planner:
         while True:
             names = {key: _rung(key, ladder, height[key]) for key, ladder in ladders.items()}
             meetings = Counter(names.values())
-            crowded = [
+            crowded = [key for key, name in names.items() if meetings[name] > 1 or name in taken]
+            # Those that can be spelled longer are; where none can, all take a digest.
+            moving = {names[key] for key in crowded if height[key] + 1 < len(ladders[key])}
+            climbing = [
                 key
-                for key, name in names.items()
-                if (meetings[name] > 1 or name in taken) and height[key] < len(ladders[key])
+                for key in crowded
+                if height[key] < len(ladders[key]) - (names[key] in moving and names[key] not in taken)
             ]
-            if not crowded:
+            if not climbing:
                 break
-            for key in crowded:
+            for key in climbing:
                 height[key] += 1
         self.names = {**fixed, **names}
         self.names |= {key: names[twin] for key, twin in self.twins.items()}
@@ -272,7 +271,10 @@ class _Planner:
     def _class(self, key: Key, document: Document, doc: str) -> ClassPlan:
         name = self.names[key]
         if not isinstance(key, Object):
-            return ClassPlan(name, doc, root=self._schema(document, document.shape(key)))
+            shape = document.shape(key)
+            if key == document.root and _is_plain_object(shape):
+                return ClassPlan(name, doc, closed=any(isinstance(each, Object) and each.closed for each in shape))
+            return ClassPlan(name, doc, root=self._schema(document, shape))
         attributes = naming.fields(each.name for each in key.properties)
         rows = tuple(
             self._row(document, each.name, attributes[each.name], each.expression, required=each.name in key.required)
@@ -406,9 +408,16 @@ class _Planner:
 def _root(document: Document) -> Key:
     """What the class of a document's root stands for: its object, where it is nothing else, or the whole of it."""
     shape = document.shape(document.root)
+    if _is_plain_object(shape):
+        return document.root
     if len(shape) == 1 and isinstance(shape[0], Object):
         return shape[0]
     return document.settled(document.root)
+
+
+def _is_plain_object(shape: Shape) -> bool:
+    """Whether the shape is an object without properties, and nothing else."""
+    return len(shape) == 1 and isinstance(shape[0], Object) and not shape[0].properties
 
 
 def _named_keys(value: Json, alternative: Alternative) -> int:
@@ -608,7 +617,8 @@ def _rung(key: Key, ladder: Sequence[str], height: int) -> str:
         return ladder[height]
     what: object = key
     if isinstance(key, Object):
-        what = (key.pointer, key.properties, sorted(key.required), key.closed, key.values)
+        properties = sorted((each.name, repr(each.expression)) for each in key.properties)
+        what = (key.pointer, properties, sorted(key.required), key.closed, key.values)
     return ladder[-1] + hashlib.sha256(repr(what).encode("utf-8", "surrogatepass")).hexdigest()[:6].upper()
 
 

@@ -219,6 +219,8 @@ def _generate(arguments: argparse.Namespace) -> int:
                 )
             ]
         )
+    except BrokenPipeError:
+        raise
     except OSError as error:
         printer.add([Diagnostic("TW406", f"cannot write below `{work.output}`: {_reason(error)}", help=_OUTPUT_HELP)])
     return printer.close()
@@ -238,13 +240,14 @@ def _generate_one(path: str, work: Run, known: Lock, arguments: argparse.Namespa
         return known
     if checked.unserved is not None:
         printer.add([checked.unserved], checked.documents)
-    hash_ = compiler.fingerprint(checked.manifest)
+    made = compiler.digests(checked.manifest)
     package = workspace.shown(work.output, checked.manifest.package)
-    if not arguments.check and not arguments.force and workspace.up_to_date(work.output, known, name, hash_):
+    if not arguments.check and not arguments.force and workspace.up_to_date(work.output, known, name, made.hash):
         printer.say(f"{package}: up to date")
         return known
-    artifacts = compiler.generate(checked.manifest)
-    changes = workspace.compare(work.output, known, name, hash_, artifacts, force=arguments.force)
+    before = workspace.generated(work.output, known, name, checked.manifest.package)
+    artifacts = compiler.generate(checked.manifest, made, before)
+    changes = workspace.compare(work.output, known, name, made, artifacts, force=arguments.force)
     needs = ", ".join(compiler.requirements(checked.manifest))
     return _carry_out(changes, work, arguments, printer, f"{package}: {{}}\n  it needs {needs}")
 

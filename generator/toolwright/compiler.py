@@ -17,11 +17,12 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from toolwright import ir, lower, rules, schema, source
+from toolwright import ir, lock, lower, rules, schema, source
 from toolwright.diagnostics import Diagnostic, has_errors
 from toolwright.workspace import Artifact
 
 if TYPE_CHECKING:
+    from toolwright import units
     from toolwright.source import Document, Reader
 
 RUNTIME = Path(__file__).with_name("runtime")
@@ -59,8 +60,10 @@ def check(entry: str, reader: Reader, shown: str | None = None) -> Checked:
     return Checked(lower.lower(bundle, shown or entry), tuple(found), bundle.documents, rules.unserved(bundle))
 
 
-def fingerprint(manifest: ir.Manifest) -> str:
-    """A digest of all that the artifacts of `manifest` are made from."""
+def digests(manifest: ir.Manifest) -> lock.Entry:
+    """The digests of all that the artifacts of `manifest` are made from: of the whole, and of each tool."""
+    from toolwright import units
+
     parts = [
         _generator(),
         manifest.source,
@@ -72,24 +75,34 @@ def fingerprint(manifest: ir.Manifest) -> str:
         [[shared.name, shared.schema.wire] for shared in manifest.shared],
         [sorted(schema.shared.items()) for tool in manifest.tools for schema in (tool.input, tool.output) if schema],
     ]
-    text = json.dumps(parts, ensure_ascii=True, separators=(",", ":"))
-    return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
+    text = json.dumps(parts, separators=(",", ":"))
+    tools = {tool.name: units.digest(tool, manifest, _generator()) for tool in manifest.tools}
+    return lock.Entry(lock.digest(text.encode()), tools=tools)
 
 
-def generate(manifest: ir.Manifest) -> tuple[Artifact, ...]:
-    """All files of the manifest's package, in a fixed order."""
-    from toolwright import models, plan, render
+def generate(manifest: ir.Manifest, made: lock.Entry, before: units.Generated | None = None) -> tuple[Artifact, ...]:
+    """All files of the manifest's package, in a fixed order.
+
+    Args:
+        manifest: The lowered manifest.
+        made: Its digests.
+        before: The package as it was generated before, from which the parts of unchanged tools are taken.
+    """
+    from toolwright import models, plan, render, units
 
     shared = {
-        made.name: module
-        for made in manifest.shared
-        if (module := models.shared_module(made, manifest.shared)) is not None
+        each.name: module
+        for each in manifest.shared
+        if (module := models.shared_module(each, manifest.shared)) is not None
     }
-    modules = {tool.name: models.module(tool, manifest.shared) for tool in manifest.tools}
+    tools = units.units(manifest, made.tools, before)
     root = manifest.package
     artifacts = [
         Artifact(f"{root}/{page.path}", render.page(manifest.source, page).encode())
-        for page in plan.plan(manifest, modules, shared)
+        for page in plan.plan(manifest, tools, shared)
+    ]
+    artifacts += [
+        Artifact(f"{root}/models/{tool.names.module}.py", tools[tool.name].module.encode()) for tool in manifest.tools
     ]
     artifacts.append(Artifact(f"{root}/manifest.json", _json(manifest.document)))
     artifacts.append(Artifact(f"{root}/py.typed", b""))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any
@@ -26,13 +26,15 @@ class LockError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What one manifest made: the digest of all that went in, and for each file the digests it may have.
+    """What one manifest made.
 
-    A file has more than one only where two branches' locks met in a merge.
+    `hash` is the digest of all that went in, `tools` the digest of what went into each tool, and `files` has for each
+    file the digests it may have: more than one only where two branches' locks met in a merge.
     """
 
     hash: str
     files: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    tools: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +52,6 @@ class Lock:
 def digest(data: bytes) -> str:
     """The digest by which the lock knows a file."""
     return f"sha256:{hashlib.sha256(data).hexdigest()}"
-
-
-def entry(hash_: str, files: Iterable[tuple[str, bytes]]) -> Entry:
-    """The entry of a manifest that has just made `files`."""
-    return Entry(hash_, {path: frozenset({digest(data)}) for path, data in files})
 
 
 def load(text: str) -> Lock:
@@ -77,7 +74,11 @@ def _parsed(text: str) -> Lock:
         return Lock(
             generator=str(value["generator"]),
             manifests={
-                name: Entry(str(made["hash"]), {path: frozenset({str(seen)}) for path, seen in made["files"].items()})
+                name: Entry(
+                    str(made["hash"]),
+                    {path: frozenset({str(seen)}) for path, seen in made["files"].items()},
+                    {tool: str(seen) for tool, seen in made.get("tools", {}).items()},
+                )
                 for name, made in value["manifests"].items()
             },
         )
@@ -90,7 +91,11 @@ def dump(lock: Lock) -> str:
     value: Mapping[str, Any] = {
         "generator": lock.generator,
         "manifests": {
-            name: {"hash": made.hash, "files": {path: min(made.files[path]) for path in sorted(made.files)}}
+            name: {
+                "hash": made.hash,
+                "tools": dict(sorted(made.tools.items())),
+                "files": {path: min(made.files[path]) for path in sorted(made.files)},
+            }
             for name, made in sorted(lock.manifests.items())
         },
     }
@@ -100,16 +105,19 @@ def dump(lock: Lock) -> str:
 def _merged(text: str) -> Lock:
     """Both sides of a merge conflict: a file of either side is ours, with either digest; no manifest is up to date."""
     files: dict[str, dict[str, set[str]]] = {}
-    manifest = ""
+    manifest = section = ""
     for line in text.splitlines():
         if opened := _OPEN.match(line):
             name = json.loads(f'"{opened[1]}"')
-            if name not in ("manifests", "files"):
+            section = name
+            if name not in ("manifests", "files", "tools"):
                 manifest = name
                 files.setdefault(manifest, {})
         elif pair := _PAIR.match(line):
             name = json.loads(f'"{pair[1]}"')
-            if name != "hash" and manifest:
+            if name == "hash":  # the other side's entry starts
+                section = ""
+            elif section == "files" and manifest:
                 files[manifest].setdefault(name, set()).add(pair[2])
     return Lock(
         generator="",

@@ -1,6 +1,6 @@
 """Manifest to files: what a package consists of, and what each of its templates is given.
 
-Takes the IR and the models made from it; gives one `Page` for each file, with its imports as data. It lays nothing
+Takes the IR and what was made of each tool; gives one `Page` for each file, with its imports as data. It lays nothing
 out and writes nothing.
 """
 
@@ -16,6 +16,7 @@ from toolwright.literals import literal
 
 if TYPE_CHECKING:
     from toolwright.models import ModelModule, Parameter
+    from toolwright.units import Unit
 
 SERVER_RUNTIME = ("context", "main", "sdk", "stdio")
 CLIENT_RUNTIME = ("binding",)
@@ -56,11 +57,15 @@ class Home:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """One file of a package: where it goes, its template, and what the template is given."""
+    """One file of a package: where it goes, its template, and what the template is given.
+
+    `tail` has parts that are formatted already, which follow what the template gives with an empty line before each.
+    """
 
     path: str
     template: str
     values: Mapping[str, Any]
+    tail: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,25 +102,29 @@ class ToolRow:
     output: str | None
 
 
-def plan(
-    manifest: ir.Manifest, models: Mapping[str, ModelModule], shared: Mapping[str, ModelModule]
-) -> tuple[Page, ...]:
-    """The pages of the package that `manifest` asks for.
+def input_class(tool: ir.Tool) -> str:
+    """The class of a tool's arguments."""
+    return f"{tool.names.stem}Input"
+
+
+def output_class(tool: ir.Tool) -> str | None:
+    """The class of a tool's structured result; None where it has no output schema."""
+    return f"{tool.names.stem}Output" if tool.output is not None else None
+
+
+def plan(manifest: ir.Manifest, units: Mapping[str, Unit], shared: Mapping[str, ModelModule]) -> tuple[Page, ...]:
+    """The pages of the package that `manifest` asks for, but for the tools' own modules, which the units have.
 
     Args:
         manifest: The lowered manifest.
-        models: The model module of each tool, by the tool's name on the wire.
+        units: What was made of each tool, by its name on the wire.
         shared: The model module of each shared schema that has classes, by its name under `schemas`.
     """
     title = f"the MCP server `{manifest.server['name']}`"
     pages = [
-        Page("__init__.py", "__init__.py", _package(manifest, title, models, shared)),
-        Page("models/__init__.py", "__init__.py", _models(title, manifest, models, shared)),
-        Page("tools.py", "tools.py", _tools(title, manifest, models)),
-    ]
-    pages += [
-        Page(f"models/{tool.names.module}.py", "module.py", {"source": models[tool.name].source})
-        for tool in manifest.tools
+        Page("__init__.py", "__init__.py", _package(manifest, title, units, shared)),
+        Page("models/__init__.py", "__init__.py", _models(title, manifest, units, shared)),
+        Page("tools.py", "tools.py", _tools(title, manifest)),
     ]
     if shared:
         pages.append(
@@ -132,7 +141,7 @@ def plan(
         ]
     if "server" in manifest.emit:
         pages += [
-            Page("handlers.py", "handlers.py", _handlers(title, manifest, models)),
+            Page("handlers.py", "handlers.py", _handlers(title, manifest)),
             Page(
                 "server.py",
                 "server.py",
@@ -152,7 +161,8 @@ def plan(
             ),
         ]
     if "client" in manifest.emit:
-        pages.append(Page("client.py", "client.py", _client(title, manifest, models)))
+        methods = tuple(units[tool.name].method for tool in manifest.tools)
+        pages.append(Page("client.py", "client.py", _client(title, manifest, units), methods))
     return tuple(pages)
 
 
@@ -175,7 +185,7 @@ def runtime(manifest: ir.Manifest, imports: Mapping[str, Iterable[str]]) -> tupl
 
 
 def _package(
-    manifest: ir.Manifest, title: str, models: Mapping[str, ModelModule], shared: Mapping[str, ModelModule]
+    manifest: ir.Manifest, title: str, units: Mapping[str, Unit], shared: Mapping[str, ModelModule]
 ) -> Mapping[str, Any]:
     homes: dict[str, list[str]] = defaultdict(list)
     tables: list[Mapping[str, Sequence[str]]] = [_COMMON_EXPORTS]
@@ -183,7 +193,8 @@ def _package(
         tables += [_SERVER_EXPORTS, {".handlers": (f"{manifest.stem}Handlers",)}]
     if "client" in manifest.emit:
         tables += [_CLIENT_EXPORTS, {".client": (f"{manifest.stem}Client",)}]
-    tables.append({".models": [name for module in (*models.values(), *shared.values()) for name in module.classes]})
+    made = [unit.classes for unit in units.values()] + [module.classes for module in shared.values()]
+    tables.append({".models": [name for classes in made for name in classes]})
     for table in tables:
         for module, names in table.items():
             homes[module] += names
@@ -195,9 +206,9 @@ def _package(
 
 
 def _models(
-    title: str, manifest: ir.Manifest, models: Mapping[str, ModelModule], shared: Mapping[str, ModelModule]
+    title: str, manifest: ir.Manifest, units: Mapping[str, Unit], shared: Mapping[str, ModelModule]
 ) -> Mapping[str, Any]:
-    homes: dict[str, list[str]] = {f".{tool.names.module}": list(models[tool.name].classes) for tool in manifest.tools}
+    homes: dict[str, list[str]] = {f".{tool.names.module}": list(units[tool.name].classes) for tool in manifest.tools}
     homes |= {
         f".shared.{schema.names.module}": list(shared[schema.name].classes)
         for schema in manifest.shared
@@ -210,20 +221,20 @@ def _models(
     }
 
 
-def _tools(title: str, manifest: ir.Manifest, models: Mapping[str, ModelModule]) -> Mapping[str, Any]:
+def _tools(title: str, manifest: ir.Manifest) -> Mapping[str, Any]:
     rows = tuple(
-        ToolRow(tool.name, tool.names.method, tool.names.module, models[tool.name].input, models[tool.name].output)
+        ToolRow(tool.name, tool.names.method, tool.names.module, input_class(tool), output_class(tool))
         for tool in manifest.tools
     )
     return {"doc": f"The tools of {title}, by their names on the wire.", "package": manifest.package, "tools": rows}
 
 
-def _handlers(title: str, manifest: ir.Manifest, models: Mapping[str, ModelModule]) -> Mapping[str, Any]:
+def _handlers(title: str, manifest: ir.Manifest) -> Mapping[str, Any]:
     methods = tuple(
         HandlerMethod(
             name=tool.names.method,
-            input=models[tool.name].input,
-            returns=models[tool.name].output or "Content",
+            input=input_class(tool),
+            returns=output_class(tool) or "Content",
             doc=_tool_doc(tool),
         )
         for tool in manifest.tools
@@ -249,17 +260,14 @@ _HANDLERS_DOC = """Inherit from this class and write its methods: `async def`, o
 that is an async context manager is entered when the server starts and left when it stops."""
 
 
-def _client(title: str, manifest: ir.Manifest, models: Mapping[str, ModelModule]) -> Mapping[str, Any]:
-    methods = tuple(_client_method(tool, models[tool.name]) for tool in manifest.tools)
-    optional = any(not parameter.required for method in methods for parameter in method.parameters)
-    names = {name for tool in manifest.tools for name in models[tool.name].names}
-    typing = {name for name in names if name in {"Any", "Literal", "Annotated"}}
-    homes: dict[str, list[str]] = {}
-    if any(method.output is None for method in methods):
-        homes["mcp_types"] = ["ContentBlock"]
-    wanted = names - typing | {method.output for method in methods if method.output is not None}
-    if wanted:
-        homes[".models"] = sorted(wanted)
+def _client(title: str, manifest: ir.Manifest, units: Mapping[str, Unit]) -> Mapping[str, Any]:
+    names = {name for unit in units.values() for name in unit.names}
+    outputs = {name for tool in manifest.tools if (name := output_class(tool))}
+    typing = names & {"Any", "Literal"}
+    homes: dict[str, Sequence[str]] = {
+        "mcp_types": sorted(names & {"ContentBlock"}),
+        ".models": sorted((names | outputs) - typing - {"ContentBlock", "Omit"}),
+    }
     return {
         "doc": f"A typed client of {title}.",
         "stem": manifest.stem,
@@ -270,16 +278,16 @@ def _client(title: str, manifest: ir.Manifest, models: Mapping[str, ModelModule]
 
 The target is a URL, a command as a list of strings, or a server object in the same process. What a call leaves out
 is left out of the request. Results are checked against the tool's output schema.""",
-        "typing": sorted(typing | {"TYPE_CHECKING"} if homes else typing, key=_import_order),
-        "deprecates": any(method.deprecated for method in methods),
-        "outputs": any(method.output for method in methods),
-        "binding": ["OMIT", "Binding", "Omit"] if optional else ["Binding"],
+        "typing": sorted(typing | ({"TYPE_CHECKING"} if any(homes.values()) else set()), key=_import_order),
+        "deprecates": any(tool.deprecated is not None for tool in manifest.tools),
+        "outputs": bool(outputs),
+        "binding": ["OMIT", "Binding", "Omit"] if "Omit" in names else ["Binding"],
         "imports": _homes(homes),
-        "methods": methods,
     }
 
 
-def _client_method(tool: ir.Tool, module: ModelModule) -> ClientMethod:
+def client_method(tool: ir.Tool, module: ModelModule) -> ClientMethod:
+    """A tool as a method of the client."""
     described = [
         f"    {parameter.name}: {_indented(parameter.doc)}" for parameter in module.parameters if parameter.doc
     ]
@@ -288,8 +296,8 @@ def _client_method(tool: ir.Tool, module: ModelModule) -> ClientMethod:
         wire=tool.name,
         name=tool.names.method,
         parameters=module.parameters,
-        output=module.output,
-        returns=module.output or "list[ContentBlock]",
+        output=output_class(tool),
+        returns=output_class(tool) or "list[ContentBlock]",
         deprecated=_deprecation(tool),
         doc=doc,
     )

@@ -18,7 +18,7 @@ import jinja2
 from black.mode import TargetVersion
 
 from toolwright import literals
-from toolwright.plan import Page
+from toolwright.plan import ClientMethod, Page
 
 LINE_LENGTH = 120
 CUT = "\f"
@@ -44,7 +44,12 @@ def page(source: str, planned: Page) -> str:
     """The text of one Python file, formatted."""
     template = _environment().get_template(f"{planned.template}.jinja")
     text = template.render({"header": header(source), **planned.values})
-    return "".join(map(python, text.split(CUT)))
+    return "".join([*map(python, text.split(CUT)), *(f"\n{part}" for part in planned.tail)])
+
+
+def method(planned: ClientMethod) -> str:
+    """The text of one method of a client, formatted, and indented as it stands in the class."""
+    return python(_environment().get_template("method.py.jinja").render({"method": planned}))
 
 
 def python(text: str) -> str:

@@ -108,10 +108,9 @@ def _compile(folder: Path, manifest: str) -> None:
     checked = compiler.check(str(folder / manifest), workspace.Disk(), manifest)
     if checked.manifest is None:
         raise AssertionError(f"the manifest of a new project is wrong: {checked.diagnostics}")
-    artifacts = compiler.generate(checked.manifest)
-    hash_ = compiler.fingerprint(checked.manifest)
-    empty = lock.Lock("")
-    workspace.apply(output, workspace.compare(output, empty, manifest, hash_, artifacts, force=False))
+    made = compiler.digests(checked.manifest)
+    artifacts = compiler.generate(checked.manifest, made)
+    workspace.apply(output, workspace.compare(output, lock.Lock(""), manifest, made, artifacts, force=False))
 
 
 def _distribution(slug: str) -> str:

@@ -332,10 +332,11 @@ class Document:
             values = any_of(*patterns, rest)
         elif patterns:
             values = any_of(*patterns) if refused else any_of(*patterns, ANYTHING)
+        named = [(str(child.pointer[-1]), child) for child in self.children(leaf, "properties")]
         return Object(
-            properties=tuple(Property(str(child.pointer[-1]), child) for child in self.children(leaf, "properties")),
+            properties=tuple(Property(name, child) for name, child in named if _is_text(name)),
             required=frozenset(required) if isinstance(required, list) else frozenset(),
-            closed=refused and not patterns,
+            closed=refused and not patterns and all(_is_text(name) for name, _ in named),
             values=values,
         )
 
@@ -386,13 +387,18 @@ def _count(value: Json) -> int | None:
     return int(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
+def _is_text(value: str) -> bool:
+    """Whether a string can be encoded: pydantic can hold no other, and JSON can write half of a surrogate pair."""
+    return value.isascii() or not any("\ud800" <= char <= "\udfff" for char in value)
+
+
 def _constant(value: Json) -> Alternative:
     """What a member of an enumeration is, as near as a type can say it."""
     match value:
         case bool():
             return Const("boolean", value)
         case str():
-            return Const("string", value)
+            return Const("string", value) if _is_text(value) else Free("string")
         case int():
             return Const("integer", value)
         case float():

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
@@ -90,11 +90,36 @@ def up_to_date(output: Path, known: lock.Lock, manifest: str, hash_: str) -> boo
     return all(_digest(output / path) in seen for path, seen in made.files.items())
 
 
+@dataclass(frozen=True, slots=True)
+class Package:
+    """A package as it was generated before, as far as it is still on disk as it was written."""
+
+    folder: Path
+    name: str
+    entry: lock.Entry
+
+    @property
+    def tools(self) -> Mapping[str, str]:
+        """The digest of what went into each tool, by its name on the wire."""
+        return self.entry.tools
+
+    def text(self, path: str) -> str | None:
+        """A file of the package; None where it is gone or was edited."""
+        data = _bytes(self.folder / self.name / path)
+        seen = self.entry.files.get(f"{self.name}/{path}", ())
+        return data.decode() if data is not None and lock.digest(data) in seen else None
+
+
+def generated(output: Path, known: lock.Lock, manifest: str, package: str) -> Package:
+    """The package that `manifest` made before; an empty one if it made none."""
+    return Package(output, package, known.manifests.get(manifest, lock.Entry("")))
+
+
 def compare(
     output: Path,
     known: lock.Lock,
     manifest: str,
-    hash_: str,
+    made: lock.Entry,
     artifacts: Sequence[Artifact],
     *,
     force: bool,
@@ -105,7 +130,7 @@ def compare(
         output: The output folder.
         known: The lock as it was read.
         manifest: The manifest's name in the lock.
-        hash_: The digest of all that went into the artifacts.
+        made: The digests of what went into the artifacts; its files are filled in here.
         artifacts: All files of the manifest.
         force: Overwrite generated files that were edited by hand.
     """
@@ -165,9 +190,8 @@ def compare(
                     help="delete it, or keep it: it is no longer toolwright's",
                 )
             )
-    if problems:
-        hash_ = ""
-    manifests = {**known.manifests, manifest: lock.Entry(hash_, files)}
+    entry = replace(made, files=files, hash="" if problems else made.hash)
+    manifests = {**known.manifests, manifest: entry}
     return Changes(tuple(changes), kept, lock.Lock(__version__, manifests), tuple(problems))
 
 
@@ -184,7 +208,7 @@ def prune(output: Path, known: lock.Lock, manifests: Sequence[str]) -> Changes:
     gone = [name for name in known.manifests if name not in manifests]
     result = Changes((), 0, known, ())
     for name in gone:
-        step = compare(output, result.lock, name, "", (), force=False)
+        step = compare(output, result.lock, name, lock.Entry(""), (), force=False)
         left = {key: value for key, value in step.lock.manifests.items() if key != name}
         result = Changes(
             (*result.changes, *step.changes),

@@ -1,0 +1,136 @@
+"""What each tool adds to its package: its module of models, and its method of the client.
+
+Takes tools and gives a unit for each, made anew, or taken from the package as it was generated before where the lock
+proves that it was made from the same. Units do not depend on each other, so that many are made on all processors.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from typing import Protocol
+
+from toolwright import ir, naming
+
+_CLASS = re.compile(r"^class (\w+)\(", re.MULTILINE)
+_METHOD = re.compile(r"^(?:    @deprecated\((?:.|\n)*?\n)?    async def (\w+)\(", re.MULTILINE)
+_TOKEN = re.compile(r"""\"{3}|(["'])(?:\\.|(?!\1)[^\\])*\1|(?P<name>\b[^\W\d_]\w*\b)(?!\s*:)""")
+_BUILTIN = naming.ANNOTATION_NAMES | {"False", "None", "OMIT", "True", "self"}
+
+BATCH = 24
+"""How many tools one processor takes at a time. Fewer than two batches are not worth starting another."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """What one tool adds: the text of its module with its classes, and its method of the client, both formatted."""
+
+    module: str
+    classes: tuple[str, ...]
+    method: str
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The names that the method's signature needs, but for builtins."""
+        found: list[str] = []
+        for token in _TOKEN.finditer(self.method):
+            if token[0] == '"""':
+                break
+            if token["name"]:
+                found.append(token["name"])
+        return frozenset(found[found.index("def") + 2 :]) - _BUILTIN
+
+
+class Generated(Protocol):
+    """A package as it was generated before."""
+
+    @property
+    def tools(self) -> Mapping[str, str]:
+        """The digest of all that each tool's unit was made from, by the tool's name on the wire."""
+        ...
+
+    def text(self, path: str) -> str | None:
+        """A file of the package as it was generated; None where it is gone or was edited."""
+        ...
+
+
+def digest(tool: ir.Tool, manifest: ir.Manifest, generator: str) -> str:
+    """A digest of all that the unit of `tool` is made from; `generator` is one of toolwright itself."""
+    shared = [made.schema.wire for made in manifest.shared] if tool.input.shared or _output_shared(tool) else []
+    parts = [
+        generator,
+        manifest.source,
+        manifest.formats,
+        tool.definition,
+        [tool.names.method, tool.names.stem, tool.names.module],
+        tool.deprecated,
+        tool.input.shared,
+        _output_shared(tool),
+        shared,
+    ]
+    text = json.dumps(parts, separators=(",", ":"), default=dict)
+    return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
+
+
+def _output_shared(tool: ir.Tool) -> Mapping[str, str]:
+    return tool.output.shared if tool.output is not None else {}
+
+
+def units(manifest: ir.Manifest, digests: Mapping[str, str], before: Generated | None) -> dict[str, Unit]:
+    """The unit of each tool, in the manifest's order.
+
+    Args:
+        manifest: The lowered manifest.
+        digests: For each tool, the digest of what its unit is made from.
+        before: The package as it was generated before, if it was.
+    """
+    found = dict(_kept(manifest, digests, before)) if before is not None else {}
+    todo = [tool for tool in manifest.tools if tool.name not in found]
+    batches = [todo[start : start + BATCH] for start in range(0, len(todo), BATCH)]
+    make = partial(_batch, manifest.shared, manifest.source)
+    if len(batches) > 1 and (processors := os.cpu_count() or 1) > 1:
+        with ProcessPoolExecutor(min(processors, len(batches))) as pool:
+            made = [unit for units in pool.map(make, batches) for unit in units]
+    else:
+        made = [unit for batch in batches for unit in make(batch)]
+    found |= {tool.name: unit for tool, unit in zip(todo, made, strict=True)}
+    return {tool.name: found[tool.name] for tool in manifest.tools}
+
+
+def _batch(shared: Sequence[ir.SharedSchema], source: str, tools: Sequence[ir.Tool]) -> list[Unit]:
+    from toolwright import models, plan, render
+
+    made = [(tool, models.module(tool, shared)) for tool in tools]
+    return [
+        Unit(
+            module=render.page(source, plan.Page("", "module.py", {"source": module.source})),
+            classes=module.classes,
+            method=render.method(plan.client_method(tool, module)),
+        )
+        for tool, module in made
+    ]
+
+
+def _kept(manifest: ir.Manifest, digests: Mapping[str, str], before: Generated) -> Iterator[tuple[str, Unit]]:
+    """The units that can be taken from the package as it was."""
+    same = [tool for tool in manifest.tools if before.tools.get(tool.name) == digests[tool.name]]
+    has_client = "client" in manifest.emit
+    methods = _methods(before.text("client.py") or "") if same and has_client else {}
+    for tool in same:
+        module = before.text(f"models/{tool.names.module}.py")
+        method = methods.get(tool.names.method) if has_client else ""
+        if module is not None and method is not None and tool.name.isprintable():
+            yield tool.name, Unit(module, tuple(_CLASS.findall(module)), method)
+
+
+def _methods(client: str) -> dict[str, str]:
+    """The methods of a client by name, cut out of its text."""
+    starts = [(found.start(), found[1]) for found in _METHOD.finditer(client)]
+    ends = [start for start, _ in starts[1:]] + [len(client)]
+    return {name: client[start:end].rstrip("\n") + "\n" for (start, name), end in zip(starts, ends, strict=True)}

@@ -1,0 +1,597 @@
+"""Models: they read as written by hand, refuse no valid instance, and give each back as it came."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import json
+import os
+import pickle
+import random
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+import instances
+import modules
+from modules import load, made
+from toolwright import ir, models, naming, render
+from toolwright.models import Parameter
+
+WHOLE = bool(os.environ.get("TOOLWRIGHT_WHOLE_CORPUS"))
+"""Whether tests over the corpus take all of it, which needs some minutes, or a sample."""
+
+WEATHER = {
+    "type": "object",
+    "properties": {
+        "location": {"type": "string", "minLength": 1, "description": "City name or zip code"},
+        "units": {"enum": ["metric", "imperial"], "default": "metric"},
+    },
+    "required": ["location"],
+    "additionalProperties": False,
+}
+HOSTILE = 'a"b\'c """ {{ x }} {% y %} ${z} \\ \x00\n\r\u202e \\N{BULLET}'
+
+
+def source(arguments: dict[str, Any], result: dict[str, Any] | None = None, name: str = "do_it") -> str:
+    return render.python(models.module(modules.tool(name, arguments, result)).source)
+
+
+def of(text: str, name: str) -> str:
+    """One class of a module."""
+    tree = ast.parse(text)
+    (found,) = [node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == name]
+    return "\n".join(text.splitlines()[found.lineno - 1 : found.end_lineno])
+
+
+def fields(properties: dict[str, Any], **more: Any) -> list[str]:
+    """The lines of the fields of an input with these properties."""
+    body = of(source({"type": "object", "properties": properties, **more}), "DoItInput").splitlines()
+    return [line.strip() for line in body[1:] if ": " in line and not line.strip().startswith('"""')]
+
+
+def outcome(cls: Any, instance: Any) -> str | None:
+    """What is wrong with a model of this instance, if anything is."""
+    try:
+        model = cls.model_validate(instance)
+    except ValidationError as error:
+        return f"refuses {json.dumps(instance)}: {error}"
+    for back in (model.model_dump(mode="json"), json.loads(model.model_dump_json())):
+        if not instances.same(back, instance):
+            return f"gives {json.dumps(back)} for {json.dumps(instance)}"
+    return None
+
+
+def test_a_module_reads_as_if_written_by_hand() -> None:
+    assert source(WEATHER, {"type": "array", "items": {"type": "number"}}, "get_weather") == (
+        '"""Models of the tool ``get_weather``."""\n'
+        "\n"
+        "from __future__ import annotations\n"
+        "\n"
+        "from typing import Literal\n"
+        "\n"
+        "from .._runtime.model import Model, Root\n"
+        "\n"
+        "\n"
+        'class GetWeatherInput(Model, extra="forbid"):\n'
+        '    """Arguments of the tool ``get_weather``."""\n'
+        "\n"
+        "    location: str\n"
+        '    """City name or zip code. At least 1 character."""\n'
+        '    units: Literal["metric", "imperial"] = "metric"\n'
+        "\n"
+        "\n"
+        "class GetWeatherOutput(Root[list[float]]):\n"
+        '    """Result of the tool ``get_weather``."""\n'
+    )
+
+
+def test_what_a_module_tells_the_rest_of_the_package() -> None:
+    wire = {
+        "type": "object",
+        "properties": {
+            "x-y": {"type": ["string", "null"], "description": "One."},
+            "place": {"type": "object", "properties": {"lat": {"type": "number"}}},
+            "unit": {"enum": ["a"], "default": "a"},
+        },
+        "required": ["unit", "place"],
+    }
+    module = models.module(modules.tool("do_it", wire))
+    assert (module.input, module.output) == ("DoItInput", None)
+    assert module.classes == ("DoItInput", "DoItInputPlace")
+    assert module.parameters == (
+        Parameter("place", "place", "DoItInputPlace", True, False, "", None),
+        Parameter("unit", "unit", "Literal['a']", True, False, "", None),
+        Parameter("x-y", "x_y", "str | None", False, True, "One.", None),
+    )
+    assert module.names == ("DoItInputPlace", "Literal")
+
+
+@pytest.mark.parametrize(
+    ("wire", "line"),
+    [
+        ({"type": "number"}, "x: float | None = None"),
+        ({"type": ["integer", "null"]}, "x: Nullable[int] = None"),
+        ({"type": "integer", "default": 3.0}, "x: int = 3"),
+        ({"type": "string", "default": None}, "x: str | None = None"),
+        ({"type": ["string", "null"], "default": None}, "x: Nullable[str] = None"),
+        ({"type": ["string", "null"], "default": "a"}, 'x: str | None = "a"'),
+        ({"type": "integer", "default": "a"}, "x: int | None = None"),
+        ({"type": "array", "items": {"enum": ["a", "b"]}, "default": ["a"]}, 'x: list[Literal["a", "b"]] = ["a"]'),
+        ({}, "x: Nullable[Any] = None"),
+        (True, "x: Nullable[Any] = None"),
+        (False, "x: Nullable[Any] = None"),
+        ({"type": "null"}, "x: Nullable[None] = None"),
+        ({"enum": [1, True, "a", None]}, 'x: Nullable[Literal[1, True, "a"]] = None'),
+        ({"enum": ["-INF", "+1", ""]}, 'x: Literal["-INF", "+1", ""] | None = None'),
+        ({"type": "object", "additionalProperties": {"type": "integer"}}, "x: dict[str, int] | None = None"),
+        ({"items": {"type": "string"}}, "x: Nullable[list[str] | Any] = None"),
+        (
+            {
+                "type": "array",
+                "items": {"type": "array", "prefixItems": [{}, {"const": 1}], "minItems": 2, "maxItems": 2},
+            },
+            "x: list[tuple[Any, Literal[1]]] | None = None",
+        ),
+    ],
+)
+def test_fields(wire: Any, line: str) -> None:
+    assert fields({"x": wire}) == [line]
+
+
+def test_docstrings_say_what_a_type_cannot() -> None:
+    properties = {
+        "a": {"type": "string", "description": "A name.", "minLength": 2, "maxLength": 9, "pattern": "^a\\d"},
+        "b": {"type": "integer", "minimum": 1, "exclusiveMaximum": 5, "multipleOf": 2},
+        "c": {"type": "array", "items": {"type": "string", "format": "uri"}, "minItems": 1, "uniqueItems": True},
+        "d": {"type": "string", "default": None, "description": "Two\nlines"},
+        "e": {"enum": [1.5, {"a": 1}]},
+        "f": {"type": "object", "additionalProperties": False, "required": ["k"], "maxProperties": 1},
+    }
+    text = of(source({"type": "object", "properties": properties}), "DoItInput")
+    assert [node.value.value for node in ast.parse(text).body[0].body[1:] if isinstance(node, ast.Expr)] == [  # type: ignore[attr-defined]
+        "A name. 2 to 9 characters. Matches `^a\\d`.",
+        "At least 1. Less than 5. A multiple of 2.",
+        "At least 1 item. No item twice. Each item: format: uri.",
+        "Two\n    lines\n\n    The schema's default, null, is not of this type.\n    ",
+        'One of 1.5, {"a": 1}.',
+        "At most 1 key. Needs `k`.",
+    ]
+
+
+def test_nested_classes_are_called_by_where_they_stand() -> None:
+    thing = {"type": "object", "properties": {"a": {"type": "string"}}}
+    wire = {
+        "type": "object",
+        "properties": {
+            "place": thing,
+            "people": {"type": "array", "items": {"type": "object", "properties": {"b": {"$ref": "#/$defs/Deep"}}}},
+            "either": {
+                "anyOf": [{"type": "object", "title": "First", "properties": {"n": {"type": "integer"}}}, thing]
+            },
+            "mixed": {"anyOf": [thing, {"type": "array", "items": {"type": "object", "properties": {"c": {}}}}]},
+            "kind": {
+                "oneOf": [
+                    {"type": "object", "properties": {"type": {"const": "circle"}, "r": {"type": "number"}}},
+                    {"type": "object", "properties": {"type": {"const": "square"}, "w": {"type": "number"}}},
+                ]
+            },
+        },
+        "$defs": {"Deep": {"type": "object", "properties": {"deeper": {"$ref": "#/$defs/Deep"}}}},
+    }
+    made_of = models.module(modules.tool("do_it", wire))
+    assert set(made_of.classes) == {
+        "DoItInput",
+        "DoItInputPlace",
+        "DoItInputPeople",
+        "DoItDeep",
+        "DoItInputEitherFirst",
+        "DoItInputEither",
+        "DoItInputMixed",
+        "DoItInputMixedItem",
+        "DoItInputKindCircle",
+        "DoItInputKindSquare",
+    }
+
+
+def test_names_do_not_depend_on_the_order_of_keys() -> None:
+    def shuffled(value: Any, chance: random.Random) -> Any:
+        if isinstance(value, dict):
+            keys = [*value]
+            chance.shuffle(keys)
+            return {key: shuffled(value[key], chance) for key in keys}
+        return [shuffled(item, chance) for item in value] if isinstance(value, list) else value
+
+    inner = {"type": "object", "properties": {"v": {"$ref": "#/$defs/V"}, "StartTime<": {}, "StartTime>": {}}}
+    wire = {
+        "type": "object",
+        "properties": {"a": inner, "a_b": {"anyOf": [inner, {"items": inner}]}, "c": {"$ref": "#/properties/a_b"}},
+        "$defs": {"V": {"type": "object", "properties": {"a": inner}}},
+    }
+
+    def described(arguments: dict[str, Any]) -> dict[str, set[str]]:
+        tree = ast.parse(source(arguments))
+        return {
+            node.name: {ast.unparse(each) for each in node.body} for node in tree.body if isinstance(node, ast.ClassDef)
+        }
+
+    expected = described(wire)
+    for seed in range(5):
+        assert described(shuffled(wire, random.Random(seed))) == expected
+
+
+def test_odd_names() -> None:
+    names = ["self", "ctx", "schema", "copy", "model_config", "__x", "{{userName}}", "", "🎉", "class", "from", "Field"]
+    names += [
+        "StartTime",
+        "StartTime<",
+        "StartTime>",
+        "order_by",
+        "orderBy",
+        "fill-opacity",
+        "$and",
+        "root",
+        "str",
+        "a.b",
+    ]
+    names += ["DoItInput", "Optional", "_toolwright_wire", "model_fields_set", "1st", "json", "cast", "Root"]
+    module, loaded = made({"type": "object", "properties": {name: {"type": "integer"} for name in names}})
+    everything = {name: number for number, name in enumerate(names)}
+    model = getattr(loaded, module.input).model_validate(everything)
+    assert model.model_dump(mode="json") == everything
+    by_python = {each.name: everything[each.wire] for each in module.parameters}
+    assert getattr(loaded, module.input)(**by_python).model_dump(mode="json") == everything
+    assert {each.wire: each.name for each in module.parameters} == dict(naming.fields(names))
+
+
+def test_text_never_becomes_code() -> None:
+    wire = {
+        "type": "object",
+        "description": HOSTILE,
+        "properties": {
+            HOSTILE: {"enum": [HOSTILE, "b"], "default": HOSTILE, "description": HOSTILE},
+            "nested": {"type": "object", "title": HOSTILE, "properties": {"a": {"const": HOSTILE}}},
+            "half": {"enum": ["\ud800"], "default": "\ud800"},
+            "\ud800": {"type": "string"},
+            "list": {"type": "array", "items": {"type": "string"}, "default": [HOSTILE], "description": f"{HOSTILE}\\"},
+        },
+    }
+    text = source(wire, name="do_it")
+    assert render.python(text) == text
+    module = models.module(modules.tool("do_it", wire))
+    cls = getattr(load(module), module.input)
+    assert cls().list_ == [HOSTILE]
+    assert outcome(cls, {HOSTILE: "b", "nested": {"a": HOSTILE}}) is None
+    assert next(each for each in module.parameters if each.wire == HOSTILE).annotation.startswith("Literal[")
+
+
+@pytest.fixture(scope="module")
+def things() -> ModuleType:
+    wire = {
+        "type": "object",
+        "properties": {
+            "name": {"type": "string"},
+            "may-be-null": {"type": ["string", "null"]},
+            "no-null": {"type": "string"},
+            "tags": {"type": "array", "items": {"type": "string"}, "default": ["a"]},
+            "place": {"$ref": "#/$defs/Place", "default": {"lat": 1}},
+            "count": {"type": "integer", "default": 5},
+            "either": {"anyOf": [{"$ref": "#/$defs/Place"}, {"$ref": "#/$defs/Other"}, {"type": "integer"}]},
+            "next": {"$ref": "#"},
+        },
+        "required": ["name"],
+        "$defs": {
+            "Place": {"type": "object", "properties": {"lat": {"type": "number"}, "lon": {"type": "number"}}},
+            "Other": {"type": "object", "properties": {"lat": {"type": "string"}}},
+        },
+    }
+    return made(wire, name="thing")[1]
+
+
+def test_absent_and_null(things: ModuleType) -> None:
+    thing = things.ThingInput
+    absent, null = thing.model_validate({"name": "x"}), thing.model_validate({"name": "x", "may-be-null": None})
+    assert absent.may_be_null is None
+    assert null.may_be_null is None
+    assert "may_be_null" in null.model_fields_set
+    assert "may_be_null" not in absent.model_fields_set
+    assert null.model_dump(mode="json") == {"name": "x", "may-be-null": None}
+    assert thing(name="x", no_null=None, may_be_null=None).model_dump() == {"name": "x", "may-be-null": None}
+    absent.no_null = None
+    assert absent.model_dump() == {"name": "x"}
+    with pytest.raises(ValidationError, match="Input should be a valid string"):
+        thing.model_validate({"name": "x", "no-null": None})
+
+
+def test_defaults_apply_and_what_differs_from_them_goes_out(things: ModuleType) -> None:
+    thing = things.ThingInput(name="x")
+    assert (thing.tags, thing.count, thing.place.lat) == (["a"], 5, 1)
+    assert thing.model_dump(mode="json") == {"name": "x"}
+    thing.tags.append("b")
+    thing.place.lon = 2.5
+    assert thing.model_dump(mode="json") == {"name": "x", "tags": ["a", "b"], "place": {"lat": 1, "lon": 2.5}}
+    assert things.ThingInput(name="x", count=5).model_dump() == {"name": "x", "count": 5}
+    assert things.ThingInput(name="x").tags == ["a"]
+
+
+def test_an_extra_key_that_is_a_field_in_python_stays_an_extra(things: ModuleType) -> None:
+    thing = things.ThingInput.model_validate({"name": "x", "may_be_null": 1, "no_null": None})
+    assert thing.may_be_null is None
+    assert thing.model_extra == {"may_be_null": 1, "no_null": None}
+    assert thing.model_dump() == {"name": "x", "may_be_null": 1, "no_null": None}
+    both = {"name": "x", "may_be_null": 1, "may-be-null": None}
+    assert things.ThingInput.model_validate(both).model_dump() == both
+
+
+def test_models_are_ordinary_objects(things: ModuleType) -> None:
+    thing = things.ThingInput.model_validate(
+        {"name": "x", "extra": [1], "next": {"name": "y", "next": {"name": "z"}}, "either": {"lat": "10"}}
+    )
+    assert isinstance(thing.either, things.ThingOther)
+    assert thing == copy.deepcopy(thing) == thing.model_copy() == pickle.loads(pickle.dumps(thing))
+    assert thing.next.next.name == "z"
+    built = things.ThingInput.model_construct(name="x", may_be_null="n", other=1)
+    assert built.model_dump() == {"name": "x", "may-be-null": "n", "other": 1}
+    changed = thing.model_copy(update={"no_null": "q"})
+    assert changed.model_dump()["no-null"] == "q"
+    assert changed.model_dump(by_alias=False)["no_null"] == "q"
+    properties = things.ThingInput.model_json_schema()["$defs"]["ThingInput"]["properties"]
+    assert properties["may-be-null"]["default"] is None
+
+
+@pytest.mark.parametrize(
+    ("wire", "good", "bad"),
+    [
+        ({"type": "integer"}, [1, 1.0, 2**53 + 1, 1e300, -(10**30)], [True, "1", 1.5, None]),
+        ({"type": "number"}, [1, 1.0, 2**53 + 1, 1e300, 10**400, 0.1], [True, "1"]),
+        ({"type": "boolean"}, [True, False], [1, 0, "true"]),
+        ({"type": "string"}, ["", "1"], [1, True]),
+        ({"enum": [1, "a"]}, [1, 1.0, "a"], [True, "1"]),
+        ({"enum": [True]}, [True], [1]),
+        ({"type": ["boolean", "integer", "string"]}, [True, 1, 1.0, "1", "true"], [1.5]),
+        ({"anyOf": [{"const": 1}, {"type": "boolean"}]}, [1, True, False], [0]),
+    ],
+)
+def test_nothing_is_coerced(wire: dict[str, Any], good: list[Any], bad: list[Any]) -> None:
+    _, loaded = made({"type": "object", "properties": {"x": wire}})
+    for value in good:
+        assert outcome(loaded.DoItInput, {"x": value}) is None
+    for value in bad:
+        with pytest.raises(ValidationError):
+            loaded.DoItInput.model_validate({"x": value})
+
+
+def test_a_model_that_would_change_an_instance_is_not_chosen_over_one_that_keeps_it() -> None:
+    one = {"type": "object", "properties": {"x": {"type": "integer"}, "y": {}}}
+    two = {"type": "object", "properties": {"x": {"type": ["string", "null"]}}}
+    _, loaded = made({"type": "object", "properties": {"either": {"anyOf": [one, two]}}})
+    for inner in ({"x": "10", "y": 1}, {"x": None, "y": 1}, {"x": 1.0, "y": None}):
+        assert outcome(loaded.DoItInput, {"either": inner}) is None
+
+
+@pytest.mark.parametrize(
+    ("wire", "good"),
+    [
+        ({"anyOf": [{"type": "string"}, {"type": "array", "items": {"$ref": "#"}}]}, ["a", [["a"], []]]),
+        ({"type": "array", "items": {"$ref": "#"}}, [[], [[], [[]]]]),
+        ({"type": "object", "additionalProperties": {"$ref": "#"}}, [{}, {"a": {"b": {}}}]),
+        ({"type": "object", "properties": {"a": {"anyOf": [{"$ref": "#"}, {"type": "null"}]}}}, [{"a": {"a": None}}]),
+        ({"type": ["array", "null"], "items": {"type": "object", "properties": {"a": {}}}}, [None, [{"a": 1}]]),
+        ({"properties": {"a": {"type": "string"}}}, [1, None, {"a": "b"}, [1]]),
+        ({}, [1, None, {"a": [1]}]),
+    ],
+)
+def test_results_of_any_shape(wire: dict[str, Any], good: list[Any]) -> None:
+    module, loaded = made({"type": "object"}, wire)
+    for value in good:
+        assert outcome(getattr(loaded, str(module.output)), value) is None
+
+
+def test_objects_without_properties_are_classes_at_the_root_and_dicts_below_it() -> None:
+    for closed in (True, False):
+        wire: dict[str, Any] = {"type": "object", "additionalProperties": not closed}
+        text = source(wire, wire)
+        bases = 'Model, extra="forbid"' if closed else "Model"
+        assert of(text, "DoItInput").startswith(f"class DoItInput({bases}):")
+        assert of(text, "DoItOutput").startswith(f"class DoItOutput({bases}):")
+    _, loaded = made({"type": "object"}, {"type": "object", "additionalProperties": {"$ref": "#"}})
+    assert outcome(loaded.DoItInput, {"a": 1}) is None
+    assert outcome(loaded.DoItOutput, {"a": {"b": {}}}) is None
+
+
+def test_shared_schemas_are_imported() -> None:
+    place = {"type": "object", "properties": {"name": {"type": "string"}, "size": {"$ref": "#/$defs/Size"}}}
+    size = {"type": "object", "properties": {"w": {"type": "number"}}}
+    kind = {"enum": ["a", "b"]}
+    pointers = {"#/$defs/Size": "Size"}
+    shared = (
+        ir.SharedSchema("Place", naming.shared("Place"), modules.schema({**place, "$defs": {"Size": size}}, pointers)),
+        ir.SharedSchema("Size", naming.shared("Size"), modules.schema(size)),
+        ir.SharedSchema("Kind", naming.shared("Kind"), modules.schema(kind)),
+    )
+    wire = {
+        "type": "object",
+        "properties": {"place": {"$ref": "#/$defs/Place"}, "kind": {"$ref": "#/$defs/Kind"}},
+        "$defs": {"Place": place, "Size": size, "Kind": kind},
+    }
+    pointers = {"#/$defs/Place": "Place", "#/$defs/Size": "Size", "#/$defs/Kind": "Kind"}
+    module = models.module(modules.tool("do_it", wire, shared=pointers), shared)
+    assert module.classes == ("DoItInput",)
+    assert module.names == ("Literal", "Place")
+    assert "from .shared.place import Place\n" in module.source
+    assert models.shared_module(shared[2], shared) is None
+    made_place, made_size = (models.shared_module(each, shared) for each in shared[:2])
+    assert made_place is not None
+    assert made_size is not None
+    assert "from ..._runtime.model import Model\nfrom .size import Size\n" in made_place.source
+    load(made_size, "shared.size")
+    load(made_place, "shared.place")
+    loaded = load(module)
+    assert outcome(loaded.DoItInput, {"place": {"name": "x", "size": {"w": 1, "h": 2}}, "kind": "a"}) is None
+
+
+def test_shared_schemas_that_lead_to_each_other_do_not_import_each_other() -> None:
+    person = {"type": "object", "properties": {"pet": {"$ref": "#/$defs/Pet"}}}
+    pet = {"type": "object", "properties": {"owner": {"$ref": "#"}}}
+    shared = (
+        ir.SharedSchema(
+            "Person", naming.shared("Person"), modules.schema({**person, "$defs": {"Pet": pet}}, {"#/$defs/Pet": "Pet"})
+        ),
+        ir.SharedSchema("Pet", naming.shared("Pet"), modules.schema(pet)),
+    )
+    made_person = models.shared_module(shared[0], shared)
+    assert made_person is not None
+    assert made_person.classes == ("Person", "PersonPet")
+    assert outcome(load(made_person, "shared.person").Person, {"pet": {"owner": {"pet": {}}}}) is None
+
+
+def tools_of(corpus: Path) -> Iterator[dict[str, Any]]:
+    for path in sorted((corpus / "tools").glob("*.json")):
+        yield from json.loads(path.read_text("utf-8"))["tools"]
+
+
+def test_real_tools(corpus: Path) -> None:
+    """Models of public servers' tools refuse and lose nothing."""
+    wrong: list[str] = []
+    drawn = 0
+    for number, wire in enumerate(tools_of(corpus)):
+        if not WHOLE and number % 40:
+            continue
+        module, loaded = made(wire["inputSchema"], wire.get("outputSchema"), wire["name"])
+        for name, plain in ((module.input, wire["inputSchema"]), (module.output, wire.get("outputSchema"))):
+            if plain is None or name is None:
+                continue
+            for instance in instances.valid(plain, f"{wire['name']} {name}", 20):
+                if name == module.output or isinstance(instance, dict):
+                    drawn += 1
+                    wrong += filter(None, [outcome(getattr(loaded, name), instance)])
+    assert not wrong, wrong[:3]
+    assert drawn > 500
+
+
+def test_every_any_has_a_reason(corpus: Path) -> None:
+    """`Any` stands only where a schema names no type, or says nothing of what a list or an object holds."""
+    bare: Counter[str] = Counter()
+    for number, wire in enumerate(tools_of(corpus)):
+        if not WHOLE and number % 40:
+            continue
+        module = models.module(modules.tool(wire["name"], wire["inputSchema"]))
+        properties = wire["inputSchema"].get("properties") or {}
+        for each in module.parameters:
+            named = properties.get(each.wire)
+            if each.annotation == "Any" and isinstance(named, dict) and "type" in named:
+                bare[f"{wire['name']}.{each.wire}"] += 1
+    assert not bare
+
+
+@pytest.mark.parametrize("draft", ["draft2020-12", "draft7"])
+def test_official_suite(corpus: Path, draft: str) -> None:
+    """Valid cases of JSON-Schema-Test-Suite, as structured results and below a property."""
+    wrong: list[str] = []
+    uri = modules.LATEST if draft == "draft2020-12" else "http://json-schema.org/draft-07/schema#"
+    cases = [
+        (path.stem, case)
+        for path in sorted((corpus / "json-schema-test-suite" / "tests" / draft).rglob("*.json"))
+        for case in json.loads(path.read_text("utf-8"))
+    ]
+    for number, (stem, case) in enumerate(cases):
+        if not WHOLE and number % 8:
+            continue
+        plain = case["schema"] if isinstance(case["schema"], dict) else {"allOf": [case["schema"]]}
+        below = {"$schema": uri, "type": "object", "properties": {"value": rebased(case["schema"])}}
+        module, loaded = made(below, {"$schema": uri, **plain}, f"{stem}_{number}")
+        for test in case["tests"]:
+            if test["valid"]:
+                results = [
+                    outcome(getattr(loaded, module.input), {"value": test["data"]}),
+                    outcome(getattr(loaded, str(module.output)), test["data"]),
+                ]
+                wrong += [f"{stem}: {case['description']}: {result}" for result in results if result]
+    assert not wrong, wrong[:3]
+
+
+def rebased(schema: Any) -> Any:
+    """A schema whose references count from the root, put below a property."""
+    if isinstance(schema, list):
+        return [rebased(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        key: (
+            f"#/properties/value{value[1:]}"
+            if key in ("$ref", "$recursiveRef") and isinstance(value, str) and (value == "#" or value.startswith("#/"))
+            else value if key in ("enum", "const") else rebased(value)
+        )
+        for key, value in schema.items()
+    }
+
+
+NAMES = ("a", "b", "a-b", "a_b", "class", "copy", "x", "self", "1", "", "Field", "StartTime", "StartTime<")
+TYPES = ("string", "integer", "number", "boolean", "null", "array", "object", "object", "array")
+
+
+def random_schema(chance: random.Random, depth: int) -> Any:
+    if depth > 3 or chance.random() < 0.06:
+        references = [{"$ref": place} for place in ("#", "#/$defs/A", "#/$defs/B", "#/$defs/List", "#/properties/a")]
+        return chance.choice(
+            [{"type": "string"}, {"type": "integer"}, {"enum": ["a", 1, True, None]}, {}, True, *references]
+        )
+    made_of: dict[str, Any] = {}
+    if chance.random() < 0.8:
+        made_of["type"] = (
+            chance.sample(TYPES, chance.choice((1, 1, 2))) if chance.random() < 0.4 else chance.choice(TYPES)
+        )
+    types = made_of.get("type", ("object", "array"))
+    if chance.random() < 0.12:
+        members = ["a", "b", 1, 2, True, False, None, 1.5, "1", [1], {"a": 1}, 0]
+        made_of["enum"] = chance.sample(members, chance.randint(1, 4))
+    if "object" in types:
+        made_of["properties"] = {
+            chance.choice(NAMES): random_schema(chance, depth + 1) for _ in range(chance.randint(0, 3))
+        }
+        made_of["required"] = chance.sample(NAMES, chance.choice((0, 0, 1)))
+        made_of["additionalProperties"] = chance.choice((True, True, False, random_schema(chance, depth + 1)))
+        if chance.random() < 0.1:
+            made_of["patternProperties"] = {"^x": random_schema(chance, depth + 1)}
+    if "array" in types and chance.random() < 0.3:
+        made_of["prefixItems"] = [random_schema(chance, depth + 1) for _ in range(chance.randint(1, 3))]
+        made_of |= chance.choice(({}, {"items": False, "minItems": len(made_of["prefixItems"])}))
+    elif "array" in types:
+        made_of["items"] = random_schema(chance, depth + 1)
+    for keyword in ("anyOf", "oneOf", "allOf"):
+        if chance.random() < 0.1:
+            made_of[keyword] = [random_schema(chance, depth + 1) for _ in range(chance.randint(1, 3))]
+    if chance.random() < 0.05:
+        made_of |= {"if": random_schema(chance, depth + 1), "then": random_schema(chance, depth + 1)}
+    if chance.random() < 0.15:
+        made_of["default"] = chance.choice(("a", 1, None, [], {}, [1], {"a": "b"}, True, 1.0))
+    if chance.random() < 0.05:
+        made_of["$ref"] = chance.choice(("#/$defs/A", "#/$defs/B"))
+    return made_of
+
+
+@pytest.mark.parametrize("seed", range(400 if WHOLE else 40))
+def test_random_schemas(seed: int) -> None:
+    chance = random.Random(seed)
+    defs = {
+        "A": random_schema(chance, 1),
+        "B": random_schema(chance, 1),
+        "List": {"anyOf": [{"type": "string"}, {"type": "array", "items": {"$ref": "#/$defs/List"}}]},
+    }
+    properties = {name: random_schema(chance, 1) for name in ("a", *chance.sample(NAMES, 4))}
+    arguments = {"type": "object", "properties": properties, "$defs": defs}
+    if chance.random() < 0.4:
+        arguments["oneOf"] = [random_schema(chance, 2), random_schema(chance, 2)]
+    result = random_schema(chance, 0)
+    outer = {**(result if isinstance(result, dict) else {}), "$defs": defs, "properties": {"a": True}}
+    module, loaded = made(arguments, outer, f"random_{seed}")
+    assert getattr(loaded, module.input)
+    for name, wire in ((module.input, arguments), (str(module.output), outer)):
+        for instance in instances.valid(wire, f"{seed} {name}", 15):
+            if name != module.input or isinstance(instance, dict):
+                assert outcome(getattr(loaded, name), instance) is None
