@@ -56,5 +56,5 @@ def made(
     arguments: Mapping[str, Any], result: Mapping[str, Any] | None = None, name: str = "do_it"
 ) -> tuple[models.ModelModule, ModuleType]:
     """The module of one tool, and the same loaded."""
-    module = models.module(tool(name, arguments, result))
+    module = models.modules([tool(name, arguments, result)])[0]
     return module, load(module, name)

@@ -37,10 +37,10 @@ def test_black_leaves_strings_alone(text: str) -> None:
 @given(TEXT)
 def test_a_docstring_is_the_text_and_black_leaves_it_alone(text: str) -> None:
     source = f"class A:\n    {docstring(text, 4)}\n\n    x: int\n    {docstring(text, 4)}\n"
-    tree = ast.parse(source)
-    assert len(tree.body) == 1
+    (written,) = ast.parse(source).body
+    assert isinstance(written, ast.ClassDef)
     words = " ".join(text.replace("\r", "\n").split())
-    assert " ".join((ast.get_docstring(tree.body[0]) or "").split()) == words  # type: ignore[arg-type]
+    assert " ".join((ast.get_docstring(written) or "").split()) == words
     if words:
         assert black.format_str(source, mode=NEVER_TOO_LONG) == source
 

@@ -39,7 +39,7 @@ HOSTILE = 'a"b\'c """ {{ x }} {% y %} ${z} \\ \x00\n\r\u202e \\N{BULLET}'
 
 
 def source(arguments: dict[str, Any], result: dict[str, Any] | None = None, name: str = "do_it") -> str:
-    return render.python(models.module(modules.tool(name, arguments, result)).source)
+    return render.python(models.modules([modules.tool(name, arguments, result)])[0].source)
 
 
 def of(text: str, name: str) -> str:
@@ -101,7 +101,7 @@ def test_what_a_module_tells_the_rest_of_the_package() -> None:
         },
         "required": ["unit", "place"],
     }
-    module = models.module(modules.tool("do_it", wire))
+    module = models.modules([modules.tool("do_it", wire)])[0]
     assert (module.input, module.output) == ("DoItInput", None)
     assert module.classes == ("DoItInput", "DoItInputPlace")
     assert module.parameters == (
@@ -153,8 +153,10 @@ def test_docstrings_say_what_a_type_cannot() -> None:
         "e": {"enum": [1.5, {"a": 1}]},
         "f": {"type": "object", "additionalProperties": False, "required": ["k"], "maxProperties": 1},
     }
-    text = of(source({"type": "object", "properties": properties}), "DoItInput")
-    assert [node.value.value for node in ast.parse(text).body[0].body[1:] if isinstance(node, ast.Expr)] == [  # type: ignore[attr-defined]
+    (made_class,) = ast.parse(of(source({"type": "object", "properties": properties}), "DoItInput")).body
+    assert isinstance(made_class, ast.ClassDef)
+    said = [node.value for node in made_class.body[1:] if isinstance(node, ast.Expr)]
+    assert [each.value for each in said if isinstance(each, ast.Constant)] == [
         "A name. 2 to 9 characters. Matches `^a\\d`.",
         "At least 1. Less than 5. A multiple of 2.",
         "At least 1 item. No item twice. Each item: format: uri.",
@@ -184,7 +186,7 @@ def test_nested_classes_are_called_by_where_they_stand() -> None:
         },
         "$defs": {"Deep": {"type": "object", "properties": {"deeper": {"$ref": "#/$defs/Deep"}}}},
     }
-    made_of = models.module(modules.tool("do_it", wire))
+    made_of = models.modules([modules.tool("do_it", wire)])[0]
     assert set(made_of.classes) == {
         "DoItInput",
         "DoItInputPlace",
@@ -263,7 +265,7 @@ def test_text_never_becomes_code() -> None:
     }
     text = source(wire, name="do_it")
     assert render.python(text) == text
-    module = models.module(modules.tool("do_it", wire))
+    module = models.modules([modules.tool("do_it", wire)])[0]
     cls = getattr(load(module), module.input)
     assert cls().list_ == [HOSTILE]
     assert outcome(cls, {HOSTILE: "b", "nested": {"a": HOSTILE}}) is None
@@ -420,7 +422,7 @@ def test_shared_schemas_are_imported() -> None:
         "$defs": {"Place": place, "Size": size, "Kind": kind},
     }
     pointers = {"#/$defs/Place": "Place", "#/$defs/Size": "Size", "#/$defs/Kind": "Kind"}
-    module = models.module(modules.tool("do_it", wire, shared=pointers), shared)
+    module = models.modules([modules.tool("do_it", wire, shared=pointers)], shared)[0]
     assert module.classes == ("DoItInput",)
     assert module.names == ("Literal", "Place")
     assert "from .shared.place import Place\n" in module.source
@@ -480,7 +482,7 @@ def test_every_any_has_a_reason(corpus: Path) -> None:
     for number, wire in enumerate(tools_of(corpus)):
         if not WHOLE and number % 40:
             continue
-        module = models.module(modules.tool(wire["name"], wire["inputSchema"]))
+        module = models.modules([modules.tool(wire["name"], wire["inputSchema"])])[0]
         properties = wire["inputSchema"].get("properties") or {}
         for each in module.parameters:
             named = properties.get(each.wire)

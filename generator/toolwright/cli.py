@@ -10,7 +10,7 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -19,7 +19,6 @@ from toolwright import __version__
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from toolwright.compiler import Checked
     from toolwright.diagnostics import Diagnostic
     from toolwright.lock import Lock
     from toolwright.project import Project
@@ -207,7 +206,7 @@ def _generate(arguments: argparse.Namespace) -> int:
         for path in work.manifests:
             known = _generate_one(path, work, known, arguments, printer)
         if work.whole and not printer.failed:
-            names = [_relative(path, work.output) for path in work.manifests]
+            names = [workspace.relative(path, work.output) for path in work.manifests]
             _carry_out(workspace.prune(work.output, known, names), work, arguments, printer, None)
     except lock.LockError as error:
         printer.add(
@@ -230,24 +229,34 @@ _OUTPUT_HELP = "nothing was changed there; mend it and run the command again"
 
 
 def _generate_one(path: str, work: Run, known: Lock, arguments: argparse.Namespace, printer: _Printer) -> Lock:
-    from toolwright import compiler, workspace
+    from toolwright import workspace
 
-    name = _relative(path, work.output)
+    name = workspace.relative(path, work.output)
+    quick = not arguments.check and not arguments.force
+    if quick and workspace.untouched(work.output, known, name):
+        printer.say(f"{path}: up to date")
+        return known
+
+    from toolwright import compiler
+
+    disk = workspace.Disk()
     shown = name if not name.startswith("..") else Path(path).name
-    checked: Checked = compiler.check(path, workspace.Disk(), shown)
+    checked = compiler.check(path, disk, shown)
     printer.add(checked.diagnostics, checked.documents)
     if checked.manifest is None:
         return known
     if checked.unserved is not None:
         printer.add([checked.unserved], checked.documents)
     made = compiler.digests(checked.manifest)
-    package = workspace.shown(work.output, checked.manifest.package)
-    if not arguments.check and not arguments.force and workspace.up_to_date(work.output, known, name, made.hash):
-        printer.say(f"{package}: up to date")
+    if quick and workspace.up_to_date(work.output, known, name, made.hash):
+        printer.say(f"{path}: up to date")
         return known
+    if not checked.diagnostics and checked.unserved is None:
+        made = replace(made, inputs=workspace.read_inputs(disk, work.output))
     before = workspace.generated(work.output, known, name, checked.manifest.package)
     artifacts = compiler.generate(checked.manifest, made, before)
     changes = workspace.compare(work.output, known, name, made, artifacts, force=arguments.force)
+    package = workspace.shown(work.output, checked.manifest.package)
     needs = ", ".join(compiler.requirements(checked.manifest))
     return _carry_out(changes, work, arguments, printer, f"{package}: {{}}\n  it needs {needs}")
 
@@ -287,11 +296,6 @@ def _work(arguments: argparse.Namespace, printer: _Printer, output: str | None =
     if not found.manifests:
         raise UsageError(f"no manifest is given, and [tool.toolwright] in {project.FILE} names none")
     return Run(found.manifests, folder, whole=True, project=found)
-
-
-def _relative(path: str, output: Path) -> str:
-    """A manifest's path as the lock and the headers have it: relative to the folder above the output folder."""
-    return Path(os.path.relpath(path, Path(os.path.abspath(output)).parent)).as_posix()  # noqa: PTH100 - keeps symlinks
 
 
 def _reason(error: OSError) -> str:

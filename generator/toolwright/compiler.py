@@ -9,7 +9,6 @@ for the files that the reader gives and toolwright's own templates and runtime.
 from __future__ import annotations
 
 import ast
-import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from toolwright import ir, lock, lower, rules, schema, source
+from toolwright import ir, lock, lower, rules, schema, source, workspace
 from toolwright.diagnostics import Diagnostic, has_errors
 from toolwright.workspace import Artifact
 
@@ -65,7 +64,7 @@ def digests(manifest: ir.Manifest) -> lock.Entry:
     from toolwright import units
 
     parts = [
-        _generator(),
+        workspace.generator(),
         manifest.source,
         manifest.package,
         manifest.stem,
@@ -76,7 +75,7 @@ def digests(manifest: ir.Manifest) -> lock.Entry:
         [sorted(schema.shared.items()) for tool in manifest.tools for schema in (tool.input, tool.output) if schema],
     ]
     text = json.dumps(parts, separators=(",", ":"))
-    tools = {tool.name: units.digest(tool, manifest, _generator()) for tool in manifest.tools}
+    tools = {tool.name: units.digest(tool, manifest, workspace.generator()) for tool in manifest.tools}
     return lock.Entry(lock.digest(text.encode()), tools=tools)
 
 
@@ -139,18 +138,3 @@ def _siblings(text: str) -> Iterable[str]:
                 yield node.module.split(".")[0]
             else:
                 yield from (alias.name for alias in node.names)
-
-
-@cache
-def _generator() -> str:
-    """A digest of toolwright itself, so that a changed generator makes everything anew."""
-    here = Path(__file__).parent
-    shipped = here / "templates"
-    folders = (here, shipped if shipped.is_dir() else here.parents[1] / "templates")
-    made = hashlib.sha256()
-    for folder in folders:
-        for path in sorted(folder.rglob("*")):
-            if path.suffix in {".py", ".jinja", ".jinja2", ".json"} and path.is_file():
-                made.update(path.relative_to(folder).as_posix().encode())
-                made.update(path.read_bytes())
-    return made.hexdigest()

@@ -28,13 +28,15 @@ class LockError(ValueError):
 class Entry:
     """What one manifest made.
 
-    `hash` is the digest of all that went in, `tools` the digest of what went into each tool, and `files` has for each
-    file the digests it may have: more than one only where two branches' locks met in a merge.
+    `hash` is the digest of all that went in, and `tools` the digest of what went into each tool. `inputs` has a digest
+    of each thing that was read, where nothing was found in it to tell the user. `files` has for each file the digests
+    that it may have: more than one only where two branches' locks met in a merge.
     """
 
     hash: str
     files: Mapping[str, frozenset[str]] = field(default_factory=dict)
     tools: Mapping[str, str] = field(default_factory=dict)
+    inputs: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +80,7 @@ def _parsed(text: str) -> Lock:
                     str(made["hash"]),
                     {path: frozenset({str(seen)}) for path, seen in made["files"].items()},
                     {tool: str(seen) for tool, seen in made.get("tools", {}).items()},
+                    {path: str(seen) for path, seen in made.get("inputs", {}).items()},
                 )
                 for name, made in value["manifests"].items()
             },
@@ -93,6 +96,7 @@ def dump(lock: Lock) -> str:
         "manifests": {
             name: {
                 "hash": made.hash,
+                "inputs": dict(sorted(made.inputs.items())),
                 "tools": dict(sorted(made.tools.items())),
                 "files": {path: min(made.files[path]) for path in sorted(made.files)},
             }
@@ -110,7 +114,7 @@ def _merged(text: str) -> Lock:
         if opened := _OPEN.match(line):
             name = json.loads(f'"{opened[1]}"')
             section = name
-            if name not in ("manifests", "files", "tools"):
+            if name not in ("manifests", "files", "inputs", "tools"):
                 manifest = name
                 files.setdefault(manifest, {})
         elif pair := _PAIR.match(line):

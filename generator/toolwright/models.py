@@ -11,7 +11,7 @@ import ast
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from toolwright import ir
@@ -65,13 +65,19 @@ class ModelModule:
     names: tuple[str, ...]
 
 
-def module(tool: ir.Tool, shared: Sequence[ir.SharedSchema] = ()) -> ModelModule:
-    """The models of a tool: `{Stem}Input`, `{Stem}Output` if it has an output schema, and the classes below them.
+def modules(tools: Sequence[ir.Tool], shared: Sequence[ir.SharedSchema] = ()) -> list[ModelModule]:
+    """The models of each tool: `{Stem}Input`, `{Stem}Output` if it has an output schema, and the classes below them.
+
+    A module depends on its own tool alone, whatever the others are; together they are made faster.
 
     Args:
-        tool: The tool.
+        tools: The tools.
         shared: The manifest's shared schemas; those that are objects are imported from their own modules.
     """
+    return _modules([_draft(tool, shared) for tool in tools])
+
+
+def _draft(tool: ir.Tool, shared: Sequence[ir.SharedSchema]) -> _Draft:
     stem = tool.names.stem
     documents = [(Document("input", tool.input, merged=True), tool.input)]
     parts = [Part(documents[0][0], f"{stem}Input", f"Arguments of the tool ``{tool.name}``.")]
@@ -79,8 +85,8 @@ def module(tool: ir.Tool, shared: Sequence[ir.SharedSchema] = ()) -> ModelModule
         output = Document("output", tool.output, merged=tool.output.wire.get("type") == "object")
         documents.append((output, tool.output))
         parts.append(Part(output, f"{stem}Output", f"Result of the tool ``{tool.name}``."))
-    imported = _imported(documents, shared, ".shared.")
-    return _module(f"Models of the tool ``{tool.name}``.", stem, parts, imported, ".._runtime.model")
+    plans, used = plan_classes(stem, parts, _imported(documents, shared, ".shared."))
+    return _Draft(f"Models of the tool ``{tool.name}``.", tuple(parts), plans, used, ".._runtime.model")
 
 
 def shared_module(schema: ir.SharedSchema, shared: Sequence[ir.SharedSchema] = ()) -> ModelModule | None:
@@ -94,9 +100,9 @@ def shared_module(schema: ir.SharedSchema, shared: Sequence[ir.SharedSchema] = (
     if _only_object(document, document.root) is None:
         return None
     part = Part(document, _shared_class(schema), f"The shared schema ``{schema.name}``.")
-    imported = _imported([(document, schema.schema)], shared, ".")
+    plans, used = plan_classes(schema.names.stem, [part], _imported([(document, schema.schema)], shared, "."))
     doc = f"Models of the shared schema ``{schema.name}``."
-    return _module(doc, schema.names.stem, [part], imported, "..._runtime.model")
+    return _modules([_Draft(doc, (part,), plans, used, "..._runtime.model")])[0]
 
 
 def _shared_class(schema: ir.SharedSchema) -> str:
@@ -129,30 +135,104 @@ def _imported(
     return found
 
 
-def _module(
-    doc: str, stem: str, parts: Sequence[Part], imported: Mapping[Object, Imported], runtime: str
-) -> ModelModule:
-    plans, used = plan_classes(stem, parts, imported)
-    text = _generate(plans, used)
-    nodes = [node for node in ast.parse(text).body if not isinstance(node, ast.Import | ast.ImportFrom)]
-    written = {node.name: node for node in nodes if isinstance(node, ast.ClassDef)}
-    if written.keys() != {plan.name for plan in plans}:
-        raise RuntimeError(f"datamodel-code-generator wrote {sorted(written)} for {sorted(p.name for p in plans)}")
-    body = "\n".join(text.splitlines()[nodes[0].lineno - 1 :])
-    names = {name for node in nodes for name in _names(node)}
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    """A module before its classes are written; `runtime` is the module of their bases."""
+
+    doc: str
+    parts: tuple[Part, ...]
+    plans: tuple[ClassPlan, ...]
+    used: tuple[Imported, ...]
+    runtime: str
+
+    @property
+    def own(self) -> frozenset[str]:
+        """The names of its classes."""
+        return frozenset(plan.name for plan in self.plans)
+
+    @property
+    def taken(self) -> frozenset[str]:
+        """The names of the classes that it imports."""
+        return frozenset(each.name for each in self.used)
+
+
+@dataclass(slots=True)
+class _Run:
+    """Drafts that the generator writes at once, since no name means two things in them."""
+
+    own: set[str] = field(default_factory=set)
+    taken: set[str] = field(default_factory=set)
+    indexes: list[int] = field(default_factory=list)
+
+    def admits(self, draft: _Draft) -> bool:
+        """Whether a draft's names mean nothing else here."""
+        return draft.own.isdisjoint(self.own | self.taken) and draft.taken.isdisjoint(self.own)
+
+    def add(self, index: int, draft: _Draft) -> None:
+        """Take a draft in."""
+        self.own |= draft.own
+        self.taken |= draft.taken
+        self.indexes.append(index)
+
+
+def _modules(drafts: Sequence[_Draft]) -> list[ModelModule]:
+    """Write several modules with as few runs of the generator as there are drafts that have names in common."""
+    runs: list[_Run] = []
+    for index, draft in enumerate(drafts):
+        run = next((run for run in runs if run.admits(draft)), None)
+        if run is None:
+            runs.append(run := _Run())
+        run.add(index, draft)
+    made: dict[int, ModelModule] = {}
+    for run in runs:
+        text = _generate(
+            [plan for index in run.indexes for plan in drafts[index].plans],
+            [each for index in run.indexes for each in drafts[index].used],
+        )
+        written = {node.name: node for node in ast.parse(text).body if isinstance(node, ast.ClassDef)}
+        lines = text.splitlines()
+        made |= {index: _module(drafts[index], written, lines) for index in run.indexes}
+    return [made[index] for index in range(len(drafts))]
+
+
+def _module(draft: _Draft, written: Mapping[str, ast.ClassDef], lines: Sequence[str]) -> ModelModule:
+    own = {plan.name: written[plan.name] for plan in draft.plans}
+    order = _ordered(own)
+    names = {name for node in own.values() for name in _names(node)}
     imports = _imports(
-        {"typing": names & _TYPING, "pydantic": names & {"Field"}, runtime: names & _RUNTIME},
-        {each.module: each.name for each in used},
+        {"typing": names & _TYPING, "pydantic": names & {"Field"}, draft.runtime: names & _RUNTIME},
+        {each.module: each.name for each in draft.used},
     )
-    parameters = tuple(sorted(_parameters(written[plans[0].name], plans[0].rows), key=lambda each: not each.required))
+    classes = ["\n".join(["", "", *lines[own[name].lineno - 1 : own[name].end_lineno]]) for name in order]
+    root = draft.plans[0]
+    parameters = tuple(sorted(_parameters(own[root.name], root.rows), key=lambda each: not each.required))
     return ModelModule(
-        source="\n".join([docstring(doc), "", "from __future__ import annotations", "", *imports, "", "", body, ""]),
-        input=parts[0].name,
-        output=parts[1].name if len(parts) > 1 else None,
-        classes=tuple(plan.name for plan in plans),
+        source="\n".join([docstring(draft.doc), "", "from __future__ import annotations", "", *imports, *classes, ""]),
+        input=draft.parts[0].name,
+        output=draft.parts[1].name if len(draft.parts) > 1 else None,
+        classes=tuple(plan.name for plan in draft.plans),
         parameters=parameters,
         names=tuple(sorted({name for each in parameters for name in _names(ast.parse(each.annotation))} - _BUILTINS)),
     )
+
+
+def _ordered(classes: Mapping[str, ast.ClassDef]) -> tuple[str, ...]:
+    """The classes with those that a class refers to before it, as far as they do not refer to each other."""
+    order: dict[str, None] = {}
+    entered: set[str] = set()
+
+    def enter(name: str) -> None:
+        if name in entered:
+            return
+        entered.add(name)
+        for other in _names(classes[name]):
+            if other in classes:
+                enter(other)
+        order[name] = None
+
+    for name in classes:
+        enter(name)
+    return tuple(order)
 
 
 _BUILTINS = frozenset({"bool", "dict", "float", "int", "list", "str", "tuple"})

@@ -106,7 +106,7 @@ def units(manifest: ir.Manifest, digests: Mapping[str, str], before: Generated |
 def _batch(shared: Sequence[ir.SharedSchema], source: str, tools: Sequence[ir.Tool]) -> list[Unit]:
     from toolwright import models, plan, render
 
-    made = [(tool, models.module(tool, shared)) for tool in tools]
+    made = zip(tools, models.modules(tools, shared), strict=True)
     return [
         Unit(
             module=render.page(source, plan.Page("", "module.py", {"source": module.source})),
