@@ -33,7 +33,7 @@ def main() -> None:
             peer = [
                 str(bin_ / "datamodel-codegen"),
                 *("--input", "tools.json", "--input-file-type", "mcp-tools", "--output", "models.py"),
-                *("--output-model-type", "pydantic_v2.BaseModel", "--formatters", "black"),
+                *("--output-model-type", "pydantic_v2.BaseModel", "--formatters", "black", "isort"),
             ]
             times = medians({"ours": ["sh", "-c", fresh], "models": peer}, rounds=3, folder=folder)
         ratio = times["ours"] / times["models"]

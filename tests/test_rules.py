@@ -12,6 +12,7 @@ from jsonschema_rs import validator_for
 
 from memory import load, shown
 from toolwright import dialects, plan, references, rules
+from toolwright.assembly import assemble
 from toolwright.diagnostics import Diagnostic, Place
 from toolwright.rules import names
 
@@ -36,7 +37,7 @@ def tool(schema: Mapping[str, Any], **more: Any) -> dict[str, Any]:
 
 
 def codes(bundle: Bundle) -> list[str]:
-    return [found.code for found in rules.check(bundle)]
+    return [found.code for found in rules.check(assemble(bundle))]
 
 
 def test_every_export_is_a_name_that_no_model_may_take() -> None:
@@ -53,7 +54,7 @@ def test_places_of_overlays_are_in_the_overlay() -> None:
             "t.json": json.dumps({"tools": [tool({"properties": {"a": {"type": "string"}}})]}),
         },
     )
-    assert shown(bundle, rules.check(bundle)) == [
+    assert shown(bundle, rules.check(assemble(bundle))) == [
         (
             "m.yaml:4:51 TW240 the example's input is not valid under the `inputSchema` of `gh_get`: "
             "a: expected a string, got 1 (change the example or the schema)"
@@ -78,7 +79,7 @@ def test_a_fragment_finds_its_own_schemas_and_tools() -> None:
             "specs/common.yaml": "schemas: {C: {type: string}, Unused: {$ref: '#/schemas/Nope'}}\n",
         },
     )
-    assert rules.check(bundle) == []
+    assert rules.check(assemble(bundle)) == []
 
 
 def test_ignored_warnings_of_any_stage_are_left_out() -> None:
@@ -87,7 +88,7 @@ def test_ignored_warnings_of_any_stage_are_left_out() -> None:
     in_tool = Diagnostic("TW320", "a default", Place("manifest.json", ("tools", 0, "inputSchema", "default")))
     elsewhere = Diagnostic("TW320", "a default", Place("manifest.json", ("schemas", "A", "default")))
     error = Diagnostic("TW220", "a reference", Place("manifest.json", ("tools", 0)))
-    assert rules.heeded(bundle, [anywhere, in_tool, elsewhere, error]) == [elsewhere, error]
+    assert rules.heeded(assemble(bundle), [anywhere, in_tool, elsewhere, error]) == [elsewhere, error]
 
 
 def test_what_is_not_served_is_said_once() -> None:
@@ -100,7 +101,7 @@ def test_what_is_not_served_is_said_once() -> None:
             " execution: {taskSupport: optional}, toolwright: {http: {url: 'https://a/b'}}}\n",
         },
     )
-    found = rules.unserved(bundle)
+    found = rules.unserved(assemble(bundle))
     assert found is not None
     assert shown(bundle, [found]) == [
         (
@@ -111,8 +112,8 @@ def test_what_is_not_served_is_said_once() -> None:
 
 
 def test_nothing_is_said_where_all_is_served_or_the_warning_is_ignored() -> None:
-    assert rules.unserved(bundle_of({"tools": [tool({})]})) is None
-    assert rules.unserved(bundle_of({"prompts": [{"name": "ask"}], "lint": {"ignore": ["TW390"]}})) is None
+    assert rules.unserved(assemble(bundle_of({"tools": [tool({})]}))) is None
+    assert rules.unserved(assemble(bundle_of({"prompts": [{"name": "ask"}], "lint": {"ignore": ["TW390"]}}))) is None
 
 
 @pytest.mark.parametrize("dialect", dialects.DIALECTS, ids=lambda dialect: dialect.name)
@@ -139,7 +140,7 @@ def test_a_default_below_an_identified_root_finds_its_references() -> None:
         "properties": {"a": {"$ref": "#/$defs/n", "default": 0}, "b": {"$ref": "get#/$defs/n", "default": 1}},
         "$defs": {"n": {"minimum": 1}},
     }
-    found = rules.check(bundle_of({"tools": [tool(schema)]}))
+    found = rules.check(assemble(bundle_of({"tools": [tool(schema)]})))
     assert [one.at for one in found] == [
         Place("manifest.json", ("tools", 0, "inputSchema", "properties", "a", "default"))
     ]
@@ -170,7 +171,7 @@ def test_tools_of_public_servers_have_no_false_errors(corpus: Path) -> None:
     for path in sorted((corpus / "tools").glob("*.json")):
         saved = json.dumps({"tools": json.loads(path.read_text("utf-8"))["tools"]})
         bundle = bundle_of({"include": ["saved.json"]}, **{"saved.json": saved})
-        errors += [(path.stem, found.code) for found in rules.check(bundle) if found.severity == "error"]
+        errors += [(path.stem, found.code) for found in rules.check(assemble(bundle)) if found.severity == "error"]
     # `exclusiveMinimum: true` in 2020-12, which no meta-schema allows
     assert errors == [("livemcpbench--pdf-reader-mcp", "TW228")]
 
@@ -180,7 +181,7 @@ def test_a_thousand_tools_are_checked_within_two_seconds() -> None:
     tools = [tool({"properties": properties}) | {"name": f"tool_{index}"} for index in range(1_000)]
     bundle = bundle_of({"tools": tools})
     start = time.process_time()
-    assert rules.check(bundle) == []
+    assert rules.check(assemble(bundle)) == []
     assert time.process_time() - start < 2
 
 

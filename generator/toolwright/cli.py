@@ -7,6 +7,7 @@ command line is wrong. Heavy modules are imported by the verb that needs them, s
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -45,6 +46,7 @@ class Run:
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Run one command and exit with its status."""
+    gc.disable()  # a command is short, and makes many objects that live until it ends
     try:
         status = run(sys.argv[1:] if argv is None else argv)
         sys.stdout.flush()
@@ -271,7 +273,7 @@ def _carry_out(
         printer.stale(work.output, changes)
         return changes.lock
     workspace.apply(work.output, changes)
-    if summary is not None:
+    if summary is not None and (changes.changes or changes.kept):
         written = sum(change.new is not None for change in changes.changes)
         removed = len(changes.changes) - written
         counts = [f"{written} files written", f"{removed} removed", f"{changes.kept} unchanged"]

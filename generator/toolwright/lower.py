@@ -1,7 +1,7 @@
 """Checked manifest to IR: fragments in order, names prefixed, overlays applied, references bundled.
 
-Takes a bundle without errors and gives the `ir.Manifest` that planning reads. It checks nothing and changes no value
-of the bundle's documents: what goes on the wire is as it was written, key order, nulls and unknown fields included,
+Takes an assembly without errors and gives the `ir.Manifest` that planning reads. It checks nothing and changes no value
+of the documents: what goes on the wire is as it was written, key order, nulls and unknown fields included,
 but for prefixes, bundled references and our own keys.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from toolwright import ir, naming
-from toolwright.assembly import Assembly, Declared, assemble, meant
+from toolwright.assembly import Assembly, Declared, meant
 from toolwright.bundling import bundle as bundled
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from toolwright.diagnostics import Place
     from toolwright.references import Outline
-    from toolwright.source import Bundle
 
 FORMAT = 1
 """The version of the manifest's format, and of `manifest.json`."""
@@ -27,14 +26,13 @@ _ONLY_OURS = frozenset({"toolwright"})
 _NOT_SERVED = frozenset({"lint"})
 
 
-def lower(bundle: Bundle, shown: str | None = None) -> ir.Manifest:
-    """Lower a bundle.
+def lower(assembly: Assembly, source: str) -> ir.Manifest:
+    """Lower a manifest.
 
     Args:
-        bundle: A manifest that `rules.check` finds no error in.
-        shown: Its path as headers of generated files show it; by default the bundle's entry.
+        assembly: A manifest that `rules.check` finds no error in.
+        source: Its path as headers of generated files show it.
     """
-    assembly = assemble(bundle)
     entry = assembly.entry
     python = entry.get("python") or {}
     server = entry["server"]
@@ -42,7 +40,7 @@ def lower(bundle: Bundle, shown: str | None = None) -> ir.Manifest:
     wire_names = frozenset(tool.name for tool in assembly.tools)
     lowered = [_tool(tool, assembly, wire_names) for tool in assembly.tools]
     return ir.Manifest(
-        source=shown or bundle.entry,
+        source=source,
         server=server,
         package=python.get("package") or naming.package(server["name"]),
         stem=naming.server_stem(server["name"]),

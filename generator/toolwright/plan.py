@@ -80,13 +80,16 @@ class HandlerMethod:
 
 @dataclass(frozen=True, slots=True)
 class ClientMethod:
-    """One method of the client; `output` is the class its result is checked with, where there is one."""
+    """One method of the client: its `signature`, and the method of the base that it calls with `arguments`.
 
-    wire: str
+    Both are lists of Python source; an entry that is a list itself has the entries of a dictionary.
+    """
+
     name: str
-    parameters: tuple[Parameter, ...]
-    output: str | None
+    signature: tuple[str, ...]
     returns: str
+    call: str
+    arguments: tuple[str | tuple[str, ...], ...]
     deprecated: str | None
     doc: str
 
@@ -292,15 +295,21 @@ def client_method(tool: ir.Tool, module: ModelModule) -> ClientMethod:
         f"    {parameter.name}: {_indented(parameter.doc)}" for parameter in module.parameters if parameter.doc
     ]
     doc = "\n".join([_tool_doc(tool), "", "Args:", *described]) if described else _tool_doc(tool)
+    output = output_class(tool)
+    sent = tuple(f"{literal(parameter.wire)}: {parameter.name}" for parameter in module.parameters)
     return ClientMethod(
-        wire=tool.name,
         name=tool.names.method,
-        parameters=module.parameters,
-        output=output_class(tool),
-        returns=output_class(tool) or "list[ContentBlock]",
+        signature=("self", *(["*"] if module.parameters else []), *map(_parameter, module.parameters)),
+        returns=output or "list[ContentBlock]",
+        call="_call" if output else "_call_content",
+        arguments=(literal(tool.name), sent, *([f"_models.{output}"] if output else [])),
         deprecated=_deprecation(tool),
         doc=doc,
     )
+
+
+def _parameter(parameter: Parameter) -> str:
+    return f"{parameter.name}: {parameter.annotation}{'' if parameter.required else ' | Omit = OMIT'}"
 
 
 def _tool_doc(tool: ir.Tool) -> str:

@@ -60,7 +60,7 @@ def python(text: str) -> str:
     """
     lines = list(_lines(text))
     text = "\n".join(line for line, _ in lines)
-    if all(len(line) <= LINE_LENGTH for line, is_code in lines if is_code):
+    if all(_widest(line) <= LINE_LENGTH for line, is_code in lines if is_code):
         return text
     lead = text[: len(text) - len(text.lstrip("\n"))]
     tail = text[len(text.rstrip("\n")) :]
@@ -70,6 +70,13 @@ def python(text: str) -> str:
 
 
 _INSIDE = "class _:\n"
+
+
+def _widest(line: str) -> int:
+    """The most columns that Black may see in a line: characters beyond ASCII can be two wide."""
+    return len(line) if line.isascii() else sum(1 if char.isascii() else 2 for char in line)
+
+
 _STRING = re.compile(r"""([\"'])(?:\\.|(?!\1)[^\\])*\1""")
 
 
@@ -88,6 +95,32 @@ def _lines(text: str) -> Iterator[tuple[str, bool]]:
             yield _STRING.sub(lambda found: literals.literal(ast.literal_eval(found[0])), line), True
         else:
             yield line, True
+
+
+def _laid_out(items: Sequence[str | Sequence[str]], before: str, after: str, indent: int) -> str:
+    """What stands between brackets, as Black has it.
+
+    All on one line if that is short enough, else all on a line of its own, else each item on one, as also a single one.
+    An item that is itself a list has the entries of a dictionary.
+    """
+    plain = ", ".join(item if isinstance(item, str) else f"{{{', '.join(item)}}}" for item in items)
+    margin = " " * indent
+    if indent + len(before) + len(plain) + len(after) <= LINE_LENGTH:
+        return f"{before}{plain}{after}"
+    if len(items) > 1 and indent + 4 + len(plain) <= LINE_LENGTH:
+        return f"{before}\n{margin}    {plain}\n{margin}{after}"
+    rows = "".join(f"{margin}    {_item(item, indent + 4)},\n" for item in items)
+    return f"{before}\n{rows}{margin}{after}"
+
+
+def _item(item: str | Sequence[str], indent: int) -> str:
+    if isinstance(item, str):
+        return item
+    line = f"{{{', '.join(item)}}}"
+    if indent + len(line) < LINE_LENGTH:
+        return line
+    rows = "".join(f"{' ' * (indent + 4)}{entry},\n" for entry in item)
+    return f"{{\n{rows}{' ' * indent}}}"
 
 
 def _import(names: Sequence[str], module: str, indent: int) -> str:
@@ -122,6 +155,7 @@ def _environment() -> jinja2.Environment:
         "literal": literals.literal,
         "docstring": literals.docstring,
         "import": _import,
+        "laid_out": _laid_out,
         "entry": _entry,
     }
     environment.filters.update(filters)

@@ -11,9 +11,13 @@ import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from toolwright import naming
+from toolwright import dialects, metaschema, naming
+from toolwright.diagnostics import Diagnostic, Place, has_errors
+
+if TYPE_CHECKING:
+    from toolwright.places import Role
 
 
 class ToolListError(ValueError):

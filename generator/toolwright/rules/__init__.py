@@ -1,20 +1,19 @@
 """What a manifest means: rules that its structure alone cannot hold, one small function each.
 
-Takes a bundle that is structurally valid, with every schema valid in its dialect; gives all findings at once. Errors
-are what a server must not ship; warnings are what MCP says one SHOULD do, what clients in the field choke on, or what
-harms a model. Nothing is changed, and no reference is fetched.
+Takes an assembly of what is structurally valid, with every schema valid in its dialect; gives all findings at once.
+Errors are what a server must not ship; warnings are what MCP says one SHOULD do, what clients in the field choke on, or
+what harms a model. Nothing is changed, and no reference is fetched.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from toolwright.assembly import assemble
 from toolwright.rules import headers, lint, names, references, revisions, serving, tools, values
 
 if TYPE_CHECKING:
+    from toolwright.assembly import Assembly
     from toolwright.diagnostics import Diagnostic
-    from toolwright.source import Bundle
 
 _RULES = (
     names.unique_on_the_wire,
@@ -52,20 +51,18 @@ _RULES = (
 )
 
 
-def check(bundle: Bundle) -> list[Diagnostic]:
-    """All that is wrong or doubtful in a structurally valid bundle, but for the warnings that it ignores."""
-    assembly = assemble(bundle)
+def check(assembly: Assembly) -> list[Diagnostic]:
+    """All that is wrong or doubtful in a structurally valid manifest, but for the warnings that it ignores."""
     found = dict.fromkeys(diagnostic for rule in _RULES for diagnostic in rule(assembly))
     return lint.heeded(assembly, found)
 
 
-def heeded(bundle: Bundle, diagnostics: list[Diagnostic]) -> list[Diagnostic]:
+def heeded(assembly: Assembly, diagnostics: list[Diagnostic]) -> list[Diagnostic]:
     """`diagnostics` of any stage without the warnings that `lint: {ignore: …}` silences."""
-    return lint.heeded(assemble(bundle), diagnostics)
+    return lint.heeded(assembly, diagnostics)
 
 
-def unserved(bundle: Bundle) -> Diagnostic | None:
+def unserved(assembly: Assembly) -> Diagnostic | None:
     """One warning that lists the parts of the manifest that this version checks but does not serve yet."""
-    assembly = assemble(bundle)
     found = serving.unserved(assembly)
     return found if found is not None and lint.heeded(assembly, [found]) else None

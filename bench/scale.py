@@ -1,0 +1,134 @@
+"""How compiling grows: from nothing, with one tool changed, and with nothing changed, beside datamodel-codegen.
+
+    python bench/scale.py [TOOLS …]
+
+For each number of tools (by default 10, 100 and 1000) and each form of the manifest (one YAML file, one JSON file, one
+included file for each tool) it compiles from nothing, again after one tool's description and schema changed, and again
+after nothing changed. `datamodel-codegen --input-file-type mcp-tools` with Black makes the models alone for the same
+tools. Targets: cold no slower than the models alone; one changed at most 1/8 of cold, nothing changed at most 1/15.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tools import tools
+from toolwright.importing import writing
+
+BIN = Path(sys.executable).parent
+ROUNDS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """Wall-clock seconds and the peak of resident memory in MiB, children included."""
+
+    seconds: float
+    memory: float
+
+
+def run(command: Sequence[str], folder: Path) -> Cost:
+    """Run a command to its end."""
+    start = time.perf_counter()
+    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL)
+    _, status, used = os.wait4(process.pid, 0)
+    if status:
+        raise RuntimeError(f"{command} failed")
+    return Cost(time.perf_counter() - start, used.ru_maxrss / 1024)
+
+
+def median(costs: Sequence[Cost]) -> Cost:
+    """The median of each figure."""
+    return Cost(statistics.median(cost.seconds for cost in costs), max(cost.memory for cost in costs))
+
+
+def one_yaml(folder: Path, listed: Sequence[Any]) -> str:
+    """One YAML file."""
+    (folder / "one.yaml").write_text(writing.manifest(_manifest(listed)))
+    return "one.yaml"
+
+
+def one_json(folder: Path, listed: Sequence[Any]) -> str:
+    """One JSON file."""
+    (folder / "one.json").write_text(json.dumps(_manifest(listed), indent=1))
+    return "one.json"
+
+
+def many_files(folder: Path, listed: Sequence[Any]) -> str:
+    """A file for each tool."""
+    (folder / "tools").mkdir(exist_ok=True)
+    for tool in listed:
+        (folder / "tools" / f"{tool['name']}.yaml").write_text(writing.manifest({"tools": [tool]}))
+    (folder / "many.yaml").write_text(writing.manifest({**_manifest([]), "include": ["tools/*.yaml"]}))
+    return "many.yaml"
+
+
+def _manifest(listed: Sequence[Any]) -> dict[str, Any]:
+    return {"toolwright": 1, "server": {"name": "bench", "version": "1"}, "tools": list(listed)}
+
+
+FORMS: dict[str, Callable[[Path, Sequence[Any]], str]] = {
+    "one YAML file": one_yaml,
+    "one JSON file": one_json,
+    "a file a tool": many_files,
+}
+
+
+def measure(form: Callable[[Path, Sequence[Any]], str], size: int, folder: Path) -> tuple[Cost, Cost, Cost]:
+    """Cold, one tool changed, nothing changed."""
+    listed = tools(size)
+    command = [str(BIN / "toolwright"), "generate", form(folder, listed), "-o", "out"]
+    cold, one, nothing = [], [], []
+    for turn in range(ROUNDS if size < 1000 else 1):
+        shutil.rmtree(folder / "out", ignore_errors=True)
+        cold.append(run(command, folder))
+        for step in range(3):
+            tool = listed[size // 2]
+            tool["description"] += f" Change {turn}.{step}."
+            tool["inputSchema"]["properties"][f"extra_{turn}_{step}"] = {"type": "string"}
+            form(folder, listed)
+            one.append(run(command, folder))
+            nothing.append(run(command, folder))
+    return median(cold), median(one), median(nothing)
+
+
+def main() -> None:
+    """Print a table."""
+    sizes = [int(text) for text in sys.argv[1:]] or [10, 100, 1000]
+    print(
+        f"{'tools':>6}  {'manifest':14}{'cold':>9}{'/models':>9}{'one':>8}{'/cold':>8}{'none':>8}{'/cold':>8}{'MiB':>7}"
+    )
+    for size in sizes:
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            (folder / "tools.json").write_text(json.dumps({"tools": tools(size)}))
+            peer = [
+                str(BIN / "datamodel-codegen"),
+                *("--input", "tools.json", "--input-file-type", "mcp-tools", "--output", "models.py"),
+                *("--output-model-type", "pydantic_v2.BaseModel", "--formatters", "black", "isort"),
+            ]
+            models = median([run(peer, folder) for _ in range(1 if size >= 1000 else ROUNDS)])
+            print(f"{size:>6}  {'(models alone)':14}{models.seconds:>8.2f}s{'1.00':>9}{'':32}{models.memory:>7.0f}")
+            for label, form in FORMS.items():
+                cold, one, nothing = measure(form, size, folder)
+                print(
+                    f"{size:>6}  {label:14}{cold.seconds:>8.2f}s{cold.seconds / models.seconds:>9.2f}"
+                    f"{one.seconds:>7.2f}s{one.seconds / cold.seconds:>8.3f}"
+                    f"{nothing.seconds:>7.2f}s{nothing.seconds / cold.seconds:>8.3f}{cold.memory:>7.0f}"
+                )
+    print("targets: cold/models ≤ 1, one/cold ≤ 0.125, none/cold ≤ 0.067 (of 1000 tools)")
+
+
+if __name__ == "__main__":
+    main()
