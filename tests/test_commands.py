@@ -61,7 +61,7 @@ def test_generate_writes_once(project: Path) -> None:
     assert re.match(r"generated/weather_mcp: \d+ files written\n  it needs jsonschema-rs", first.stdout)
     times = {path: path.stat().st_mtime_ns for path in project.rglob("*") if path.is_file()}
     second = toolwright("generate", "specs/weather.yaml", cwd=project)
-    assert (second.returncode, second.stdout) == (0, "generated/weather_mcp: up to date\n")
+    assert (second.returncode, second.stdout) == (0, "specs/weather.yaml: up to date\n")
     assert {path: path.stat().st_mtime_ns for path in project.rglob("*") if path.is_file()} == times
 
 

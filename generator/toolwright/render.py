@@ -13,9 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import black
 import jinja2
-from black.mode import TargetVersion
 
 from toolwright import literals
 from toolwright.plan import ClientMethod, Page
@@ -23,7 +21,6 @@ from toolwright.plan import ClientMethod, Page
 LINE_LENGTH = 120
 CUT = "\f"
 """Between the parts of a page that are formatted one by one; no literal holds it."""
-_MODE = black.Mode(line_length=LINE_LENGTH, target_versions={TargetVersion.PY311})
 
 
 def templates() -> Path:
@@ -65,8 +62,15 @@ def python(text: str) -> str:
     lead = text[: len(text) - len(text.lstrip("\n"))]
     tail = text[len(text.rstrip("\n")) :]
     if text[len(lead)] != " ":
-        return lead + black.format_str(text, mode=_MODE).rstrip("\n") + tail
-    return lead + black.format_str(_INSIDE + text[len(lead) :], mode=_MODE)[len(_INSIDE) :].rstrip("\n") + tail
+        return lead + _black(text).rstrip("\n") + tail
+    return lead + _black(_INSIDE + text[len(lead) :])[len(_INSIDE) :].rstrip("\n") + tail
+
+
+def _black(text: str) -> str:
+    import black
+    from black.mode import TargetVersion
+
+    return black.format_str(text, mode=black.Mode(line_length=LINE_LENGTH, target_versions={TargetVersion.PY311}))
 
 
 _INSIDE = "class _:\n"

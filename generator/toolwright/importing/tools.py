@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from toolwright import dialects, metaschema, naming
-from toolwright.diagnostics import Diagnostic, Place, has_errors
+from toolwright.diagnostics import Place
 
 if TYPE_CHECKING:
     from toolwright.places import Role
@@ -33,7 +33,7 @@ class Imported:
 
 
 def read(text: str) -> tuple[Sequence[Any], Mapping[str, Any]]:
-    """The tools in `text`, and the `serverInfo` beside them where there is one.
+    """The tools in `text`, and of the `serverInfo` beside them the texts that say something.
 
     Raises:
         ToolListError: It is not JSON, or holds no list of tools.
@@ -48,7 +48,9 @@ def read(text: str) -> tuple[Sequence[Any], Mapping[str, Any]]:
         return value, {}
     if isinstance(value, dict) and isinstance(value.get("tools"), list):
         info = value.get("serverInfo")
-        return value["tools"], info if isinstance(info, dict) else {}
+        given = info if isinstance(info, dict) else {}
+        # Servers send empty names and versions, too, which a manifest cannot have.
+        return value["tools"], {key: text for key, text in given.items() if isinstance(text, str) and text.strip()}
     raise ToolListError('it holds no list of tools: expected `{"tools": […]}`, a list, or a JSON-RPC response')
 
 
@@ -64,10 +66,11 @@ def manifest(listed: Sequence[Any], *, name: str, version: str = "0.0.0", prefix
     notes: list[str] = []
     tools: list[dict[str, Any]] = []
     seen: set[str] = set()
-    for index, tool in enumerate(listed):
-        if not isinstance(tool, dict) or not isinstance(tool.get("name"), str):
+    for index, given in enumerate(listed):
+        if not isinstance(given, dict) or not isinstance(given.get("name"), str):
             notes.append(f"entry {index} is not a tool with a name, and was left out")
             continue
+        tool = _whole(given, notes)
         wire = prefix + tool["name"]
         if wire in seen:
             notes.append(f"tool `{wire}` is listed twice; the second was left out")
@@ -76,10 +79,12 @@ def manifest(listed: Sequence[Any], *, name: str, version: str = "0.0.0", prefix
         made = {**tool, "name": wire}
         if made.pop("toolwright", None) is not None:
             notes.append(f"tool `{wire}` had a key `toolwright`, which is a manifest's own; it was left out")
-        made["inputSchema"] = _input(wire, tool.get("inputSchema"), notes)
+        made["inputSchema"] = _dialect(wire, "inputSchema", _input(wire, tool.get("inputSchema"), notes), notes)
         if not isinstance(made.get("outputSchema", {}), dict):
             del made["outputSchema"]
             notes.append(f"tool `{wire}` had an `outputSchema` that is no schema; it was left out")
+        if "outputSchema" in made:
+            made["outputSchema"] = _dialect(wire, "outputSchema", made["outputSchema"], notes)
         tools.append(made)
     for tool, method in _apart(tools):
         tool["toolwright"] = {"pythonName": method}
@@ -95,6 +100,48 @@ def _input(wire: str, schema: Any, notes: list[str]) -> Any:
         notes.append(f"the `inputSchema` of tool `{wire}` had no `type`; it got `type: object`, as MCP requires")
         return {"type": "object", **schema}
     return schema
+
+
+def _dialect(wire: str, role: Role, schema: dict[str, Any], notes: list[str]) -> dict[str, Any]:
+    """The schema in a dialect that has it: its own, else the one that its `$schema` may mean, else the newest."""
+    wrong = _refusal(role, schema)
+    if wrong is None:
+        return schema
+    said = schema.get("$schema")
+    meant = sorted(dialects.DIALECTS, key=lambda dialect: not _is_nearly(said, dialect.uri))  # stable: the newest first
+    for dialect in meant:
+        # In its place, if it has one: the order of keys is the schema's own.
+        made = {**schema, "$schema": dialect.uri} if "$schema" in schema else {"$schema": dialect.uri, **schema}
+        if _refusal(role, made) is None:
+            notes.append(
+                f"the `{role}` of tool `{wire}` is wrong in its own dialect ({wrong}), but right in {dialect.name}; "
+                f"it got `$schema: {dialect.uri}`"
+            )
+            return made
+    notes.append(f"`check` will refuse the `{role}` of tool `{wire}`, whatever its dialect: {wrong}")
+    return schema
+
+
+def _refusal(role: Role, schema: dict[str, Any]) -> str | None:
+    """Why `check` will refuse a schema by itself, if it will."""
+    found = metaschema.check(role, Place(""), schema)
+    return next((one.message for one in found if one.severity == "error"), None)
+
+
+def _is_nearly(said: Any, uri: str) -> bool:
+    """Whether a `$schema` that nobody serves is this one with another scheme, as in `https://…/draft-07/schema#`."""
+    return isinstance(said, str) and said.partition("://")[2].rstrip("#") == uri.partition("://")[2].rstrip("#")
+
+
+def _whole(tool: dict[str, Any], notes: list[str]) -> dict[str, Any]:
+    """The tool with U+FFFD for each half of a surrogate pair, which JSON can spell and UTF-8 cannot."""
+    text = json.dumps(tool, ensure_ascii=False)
+    whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if whole == text:
+        return tool
+    mended: dict[str, Any] = json.loads(whole)
+    notes.append(f"tool `{mended['name']}` had halves of surrogate pairs in its text; each became U+FFFD")
+    return mended
 
 
 def _apart(tools: Sequence[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], str]]:

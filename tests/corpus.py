@@ -1,0 +1,224 @@
+"""The tools of public servers as generated packages, for tests: built once, echoing, and with their annotations."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, get_args
+from urllib.parse import unquote
+
+import jsonschema_rs
+
+import instances
+from toolwright import cli, naming
+from toolwright.importing import tools
+
+Json = Any
+
+WHOLE = bool(os.environ.get("TOOLWRIGHT_WHOLE_CORPUS"))
+"""Whether tests over the corpus take all of it, which needs some minutes, or a sample."""
+
+EVERY = 12
+"""Of how many servers a sample takes one."""
+
+SHARDS = 16 if WHOLE else 4
+"""Into how many tests each pass over the corpus is split, so that they spread over processes."""
+
+TRIES = 20
+"""How many instances of each schema are attempted."""
+
+_COMBINING = ("allOf", "anyOf", "oneOf")
+_CONTAINING = ("items", "additionalItems", "additionalProperties", "unevaluatedItems", "unevaluatedProperties")
+
+
+def files(corpus: Path, shard: int | None = None) -> list[Path]:
+    """The saved lists of tools that this run takes: all of them or those of one shard."""
+    found = sorted((corpus / "tools").glob("*.json"))[:: 1 if WHOLE else EVERY]
+    return found if shard is None else found[shard::SHARDS]
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A public server as a generated package: its `tools` as the imported manifest has them."""
+
+    package: str
+    client: str
+    tools: Sequence[Mapping[str, Json]]
+
+
+def imported(path: Path) -> tools.Imported:
+    """A saved list as `toolwright import tools` makes a manifest of it."""
+    listed, info = tools.read(path.read_text("utf-8"))
+    return tools.manifest(listed, name=info.get("name", path.stem), version=info.get("version", "0.0.0"))
+
+
+def build(path: Path, folder: Path) -> Server:
+    """The package of a server below `folder`, made through the command line unless it is there already.
+
+    Processes may build the same one at once: each makes its own, and the first to have it moves it into place. It is
+    named after the file, because several servers of one name are in the corpus.
+    """
+    package = naming.package(path.stem)
+    if not (folder / package).is_dir():
+        folder.mkdir(exist_ok=True)
+        own = Path(tempfile.mkdtemp(dir=folder.parent))
+        manifest = own / "manifest.yaml"
+        assert cli.run(["import", "tools", str(path), "--name", path.stem, "-o", str(manifest)]) == 0, path.stem
+        assert cli.run(["generate", str(manifest), "-o", str(own / "made")]) == 0, path.stem
+        try:
+            (own / "made" / package).rename(folder / package)
+        except OSError:
+            assert (folder / package).is_dir()
+    wire = [{key: item for key, item in tool.items() if key != "toolwright"} for tool in imported(path).manifest["tools"]]
+    return Server(package, f"{naming.server_stem(path.stem)}Client", wire)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call to make: its arguments and, for a tool with an `outputSchema` of which one was found, its result."""
+
+    tool: str
+    arguments: dict[str, Json]
+    has_result: bool
+    result: Json
+
+
+def calls(tool: Mapping[str, Json], seed: str) -> list[Call]:
+    """Calls of a tool with random arguments and results, all of which its schemas accept."""
+    name = tool["name"]
+    arguments = instances.valid(tool["inputSchema"], f"{seed} {name} input", TRIES)
+    results = instances.valid(tool["outputSchema"], f"{seed} {name} output", TRIES) if "outputSchema" in tool else []
+    count = max(len(arguments), len(results)) if arguments else 0
+    pairs = zip(itertools.cycle(arguments), itertools.cycle(results or [None]), strict=False)
+    return [Call(name, given, bool(results), result) for given, result in itertools.islice(pairs, count)]
+
+
+def only_named(call: Call, schema: Mapping[str, Json], names: frozenset[str]) -> Call | None:
+    """The call without the arguments that are none of `names`, if the schema accepts that, too."""
+    arguments = {name: value for name, value in call.arguments.items() if name in names}
+    accepted = jsonschema_rs.validator_for(schema, validate_formats=False).is_valid(arguments)
+    return Call(call.tool, arguments, call.has_result, call.result) if accepted else None
+
+
+class Echo:
+    """Handlers that answer with their arguments as JSON text, after the result of the call that is being made.
+
+    Tools with an `outputSchema` of which no instance was found answer with an error, whose text is the same.
+    """
+
+    def __init__(self, module: Any) -> None:
+        self.module = module
+        self.call: Call | None = None
+        self.seen: Json = None
+        for tool in module.TOOLS.values():
+            setattr(self, tool.method, self._handler(tool))
+
+    def _handler(self, tool: Any) -> Any:
+        async def answer(args: Any, ctx: Any) -> Any:
+            self.seen = args.model_dump(mode="json")
+            echoed = json.dumps(self.seen)
+            if tool.Output is None:
+                return echoed
+            if self.call is None or not self.call.has_result:
+                raise self.module.ToolError(echoed)
+            model = tool.Output.model_validate(self.call.result)
+            return self.module.Reply(model, [self.module.text(echoed)])
+
+        return answer
+
+
+@dataclass(frozen=True, slots=True)
+class Annotated:
+    """A field of a generated model: its annotation, and the schemas that say what it holds."""
+
+    place: str
+    annotation: Any
+    schemas: Sequence[Json]
+    root: Json
+
+
+def annotations(model: Any, schema: Json) -> Iterator[Annotated]:
+    """All fields of a generated model and of those below it, with their schemas."""
+    pending = [(model, [schema])]
+    seen = set()
+    while pending:
+        cls, schemas = pending.pop()
+        seen.add(cls)
+        known = [part for each in schemas for part in _parts(each, schema)]
+        if "root" in cls.model_fields and not hasattr(cls, "_toolwright_wire"):
+            yield Annotated(f"{cls.__name__}.root", cls.model_fields["root"].annotation, schemas, schema)
+            pending += [(below, [*_within(schemas, schema)]) for below in _classes(cls.model_fields["root"].annotation)]
+            pending = [(one, wire) for one, wire in pending if one not in seen]
+            continue
+        for name, info in cls.model_fields.items():
+            wire = info.alias or name
+            own = [part["properties"][wire] for part in known if wire in (part.get("properties") or {})]
+            yield Annotated(f"{cls.__name__}.{name}", info.annotation, own, schema)
+            below = [(one, [*_within(own, schema)]) for one in _classes(info.annotation)]
+            pending += [(one, wire) for one, wire in below if one not in seen]
+
+
+def names_a_type(field: Annotated) -> bool:
+    """Whether a schema of the field says of which types its values are."""
+    return any(_typed(schema, field.root, 0) for schema in field.schemas)
+
+
+def _typed(schema: Json, root: Json, depth: int) -> bool:
+    if not isinstance(schema, dict) or depth > 9:
+        return False
+    if schema.keys() & {"type", "enum", "const"}:
+        return True
+    if "$ref" in schema and _typed(_resolved(schema["$ref"], root), root, depth + 1):
+        return True
+    if any(_typed(part, root, depth + 1) for part in schema.get("allOf") or ()):
+        return True
+    choices = [schema.get(word) for word in ("anyOf", "oneOf")]
+    return any(each and all(_typed(part, root, depth + 1) for part in each) for each in choices)
+
+
+def _parts(schema: Json, root: Json, depth: int = 0) -> Iterator[dict[str, Json]]:
+    """A schema and those that apply to the same value."""
+    if not isinstance(schema, dict) or depth > 9:
+        return
+    yield schema
+    below = [part for word in _COMBINING for part in schema.get(word) or ()]
+    below += [schema[word] for word in ("if", "then", "else", "not") if word in schema]
+    below += [_resolved(schema["$ref"], root)] if "$ref" in schema else []
+    for part in below:
+        yield from _parts(part, root, depth + 1)
+
+
+def _within(schemas: Sequence[Json], root: Json, depth: int = 0) -> Iterator[Json]:
+    """Schemas, and those of what lists and mappings in their values hold, however deep."""
+    for schema in schemas:
+        for part in _parts(schema, root):
+            yield part
+            below = [part[word] for word in _CONTAINING if word in part and not isinstance(part[word], list)]
+            below += [one for word in ("items", "prefixItems") for one in _listed(part.get(word))]
+            below += (part.get("patternProperties") or {}).values()
+            if depth < 6:
+                yield from _within(below, root, depth + 1)
+
+
+def _listed(value: Json) -> list[Json]:
+    return value if isinstance(value, list) else []
+
+
+def _classes(annotation: Any) -> list[Any]:
+    """The models in an annotation."""
+    if isinstance(annotation, type) and hasattr(annotation, "model_fields"):
+        return [annotation]
+    return [cls for part in get_args(annotation) for cls in _classes(part)]
+
+
+def _resolved(reference: str, root: Json) -> Json:
+    here = root
+    for step in unquote(reference.removeprefix("#")).split("/")[1:]:
+        name = step.replace("~1", "/").replace("~0", "~")
+        here = here[int(name)] if isinstance(here, list) else (here or {}).get(name)
+    return here
