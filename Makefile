@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 CODE := generator examples tests bench
 
-.PHONY: demo test lint generate clean
+.PHONY: demo test corpus lint generate clean
 
 demo: .venv/ready
 	$(BIN)/toolwright generate
@@ -11,6 +11,10 @@ demo: .venv/ready
 
 test: .venv/ready lint
 	$(BIN)/pytest -n 2
+
+# All tools of public servers and all official cases, of which `make test` takes a sample; some minutes.
+corpus: .venv/ready
+	TOOLWRIGHT_WHOLE_CORPUS=1 $(BIN)/pytest -n 2 tests/test_corpus.py tests/test_models.py tests/test_suite.py
 
 lint: .venv/ready
 	$(BIN)/ruff check $(CODE)

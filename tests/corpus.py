@@ -9,10 +9,11 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, Literal, get_args, get_origin
 from urllib.parse import unquote
 
 import jsonschema_rs
+from pydantic import RootModel
 
 import instances
 from toolwright import cli, naming
@@ -33,7 +34,6 @@ TRIES = 20
 """How many instances of each schema are attempted."""
 
 _COMBINING = ("allOf", "anyOf", "oneOf")
-_CONTAINING = ("items", "additionalItems", "additionalProperties", "unevaluatedItems", "unevaluatedProperties")
 
 
 def files(corpus: Path, shard: int | None = None) -> list[Path]:
@@ -74,7 +74,9 @@ def build(path: Path, folder: Path) -> Server:
             (own / "made" / package).rename(folder / package)
         except OSError:
             assert (folder / package).is_dir()
-    wire = [{key: item for key, item in tool.items() if key != "toolwright"} for tool in imported(path).manifest["tools"]]
+    wire = [
+        {key: item for key, item in tool.items() if key != "toolwright"} for tool in imported(path).manifest["tools"]
+    ]
     return Server(package, f"{naming.server_stem(path.stem)}Client", wire)
 
 
@@ -101,7 +103,7 @@ def calls(tool: Mapping[str, Json], seed: str) -> list[Call]:
 def only_named(call: Call, schema: Mapping[str, Json], names: frozenset[str]) -> Call | None:
     """The call without the arguments that are none of `names`, if the schema accepts that, too."""
     arguments = {name: value for name, value in call.arguments.items() if name in names}
-    accepted = jsonschema_rs.validator_for(schema, validate_formats=False).is_valid(arguments)
+    accepted = jsonschema_rs.validator_for({**schema}, validate_formats=False).is_valid(arguments)
     return Call(call.tool, arguments, call.has_result, call.result) if accepted else None
 
 
@@ -139,33 +141,49 @@ class Annotated:
     place: str
     annotation: Any
     schemas: Sequence[Json]
-    root: Json
 
 
-def annotations(model: Any, schema: Json) -> Iterator[Annotated]:
+def annotated(model: Any, schema: Json) -> Iterator[Annotated]:
     """All fields of a generated model and of those below it, with their schemas."""
     pending = [(model, [schema])]
     seen = set()
     while pending:
         cls, schemas = pending.pop()
-        seen.add(cls)
-        known = [part for each in schemas for part in _parts(each, schema)]
-        if "root" in cls.model_fields and not hasattr(cls, "_toolwright_wire"):
-            yield Annotated(f"{cls.__name__}.root", cls.model_fields["root"].annotation, schemas, schema)
-            pending += [(below, [*_within(schemas, schema)]) for below in _classes(cls.model_fields["root"].annotation)]
-            pending = [(one, wire) for one, wire in pending if one not in seen]
+        if cls in seen:
             continue
-        for name, info in cls.model_fields.items():
-            wire = info.alias or name
-            own = [part["properties"][wire] for part in known if wire in (part.get("properties") or {})]
-            yield Annotated(f"{cls.__name__}.{name}", info.annotation, own, schema)
-            below = [(one, [*_within(own, schema)]) for one in _classes(info.annotation)]
-            pending += [(one, wire) for one, wire in below if one not in seen]
+        seen.add(cls)
+        for field in _fields(cls, schemas, schema):
+            yield field
+            within = [*_within(field.schemas, schema)]
+            pending += [(below, within) for below in _classes(field.annotation)]
 
 
-def names_a_type(field: Annotated) -> bool:
-    """Whether a schema of the field says of which types its values are."""
-    return any(_typed(schema, field.root, 0) for schema in field.schemas)
+def _fields(cls: Any, schemas: Sequence[Json], root: Json) -> Iterator[Annotated]:
+    parts = [part for each in schemas for part in _parts(each, root)]
+    for name, info in cls.model_fields.items():
+        wire = info.alias or name
+        own = [part["properties"][wire] for part in parts if wire in (part.get("properties") or {})]
+        is_value = issubclass(cls, RootModel)
+        yield Annotated(f"{cls.__name__}.{name}", info.annotation, schemas if is_value else own)
+
+
+def is_wide(annotation: Any, schemas: Sequence[Json], root: Json) -> bool:
+    """Whether there is `Any` in an annotation where one of the schemas of that place names types.
+
+    A list that may go on after its `prefixItems` holds anything there, so that it is never too wide.
+    """
+    if annotation is Any:
+        return any(_typed(schema, root, 0) for schema in schemas)
+    inner: Sequence[Json] = schemas
+    if get_origin(annotation) in (list, tuple):
+        if any(_goes_on(part) for part in _all_parts(schemas, root)):
+            return False
+        inner = [below for part in _all_parts(schemas, root) for below in _items(part)]
+    elif get_origin(annotation) is dict:
+        inner = [below for part in _all_parts(schemas, root) for below in _values(part)]
+    elif get_origin(annotation) is Literal:
+        return False
+    return any(is_wide(part, inner, root) for part in get_args(annotation))
 
 
 def _typed(schema: Json, root: Json, depth: int) -> bool:
@@ -193,20 +211,35 @@ def _parts(schema: Json, root: Json, depth: int = 0) -> Iterator[dict[str, Json]
         yield from _parts(part, root, depth + 1)
 
 
+def _all_parts(schemas: Sequence[Json], root: Json) -> Iterator[dict[str, Json]]:
+    for schema in schemas:
+        yield from _parts(schema, root)
+
+
 def _within(schemas: Sequence[Json], root: Json, depth: int = 0) -> Iterator[Json]:
     """Schemas, and those of what lists and mappings in their values hold, however deep."""
-    for schema in schemas:
-        for part in _parts(schema, root):
-            yield part
-            below = [part[word] for word in _CONTAINING if word in part and not isinstance(part[word], list)]
-            below += [one for word in ("items", "prefixItems") for one in _listed(part.get(word))]
-            below += (part.get("patternProperties") or {}).values()
-            if depth < 6:
-                yield from _within(below, root, depth + 1)
+    yield from schemas
+    below = [inner for part in _all_parts(schemas, root) for inner in (*_items(part), *_values(part))]
+    if below and depth < 6:
+        yield from _within(below, root, depth + 1)
 
 
-def _listed(value: Json) -> list[Json]:
-    return value if isinstance(value, list) else []
+def _goes_on(schema: Mapping[str, Json]) -> bool:
+    """Whether lists may hold anything after the schemas by position."""
+    if isinstance(schema.get("items"), list):
+        return "additionalItems" not in schema
+    return "prefixItems" in schema and "items" not in schema
+
+
+def _items(schema: Mapping[str, Json]) -> list[Json]:
+    """The schemas of what a list holds."""
+    found = [schema.get(word) for word in ("items", "prefixItems", "additionalItems")]
+    return [one for each in found for one in (each if isinstance(each, list) else [each])]
+
+
+def _values(schema: Mapping[str, Json]) -> list[Json]:
+    """The schemas of what an object holds under names that are none of its properties."""
+    return [schema.get("additionalProperties"), *(schema.get("patternProperties") or {}).values()]
 
 
 def _classes(annotation: Any) -> list[Any]:

@@ -78,6 +78,39 @@ def test_generate_check_shows_the_difference(project: Path) -> None:
     assert (project / "generated/weather_mcp/client.py").read_text() == before
 
 
+def test_a_lost_lock_is_mended_by_force(project: Path) -> None:
+    toolwright("generate", "specs/weather.yaml", cwd=project)
+    (project / "generated/toolwright.lock.json").unlink()
+    manifest = project / "specs/weather.yaml"
+    manifest.write_text(manifest.read_text().replace("Get a daily forecast", "Tell the weather"))
+    refused = toolwright("generate", "specs/weather.yaml", cwd=project)
+    assert refused.returncode == 1
+    assert "error[TW402]: `generated/weather_mcp/manifest.json` was edited by hand" in refused.stderr
+    assert toolwright("generate", "specs/weather.yaml", "--force", cwd=project).returncode == 0
+    assert toolwright("generate", "--check", "specs/weather.yaml", cwd=project).returncode == 0
+
+
+def test_what_is_stale_is_told_to_programs_too(project: Path) -> None:
+    toolwright("generate", "specs/weather.yaml", cwd=project)
+    (project / "generated/weather_mcp/tools.py").unlink()
+    done = toolwright("generate", "--check", "specs/weather.yaml", "--format", "json", cwd=project)
+    assert done.returncode == 1
+    assert [found["code"] for found in json.loads(done.stdout)] == ["TW407"]
+
+
+def test_headers_name_the_command_that_makes_the_file(project: Path) -> None:
+    def command(output: str) -> str:
+        return (project / output / "weather_mcp/tools.py").read_text().splitlines()[1]
+
+    toolwright("generate", "specs/weather.yaml", cwd=project)
+    assert command("generated") == "# Regenerate with: toolwright generate specs/weather.yaml"
+    toolwright("generate", "specs/weather.yaml", "-o", "made", cwd=project)
+    assert command("made") == "# Regenerate with: toolwright generate specs/weather.yaml -o made"
+    (project / "pyproject.toml").write_text('[tool.toolwright]\nmanifests = ["specs/*.yaml"]\noutput = "made"\n')
+    toolwright("generate", cwd=project)
+    assert command("made") == "# Regenerate with: toolwright generate specs/weather.yaml"
+
+
 def test_a_project_says_what_to_compile(project: Path) -> None:
     (project / "pyproject.toml").write_text('[tool.toolwright]\nmanifests = ["specs/*.yaml"]\noutput = "made"\n')
     assert toolwright("generate", cwd=project).returncode == 0

@@ -37,7 +37,7 @@ def wheel(project: Path, folder: Path) -> Path:
     return site
 
 
-@pytest.mark.parametrize("name", ["calendar", "my-server", "true", "X509 tools"])
+@pytest.mark.parametrize("name", ["calendar", "my-server", "true", "X509 tools", "mcp", "test"])
 def test_a_new_project_runs_at_once(name: str, tmp_path: Path) -> None:
     done = toolwright("new", name, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -49,7 +49,7 @@ def test_a_new_project_runs_at_once(name: str, tmp_path: Path) -> None:
     assert toolwright("generate", "--check", cwd=project).returncode == 0
     assert toolwright("check", "--strict", cwd=project).returncode == 0
     (handlers,) = project.glob("*_server/handlers.py")
-    run(sys.executable, "-m", "ruff", "check", "--isolated", "--select", "F,UP,B", str(handlers), cwd=project)
+    run(sys.executable, "-m", "ruff", "check", "--isolated", "--select", "F,UP,B", ".", cwd=project)
     checked = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path / "mypy"), str(handlers)]
     env = os.pathsep.join(map(str, own))
     typed = subprocess.run(
@@ -99,7 +99,7 @@ def test_a_new_project_installs_and_runs_without_toolwright(tmp_path: Path) -> N
 @pytest.mark.parametrize("name", ["", "-x-", "a/b", "1st", "x" * 61])
 def test_a_name_that_cannot_be_used_is_refused(name: str, tmp_path: Path) -> None:
     done = toolwright("new", "--", name, cwd=tmp_path)
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert done.stderr.startswith(f"toolwright: `{name}` cannot name a server: ")
     assert list(tmp_path.iterdir()) == []
 

@@ -37,7 +37,7 @@ class WeatherClient(Binding):
 
         Args:
             location: City name or zip code. At least 1 character.
-            units: Celsius, or Fahrenheit
+            units: Celsius, or Fahrenheit. Default: "metric".
         """
         return await self._call("get_weather", {"location": location, "units": units}, _models.GetWeatherOutput)
 
@@ -48,7 +48,7 @@ class WeatherClient(Binding):
 
         Args:
             location: City name or zip code. At least 1 character.
-            days: 1 to 7.
+            days: 1 to 7. Default: 3.
         """
         return await self._call("get_forecast", {"location": location, "days": days}, _models.GetForecastOutput)
 

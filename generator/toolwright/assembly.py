@@ -27,7 +27,7 @@ class Declared:
 
     `name` is its name on the wire, with the prefixes of the fragments that it came through. `wire` is the whole entry
     as written. `ours` is what stands under its `toolwright` key and in overlays, merged; `layers` are those parts with
-    their places, the strongest last.
+    their places, the strongest last. `names` are its Python names.
     """
 
     name: str
@@ -36,11 +36,7 @@ class Declared:
     place: Place
     ours: Mapping[str, Json]
     layers: tuple[tuple[Place, Mapping[str, Json]], ...]
-
-    @property
-    def names(self) -> naming.Names:
-        """Its Python names."""
-        return naming.tool(self.name, self.ours.get("pythonName"))
+    names: naming.Names
 
     def said(self, *keys: str) -> Place:
         """Where what `ours` has at `keys` is said: the place in the strongest layer that has it."""
@@ -220,4 +216,4 @@ def _declared(
     ours: Mapping[str, Json] = own
     for _, layer in layers[1:]:
         ours = merged(ours, layer)
-    return Declared(name, fragment.prefix, wire, place, ours, tuple(layers))
+    return Declared(name, fragment.prefix, wire, place, ours, tuple(layers), naming.tool(name, ours.get("pythonName")))

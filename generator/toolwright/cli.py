@@ -11,7 +11,7 @@ import gc
 import os
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -20,13 +20,13 @@ from toolwright import __version__
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from toolwright.build import Built, Target
     from toolwright.diagnostics import Diagnostic
     from toolwright.lock import Lock
     from toolwright.project import Project
     from toolwright.source import Document
     from toolwright.workspace import Changes
 
-OUTPUT = "generated"
 Format = Literal["text", "json", "github"]
 
 
@@ -39,7 +39,7 @@ class Run:
     """What a verb works on: the manifests, where their packages go, and whether that is the whole project."""
 
     manifests: tuple[str, ...]
-    output: Path
+    target: Target
     whole: bool
     project: Project | None
 
@@ -94,7 +94,9 @@ def _parser() -> argparse.ArgumentParser:
 
     generate = verbs.add_parser("generate", help="compile manifests; write only what changed")
     _manifests(generate)
-    generate.add_argument("-o", "--output", metavar="DIR", help=f"where packages go (default: {OUTPUT})")
+    generate.add_argument(
+        "-o", "--output", metavar="DIR", help="where packages go (default: as the project says, else generated)"
+    )
     generate.add_argument(
         "--check", action="store_true", help="write nothing; exit 1 and show the difference where the tree is stale"
     )
@@ -131,6 +133,8 @@ def _new(arguments: argparse.Namespace) -> int:
 
     try:
         print(scaffold.create(arguments.name, Path(arguments.dir) if arguments.dir else None), end="")
+    except scaffold.NameRefusedError as error:
+        raise UsageError(str(error)) from error
     except scaffold.ScaffoldError as error:
         print(f"toolwright: {error}", file=sys.stderr)
         return 1
@@ -196,108 +200,68 @@ def _check(arguments: argparse.Namespace) -> int:
 
 
 def _generate(arguments: argparse.Namespace) -> int:
-    from toolwright import lock, workspace
+    from toolwright import build, lock, workspace
     from toolwright.diagnostics import Diagnostic
 
     printer = _Printer(arguments.format, strict=arguments.strict)
     work = _work(arguments, printer, arguments.output)
     if work is None:
         return printer.close()
+    folder = work.target.folder
     try:
-        known = workspace.read_lock(work.output)
+        known = workspace.read_lock(folder)
         for path in work.manifests:
-            known = _generate_one(path, work, known, arguments, printer)
+            trust = not arguments.check and not arguments.force
+            built = build.build(path, work.target, known, trust=trust, force=arguments.force)
+            printer.add(built.diagnostics, built.documents)
+            if built.changes is not None:
+                known = _carry_out(built.changes, folder, printer, write=not arguments.check)
+                printer.made(built)
+            elif not built.failed:
+                printer.say(f"{path}: up to date")
         if work.whole and not printer.failed:
-            names = [workspace.relative(path, work.output) for path in work.manifests]
-            _carry_out(workspace.prune(work.output, known, names), work, arguments, printer, None)
+            names = [workspace.relative(path, folder) for path in work.manifests]
+            _carry_out(workspace.prune(folder, known, names), folder, printer, write=not arguments.check)
     except lock.LockError as error:
-        printer.add(
-            [
-                Diagnostic(
-                    "TW405",
-                    f"`{workspace.shown(work.output, lock.NAME)}` cannot be read: {error}",
-                    help="restore it from version control, or delete it together with the generated packages",
-                )
-            ]
-        )
+        printer.add([lock.unreadable(workspace.shown(folder, lock.NAME), error)])
     except BrokenPipeError:
         raise
     except OSError as error:
-        printer.add([Diagnostic("TW406", f"cannot write below `{work.output}`: {_reason(error)}", help=_OUTPUT_HELP)])
+        help_ = "nothing was changed there; mend it and run the command again"
+        printer.add([Diagnostic("TW406", f"cannot write below `{folder}`: {_reason(error)}", help=help_)])
     return printer.close()
 
 
-_OUTPUT_HELP = "nothing was changed there; mend it and run the command again"
-
-
-def _generate_one(path: str, work: Run, known: Lock, arguments: argparse.Namespace, printer: _Printer) -> Lock:
-    from toolwright import workspace
-
-    name = workspace.relative(path, work.output)
-    quick = not arguments.check and not arguments.force
-    if quick and workspace.untouched(work.output, known, name):
-        printer.say(f"{path}: up to date")
-        return known
-
-    from toolwright import compiler
-
-    disk = workspace.Disk()
-    shown = name if not name.startswith("..") else Path(path).name
-    checked = compiler.check(path, disk, shown)
-    printer.add(checked.diagnostics, checked.documents)
-    if checked.manifest is None:
-        return known
-    if checked.unserved is not None:
-        printer.add([checked.unserved], checked.documents)
-    made = compiler.digests(checked.manifest)
-    if quick and workspace.up_to_date(work.output, known, name, made.hash):
-        printer.say(f"{path}: up to date")
-        return known
-    if not checked.diagnostics and checked.unserved is None:
-        made = replace(made, inputs=workspace.read_inputs(disk, work.output))
-    before = workspace.generated(work.output, known, name, checked.manifest.package)
-    artifacts = compiler.generate(checked.manifest, made, before)
-    changes = workspace.compare(work.output, known, name, made, artifacts, force=arguments.force)
-    package = workspace.shown(work.output, checked.manifest.package)
-    needs = ", ".join(compiler.requirements(checked.manifest))
-    return _carry_out(changes, work, arguments, printer, f"{package}: {{}}\n  it needs {needs}")
-
-
-def _carry_out(
-    changes: Changes, work: Run, arguments: argparse.Namespace, printer: _Printer, summary: str | None
-) -> Lock:
+def _carry_out(changes: Changes, folder: Path, printer: _Printer, *, write: bool) -> Lock:
+    """Write changes, or show them; and give the lock as it is then."""
     from toolwright import workspace
 
     printer.add(changes.diagnostics)
-    if arguments.check:
-        printer.stale(work.output, changes)
-        return changes.lock
-    workspace.apply(work.output, changes)
-    if summary is not None and (changes.changes or changes.kept):
-        written = sum(change.new is not None for change in changes.changes)
-        removed = len(changes.changes) - written
-        counts = [f"{written} files written", f"{removed} removed", f"{changes.kept} unchanged"]
-        printer.say(summary.format(", ".join(text for text in counts if not text.startswith("0 ")) or "nothing to do"))
+    if write:
+        workspace.apply(folder, changes)
+    else:
+        printer.stale(folder, changes)
     return changes.lock
 
 
 def _work(arguments: argparse.Namespace, printer: _Printer, output: str | None = None) -> Run | None:
     """What to work on, from the arguments and the project; None where the project's table is wrong."""
-    from toolwright import project
+    from toolwright import build, project
 
     found, problems = project.read(Path())
     given = tuple(dict.fromkeys(arguments.manifests))
     if problems and not given:
         printer.add(problems)
         return None
-    folder = Path(output or (found.output if found else None) or OUTPUT)
+    told = found.output if found is not None else None
+    target = build.Target(Path(output or told or build.OUTPUT), told=told is not None and output in (None, told))
     if given:
-        return Run(given, folder, whole=False, project=found)
+        return Run(given, target, whole=False, project=found)
     if found is None:
         raise UsageError(f"no manifest is given, and {project.FILE} has no [tool.toolwright] that names any")
     if not found.manifests:
         raise UsageError(f"no manifest is given, and [tool.toolwright] in {project.FILE} names none")
-    return Run(found.manifests, folder, whole=True, project=found)
+    return Run(found.manifests, target, whole=True, project=found)
 
 
 def _reason(error: OSError) -> str:
@@ -330,13 +294,34 @@ class _Printer:
         if self._style == "text":
             print(text)
 
+    def made(self, built: Built) -> None:
+        """Tell what was written of a package, and what it needs."""
+        changes = built.changes
+        if changes is None or changes.refused or self._stale:
+            return
+        written = sum(change.new is not None for change in changes.changes)
+        counts = [(written, "written"), (len(changes.changes) - written, "removed"), (changes.kept, "unchanged")]
+        told = ", ".join(f"{count} file{'s' if count != 1 else ''} {word}" for count, word in counts if count)
+        self.say(f"{built.package}: {told}\n  it needs {', '.join(built.requirements)}")
+
     def stale(self, output: Path, changes: Changes) -> None:
         """Show what a run would change."""
         from toolwright import report, workspace
+        from toolwright.diagnostics import Diagnostic
 
+        lacking: dict[str, None] = {}
         for change in changes.changes:
             self._stale = True
-            self.say(report.diff(workspace.shown(output, change.path), change.old, change.new))
+            path = workspace.shown(output, change.path)
+            self.say(report.diff(path, change.old, change.new))
+            if change.old is None:
+                lacking[workspace.shown(output, change.path.partition("/")[0])] = None
+            else:
+                state = "is no longer made" if change.new is None else "is stale"
+                self.add([Diagnostic("TW407", f"`{path}` {state}", help="run `toolwright generate`")])
+        for package in lacking:
+            message = f"files are missing from `{package}`"
+            self.add([Diagnostic("TW407", message, help="run `toolwright generate`")])
 
     def close(self) -> int:
         """Print the diagnostics, and give the exit status."""
@@ -356,6 +341,4 @@ class _Printer:
             else:
                 printed = report.json if self._style == "json" else report.github
                 print(printed(self._found, self._documents), end="")
-        if self._stale:
-            self.say("the generated files are stale: run `toolwright generate`")
-        return 1 if self.failed or self._stale or (self._strict and self._found) else 0
+        return 1 if self.failed or (self._strict and self._found) else 0

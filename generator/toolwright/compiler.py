@@ -11,7 +11,7 @@ from __future__ import annotations
 import ast
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -39,13 +39,14 @@ class Checked:
     unserved: Diagnostic | None
 
 
-def check(entry: str, reader: Reader, shown: str | None = None) -> Checked:
+def check(entry: str, reader: Reader, shown: str | None = None, command: str | None = None) -> Checked:
     """Check the manifest at `entry`.
 
     Args:
         entry: Its path, as diagnostics show it.
         reader: Reads it and what it includes.
         shown: Its path as headers of generated files show it; by default the same.
+        command: What generates its package, as headers show it.
     """
     bundle, found = source.load(entry, reader)
     if bundle is None:
@@ -58,7 +59,9 @@ def check(entry: str, reader: Reader, shown: str | None = None) -> Checked:
     found = rules.heeded(assembly, found + rules.check(assembly))
     if has_errors(found):
         return Checked(None, tuple(found), bundle.documents, None)
-    return Checked(lower.lower(assembly, shown or entry), tuple(found), bundle.documents, rules.unserved(assembly))
+    source_ = shown or entry
+    manifest = replace(lower.lower(assembly, source_), command=command or f"toolwright generate {source_}")
+    return Checked(manifest, tuple(found), bundle.documents, rules.unserved(assembly))
 
 
 def digests(manifest: ir.Manifest) -> lock.Entry:
@@ -68,6 +71,7 @@ def digests(manifest: ir.Manifest) -> lock.Entry:
     parts = [
         workspace.generator(),
         manifest.source,
+        manifest.command,
         manifest.package,
         manifest.stem,
         manifest.handlers,
@@ -99,7 +103,7 @@ def generate(manifest: ir.Manifest, made: lock.Entry, before: units.Generated | 
     tools = units.units(manifest, made.tools, before)
     root = manifest.package
     artifacts = [
-        Artifact(f"{root}/{page.path}", render.page(manifest.source, page).encode())
+        Artifact(f"{root}/{page.path}", render.page(render.header(manifest.source, manifest.command), page).encode())
         for page in plan.plan(manifest, tools, shared)
     ]
     artifacts += [
@@ -108,7 +112,7 @@ def generate(manifest: ir.Manifest, made: lock.Entry, before: units.Generated | 
     artifacts.append(Artifact(f"{root}/manifest.json", _json(manifest.document)))
     artifacts.append(Artifact(f"{root}/py.typed", b""))
     artifacts += [
-        Artifact(f"{root}/_runtime/{name}.py", _runtime_header() + (RUNTIME / f"{name}.py").read_bytes())
+        Artifact(f"{root}/_runtime/{name}.py", workspace.RUNTIME_MARK + (RUNTIME / f"{name}.py").read_bytes())
         for name in plan.runtime(manifest, _runtime_imports())
     ]
     return tuple(artifacts)
@@ -123,10 +127,6 @@ def _json(value: object) -> bytes:
     from pydantic_core import to_json  # as `json` writes it with an indent, at a twentieth of the time
 
     return to_json(value, indent=2) + b"\n"
-
-
-def _runtime_header() -> bytes:
-    return b"# Part of toolwright's runtime, copied as it is. DO NOT EDIT.\n"
 
 
 @cache

@@ -6,16 +6,18 @@ reference.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from toolwright.diagnostics import Pointer
     from toolwright.ir import Json
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Dialect:
     """One dialect.
 
@@ -32,10 +34,15 @@ class Dialect:
     named: frozenset[str]
     plain: frozenset[str]
 
-    @property
+    @cached_property
     def keywords(self) -> frozenset[str]:
         """All keywords of the dialect."""
         return self.single | self.listed | self.named | self.plain
+
+    @cached_property
+    def holders(self) -> frozenset[str]:
+        """The keys of a schema in whose values schemas stand; those for reusable ones of any dialect are among them."""
+        return self.single | self.listed | self.named | _REUSABLE
 
     @property
     def reference_hides_siblings(self) -> bool:
@@ -112,7 +119,7 @@ KEYWORDS = frozenset[str]().union(*(dialect.keywords for dialect in DIALECTS))
 """The keywords of all dialects together."""
 
 _BY_URI = {dialect.uri.rstrip("#"): dialect for dialect in DIALECTS}
-_REUSABLE = ("$defs", "definitions")
+_REUSABLE = frozenset({"$defs", "definitions"})
 
 
 def of(schema: Json, default: Dialect = DRAFT_2020_12) -> Dialect | None:
@@ -134,21 +141,23 @@ def subschemas(schema: Json, dialect: Dialect) -> Iterator[tuple[Pointer, Json]]
     `properties` under any name is one, what stands in `enum`, `const`, `default` or `examples` is none. `$defs` and
     `definitions` are both looked into in every dialect, since references lead there in practice.
     """
+    holders = dialect.holders
     pending: list[tuple[Pointer, Json]] = [((), schema)]
     while pending:
         pointer, here = pending.pop()
         yield pointer, here
-        if isinstance(here, dict):
+        if isinstance(here, dict) and not holders.isdisjoint(here):
             below = [
                 ((*pointer, *steps), child)
                 for keyword, value in here.items()
+                if keyword in holders
                 for steps, child in _children(keyword, value, dialect)
             ]
             pending += reversed(below)
 
 
 def _children(keyword: str, value: Json, dialect: Dialect) -> Iterator[tuple[Pointer, Json]]:
-    if isinstance(value, Mapping) and (keyword in dialect.named or keyword in _REUSABLE):
+    if isinstance(value, dict) and (keyword in dialect.named or keyword in _REUSABLE):
         for name, child in value.items():
             # A dependency may also be a list of property names, which is no schema.
             if keyword != "dependencies" or not isinstance(child, list):

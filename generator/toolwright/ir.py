@@ -74,7 +74,8 @@ class Tool:
 class Manifest:
     """A whole manifest: fragments included, overlays applied, references bundled.
 
-    `source` is the path of the manifest as diagnostics and file headers show it, with `/` between folders. `server` is
+    `source` is the path of the manifest as file headers show it, with `/` between folders, and `command` what generates
+    its package. `server` is
     the `server` object as MCP's `Implementation`, with `instructions` beside it. `package` is the import package and
     `stem` the start of its classes. `handlers` is `module:Name` of the handwritten class, where the manifest says it.
     `document` is the resolved manifest that is written as `manifest.json`.
@@ -90,3 +91,4 @@ class Manifest:
     emit: frozenset[Emit]
     formats: Formats
     document: Mapping[str, Json]
+    command: str = ""

@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from toolwright.diagnostics import Diagnostic
+
 NAME = "toolwright.lock.json"
 _MARKER = re.compile(r"^(?:<{7}|={7}|>{7}|\|{7}).*$", re.MULTILINE)
 _PAIR = re.compile(r'^\s*"((?:[^"\\]|\\.)*)":\s*"(sha256:[0-9a-f]{64})",?\s*$')
@@ -21,6 +23,15 @@ _OPEN = re.compile(r'^\s*"((?:[^"\\]|\\.)*)":\s*\{\s*$')
 
 class LockError(ValueError):
     """The lock cannot be read; its text says why."""
+
+
+def unreadable(path: str, error: LockError) -> Diagnostic:
+    """What to tell of a lock that cannot be read."""
+    return Diagnostic(
+        "TW405",
+        f"`{path}` cannot be read: {error}",
+        help="restore it from version control, or delete it and run `toolwright generate --force`",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +95,10 @@ def _parsed(text: str) -> Lock:
                 for name, made in value["manifests"].items()
             },
         )
+    except json.JSONDecodeError as error:
+        raise LockError(f"it is not JSON: {error}") from error
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        raise LockError(f"it is not a lock of toolwright's: {error}") from error
+        raise LockError("it does not have the form of a lock of toolwright's") from error
 
 
 def dump(lock: Lock) -> str:

@@ -13,7 +13,7 @@ from toolwright import dialects, places
 from toolwright.diagnostics import Diagnostic, Place, Pointer
 from toolwright.dialects import DIALECTS, DRAFT_4, KEYWORDS, Dialect
 from toolwright.positions import shorten
-from toolwright.wording import found, nearest, quoted
+from toolwright.wording import found, is_quoted, nearest, quoted, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -92,6 +92,35 @@ _VALUES: Final = {
     **dict.fromkeys(("additionalProperties", "unevaluatedItems", "unevaluatedProperties", "contentSchema"), _SCHEMA),
 }
 
+_NAMES = frozenset({"required", "dependentRequired", "dependencies"})
+_LISTS = frozenset({"required", "enum", "examples"})
+_TEXTS = frozenset({"pattern", "format", "title", "description", "$comment"})
+_EXAMPLES: Final = {
+    "type": "string",
+    "enum": "[a, b]",
+    "required": "[name]",
+    "multipleOf": "0.01",
+    "pattern": "^[a-z]+$",
+    "format": "date-time",
+    "title": "A name",
+    "description": "What it is for.",
+    "examples": "[a, b]",
+    "dependentRequired": "{card: [address]}",
+    "dependencies": "{card: [address]}",
+    "$ref": '"#/$defs/Name"',
+    "$dynamicRef": '"#name"',
+    "$anchor": "name",
+    "$dynamicAnchor": "name",
+    "$id": "https://example.com/name",
+    **dict.fromkeys(("maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties", "maxContains"), "10"),
+    **dict.fromkeys(("minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties", "minContains"), "1"),
+    **dict.fromkeys(("uniqueItems", "deprecated", "readOnly", "writeOnly"), "true"),
+    **dict.fromkeys(("properties", "$defs", "definitions", "dependentSchemas"), "{name: {type: string}}"),
+    "patternProperties": "{^x-: {type: string}}",
+    **dict.fromkeys(("allOf", "anyOf", "oneOf", "prefixItems"), "[{type: string}]"),
+}
+"""Values for helps to show."""
+
 
 def check(role: places.Role, place: Place, schema: Json) -> Iterator[Diagnostic]:
     """What is wrong with one schema, in no particular order. A value that cannot be a schema at all gives nothing."""
@@ -108,11 +137,12 @@ def check(role: places.Role, place: Place, schema: Json) -> Iterator[Diagnostic]
     if role == "inputSchema":
         yield from _for_object(schema, place)
     inner = dict(dialects.subschemas(schema, dialect))
+    known = dialect.keywords
     if not _meta(dialect).is_valid(schema):
         for error in _meta(dialect).iter_errors(schema):
             yield from _explained(error, schema, place, dialect, inner)
     for pointer, below in inner.items():
-        if isinstance(below, dict) and not below.keys() <= dialect.keywords:
+        if isinstance(below, dict) and not below.keys() <= known:
             yield from _keywords(below, Place(place.file, place.pointer + pointer), dialect)
 
 
@@ -146,11 +176,13 @@ def _explained(
         value = value[step]
     at = Place(place.file, place.pointer + pointer)
     if error.kind.name == "required":  # draft-04: an exclusive bound needs its bound
-        yield Diagnostic("TW204", f"`{error.kind.as_dict()['property']}` is missing beside its exclusive bound", at)
+        yield from _without_bound(error.kind.as_dict()["property"], value, at)
         return
     if pointer in inner and not isinstance(value, dict):
         what = "a mapping" if dialect is DRAFT_4 else "a mapping, `true` or `false`"
-        yield Diagnostic("TW204", f"a schema must be {what}, not {found(value)}", at, _schema_help(pointer, value))
+        yield Diagnostic(
+            "TW204", f"a schema must be {what}, not {found(value)}", at, _schema_help(pointer, value, dialect)
+        )
         return
     holder = next(pointer[:length] for length in reversed(range(len(pointer))) if pointer[:length] in inner)
     keyword = str(pointer[len(holder)])
@@ -215,29 +247,58 @@ def _value(keyword: str, value: Json, at: Place, pointer: Pointer, dialect: Dial
                 "TW204", f"`{keyword}` lists {found(value[twice])} twice", at / twice, "remove one of the two"
             )
             return
-    what = f"not {found(value)}" if pointer[-1] == keyword else f"but holds {found(value)}"
-    yield Diagnostic("TW204", f"`{keyword}` must be {expected}, {what}", at, _help(keyword, value, dialect))
+    is_whole = pointer[-1] == keyword
+    what = f"not {found(value)}" if is_whole else f"but holds {found(value)}"
+    yield Diagnostic(
+        "TW204", f"`{keyword}` must be {expected}, {what}", at, _help(keyword, value, dialect, is_whole=is_whole)
+    )
 
 
-def _help(keyword: str, value: Json, dialect: Dialect) -> str | None:
+def _without_bound(bound: str, schema: dict[str, Json], at: Place) -> Iterator[Diagnostic]:
+    """A draft-04 bound that is `exclusive`, but missing; a value that is no boolean is said elsewhere."""
+    keyword = f"exclusive{bound.capitalize()}"
+    if isinstance(schema[keyword], bool):
+        message = f"`{bound}` is missing beside its exclusive bound"
+        yield Diagnostic("TW204", message, (at / keyword).key(), f"add `{bound}: …`, or remove `{keyword}`")
+
+
+def _help(keyword: str, value: Json, dialect: Dialect, *, is_whole: bool) -> str:
+    """How to write the value of `keyword`, or where it is not the whole, what stands in it."""
     if keyword == "required" and isinstance(value, bool):
         return "list the names of required properties beside `properties`, such as `required: [name]`"
-    if keyword in ("exclusiveMaximum", "exclusiveMinimum") and isinstance(value, bool):
+    if keyword in ("exclusiveMaximum", "exclusiveMinimum"):
         bound = keyword.removeprefix("exclusive").lower()
-        return f"since draft-06 it is the bound itself: write `{keyword}: …` in place of `{bound}`"
+        if isinstance(value, bool):
+            return f"since draft-06 it is the bound itself: write `{keyword}: …` in place of `{bound}`"
+        if dialect is DRAFT_4:
+            number = shown(value) if isinstance(value, (int, float)) else "…"
+            return f"in draft-04 it is `true` beside `{bound}`: write `{bound}: {number}` and `{keyword}: true`"
     if keyword == "items" and isinstance(value, list) and dialect is dialects.DRAFT_2020_12:
         return "a list of schemas by position is `prefixItems` since 2020-12"
     if value == [] and keyword in ("required", "enum"):
         return f"{dialect.name} wants at least one entry"
-    return None
+    if value == []:
+        return f"remove `{keyword}`, or put something in it"
+    if is_quoted(value, ("boolean",) if "true" in _VALUES.get(keyword, "") else ("number",)):
+        return "take the quotes away"
+    if not isinstance(value, (dict, list)) and value is not None:
+        if keyword in _LISTS and is_whole:
+            return f"put it in brackets: `[{shown(value)}]`"
+        if not isinstance(value, str) and (keyword in _TEXTS or (keyword in _NAMES and not is_whole)):
+            return "put it in quotes"
+    return f"such as `{keyword}: {_EXAMPLES[keyword]}`" if keyword in _EXAMPLES else f"remove `{keyword}`"
 
 
-def _schema_help(pointer: Pointer, value: Json) -> str | None:
+def _schema_help(pointer: Pointer, value: Json, dialect: Dialect) -> str:
     if pointer[-1:] == ("items",) and isinstance(value, list):
         return "a list of schemas by position is `prefixItems` since 2020-12"
     if isinstance(value, str) and (value in TYPES or value.casefold() in _OTHER_TYPES):
         return f"write `{{type: {_OTHER_TYPES.get(value.casefold(), value)}}}`"
-    return None
+    if isinstance(value, bool):
+        return f"write `{'{}' if value else '{not: {}}'}`: {dialect.name} has no boolean schemas"
+    if is_quoted(value, ("boolean",)):
+        return "take the quotes away"
+    return "write a schema such as `{type: string}`, or `{}` for any value"
 
 
 def _keywords(schema: dict[str, Json], at: Place, dialect: Dialect) -> Iterator[Diagnostic]:

@@ -22,13 +22,13 @@ SERVER_RUNTIME = ("context", "main", "sdk", "stdio")
 CLIENT_RUNTIME = ("binding",)
 
 _COMMON_EXPORTS = {
-    "._runtime.content": ("audio", "embedded", "image", "link", "text"),
-    "._runtime.errors": ("ToolError", "ToolFailed"),
+    "._runtime.errors": ("ToolFailed",),
     ".tools": ("TOOLS",),
 }
 _SERVER_EXPORTS = {
-    "._runtime.content": ("Content", "Reply", "Returns"),
+    "._runtime.content": ("Content", "Reply", "Returns", "audio", "embedded", "image", "link", "text"),
     "._runtime.context": ("Context",),
+    "._runtime.errors": ("ToolError",),
     ".server": ("asgi_app", "build_server"),
 }
 _CLIENT_EXPORTS = {
@@ -176,7 +176,7 @@ def runtime(manifest: ir.Manifest, imports: Mapping[str, Iterable[str]]) -> tupl
         manifest: The lowered manifest.
         imports: For each runtime module, the runtime modules it imports.
     """
-    needed = {"__init__", "content", "errors", "lazy", "model", "tools"}
+    needed = {"__init__", "errors", "lazy", "model", "tools"}
     waiting = [*needed]
     waiting += SERVER_RUNTIME if "server" in manifest.emit else ()
     waiting += CLIENT_RUNTIME if "client" in manifest.emit else ()
@@ -291,9 +291,8 @@ is left out of the request. Results are checked against the tool's output schema
 
 def client_method(tool: ir.Tool, module: ModelModule) -> ClientMethod:
     """A tool as a method of the client."""
-    described = [
-        f"    {parameter.name}: {_indented(parameter.doc)}" for parameter in module.parameters if parameter.doc
-    ]
+    notes = [(parameter.name, _note(parameter)) for parameter in module.parameters]
+    described = [f"    {name}: {_indented(note)}" for name, note in notes if note]
     doc = "\n".join([_tool_doc(tool), "", "Args:", *described]) if described else _tool_doc(tool)
     output = output_class(tool)
     sent = tuple(f"{literal(parameter.wire)}: {parameter.name}" for parameter in module.parameters)
@@ -306,6 +305,14 @@ def client_method(tool: ir.Tool, module: ModelModule) -> ClientMethod:
         deprecated=_deprecation(tool),
         doc=doc,
     )
+
+
+def _note(parameter: Parameter) -> str:
+    """What the client's method says of a parameter: its own words, and the default that the server applies."""
+    if parameter.default is None:
+        return parameter.doc
+    words = parameter.doc if not parameter.doc or parameter.doc.endswith((".", "!", "?", ":")) else f"{parameter.doc}."
+    return f"{words} Default: {parameter.default}.".strip()
 
 
 def _parameter(parameter: Parameter) -> str:

@@ -84,7 +84,7 @@ def locate(root: Node, place: Place) -> tuple[int, int]:
     """The offsets of the token that stands for a place.
 
     That is the key, where the key is meant; a scalar's own token; for a container, the key that holds it, else its
-    first key or bracket. Where the pointer leads nowhere, it is the nearest ancestor that is there.
+    first key, its bracket or its first dash. Where the pointer leads nowhere, it is the nearest ancestor that is there.
     """
     key: Node | None = None
     here = root
@@ -104,12 +104,11 @@ def _token(key: Node | None, here: Node) -> tuple[int, int]:
         return here.start, here.end
     if key is not None:
         return key.start, key.end
-    while here.children is not None:
+    if here.children is not None:
         if here.flow or not here.children:
             return here.start, here.start + 1
-        key, here = next(iter(here.children.values()))
-        if key is not None:
-            return key.start, key.end
+        key, _ = next(iter(here.children.values()))
+        return (here.start, here.start + 1) if key is None else (key.start, key.end)
     return here.start, here.end
 
 
@@ -118,6 +117,11 @@ def too_deep(start: int, end: int) -> Problem:
     message = f"this is nested more than {MAX_DEPTH} levels deep"
     mend = "name the inner parts under `schemas` or `$defs`, and refer to them with `$ref`"
     return Problem("TW008", message, start, end, mend)
+
+
+def nothing(message: str) -> Problem:
+    """The problem of a text that holds no value."""
+    return Problem("TW003", message, 0, 1, "`toolwright new` starts a project with a manifest that works")
 
 
 def twice(key: str, line: int, again: Node) -> Problem:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 KEYWORDS = ("$ref", "$dynamicRef", "$recursiveRef")
 """The keywords that refer."""
 
+_NAMING = frozenset({*KEYWORDS, "$id", "id", "$anchor", "$dynamicAnchor"})
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*(?=:)")
 _SHARED = re.compile(r"(?P<file>[^#]*)#/schemas/(?P<steps>[^/].*)", re.DOTALL)
 _FOLDED = frozenset({"allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas", "dependencies"})
@@ -186,7 +187,7 @@ class _Walk:
             if pointer in self.schemas:
                 continue
             self.schemas[pointer] = subschema
-            if not isinstance(subschema, dict):
+            if not isinstance(subschema, dict) or (pointer and _NAMING.isdisjoint(subschema)):
                 continue
             self._identify(pointer, subschema)
             waiting += [

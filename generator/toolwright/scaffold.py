@@ -13,16 +13,21 @@ import shlex
 import shutil
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import jinja2
 
-from toolwright import compiler, lock, naming, render, workspace
+from toolwright import __version__, build, compiler, lock, naming, render, workspace
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:[-_. ][A-Za-z0-9]+)*")
 
 
 class ScaffoldError(Exception):
     """The project cannot be made; the text says why and what to do."""
+
+
+class NameRefusedError(ScaffoldError):
+    """No server can have that name."""
 
 
 def create(name: str, folder: Path | None = None) -> str:
@@ -33,11 +38,13 @@ def create(name: str, folder: Path | None = None) -> str:
         folder: Where to; by default a new folder with the server's name in the working folder.
 
     Raises:
-        ScaffoldError: The name cannot be used, the folder is not empty, or it cannot be written.
+        NameRefusedError: The name cannot be used.
+        ScaffoldError: The folder is not empty, or cannot be written.
     """
     if not _NAME.fullmatch(name) or len(name) > 60:
-        raise ScaffoldError(
-            f"`{name}` cannot name a server: use up to 60 letters and digits, with single `-`, `_` or `.` between them"
+        raise NameRefusedError(
+            f"`{name}` cannot name a server: start with a letter, and use up to 60 letters and digits, with single "
+            "spaces, `-`, `_` or `.` between them"
         )
     slug = "-".join(word.lower() for word in naming.words(name))
     target = folder if folder is not None else Path(slug)
@@ -61,16 +68,19 @@ def _fill(name: str, slug: str) -> Path:
     """Make the whole project in a temporary folder."""
     stem = naming.server_stem(name)
     handwritten = f"{slug.replace('-', '_')}_server"
-    values = {
+    values: dict[str, Any] = {
         "name": name,
         "file": f"{slug}.yaml",
         "distribution": _distribution(slug),
         "package": naming.package(name),
         "stem": stem,
-        "handlers": f"{stem}Server" if keyword.iskeyword(stem) else stem,
+        "handlers": f"{stem}Server" if keyword.iskeyword(stem) or stem.startswith("Test") else stem,
         "handwritten": handwritten,
         "requirements": compiler.REQUIREMENTS,
     }
+    exported = ", ".join([*sorted(["ToolFailed", f"{stem}Client"]), "build_server"])
+    own = f"from {handwritten}.handlers import {values['handlers']}"
+    values["imports"] = sorted([own, f"from {values['package']} import {exported}"])
     files = {
         "pyproject.toml": "pyproject.toml",
         "README.md": "README.md",
@@ -80,7 +90,7 @@ def _fill(name: str, slug: str) -> Path:
         f"specs/{slug}.yaml": "manifest.yaml",
         f"{handwritten}/__init__.py": "init.py",
         f"{handwritten}/handlers.py": "handlers.py",
-        "tests/test_server.py": "test_server.py",
+        "tests/test_tools.py": "test_tools.py",
     }
     templates = jinja2.Environment(
         loader=jinja2.FileSystemLoader(render.templates() / "new"),
@@ -104,21 +114,22 @@ def _fill(name: str, slug: str) -> Path:
 
 
 def _compile(folder: Path, manifest: str) -> None:
-    output = folder / "generated"
-    checked = compiler.check(str(folder / manifest), workspace.Disk(), manifest)
-    if checked.manifest is None:
-        raise AssertionError(f"the manifest of a new project is wrong: {checked.diagnostics}")
-    made = compiler.digests(checked.manifest)
-    artifacts = compiler.generate(checked.manifest, made)
-    workspace.apply(output, workspace.compare(output, lock.Lock(""), manifest, made, artifacts, force=False))
+    """Compile the manifest into the project, as `toolwright generate` in it would."""
+    target = build.Target(folder / build.OUTPUT)
+    built = build.build(str(folder / manifest), target, lock.Lock(__version__), trust=False)
+    if built.changes is None:
+        raise AssertionError(f"the manifest of a new project is wrong: {built.diagnostics}")
+    workspace.apply(target.folder, built.changes)
 
 
 def _distribution(slug: str) -> str:
-    return slug if slug.split("-")[-1] == "mcp" else f"{slug}-mcp"
+    """The project's name for installers, and its command: like the package's, and never the SDK's own."""
+    return naming.package(slug).replace("_", "-")
 
 
 def _next_steps(target: Path, slug: str) -> str:
-    script = _distribution(slug)
+    script = f".venv/bin/{_distribution(slug)}"
+    served = f"{script} --http 127.0.0.1:8000"
     return f"""Made {target}.
 
 Next:
@@ -126,8 +137,8 @@ Next:
   python3 -m venv .venv
   .venv/bin/pip install -e . pytest
   .venv/bin/pytest
-  .venv/bin/{script}                          # serves on stdio
-  .venv/bin/{script} --http 127.0.0.1:8000    # serves on http://127.0.0.1:8000/mcp
+  {script.ljust(len(served))}  # serves on stdio
+  {served}  # serves on http://127.0.0.1:8000/mcp
 
 The tools are in specs/{slug}.yaml; after a change, run `toolwright generate`.
 """

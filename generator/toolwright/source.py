@@ -191,7 +191,7 @@ class _Loader:
         try:
             matches = self._reader.glob(folder, posixpath.normpath(pattern))
         except (OSError, ValueError) as error:
-            self._report("TW011", f"`{pattern}` cannot be used as a pattern: {error}", at)
+            self._report("TW011", f"`{pattern}` cannot be used as a pattern: {error}", at, "name the files one by one")
             return []
         targets = [target for match in matches if (target := posixpath.normpath(match)) != base]
         if not targets:
@@ -253,9 +253,7 @@ def _decode(data: bytes) -> tuple[str, Problem | None]:
     if "\0" in text:
         return "", Problem("TW002", "the file is binary", 0, 1, "name a manifest in YAML or JSON")
     if not text.strip():
-        return text, Problem(
-            "TW003", "the file is empty", 0, 1, "`toolwright new` starts a project with a manifest that works"
-        )
+        return text, positions.nothing("the file is empty")
     return text, None
 
 

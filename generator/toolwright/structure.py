@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from toolwright.diagnostics import Diagnostic, Place
-from toolwright.wording import KINDS, found, nearest, quoted, shown
+from toolwright.wording import KINDS, found, is_quoted, nearest, quoted, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -97,10 +97,10 @@ def _explained(error: ValidationError, value: Json, root: Place, grammar: _Gramm
             for key in detail["unexpected"]:
                 yield _unknown(key, at / key, schema, title, grammar)
         case "type":
-            yield _wrong_type(here, at, schema)
+            yield _wrong_type(here, at, schema, grammar)
         case "enum":
             options = [option for option in schema["enum"] if option is not None]
-            yield _not_allowed(here, at, options)
+            yield _not_allowed(here, at, options, schema.get("default"))
         case "const":
             yield _version(here, at) if at.pointer == ("toolwright",) else _not_allowed(here, at, [schema["const"]])
         case "propertyNames":
@@ -114,7 +114,7 @@ def _explained(error: ValidationError, value: Json, root: Place, grammar: _Gramm
         case "minLength" | "minItems":
             yield Diagnostic("TW105", "this may not be empty", at, _such_as(schema))
         case "minimum" | "maximum":
-            yield Diagnostic("TW105", f"expected {_bounds(schema)}, found {found(here)}", at)
+            yield Diagnostic("TW105", f"expected {_bounds(schema)}, found {found(here)}", at, _such_as(schema))
         case "pattern":
             yield Diagnostic("TW105", f"expected {schema['title']}, found {found(here)}", at, _note(schema))
         case name:
@@ -161,27 +161,49 @@ def _unknown(key: str, at: Place, schema: Mapping[str, Json], title: str, gramma
     return Diagnostic("TW103", f"unknown key `{key}` in {title}", at.key(), mend)
 
 
-def _wrong_type(value: Json, at: Place, schema: Mapping[str, Json]) -> Diagnostic:
+def _wrong_type(value: Json, at: Place, schema: Mapping[str, Json], grammar: _Grammar) -> Diagnostic:
     types = [schema["type"]] if isinstance(schema["type"], str) else [one for one in schema["type"] if one != "null"]
     kinds = " or ".join(KINDS[one] for one in types)
     title = schema.get("title", kinds)
-    mend: str | None = None if title.startswith(kinds) else f"write {kinds}"
+    return Diagnostic("TW102", f"expected {title}, found {found(value)}", at, _form(value, at, types, schema, grammar))
+
+
+def _form(value: Json, at: Place, types: list[str], schema: Mapping[str, Json], grammar: _Grammar) -> str:
+    """How to write a value of one of `types` in place of `value`."""
     if value is None and at.pointer:
-        mend = "remove the key, or give it a value"
-    elif "boolean" in types and isinstance(value, str) and value.casefold() in _YES_AND_NO:
-        mend = f"write `true` or `false`: in YAML 1.2, `{value}` is a string"
-    elif "pattern" in schema:
-        mend = _note(schema)
-    elif types == ["string"] and not isinstance(value, (dict, list)):
-        mend = "put it in quotes"
-    elif types == ["array"] and not isinstance(value, dict):
-        mend = f"put it in brackets: `[{shown(value)}]`"
-    return Diagnostic("TW102", f"expected {title}, found {found(value)}", at, mend)
+        return "remove the key, or give it a value"
+    if "boolean" in types and isinstance(value, str) and value.casefold() in _YES_AND_NO:
+        return f"write `true` or `false`: in YAML 1.2, `{value}` is a string"
+    if is_quoted(value, types):
+        return "take the quotes away"
+    if "pattern" in schema:
+        return _note(schema)
+    if types == ["string"] and not isinstance(value, (dict, list)):
+        return "put it in quotes"
+    if types == ["array"]:
+        return _list(schema, grammar) if isinstance(value, dict) else f"put it in brackets: `[{shown(value)}]`"
+    if types == ["object"] and isinstance(value, list):
+        return "write a mapping: `key: …`, without `-` or brackets"
+    return f"write {' or '.join(KINDS[one] for one in types)}{_example(schema)}"
 
 
-def _not_allowed(value: Json, at: Place, options: list[Json]) -> Diagnostic:
+def _list(schema: Mapping[str, Json], grammar: _Grammar) -> str:
+    """How to write a list in place of a mapping."""
+    items = _resolved(schema["items"], grammar)
+    first = next(iter(items.get("required", ())), None)
+    return (
+        f"write a list: `- {first}: …`, with a space after `-`" if first else "write a list, with `- ` before each item"
+    )
+
+
+def _not_allowed(value: Json, at: Place, options: list[Json], default: Json = None) -> Diagnostic:
     near = nearest(value, [option for option in options if isinstance(option, str)]) if isinstance(value, str) else None
-    mend = f"did you mean `{near}`?" if near else None
+    if near:
+        mend = f"did you mean `{near}`?"
+    elif default is not None and not isinstance(default, list):
+        mend = f"leave it out for `{default}`"
+    else:
+        mend = "write one of these" if len(options) > 1 else f"write {quoted(options)}"
     return Diagnostic("TW104", f"expected {quoted(options)}, found {found(value)}", at, mend)
 
 
@@ -198,15 +220,25 @@ def _note(schema: Mapping[str, Json]) -> str:
 
 
 def _such_as(schema: Mapping[str, Json]) -> str | None:
+    return _example(schema).removeprefix(", ") or None
+
+
+def _example(schema: Mapping[str, Json]) -> str:
+    """The schema's first example, as words that come after others; nothing where it has none."""
     examples = schema.get("examples") or [schema.get("default")]
-    example = json.dumps(examples[0]) if isinstance(examples[0], list) else examples[0]
-    return f"such as `{example}`" if example else None
+    example = json.dumps(examples[0]) if isinstance(examples[0], (dict, list, bool)) else examples[0]
+    return f", such as `{example}`" if example else ""
+
+
+def _resolved(schema: Mapping[str, Json], grammar: _Grammar) -> Mapping[str, Json]:
+    while "$ref" in schema:
+        schema = grammar.schema["$defs"][schema["$ref"].rpartition("/")[2]]
+    return schema
 
 
 def _strangers(value: Json, schema: Mapping[str, Json], at: Place, grammar: _Grammar) -> Iterator[Diagnostic]:
     """Keys beside MCP's own: unknown keys of objects that the manifest's schema leaves open."""
-    while "$ref" in schema:
-        schema = grammar.schema["$defs"][schema["$ref"].rpartition("/")[2]]
+    schema = _resolved(schema, grammar)
     if isinstance(value, list) and isinstance(schema.get("items"), dict):
         for index, item in enumerate(value):
             yield from _strangers(item, schema["items"], at / index, grammar)
@@ -221,6 +253,13 @@ def _strangers(value: Json, schema: Mapping[str, Json], at: Place, grammar: _Gra
             yield from _strangers(child, rest, at / key, grammar)
         elif known and rest is None and not key.startswith("x-"):
             near = nearest(key, list(known))
-            mend = f"did you mean `{near}`?" if near else "clients get it as it is"
+            mend = f"did you mean `{near}`?" if near else _fate(key, at)
             message = f"`{key}` is not a key that MCP has in {schema['title']}"
             yield Diagnostic("TW300", message, (at / key).key(), mend)
+
+
+def _fate(key: str, at: Place) -> str:
+    """What becomes of an unknown key: of `server`, only what MCP has there is sent."""
+    if at.pointer[:1] == ("server",):
+        return f"it is not sent: remove it, or call it `x-{key}` if it is a note of your own"
+    return "clients get it as it is"

@@ -66,6 +66,7 @@ def digest(tool: ir.Tool, manifest: ir.Manifest, generator: str) -> str:
     parts = [
         generator,
         manifest.source,
+        manifest.command,
         manifest.formats,
         tool.definition,
         [tool.names.method, tool.names.stem, tool.names.module],
@@ -93,7 +94,7 @@ def units(manifest: ir.Manifest, digests: Mapping[str, str], before: Generated |
     found = dict(_kept(manifest, digests, before)) if before is not None else {}
     todo = [tool for tool in manifest.tools if tool.name not in found]
     batches = [todo[start : start + BATCH] for start in range(0, len(todo), BATCH)]
-    make = partial(_batch, manifest.shared, manifest.source)
+    make = partial(_batch, manifest.shared, manifest.source, manifest.command)
     if len(batches) > 1 and (processors := os.cpu_count() or 1) > 1:
         with ProcessPoolExecutor(min(processors, len(batches))) as pool:
             made = [unit for units in pool.map(make, batches) for unit in units]
@@ -103,13 +104,14 @@ def units(manifest: ir.Manifest, digests: Mapping[str, str], before: Generated |
     return {tool.name: found[tool.name] for tool in manifest.tools}
 
 
-def _batch(shared: Sequence[ir.SharedSchema], source: str, tools: Sequence[ir.Tool]) -> list[Unit]:
+def _batch(shared: Sequence[ir.SharedSchema], source: str, command: str, tools: Sequence[ir.Tool]) -> list[Unit]:
     from toolwright import models, plan, render
 
+    head = render.header(source, command)
     made = zip(tools, models.modules(tools, shared), strict=True)
     return [
         Unit(
-            module=render.page(source, plan.Page("", "module.py", {"source": module.source})),
+            module=render.page(head, plan.Page("", "module.py", {"source": module.source})),
             classes=module.classes,
             method=render.method(plan.client_method(tool, module)),
         )

@@ -59,6 +59,15 @@ def shown(value: Json) -> str:
     )
 
 
+def is_quoted(value: Json, types: Iterable[str]) -> bool:
+    """Whether a string holds what would be a value of one of `types` without its quotes."""
+    if not isinstance(value, str):
+        return False
+    return ("boolean" in types and value in ("true", "false")) or (
+        ("integer" in types or "number" in types) and value.isdecimal() and value.isascii()
+    )
+
+
 def nearest(word: str, known: Sequence[str], cutoff: float = 0.6) -> str | None:
     """The known word that somebody who wrote `word` may have meant; None where there is none.
 

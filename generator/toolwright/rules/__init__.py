@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from toolwright.rules import headers, lint, names, references, revisions, serving, tools, values
+from toolwright.rules import contradictions, headers, lint, names, references, revisions, serving, tools, values
 
 if TYPE_CHECKING:
     from toolwright.assembly import Assembly
@@ -38,6 +38,8 @@ _RULES = (
     values.defaults,
     values.schema_examples,
     values.examples,
+    contradictions.required,
+    contradictions.bounds,
     tools.overlays_apply,
     tools.deprecations,
     tools.handles,
@@ -46,6 +48,7 @@ _RULES = (
     tools.plain_roots,
     tools.consistent_hints,
     tools.web_resources,
+    tools.safe_icons,
     revisions.old_enough,
     lint.known_codes,
 )

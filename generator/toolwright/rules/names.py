@@ -119,7 +119,8 @@ def unique_in_python(assembly: Assembly) -> Iterator[Diagnostic]:
 def unique_classes(assembly: Assembly) -> Iterator[Diagnostic]:
     """No class of a shared schema is called like another class, or like anything else that the package exports."""
     stem = naming.server_stem(assembly.entry["server"]["name"])
-    taken = dict.fromkeys(EXPORTS | {f"{stem}Handlers", f"{stem}Client"}, "is an export of every package")
+    taken = dict.fromkeys(EXPORTS, "is an export of every package")
+    taken |= {f"{stem}Handlers": "is the class of this server's handlers", f"{stem}Client": "is this server's client"}
     taken |= dict.fromkeys(MODEL_NAMES, "is a name that models need")
     for tool in assembly.tools:
         for field, _ in assembly.schemas(tool):

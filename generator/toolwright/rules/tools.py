@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING
 from toolwright.assembly import entries, manifests, meant, overlays
 from toolwright.bundling import HANDLE
 from toolwright.diagnostics import Diagnostic, Place
+from toolwright.positions import shorten
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from toolwright.assembly import Assembly
+
+_ICON_SCHEMES = ("https:", "data:", "http:")
 
 
 def overlays_apply(assembly: Assembly) -> Iterator[Diagnostic]:
@@ -131,6 +134,24 @@ def web_resources(assembly: Assembly) -> Iterator[Diagnostic]:
                         place / field,
                         "use a scheme of your own, such as `docs://`, for what only this server can read",
                     )
+
+
+def safe_icons(assembly: Assembly) -> Iterator[Diagnostic]:
+    """Icons are `https:` or `data:` URIs; clients MUST refuse schemes such as `javascript:` (MCP 2025-11-25, Icons)."""
+    bundle = assembly.bundle
+    holders = [(Place(bundle.entry, ("server",)), assembly.entry["server"])]
+    for path in dict.fromkeys(fragment.path for fragment in bundle.fragments):
+        for section in ("tools", "resources", "resourceTemplates", "prompts"):
+            holders += [(place, entry) for place, entry in entries(bundle, path, section) if "icons" in entry]
+    for place, holder in holders:
+        for index, icon in enumerate(holder.get("icons") or ()):
+            if not icon["src"].lower().startswith(_ICON_SCHEMES):
+                yield Diagnostic(
+                    "TW333",
+                    f"clients refuse an icon at `{shorten(icon['src'])}`",
+                    place / "icons" / index / "src",
+                    "give it an `https:` or a `data:` URI",
+                )
 
 
 def _nearest(name: str, names: Iterable[str], what: str) -> str:

@@ -1,0 +1,88 @@
+"""One manifest from file to files: check it, compile it, and say what has to change on disk.
+
+Takes a manifest's path and where its package goes; gives what was found in it and the changes to its files. It writes
+nothing: `workspace.apply` does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from toolwright import workspace
+from toolwright.diagnostics import Diagnostic
+
+if TYPE_CHECKING:
+    from toolwright.lock import Lock
+    from toolwright.source import Document
+
+OUTPUT = "generated"
+"""The output folder where nothing says another."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where packages go. `told` says that the project names the folder, so that a command need not."""
+
+    folder: Path
+    told: bool = False
+
+    @property
+    def option(self) -> str:
+        """What a command must say to mean this folder."""
+        return "" if self.told or self.folder.name == OUTPUT else f" -o {self.folder.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """What came of one manifest. `changes` is None where there are none to make: it is wrong, or all is up to date."""
+
+    package: str | None = None
+    changes: workspace.Changes | None = None
+    requirements: tuple[str, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
+    documents: Mapping[str, Document] = field(default_factory=dict)
+    failed: bool = False
+
+
+def build(path: str, target: Target, known: Lock, *, trust: bool, force: bool = False) -> Built:
+    """Compile the manifest at `path` for a target.
+
+    Args:
+        path: The manifest, as diagnostics show it.
+        target: Where its package goes.
+        known: The lock of the target's folder.
+        trust: Take the lock's word where it says that nothing changed, and look no further.
+        force: Overwrite generated files that were edited by hand.
+
+    Raises:
+        OSError: The target's folder cannot be read.
+    """
+    name = workspace.relative(path, target.folder)
+    if trust and workspace.untouched(target.folder, known, name):
+        return Built()
+
+    from toolwright import compiler
+
+    disk = workspace.Disk()
+    shown = name if not name.startswith("..") else Path(path).name
+    checked = compiler.check(path, disk, shown, f"toolwright generate {shown}{target.option}")
+    found = checked.diagnostics + ((checked.unserved,) if checked.unserved is not None else ())
+    result = Built(diagnostics=found, documents=checked.documents, failed=checked.manifest is None)
+    if checked.manifest is None:
+        return result
+    made = compiler.digests(checked.manifest)
+    if trust and workspace.up_to_date(target.folder, known, name, made.hash):
+        return result
+    if not found:
+        made = replace(made, inputs=workspace.read_inputs(disk, target.folder))
+    before = workspace.generated(target.folder, known, name, checked.manifest.package)
+    artifacts = compiler.generate(checked.manifest, made, before)
+    return replace(
+        result,
+        package=workspace.shown(target.folder, checked.manifest.package),
+        changes=workspace.compare(target.folder, known, name, made, artifacts, force=force),
+        requirements=compiler.requirements(checked.manifest),
+    )
