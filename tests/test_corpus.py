@@ -134,9 +134,8 @@ def test_raw_calls_come_back_as_they_were(shard: int, corpus: Path, built: Path)
             wrong += asyncio.run(answered_raw(module, [call for each in todo.values() for call in each]))
             called.update({f"{path.stem}: {name}": len(each) for name, each in todo.items()})
     assert not wrong, f"{len(wrong)} of {called.total()}: {wrong[:5]}"
-    assert [name for name, count in called.items() if not count][
-        1:
-    ] == [], "valid instances can be drawn of all but one"
+    silent = [name for name, count in called.items() if not count]
+    assert len(silent) <= 1, f"no valid arguments were found for {silent}"
     assert called.total() > 100
 
 
@@ -253,10 +252,8 @@ def test_pyright_finds_no_error(corpus: Path, built: Path) -> None:
 
 def test_black_changes_nothing(corpus: Path, built: Path) -> None:
     packages = sorted(server.package for server in every_package(corpus, built).values())
-    # The runtime in each package is the same, and is checked where it comes from.
-    output(
-        ["black", "--check", "--line-length=120", "--target-version=py311", "--exclude=/_runtime/", *packages], built
-    )
+    mode = ("--line-length=120", "--target-version=py311")
+    output(["black", "--check", *mode, "--exclude=/_runtime/", *packages], built)
 
 
 def test_any_stands_only_where_a_schema_names_no_type(corpus: Path, built: Path) -> None:

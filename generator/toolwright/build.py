@@ -61,7 +61,7 @@ def build(path: str, target: Target, known: Lock, *, trust: bool, force: bool = 
         OSError: The target's folder cannot be read.
     """
     name = workspace.relative(path, target.folder)
-    if trust and workspace.untouched(target.folder, known, name):
+    if trust and workspace.untouched(target.folder, known, name, target.option):
         return Built()
 
     from toolwright import compiler
@@ -77,7 +77,7 @@ def build(path: str, target: Target, known: Lock, *, trust: bool, force: bool = 
     if trust and workspace.up_to_date(target.folder, known, name, made.hash):
         return result
     if not found:
-        made = replace(made, inputs=workspace.read_inputs(disk, target.folder))
+        made = replace(made, inputs=workspace.read_inputs(disk, target.folder, target.option))
     before = workspace.generated(target.folder, known, name, checked.manifest.package)
     artifacts = compiler.generate(checked.manifest, made, before)
     return replace(

@@ -112,10 +112,15 @@ def generator() -> str:
     return f"sha256:{made.hexdigest()}"
 
 
-def untouched(output: Path, known: lock.Lock, manifest: str) -> bool:
-    """Whether all that `manifest` was made from is as it was, and all that was made of it. It is read no further."""
+def untouched(output: Path, known: lock.Lock, manifest: str, option: str) -> bool:
+    """Whether all that `manifest` was made from is as it was, and all that was made of it. It is read no further.
+
+    `option` is what the command line said beside the manifest.
+    """
     made = known.manifests.get(manifest)
-    return made is not None and bool(made.inputs) and _same(output, made.inputs) and _intact(output, known, made)
+    if made is None or made.inputs.get(_GENERATOR) != _generator_with(option):
+        return False
+    return _same(output, made.inputs) and _intact(output, known, made)
 
 
 def up_to_date(output: Path, known: lock.Lock, manifest: str, hash_: str) -> bool:
@@ -133,9 +138,9 @@ def relative(path: str, output: Path) -> str:
     return Path(os.path.relpath(path, _above(output))).as_posix()
 
 
-def read_inputs(disk: Disk, output: Path) -> dict[str, str]:
-    """What was read for a manifest, and by which generator, as the lock keeps it."""
-    found = {_GENERATOR: generator()}
+def read_inputs(disk: Disk, output: Path, option: str) -> dict[str, str]:
+    """What was read for a manifest, and by which generator with which option, as the lock keeps it."""
+    found = {_GENERATOR: _generator_with(option)}
     for path, seen in disk.inputs.items():
         folder, listing, pattern = path.partition(_LISTING)
         found[relative(folder or ".", output) + listing + pattern] = seen
@@ -145,17 +150,21 @@ def read_inputs(disk: Disk, output: Path) -> dict[str, str]:
 _GENERATOR = "toolwright"
 
 
+def _generator_with(option: str) -> str:
+    return lock.digest(f"{generator()}{option}".encode())
+
+
 def _same(output: Path, inputs: Mapping[str, str]) -> bool:
     """Whether reading everything again gives the same."""
     above = os.path.relpath(_above(output))
     disk = Disk()
     for path, seen in inputs.items():
+        if path == _GENERATOR:
+            continue
         folder, listing, pattern = path.partition(_LISTING)
         here = Path(os.path.normpath(Path(above, folder))).as_posix()
         try:
-            if path == _GENERATOR:
-                now = generator()
-            elif listing:
+            if listing:
                 disk.glob(here, pattern)
                 now = disk.inputs[here + listing + pattern]
             else:

@@ -64,7 +64,9 @@ def _absent(found: Outline, pointer: Pointer, schema: dict[str, Json], index: in
     properties = schema.get("properties") or {}
     if _is_hidden(found, schema) or "not" in pointer[::2] or "if" in pointer or _matches(name, schema):
         return
-    near = next(iter(get_close_matches(name, [one for one in properties if one not in schema["required"]], 1, _ALIKE)), "")
+    near = next(
+        iter(get_close_matches(name, [one for one in properties if one not in schema["required"]], 1, _ALIKE)), ""
+    )
     if schema.get("additionalProperties") is False:
         message = f"`{name}` is required, but `additionalProperties: false` forbids it: nothing is valid"
         mend = f"did you mean `{near}`?" if near else "add it to `properties`, or take it out of `required`"
