@@ -105,10 +105,43 @@ def test_what_is_not_served_is_said_once() -> None:
     assert found is not None
     assert shown(bundle, [found]) == [
         (
-            "m.yaml:4:1 TW390 checked, but not served yet: `prompts`, `policy`, `pageSize`, `toolwright.ask`, "
-            "`toolwright.http`, `execution.taskSupport` (the generated package works without them)"
+            "m.yaml:4:1 TW390 checked, but not served yet: `prompts`, `pageSize`, `policy.timeout`, "
+            "`toolwright.ask`, `toolwright.http`, `execution.taskSupport` (the generated package works without them)"
         )
     ]
+
+
+def test_parts_of_a_policy_that_packages_keep_are_served() -> None:
+    policy = {"confirm": True, "redact": ["/key"], "x-note": 1}
+    assert rules.unserved(assemble(bundle_of({"tools": [tool({}, toolwright={"policy": policy})]}))) is None
+
+
+def test_a_tool_that_only_runs_as_a_task_is_not_said_to_work() -> None:
+    found = rules.unserved(assemble(bundle_of({"tools": [tool({}, execution={"taskSupport": "required"})]})))
+    assert found is not None
+    assert found.help == "with `taskSupport: required`, clients see a tool that only runs as a task; leave it out"
+
+
+@pytest.mark.parametrize("dialect", dialects.DIALECTS, ids=lambda dialect: dialect.name)
+def test_bounds_that_leave_one_value_are_fine(dialect: Dialect) -> None:
+    schema = {"$schema": dialect.uri, "properties": {"a": {"minimum": 1, "maximum": 1, "minLength": 2, "maxLength": 2}}}
+    assert codes(bundle_of({"tools": [tool(schema)]})) == []
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"required": ["nme"]},
+        {"properties": {"name": {}}, "required": ["other"]},
+        {"properties": {"name": {}, "names": {}}, "required": ["name", "names"]},
+        {"properties": {"name": {}, "nme": {}}, "anyOf": [{"properties": {"name": {}}, "required": ["nme"]}]},
+        {"properties": {"name": {}}, "required": ["nme"], "allOf": [{"properties": {"nme": {}}}]},
+        {"properties": {}, "not": {"required": ["a"], "additionalProperties": False}},
+        {"patternProperties": {"^n": {}}, "required": ["nme"], "additionalProperties": False},
+    ],
+)
+def test_required_properties_that_may_be_meant(schema: Mapping[str, Any]) -> None:
+    assert not {"TW322", "TW323"} & {*codes(bundle_of({"tools": [tool(schema)]}))}
 
 
 def test_nothing_is_said_where_all_is_served_or_the_warning_is_ignored() -> None:

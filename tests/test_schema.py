@@ -285,7 +285,7 @@ def test_schemas_that_are_fine(fine: str) -> None:
             "{properties: {title: 3}}",
             "TW204",
             "a schema must be a mapping, `true` or `false`, not the number `3`",
-            None,
+            "write a schema such as `{type: string}`, or `{}` for any value",
         ),
         (
             "{dependentRequired: {title: 3}}",
@@ -294,13 +294,13 @@ def test_schemas_that_are_fine(fine: str) -> None:
                 "`dependentRequired` must be a mapping of property names to lists of property names,"
                 " but holds the number `3`"
             ),
-            None,
+            "such as `dependentRequired: {card: [address]}`",
         ),
         (
             "{pattern: 3}",
             "TW204",
             "`pattern` must be a string that holds a regular expression, not the number `3`",
-            None,
+            "put it in quotes",
         ),
     ],
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -116,9 +117,18 @@ def where(diagnostic: Diagnostic) -> tuple[int, int, int]:
     ],
 )
 def test_scalars_follow_the_core_schema(text: str, expected: object) -> None:
-    made = value(f"a: {text}\n")["a"]
-    assert made == expected
-    assert type(made) is type(expected)
+    for anchor in ("", "&x "):  # texts with anchors are read in another way
+        made = value(f"a: {anchor}{text}\n")["a"]
+        assert made == expected
+        assert type(made) is type(expected)
+
+
+@pytest.mark.parametrize("name", ["weather.yaml"])
+def test_texts_with_and_without_anchors_mean_the_same(name: str) -> None:
+    text = (Path(__file__).parents[1] / "specs" / name).read_text("utf-8")
+    made, problems = yamltext.parse(text)
+    assert problems == []
+    assert yamltext.parse(f"{text}\nx-anchor: &x 1\n") == ({**made, "x-anchor": 1}, [])
 
 
 @pytest.mark.parametrize("name", ["m.yaml", "m.yml", "m.YAML", "m", "m.json", "m.JSON"])

@@ -92,7 +92,6 @@ _VALUES: Final = {
     **dict.fromkeys(("additionalProperties", "unevaluatedItems", "unevaluatedProperties", "contentSchema"), _SCHEMA),
 }
 
-_NAMES = frozenset({"required", "dependentRequired", "dependencies"})
 _LISTS = frozenset({"required", "enum", "examples"})
 _TEXTS = frozenset({"pattern", "format", "title", "description", "$comment"})
 _EXAMPLES: Final = {
@@ -137,12 +136,12 @@ def check(role: places.Role, place: Place, schema: Json) -> Iterator[Diagnostic]
     if role == "inputSchema":
         yield from _for_object(schema, place)
     inner = dict(dialects.subschemas(schema, dialect))
-    known = dialect.keywords
+    keywords = dialect.keywords
     if not _meta(dialect).is_valid(schema):
         for error in _meta(dialect).iter_errors(schema):
             yield from _explained(error, schema, place, dialect, inner)
     for pointer, below in inner.items():
-        if isinstance(below, dict) and not below.keys() <= known:
+        if isinstance(below, dict) and not below.keys() <= keywords:
             yield from _keywords(below, Place(place.file, place.pointer + pointer), dialect)
 
 
@@ -247,10 +246,9 @@ def _value(keyword: str, value: Json, at: Place, pointer: Pointer, dialect: Dial
                 "TW204", f"`{keyword}` lists {found(value[twice])} twice", at / twice, "remove one of the two"
             )
             return
-    is_whole = pointer[-1] == keyword
-    what = f"not {found(value)}" if is_whole else f"but holds {found(value)}"
+    what = f"not {found(value)}" if pointer[-1] == keyword else f"but holds {found(value)}"
     yield Diagnostic(
-        "TW204", f"`{keyword}` must be {expected}, {what}", at, _help(keyword, value, dialect, is_whole=is_whole)
+        "TW204", f"`{keyword}` must be {expected}, {what}", at, _help(keyword, value, pointer[-1], dialect)
     )
 
 
@@ -262,8 +260,8 @@ def _without_bound(bound: str, schema: dict[str, Json], at: Place) -> Iterator[D
         yield Diagnostic("TW204", message, (at / keyword).key(), f"add `{bound}: …`, or remove `{keyword}`")
 
 
-def _help(keyword: str, value: Json, dialect: Dialect, *, is_whole: bool) -> str:
-    """How to write the value of `keyword`, or where it is not the whole, what stands in it."""
+def _help(keyword: str, value: Json, step: str | int, dialect: Dialect) -> str:
+    """How to write `value`, which stands at `step`: at the keyword itself, or at a name or index in its value."""
     if keyword == "required" and isinstance(value, bool):
         return "list the names of required properties beside `properties`, such as `required: [name]`"
     if keyword in ("exclusiveMaximum", "exclusiveMinimum"):
@@ -282,9 +280,9 @@ def _help(keyword: str, value: Json, dialect: Dialect, *, is_whole: bool) -> str
     if is_quoted(value, ("boolean",) if "true" in _VALUES.get(keyword, "") else ("number",)):
         return "take the quotes away"
     if not isinstance(value, (dict, list)) and value is not None:
-        if keyword in _LISTS and is_whole:
+        if keyword in _LISTS and step == keyword:
             return f"put it in brackets: `[{shown(value)}]`"
-        if not isinstance(value, str) and (keyword in _TEXTS or (keyword in _NAMES and not is_whole)):
+        if not isinstance(value, str) and (keyword in _TEXTS or isinstance(step, int)):
             return "put it in quotes"
     return f"such as `{keyword}: {_EXAMPLES[keyword]}`" if keyword in _EXAMPLES else f"remove `{keyword}`"
 

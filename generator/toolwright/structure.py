@@ -224,10 +224,10 @@ def _such_as(schema: Mapping[str, Json]) -> str | None:
 
 
 def _example(schema: Mapping[str, Json]) -> str:
-    """The schema's first example, as words that come after others; nothing where it has none."""
-    examples = schema.get("examples") or [schema.get("default")]
-    example = json.dumps(examples[0]) if isinstance(examples[0], (dict, list, bool)) else examples[0]
-    return f", such as `{example}`" if example else ""
+    """The schema's first example, as words that come after others; nothing where it has none, or a mapping."""
+    first = next(iter(schema.get("examples") or [schema.get("default")]))
+    example = json.dumps(first) if isinstance(first, list) else first
+    return f", such as `{example}`" if example and not isinstance(example, (bool, dict)) else ""
 
 
 def _resolved(schema: Mapping[str, Json], grammar: _Grammar) -> Mapping[str, Json]:

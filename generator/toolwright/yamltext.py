@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any, Final
 import yaml
 
 from toolwright.jsontext import lone_surrogate, number
-from toolwright.positions import MAX_DEPTH, Lines, Node, Problem, shorten, too_deep, twice
+from toolwright.positions import MAX_DEPTH, Lines, Node, Problem, nothing, shorten, too_deep, twice
+from toolwright.wording import nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from toolwright.ir import Json
 
@@ -95,7 +96,8 @@ def _value(text: str) -> Json:
     key: Json = None  # of the mapping `here`, while its value is to come
     stack: list[tuple[list[Json] | dict[str, Json], Json]] = []
     documents = 0
-    for event in yaml.parse(text, Loader=_LOADER):
+    events: Iterable[Any] = yaml.parse(text, Loader=_LOADER)
+    for event in events:
         kind = type(event)
         value: Json
         if kind is yaml.ScalarEvent:
@@ -146,6 +148,8 @@ def _scalar(text: str) -> Json:
         if any(number(text, 0, 0)):
             raise _OddError
         return int(text) if _INT.fullmatch(text) else float(text)
+    if _BASED.fullmatch(text) and len(text) <= MAX_BASED:
+        return int(text, 0)
     if text == "<<" or _BASED.fullmatch(text) or _NOT_FINITE.fullmatch(text):
         raise _OddError
     return text
@@ -266,8 +270,6 @@ class _Builder:
         node = Node(start, end)
         is_plain = event.style is None or event.style == ""
         if event.tag is None and is_plain:
-            if event.value == "<<":
-                self.report("TW009", "merge keys (`<<`) are not part of YAML 1.2", start, end, "write the entries out")
             value = self._core(event.value, start, end)
         else:
             value = event.value
@@ -283,31 +285,20 @@ class _Builder:
         return True
 
     def _core(self, text: str, start: int, end: int) -> Json:
-        """A plain scalar by the core schema."""
-        if text in _NULL:
+        """A plain scalar by the core schema; None, and a problem, where it is nothing that JSON has."""
+        try:
+            return _scalar(text)
+        except _OddError:
+            if text == "<<":
+                self.report("TW009", "merge keys (`<<`) are not part of YAML 1.2", start, end, "write the entries out")
+                return text
+            if _BASED.fullmatch(text):
+                self.report("TW007", "this number has too many digits", start, end, "write it as a string")
+            elif _NOT_FINITE.fullmatch(text):
+                mend = "JSON has finite numbers only; quote it if you mean a string"
+                self.report("TW007", f"`{text}` is no JSON value", start, end, mend)
+            self.problems += number(text, start, end) if _FLOAT.fullmatch(text) else ()
             return None
-        if text in _BOOL:
-            return _BOOL[text]
-        if text[0] not in "+-.0123456789":
-            return text
-        if _BASED.fullmatch(text):
-            if len(text) <= MAX_BASED:
-                return int(text, 0)
-            self.report("TW007", "this number has too many digits", start, end, "write it as a string")
-            return None
-        if _FLOAT.fullmatch(text):
-            problems = list(number(text, start, end))
-            self.problems += problems
-            if problems:
-                return None
-            if not _INT.fullmatch(text):
-                return float(text)
-            return int(text)
-        if _NOT_FINITE.fullmatch(text):
-            mend = "JSON has finite numbers only; quote it if you mean a string"
-            self.report("TW007", f"`{text}` is no JSON value", start, end, mend)
-            return None
-        return text
 
     def _open(self, event: yaml.MappingStartEvent | yaml.SequenceStartEvent) -> bool:
         start, _ = _offsets(event)
@@ -339,7 +330,7 @@ class _Builder:
     def _alias(self, event: yaml.AliasEvent) -> bool:
         start, end = _offsets(event)
         if event.anchor not in self._anchors:
-            near = nearest(event.anchor, list(self._anchors))
+            near = nearest(str(event.anchor), list(self._anchors))
             mend = f"did you mean `*{near}`?" if near else f"put `&{event.anchor}` before the value that it stands for"
             self.report("TW004", f"no anchor `&{event.anchor}` stands before this alias", start, end, mend)
             self._put(None, Node(start, end))
@@ -394,11 +385,14 @@ class _Builder:
         """The name that a key gives; None where it gives none."""
         if not isinstance(value, str):
             text = shorten(self._text[node.start : node.end])
-            mend: str | None = None
             if isinstance(value, (dict, list)):
+                mend = "put it in quotes, if it is text"
                 message = f"a key must be a string, not a {'mapping' if isinstance(value, dict) else 'list'}"
             elif not text:
-                message = "a key is missing before this `:`"
+                message, mend = (
+                    "a key is missing before this `:`",
+                    "write one, or put text that starts with `:` in quotes",
+                )
             else:
                 kind = "`null`" if value is None else "a boolean" if isinstance(value, bool) else "a number"
                 message, mend = f"a key must be a string, and `{text}` is {kind}", f'quote it: `"{text}"`'

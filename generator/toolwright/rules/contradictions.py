@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from toolwright.references import Outline
 
 _ALIKE = 0.8
+_NEGATING = frozenset({"not", "if"})
 _ELSEWHERE = frozenset({"$ref", "$dynamicRef", "$recursiveRef", "allOf", "anyOf", "oneOf", "if", "dependentSchemas"})
 _BOUNDS = (
     ("minimum", "maximum"),
@@ -62,11 +63,10 @@ def _absent(found: Outline, pointer: Pointer, schema: dict[str, Json], index: in
     """What is wrong with the name at `index` of `required`, which `properties` lacks."""
     name = schema["required"][index]
     properties = schema.get("properties") or {}
-    if _is_hidden(found, schema) or "not" in pointer[::2] or "if" in pointer or _matches(name, schema):
+    if _is_hidden(found, schema) or not _NEGATING.isdisjoint(pointer) or _matches(name, schema):
         return
-    near = next(
-        iter(get_close_matches(name, [one for one in properties if one not in schema["required"]], 1, _ALIKE)), ""
-    )
+    free = [one for one in properties if one not in schema["required"]]
+    near = next(iter(get_close_matches(name, free, 1, _ALIKE)), None)
     if schema.get("additionalProperties") is False:
         message = f"`{name}` is required, but `additionalProperties: false` forbids it: nothing is valid"
         mend = f"did you mean `{near}`?" if near else "add it to `properties`, or take it out of `required`"

@@ -28,14 +28,15 @@ def unserved(assembly: Assembly) -> Diagnostic | None:
         parts.setdefault(name, place)
     if not parts:
         return None
-    words = ["the generated package works without them"] if parts.keys() != {_TASK_ONLY} else []
+    mend = "the generated package works without them"
     if _TASK_ONLY in parts:
-        words.append("with `taskSupport: required`, clients see a tool that only runs as a task: leave it out")
+        others = "" if len(parts) == 1 else f"{mend}, but for one: "
+        mend = f"{others}with `taskSupport: required`, clients see a tool that only runs as a task; leave it out"
     return Diagnostic(
         "TW390",
         f"checked, but not served yet: {', '.join(f'`{name}`' for name in parts)}",
         next(iter(parts.values())),
-        "; but ".join(words),
+        mend,
     )
 
 
