@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 CODE := generator examples tests bench
 
-.PHONY: demo test corpus lint generate clean
+.PHONY: demo test lint corpus docs generate clean
 
 demo: .venv/ready
 	$(BIN)/toolwright generate
@@ -22,6 +22,10 @@ lint: .venv/ready
 	$(BIN)/mypy generator/toolwright examples tests generated/weather_mcp
 	$(BIN)/pyright generated examples
 	$(BIN)/toolwright generate --check
+	$(BIN)/python docs/reference.py --check
+
+docs: .venv/ready
+	$(BIN)/python docs/reference.py
 
 generate: .venv/ready
 	$(BIN)/toolwright generate

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from toolwright import dialects
+from toolwright.schemas import dialects
 
 VALUE = "value"
 DRAFTS = {

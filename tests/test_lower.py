@@ -11,17 +11,18 @@ import pytest
 from jsonschema_rs import validator_for
 
 from memory import load
-from toolwright import dialects, rules
+from toolwright import rules
 from toolwright.assembly import assemble
 from toolwright.ir import Example
 from toolwright.lower import lower
+from toolwright.schemas import dialects
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
     from toolwright import ir
-    from toolwright.dialects import Dialect
+    from toolwright.schemas.dialects import Dialect
 
 SERVER = {"name": "weather", "version": "1.0.0"}
 DRAFTS = [("draft2020-12", dialects.DRAFT_2020_12), ("draft7", dialects.DRAFT_7)]

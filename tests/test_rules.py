@@ -11,16 +11,17 @@ import pytest
 from jsonschema_rs import validator_for
 
 from memory import load, shown
-from toolwright import dialects, plan, references, rules
+from toolwright import plan, rules
 from toolwright.assembly import assemble
 from toolwright.diagnostics import Diagnostic, Place
 from toolwright.rules import names
+from toolwright.schemas import dialects, references
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from toolwright.dialects import Dialect
+    from toolwright.schemas.dialects import Dialect
     from toolwright.source import Bundle
 
 HEAD = "toolwright: 1\nserver: {name: weather, version: 1.0.0}\n"

@@ -14,8 +14,9 @@ import jsonschema_rs
 import pytest
 
 from memory import Files
-from toolwright import metaschema, report, schema, source, structure
+from toolwright import report, schema, source, structure
 from toolwright.diagnostics import CODES, Diagnostic, Place
+from toolwright.schemas import metaschema
 
 SCHEMA = json.loads(Path(schema.__file__).with_name("manifest.schema.json").read_text("utf-8"))
 TYPES = "types are `string`, `number`, `integer`, `boolean`, `object`, `array` or `null`"

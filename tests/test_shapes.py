@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from modules import schema
-from toolwright.shapes import (
+from toolwright.modelling.shapes import (
     ANY,
     ANYTHING,
     LIST,

@@ -12,10 +12,11 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolwright import jsontext, source, yamltext
+from toolwright import source
 from toolwright.diagnostics import Diagnostic, Place, Span
-from toolwright.positions import MAX_DEPTH
 from toolwright.source import Document, Fragment
+from toolwright.texts import jsontext, yamltext
+from toolwright.texts.positions import MAX_DEPTH
 
 VALUES = st.recursive(
     st.none()

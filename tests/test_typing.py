@@ -15,8 +15,8 @@ RIGHT = """
 from collections.abc import Sequence
 
 from weather_mcp import (
-    OMIT, Content, Context, GetForecastInput, GetForecastOutput, GetForecastOutputDays, GetWeatherInput, GetWeatherOutput,
-    ListStationsInput, Reply, WeatherClient, WeatherHandlers, build_server, text,
+    OMIT, Content, Context, GetForecastInput, GetForecastOutput, GetForecastOutputDays, GetWeatherInput,
+    GetWeatherOutput, ListStationsInput, Reply, WeatherClient, WeatherHandlers, build_server, text,
 )
 
 
@@ -48,7 +48,8 @@ class Sync(WeatherHandlers):
 async def use() -> float:
     async with WeatherClient.connect(build_server(Async())) as weather:
         report = await weather.get_weather(location="Paris", units=OMIT)
-        days: Sequence[GetForecastOutputDays] = (await weather.with_options(timeout=5).get_forecast(location="Oslo")).days
+        forecast = await weather.with_options(timeout=5).get_forecast(location="Oslo")
+        days: Sequence[GetForecastOutputDays] = forecast.days
         return report.temperature + days[0].low
 """
 WRONG = """

@@ -10,9 +10,10 @@ import posixpath
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from toolwright import dialects, naming
+from toolwright import naming
 from toolwright.diagnostics import Place
-from toolwright.references import Folder, Key, Outline, outline
+from toolwright.schemas import dialects
+from toolwright.schemas.references import Folder, Key, Outline, outline
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Mapping

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 
 from toolwright import ir, naming
 from toolwright.assembly import Assembly, Declared, meant
-from toolwright.bundling import bundle as bundled
+from toolwright.schemas.bundling import bundle as bundled
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from toolwright.diagnostics import Place
-    from toolwright.references import Outline
+    from toolwright.schemas.references import Outline
 
 FORMAT = 1
 """The version of the manifest's format, and of `manifest.json`."""

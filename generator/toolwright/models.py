@@ -15,16 +15,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from toolwright import ir
-from toolwright.classes import RESERVED, Imported, Part, plan_classes
 from toolwright.literals import docstring, literal
-from toolwright.references import pointer_text
+from toolwright.modelling.classes import RESERVED, Imported, Part, plan_classes
+from toolwright.modelling.shapes import Document, Leaf, Object
 from toolwright.render import templates
-from toolwright.shapes import Document, Leaf, Object
+from toolwright.schemas.references import pointer_text
 
 if TYPE_CHECKING:
-    from toolwright.classes import ClassPlan, Row
     from toolwright.ir import Json
-    from toolwright.shapes import Expression
+    from toolwright.modelling.classes import ClassPlan, Row
+    from toolwright.modelling.shapes import Expression
 
 _TYPING = frozenset({"Annotated", "Any", "Literal", "Optional", "Union", "cast"})
 _RUNTIME = frozenset({"Model", "Nullable", "Root"})

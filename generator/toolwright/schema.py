@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from toolwright import metaschema, places, structure
+from toolwright import structure
 from toolwright.diagnostics import Diagnostic, Place
+from toolwright.schemas import metaschema, places
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,9 +13,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 from urllib.parse import unquote
 
-from toolwright import dialects, jsontext, places, positions, yamltext
 from toolwright.diagnostics import Diagnostic, Place, Pointer, Span
-from toolwright.positions import Lines, Node, Problem
+from toolwright.schemas import dialects, places
+from toolwright.texts import jsontext, positions, yamltext
+from toolwright.texts.positions import Lines, Node, Problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 from typing import TYPE_CHECKING
 
-from toolwright.positions import shorten
+from toolwright.texts.positions import shorten
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -13,11 +13,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from toolwright import dialects, metaschema, naming
+from toolwright import naming
 from toolwright.diagnostics import Place
+from toolwright.schemas import dialects, metaschema
 
 if TYPE_CHECKING:
-    from toolwright.places import Role
+    from toolwright.schemas.places import Role
 
 
 class ToolListError(ValueError):

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from toolwright.assembly import Assembly
     from toolwright.ir import Json
-    from toolwright.references import Outline
+    from toolwright.schemas.references import Outline
 
 _ALIKE = 0.8
 _NEGATING = frozenset({"not", "if"})

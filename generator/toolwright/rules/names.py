@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from toolwright.assembly import Assembly, Declared
-    from toolwright.references import Outline
+    from toolwright.schemas.references import Outline
 
 EXPORTS = frozenset(
     {

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from toolwright import dialects
 from toolwright.diagnostics import Diagnostic, Place, Pointer
-from toolwright.references import Broken, Local, Outline, Reference, Shared, at, identifying
+from toolwright.schemas import dialects
+from toolwright.schemas.references import Broken, Local, Outline, Reference, Shared, at, identifying
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

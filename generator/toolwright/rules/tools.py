@@ -6,9 +6,9 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from toolwright.assembly import entries, manifests, meant, overlays
-from toolwright.bundling import HANDLE
 from toolwright.diagnostics import Diagnostic, Place
-from toolwright.positions import shorten
+from toolwright.schemas.bundling import HANDLE
+from toolwright.texts.positions import shorten
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
-from toolwright.bundling import bundle
 from toolwright.diagnostics import Diagnostic, Place, Pointer
-from toolwright.references import Broken, Outline, identifying, pointer_text
 from toolwright.rules.references import is_enclosed
+from toolwright.schemas.bundling import bundle
+from toolwright.schemas.references import Broken, Outline, identifying, pointer_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -1,0 +1,1 @@
+"""What Python classes a schema gives: its shapes, their classes, and what types cannot say in words."""
