@@ -60,7 +60,7 @@ def rebased(schema: Any, uri: str) -> Any:
 def _moved(schema: Any, dialect: dialects.Dialect) -> Any:
     if not isinstance(schema, dict) or _is_document(schema, dialect):
         return schema
-    moved = {}
+    moved: dict[str, Any] = {}
     for keyword, value in schema.items():
         if keyword in ("$ref", "$dynamicRef") and isinstance(value, str) and (value == "#" or value.startswith("#/")):
             moved[keyword] = f"#/properties/{VALUE}{value[1:]}"

@@ -23,7 +23,7 @@ import corpus as real
 from corpus import SHARDS, Call, Echo, Server
 from instances import same
 from packages import check, imported
-from runtime.server_fixture import exchange
+from server_fixture import exchange
 from toolwright import compiler, workspace
 from toolwright.importing import tools, writing
 

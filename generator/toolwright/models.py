@@ -217,7 +217,10 @@ def _module(draft: _Draft, written: Mapping[str, ast.ClassDef], lines: Sequence[
 
 
 def _ordered(classes: Mapping[str, ast.ClassDef]) -> tuple[str, ...]:
-    """The classes with those that a class refers to before it, as far as they do not refer to each other."""
+    """The classes with those that a class refers to before it, as far as they do not refer to each other.
+
+    Those with a type in brackets after their base come last, since Python reads that at once.
+    """
     order: dict[str, None] = {}
     entered: set[str] = set()
 
@@ -232,7 +235,7 @@ def _ordered(classes: Mapping[str, ast.ClassDef]) -> tuple[str, ...]:
 
     for name in classes:
         enter(name)
-    return tuple(order)
+    return tuple(sorted(order, key=lambda name: isinstance(classes[name].bases[0], ast.Subscript)))
 
 
 _BUILTINS = frozenset({"bool", "dict", "float", "int", "list", "str", "tuple"})

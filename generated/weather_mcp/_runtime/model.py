@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, TypeAlias, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, RootModel
 from pydantic_core import PydanticSerializationUnexpectedValue, core_schema
@@ -24,9 +24,21 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
+_NULL_ALLOWED = "null allowed"
+
+
 @dataclass(frozen=True, slots=True)
 class _NullAllowed:
-    """Marks an optional field whose schema allows `null`, so that `None` can be a value and not only an absence."""
+    """Marks an optional field whose schema allows `null`, so that `None` can be a value and not only an absence.
+
+    The mark is left in pydantic's core schema: what pydantic knows of a field is not whole while a class waits for
+    one that is defined after it.
+    """
+
+    def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """The schema of the type, marked."""
+        schema = handler(source)
+        return cast("CoreSchema", {**schema, "metadata": {**schema.get("metadata", {}), _NULL_ALLOWED: True}})
 
 
 Nullable: TypeAlias = Annotated[T | None, _NullAllowed()]
@@ -204,6 +216,13 @@ def _exact_literal(schema: Any) -> Any:
     return core_schema.no_info_plain_validator_function(choose, json_schema_input_schema=schema)
 
 
+def _is_marked(schema: Any) -> bool:
+    """Whether a field's schema has the mark of `Nullable`."""
+    while schema["type"] == "default":
+        schema = schema["schema"]
+    return bool(schema.get("metadata", {}).get(_NULL_ALLOWED))
+
+
 class Model(BaseModel):
     """Base of the models of JSON objects.
 
@@ -249,22 +268,24 @@ class Model(BaseModel):
         absent: set[str] = set()
         fixed: dict[str, str] = {}
         growing: list[tuple[str, str, Callable[[], object]]] = []
+        keys = {name: str(part.get("serialization_alias", name)) for name, part in fields["fields"].items()}
         for name, part in fields["fields"].items():
             info = cls.__pydantic_fields__[name]
-            key = name if info.alias is None else info.alias
+            key = keys[name]
+            marked = _is_marked(part["schema"])
             part["schema"] = _exact(part["schema"])
             if info.is_required():
                 continue
             if info.default_factory is not None or isinstance(info.default, list | dict | tuple):
                 growing.append((name, key, partial(info.get_default, call_default_factory=True)))
-            elif info.default is None and not any(isinstance(mark, _NullAllowed) for mark in info.metadata):
+            elif info.default is None and not marked:
                 absent.add(name)
                 part["schema"] = _without_null(part["schema"])
                 part["serialization_exclude_if"] = _is_none
             else:
                 fixed[name] = key
         cls._toolwright_wire = _Wire(
-            aliases={name: info.alias for name, info in cls.__pydantic_fields__.items() if info.alias is not None},
+            aliases={name: key for name, key in keys.items() if key != name},
             absent=frozenset(absent),
             fixed=fixed,
             growing=tuple(growing),
