@@ -54,7 +54,7 @@ class Server:
 def imported(path: Path) -> tools.Imported:
     """A saved list as `toolwright import tools` makes a manifest of it."""
     listed, info = tools.read(path.read_text("utf-8"))
-    return tools.manifest(listed, name=info.get("name", path.stem), version=info.get("version", "0.0.0"))
+    return tools.manifest(listed, name=info.get("name", path.stem), info=info)
 
 
 def build(path: Path, folder: Path) -> Server:

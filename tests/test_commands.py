@@ -220,7 +220,8 @@ def test_import_tools_makes_a_manifest_that_compiles(tmp_path: Path) -> None:
         },
         {"name": "get_weather", "inputSchema": {"type": "object", "properties": {"x": {"default": "1e3"}}}},
     ]
-    (tmp_path / "saved.json").write_text(json.dumps({"jsonrpc": "2.0", "id": 1, "result": {"tools": tools}}))
+    result = {"tools": tools, "serverInfo": {"name": "saved", "version": "2"}, "instructions": "Ask\ntwice."}
+    (tmp_path / "saved.json").write_text(json.dumps({"jsonrpc": "2.0", "id": 1, "result": result}))
     done = toolwright("import", "tools", "saved.json", "-o", "m.yaml", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stderr.splitlines() == [
@@ -228,7 +229,9 @@ def test_import_tools_makes_a_manifest_that_compiles(tmp_path: Path) -> None:
         "note: tool `get-weather` meets another in Python; it got `pythonName: get_hyphen_minus_weather`",
     ]
     assert toolwright("generate", "m.yaml", cwd=tmp_path).returncode == 0
-    made = json.loads((tmp_path / "generated/saved_mcp/manifest.json").read_text())["tools"]
+    written = json.loads((tmp_path / "generated/saved_mcp/manifest.json").read_text())
+    assert written["server"] == {"name": "saved", "version": "2", "instructions": "Ask\ntwice."}
+    made = written["tools"]
     assert made[0]["description"] == tools[0]["description"]
     assert made[0]["inputSchema"] == {"type": "object", "properties": {"on": {"const": "no"}}}
     assert made[1]["inputSchema"] == tools[1]["inputSchema"]

@@ -155,7 +155,7 @@ def _import_tools(arguments: argparse.Namespace) -> int:
     try:
         listed, info = tools.read(workspace.Disk().read(arguments.file).decode("utf-8-sig"))
         name = arguments.name or info.get("name") or source.stem
-        made = tools.manifest(listed, name=name, version=str(info.get("version", "0.0.0")), prefix=arguments.prefix)
+        made = tools.manifest(listed, name=name, info=info, prefix=arguments.prefix)
         text = writing.manifest(made.manifest)
         if arguments.output:
             workspace.create(Path(arguments.output), text)

@@ -34,7 +34,7 @@ class Imported:
 
 
 def read(text: str) -> tuple[Sequence[Any], Mapping[str, Any]]:
-    """The tools in `text`, and of the `serverInfo` beside them the texts that say something.
+    """The tools in `text`, and of the `serverInfo` and `instructions` beside them the texts that say something.
 
     Raises:
         ToolListError: It is not JSON, or holds no list of tools.
@@ -49,29 +49,33 @@ def read(text: str) -> tuple[Sequence[Any], Mapping[str, Any]]:
         return value, {}
     if isinstance(value, dict) and isinstance(value.get("tools"), list):
         info = value.get("serverInfo")
-        given = info if isinstance(info, dict) else {}
+        given = {**(info if isinstance(info, dict) else {}), "instructions": value.get("instructions")}
         # Servers send empty names and versions, too, which a manifest cannot have.
         return value["tools"], {key: text for key, text in given.items() if isinstance(text, str) and text.strip()}
     raise ToolListError('it holds no list of tools: expected `{"tools": […]}`, a list, or a JSON-RPC response')
 
 
-def manifest(listed: Sequence[Any], *, name: str, version: str = "0.0.0", prefix: str = "") -> Imported:
+def manifest(listed: Sequence[Any], *, name: str, info: Mapping[str, Any] | None = None, prefix: str = "") -> Imported:
     """The manifest of a server that has the `listed` tools.
 
     Args:
         listed: The tools as `tools/list` gave them.
         name: The server's name.
-        version: The server's version.
+        info: What else is known of the server, as `read` gives it.
         prefix: Put in front of each tool's name.
     """
     notes: list[str] = []
+    known = info or {}
+    server = {"name": name, "version": known.get("version", "0.0.0")}
+    server |= {key: known[key] for key in ("title", "description", "instructions", "websiteUrl") if key in known}
+    server = _whole("the server", server, notes)
     tools: list[dict[str, Any]] = []
     seen: set[str] = set()
     for index, given in enumerate(listed):
         if not isinstance(given, dict) or not isinstance(given.get("name"), str):
             notes.append(f"entry {index} is not a tool with a name, and was left out")
             continue
-        tool = _whole(given, notes)
+        tool = _whole(f"entry {index}", given, notes)
         wire = prefix + tool["name"]
         if wire in seen:
             notes.append(f"tool `{wire}` is listed twice; the second was left out")
@@ -90,7 +94,7 @@ def manifest(listed: Sequence[Any], *, name: str, version: str = "0.0.0", prefix
     for tool, method in _apart(tools):
         tool["toolwright"] = {"pythonName": method}
         notes.append(f"tool `{tool['name']}` meets another in Python; it got `pythonName: {method}`")
-    return Imported({"toolwright": 1, "server": {"name": name, "version": version}, "tools": tools}, tuple(notes))
+    return Imported({"toolwright": 1, "server": server, "tools": tools}, tuple(notes))
 
 
 def _input(wire: str, schema: Any, notes: list[str]) -> Any:
@@ -134,14 +138,15 @@ def _is_nearly(said: Any, uri: str) -> bool:
     return isinstance(said, str) and said.partition("://")[2].rstrip("#") == uri.partition("://")[2].rstrip("#")
 
 
-def _whole(tool: dict[str, Any], notes: list[str]) -> dict[str, Any]:
-    """The tool with U+FFFD for each half of a surrogate pair, which JSON can spell and UTF-8 cannot."""
-    text = json.dumps(tool, ensure_ascii=False)
+def _whole(what: str, given: dict[str, Any], notes: list[str]) -> dict[str, Any]:
+    """The value with U+FFFD for each half of a surrogate pair, which JSON can spell and UTF-8 cannot."""
+    text = json.dumps(given, ensure_ascii=False)
     whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if whole == text:
-        return tool
+        return given
     mended: dict[str, Any] = json.loads(whole)
-    notes.append(f"tool `{mended['name']}` had halves of surrogate pairs in its text; each became U+FFFD")
+    named = f"tool `{mended['name']}`" if "inputSchema" in mended else what
+    notes.append(f"{named} had halves of surrogate pairs in its text; each became U+FFFD")
     return mended
 
 
