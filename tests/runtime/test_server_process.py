@@ -299,3 +299,35 @@ def test_missing_methods_come_with_stubs(project: Path) -> None:
         "        raise NotImplementedError\n"
         "status 2"
     )
+
+
+def test_what_was_asked_before_the_input_ends_is_answered(project: Path) -> None:
+    calls = [{"name": "say", "arguments": {"text": str(number)}} for number in range(8)]
+    hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {**HELLO, "protocolVersion": "2025-11-25"}}
+    asked: list[dict[str, object]] = [
+        hello,
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        *(
+            {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": call}
+            for number, call in enumerate(calls, 10)
+        ),
+    ]
+    done = subprocess.run(
+        [sys.executable, "-m", "process_mcp", "--handlers", "weather:Weather"],
+        cwd=project,
+        input="".join(json.dumps(message) + "\n" for message in asked),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=20,
+    )
+    answers = {answer["id"]: answer for answer in map(json.loads, done.stdout.splitlines()) if "id" in answer}
+    assert done.returncode == 0
+    assert [answers[number]["result"]["content"][0]["text"] for number in range(10, 18)] == [str(n) for n in range(8)]
+
+
+def test_a_closed_input_is_told_in_a_line(project: Path) -> None:
+    command = f"{sys.executable} -m process_mcp --handlers weather:Weather <&-"
+    done = subprocess.run(["sh", "-c", command], cwd=project, capture_output=True, text=True, check=False, timeout=20)
+    assert done.returncode == 2
+    assert done.stderr == "process_mcp: standard input is closed; start the server from an MCP client\n"

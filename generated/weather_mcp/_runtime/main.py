@@ -128,6 +128,11 @@ def _address(text: str) -> tuple[str, int]:
 def _serve_stdio(tools: Tools, handlers: str | None, build_server: BuildServer) -> None:
     from . import stdio  # here, as below, since `--help` and mistakes need none of it
 
+    for number, stream in enumerate((sys.stdin, sys.stdout)):
+        if stream is None:  # so Python has it where the descriptor is closed
+            raise _Unusable(
+                f"standard {'output' if number else 'input'} is closed; start the server from an MCP client"
+            )
     if sys.stdin.isatty():
         _LOG.info("speaking MCP on standard input and output, as a client expects; --http serves over the network")
     with stdio.wire() as held:  # also while the handlers are imported: they may print

@@ -9,6 +9,7 @@ nothing.
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import os
 import re
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 _LOG: Final = logging.getLogger(__name__)
 _STDIN, _STDOUT, _STDERR = 0, 1, 2
 _CHUNK: Final = 1 << 16  # bytes read at once
+_LAST_ANSWERS: Final = 2.0  # seconds for the answers that are still due when the input ends
+_ENDLESS: Final = frozenset({"subscriptions/listen"})  # answered only when the server stops
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +90,10 @@ def run(server: Server[Any], held: Wire | None = None) -> None:
 
 async def _serve(server: Server[Any], held: Wire) -> None:
     with anyio.CancelScope() as scope, _stopped_by_signals(scope.cancel):
-        async with _lines(held.source) as source, _sink(held.sink, scope.cancel) as sink:
+        due = _Due()
+        async with _lines(held.source) as source, _sink(held.sink, scope.cancel, due) as sink:
             # The SDK asks for files; it iterates over the one, and calls `write` and `flush` of the other.
-            streams = stdio_server(cast("Any", source), cast("Any", sink))
+            streams = stdio_server(cast("Any", due.noted(source)), cast("Any", sink))
             async with streams as (incoming, outgoing):
                 await server.run(incoming, outgoing, server.create_initialization_options())
 
@@ -119,6 +123,50 @@ def _stopped_by_signals(stop: Callable[[], None]) -> Iterator[None]:
         for number, handler in zip(numbers, before, strict=True):
             loop.remove_signal_handler(number)
             signal.signal(number, handler)
+
+
+class _Due:
+    """The requests that are not answered yet.
+
+    The SDK gives up what it is doing when its input ends; so the end is held back until all is answered, for a while.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: set[str] = set()
+        self._changed = asyncio.Event()
+
+    async def noted(self, lines: AsyncIterator[str]) -> AsyncIterator[str]:
+        """The lines as they come, and their end when no answer is due any more, or too late to wait for."""
+        async for line in lines:
+            self._note(line)
+            yield line
+        with anyio.move_on_after(_LAST_ANSWERS):
+            while self._waiting:
+                self._changed.clear()
+                await self._changed.wait()
+
+    def answered(self, text: str) -> None:
+        """Take note of a message that goes out."""
+        if (found := _ANSWER.match(text)) is not None:
+            self._forget(json.loads(found[1]))
+
+    def _note(self, line: str) -> None:
+        with suppress(ValueError, RecursionError):  # what is no message, the SDK answers or drops
+            message = json.loads(line)
+            if not isinstance(message, dict):
+                return
+            method, params = message.get("method"), message.get("params")
+            if method == "notifications/cancelled" and isinstance(params, dict):
+                self._forget(params.get("requestId"))
+            elif method is not None and "id" in message and method not in _ENDLESS:
+                self._waiting.add(repr(message["id"]))
+
+    def _forget(self, request: object) -> None:
+        self._waiting.discard(repr(request))
+        self._changed.set()
+
+
+_ANSWER: Final = re.compile(r'\{"jsonrpc":"2\.0","id":("(?:[^"\\]|\\.)*"|-?\d+),"(?:result|error)"')
 
 
 @asynccontextmanager
@@ -173,13 +221,13 @@ def _whole(line: str) -> str:
 
 
 @asynccontextmanager
-async def _sink(descriptor: int, stop: Callable[[], None]) -> AsyncIterator[_Sink]:
+async def _sink(descriptor: int, stop: Callable[[], None], due: _Due) -> AsyncIterator[_Sink]:
     if not _is_pipe(descriptor):
-        yield _Sink(descriptor, stop)
+        yield _Sink(descriptor, stop, due)
         return
     os.set_blocking(descriptor, False)
     try:
-        yield _Sink(descriptor, stop)
+        yield _Sink(descriptor, stop, due)
     finally:
         os.set_blocking(descriptor, True)
 
@@ -187,9 +235,10 @@ async def _sink(descriptor: int, stop: Callable[[], None]) -> AsyncIterator[_Sin
 class _Sink:
     """Where messages go out, shaped as the SDK uses a file."""
 
-    def __init__(self, descriptor: int, stop: Callable[[], None]) -> None:
+    def __init__(self, descriptor: int, stop: Callable[[], None], due: _Due) -> None:
         self._descriptor = descriptor
         self._stop = stop
+        self._due = due
 
     async def write(self, text: str) -> None:
         """Write the whole text; a client that is gone stops the server."""
@@ -202,6 +251,7 @@ class _Sink:
             except (BrokenPipeError, ConnectionResetError):
                 self._stop()
                 await anyio.lowlevel.checkpoint()
+        self._due.answered(text)
 
     async def flush(self) -> None:
         """Do nothing: nothing is held back."""
