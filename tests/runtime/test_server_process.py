@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import httpx2
 import pytest
+
 from server_fixture import HELLO, write_package
 
 if TYPE_CHECKING:
@@ -59,6 +60,10 @@ class Weather(WeatherHandlers):
 
 class Half(WeatherHandlers):
     def say(self, args, ctx): ...
+
+class Broken(Weather):
+    async def __aenter__(self):
+        raise RuntimeError("database is down")
 
 class Greedy:
     def __init__(self, database): ...
@@ -331,3 +336,22 @@ def test_a_closed_input_is_told_in_a_line(project: Path) -> None:
     done = subprocess.run(["sh", "-c", command], cwd=project, capture_output=True, text=True, check=False, timeout=20)
     assert done.returncode == 2
     assert done.stderr == "process_mcp: standard input is closed; start the server from an MCP client\n"
+
+
+@pytest.mark.parametrize("arguments", [[], ["--http", "127.0.0.1:0"]])
+def test_handlers_that_do_not_start_are_told_in_a_line(arguments: list[str], project: Path) -> None:
+    hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {**HELLO, "protocolVersion": "2025-11-25"}}
+    done = subprocess.run(
+        [sys.executable, "-m", "process_mcp", "--handlers", "weather:Broken", *arguments],
+        cwd=project,
+        input=json.dumps(hello) + "\n",
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=20,
+    )
+    assert done.returncode == 1
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("process_mcp: the handlers could not start")
+    assert arguments or "RuntimeError: database is down (" in last
+    assert arguments or "Traceback" not in done.stderr

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
 
+class StartError(Exception):
+    """The handlers could not start; its cause says why."""
+
+
 class Lifespan:
     """The lifespan of one server, shared by its connections."""
 
@@ -36,7 +40,10 @@ class Lifespan:
         life = self._life
         life.users += 1
         try:
-            await life.started()
+            try:
+                await life.started()
+            except Exception as error:
+                raise StartError("the handlers could not start") from error
             yield {}
         finally:
             life.users -= 1

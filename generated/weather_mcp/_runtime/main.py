@@ -58,8 +58,8 @@ def main(
         argv: The command line, by default the process's.
 
     Raises:
-        SystemExit: With 2 where the command line or the handlers are wrong, with 1 where the address cannot be had,
-            with 130 where it is interrupted before it serves.
+        SystemExit: With 2 where the command line or the handlers are wrong, with 1 where the address cannot be had or
+            the handlers do not start, with 130 where it is interrupted before it serves.
     """
     options = _parser(tools, package, handlers).parse_args(argv)
     logging.basicConfig(
@@ -135,8 +135,19 @@ def _serve_stdio(tools: Tools, handlers: str | None, build_server: BuildServer) 
             )
     if sys.stdin.isatty():
         _LOG.info("speaking MCP on standard input and output, as a client expects; --http serves over the network")
+    from .lifespan import StartError
+
     with stdio.wire() as held:  # also while the handlers are imported: they may print
-        stdio.run(build_server(_load(tools, handlers)), held)
+        server = build_server(_load(tools, handlers))
+        try:
+            stdio.run(server, held)
+        except BaseExceptionGroup as group:  # so the SDK's tasks wrap what a server raises at its start
+            failure: BaseException | None = group.subgroup(StartError)
+            while isinstance(failure, BaseExceptionGroup):
+                failure = failure.exceptions[0]
+            if failure is None or not isinstance(failure.__cause__, Exception):
+                raise
+            _refuse(str(failure), failure.__cause__, status=1)
 
 
 def _serve_http(tools: Tools, options: argparse.Namespace, asgi_app: AsgiApp) -> None:
@@ -157,7 +168,13 @@ def _serve_http(tools: Tools, options: argparse.Namespace, asgi_app: AsgiApp) ->
     for number in (signal.SIGINT, signal.SIGTERM):  # uvicorn stops, and then sends itself the signal once more
         signal.signal(number, lambda *_: None)
     config = uvicorn.Config(app, log_config=None, lifespan="on", timeout_graceful_shutdown=_GRACE)
-    uvicorn.Server(config).run([listener])
+    server = uvicorn.Server(config)
+    try:
+        server.run([listener])
+    except SystemExit as end:
+        if server.started:
+            raise
+        raise _Unusable("the handlers could not start; the log says why", status=1) from end
     end_without_threads()
 
 
@@ -213,7 +230,7 @@ def _import(name: str) -> object:
         _refuse(f"{name} cannot be imported", error)
 
 
-def _refuse(what: str, error: Exception) -> NoReturn:
+def _refuse(what: str, error: Exception, status: int = 2) -> NoReturn:
     """Say what failed, with the last line of its traceback and where that is; the whole of it goes to the debug log."""
     _LOG.debug("%s", what, exc_info=error)
     places = [(frame.filename, frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
@@ -221,4 +238,4 @@ def _refuse(what: str, error: Exception) -> NoReturn:
         places.append((error.filename or "", error.lineno))
     theirs = [f" ({file}:{line})" for file, line in places if file and file != __file__]
     message = traceback.format_exception_only(error)[-1].strip()
-    raise _Unusable(f"{what}: {message}{theirs[-1] if theirs else ''}") from None
+    raise _Unusable(f"{what}: {message}{theirs[-1] if theirs else ''}", status) from None
