@@ -14,6 +14,7 @@ import anyio.lowlevel
 import httpx2
 import mcp
 import pytest
+
 from server_fixture import CITIES, SAY, WEATHER, exchange, import_package, write_package
 
 if TYPE_CHECKING:

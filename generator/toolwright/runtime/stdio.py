@@ -9,6 +9,7 @@ nothing.
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import os
 import re
@@ -89,12 +90,12 @@ def run(server: Server[Any], held: Wire | None = None) -> None:
 
 async def _serve(server: Server[Any], held: Wire) -> None:
     with anyio.CancelScope() as scope, _stopped_by_signals(scope.cancel):
-        async with _lines(held.source) as source, _sink(held.sink, scope.cancel) as sink:
+        due = _Due()
+        async with _lines(held.source) as source, _sink(held.sink, scope.cancel, due) as sink:
             # The SDK asks for files; it iterates over the one, and calls `write` and `flush` of the other.
-            streams = stdio_server(cast("Any", source), cast("Any", sink))
+            streams = stdio_server(cast("Any", due.noted(source)), cast("Any", sink))
             async with streams as (incoming, outgoing):
-                due = _Due()
-                await server.run(_Incoming(incoming, due), _Outgoing(outgoing, due), server.create_initialization_options())
+                await server.run(incoming, outgoing, server.create_initialization_options())
 
 
 @contextmanager
@@ -125,76 +126,47 @@ def _stopped_by_signals(stop: Callable[[], None]) -> Iterator[None]:
 
 
 class _Due:
-    """The answers that are due: the SDK gives up what it is doing when its input ends, so the end has to wait."""
+    """The requests that are not answered yet.
+
+    The SDK gives up what it is doing when its input ends; so the end is held back until all is answered, for a while.
+    """
 
     def __init__(self) -> None:
-        self._requests: Counter[RequestId] = Counter()
-        self._none = asyncio.Event()
-        self._none.set()
+        self._waiting: set[str] = set()
+        self._changed = asyncio.Event()
 
-    def asked(self, message: SessionMessage) -> SessionMessage:
-        """Take note of a message that came in; one that asks for an answer comes back with a hook for there is none."""
-        match message.message:
-            case JSONRPCRequest(id=request, method=method) if method not in _ENDLESS:
-                self._requests[request] += 1
-                self._none.clear()
-                hook = ServerMessageMetadata(on_request_unanswered=partial(self._settle, request))
-                return replace(message, metadata=hook)
-            case _:
-                return message
-
-    async def answered(self, message: SessionMessage) -> None:
-        """Take note of a message that went out."""
-        if isinstance(message.message, JSONRPCResponse | JSONRPCError) and message.message.id is not None:
-            await self._settle(message.message.id)
-
-    async def wait(self) -> None:
-        """Wait until no answer is due, or too long."""
+    async def noted(self, lines: AsyncIterator[str]) -> AsyncIterator[str]:
+        """The lines as they come, and their end when no answer is due any more, or too late to wait for."""
+        async for line in lines:
+            self._note(line)
+            yield line
         with anyio.move_on_after(_LAST_ANSWERS):
-            await self._none.wait()
+            while self._waiting:
+                self._changed.clear()
+                await self._changed.wait()
 
-    async def _settle(self, request: RequestId) -> None:
-        self._requests -= Counter([request])  # which drops what is at 0
-        if not self._requests:
-            self._none.set()
+    def answered(self, text: str) -> None:
+        """Take note of a message that goes out."""
+        if (found := _ANSWER.match(text)) is not None:
+            self._forget(json.loads(found[1]))
 
+    def _note(self, line: str) -> None:
+        with suppress(ValueError, RecursionError):  # what is no message, the SDK answers or drops
+            message = json.loads(line)
+            if not isinstance(message, dict):
+                return
+            method, params = message.get("method"), message.get("params")
+            if method == "notifications/cancelled" and isinstance(params, dict):
+                self._forget(params.get("requestId"))
+            elif method is not None and "id" in message and method not in _ENDLESS:
+                self._waiting.add(repr(message["id"]))
 
-class _Incoming(ObjectReceiveStream["SessionMessage | Exception"]):
-    """The SDK's stream of messages that come in, which ends when no answer is due any more."""
-
-    def __init__(self, stream: ReadStream[SessionMessage | Exception], due: _Due) -> None:
-        self._stream = stream
-        self._due = due
-
-    async def receive(self) -> SessionMessage | Exception:
-        """The next message, or what is wrong with it."""
-        try:
-            message = await self._stream.receive()
-        except anyio.EndOfStream:
-            await self._due.wait()
-            raise
-        return self._due.asked(message) if isinstance(message, SessionMessage) else message
-
-    async def aclose(self) -> None:
-        """Close the stream."""
-        await self._stream.aclose()
+    def _forget(self, request: object) -> None:
+        self._waiting.discard(repr(request))
+        self._changed.set()
 
 
-class _Outgoing(ObjectSendStream[SessionMessage]):
-    """The SDK's stream of messages that go out."""
-
-    def __init__(self, stream: WriteStream[SessionMessage], due: _Due) -> None:
-        self._stream = stream
-        self._due = due
-
-    async def send(self, item: SessionMessage) -> None:
-        """Send a message; it is written before the stream's other end is left."""
-        await self._stream.send(item)
-        await self._due.answered(item)
-
-    async def aclose(self) -> None:
-        """Close the stream."""
-        await self._stream.aclose()
+_ANSWER: Final = re.compile(r'\{"jsonrpc":"2\.0","id":("(?:[^"\\]|\\.)*"|-?\d+),"(?:result|error)"')
 
 
 @asynccontextmanager
@@ -249,13 +221,13 @@ def _whole(line: str) -> str:
 
 
 @asynccontextmanager
-async def _sink(descriptor: int, stop: Callable[[], None]) -> AsyncIterator[_Sink]:
+async def _sink(descriptor: int, stop: Callable[[], None], due: _Due) -> AsyncIterator[_Sink]:
     if not _is_pipe(descriptor):
-        yield _Sink(descriptor, stop)
+        yield _Sink(descriptor, stop, due)
         return
     os.set_blocking(descriptor, False)
     try:
-        yield _Sink(descriptor, stop)
+        yield _Sink(descriptor, stop, due)
     finally:
         os.set_blocking(descriptor, True)
 
@@ -263,9 +235,10 @@ async def _sink(descriptor: int, stop: Callable[[], None]) -> AsyncIterator[_Sin
 class _Sink:
     """Where messages go out, shaped as the SDK uses a file."""
 
-    def __init__(self, descriptor: int, stop: Callable[[], None]) -> None:
+    def __init__(self, descriptor: int, stop: Callable[[], None], due: _Due) -> None:
         self._descriptor = descriptor
         self._stop = stop
+        self._due = due
 
     async def write(self, text: str) -> None:
         """Write the whole text; a client that is gone stops the server."""
@@ -278,6 +251,7 @@ class _Sink:
             except (BrokenPipeError, ConnectionResetError):
                 self._stop()
                 await anyio.lowlevel.checkpoint()
+        self._due.answered(text)
 
     async def flush(self) -> None:
         """Do nothing: nothing is held back."""
