@@ -16,15 +16,13 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
 
-class StartError(Exception):
-    """The handlers could not start; its cause says why."""
-
-
 class Lifespan:
     """The lifespan of one server, shared by its connections."""
 
     def __init__(self, handlers: object) -> None:
         """Take the handlers; what is no async context manager needs no care."""
+        self.failure: Exception | None = None
+        """Why the handlers could not start, where they could not."""
         self._manager = handlers if isinstance(handlers, AbstractAsyncContextManager) else None
         self._life: _Life | None = None
 
@@ -42,7 +40,8 @@ class Lifespan:
             try:
                 await life.started()
             except Exception as error:
-                raise StartError("the handlers could not start") from error
+                self.failure = error
+                raise
             yield {}
         finally:
             life.users -= 1

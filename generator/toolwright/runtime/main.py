@@ -134,19 +134,15 @@ def _serve_stdio(tools: Tools, handlers: str | None, build_server: BuildServer) 
             )
     if sys.stdin.isatty():
         _LOG.info("speaking MCP on standard input and output, as a client expects; --http serves over the network")
-    from .lifespan import StartError
-
     with stdio.wire() as held:  # also while the handlers are imported: they may print
         server = build_server(_load(tools, handlers))
         try:
             stdio.run(server, held)
-        except BaseExceptionGroup as group:  # so the SDK's tasks wrap what a server raises at its start
-            failure: BaseException | None = group.subgroup(StartError)
-            while isinstance(failure, BaseExceptionGroup):
-                failure = failure.exceptions[0]
-            if failure is None or not isinstance(failure.__cause__, Exception):
+        except BaseExceptionGroup:  # so the SDK's tasks wrap what a server raises at its start
+            failure = getattr(server.lifespan, "failure", None)
+            if failure is None:
                 raise
-            _refuse(str(failure), failure.__cause__, status=1)
+            _refuse("the handlers could not start", failure, status=1)
 
 
 def _serve_http(tools: Tools, options: argparse.Namespace, asgi_app: AsgiApp) -> None:
