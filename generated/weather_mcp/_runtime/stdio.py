@@ -29,7 +29,7 @@ from mcp.server.stdio import stdio_server
 from .ending import end_without_threads
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator
+    from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator
 
     from mcp.server.lowlevel import Server
 
@@ -49,7 +49,7 @@ class Wire:
 
 
 @contextmanager
-def wire() -> Iterator[Wire]:
+def wire() -> Generator[Wire, None, None]:
     """Hold standard input and output for messages alone.
 
     Until the end of the block, file descriptor 0 is empty and 1 goes to standard error, for this process and for the
@@ -100,7 +100,7 @@ async def _serve(server: Server[Any], held: Wire) -> None:
 
 
 @contextmanager
-def _stopped_by_signals(stop: Callable[[], None]) -> Iterator[None]:
+def _stopped_by_signals(stop: Callable[[], None]) -> Generator[None, None, None]:
     """Call `stop` at the first signal; the next one has its default effect, which ends the process."""
     if sys.platform == "win32" or threading.current_thread() is not threading.main_thread():
         yield
@@ -153,14 +153,13 @@ class _Due:
 
     def _note(self, line: str) -> None:
         with suppress(ValueError, RecursionError):  # what is no message, the SDK answers or drops
-            message = json.loads(line)
-            if not isinstance(message, dict):
-                return
-            method, params = message.get("method"), message.get("params")
-            if method == "notifications/cancelled" and isinstance(params, dict):
-                self._forget(params.get("requestId"))
-            elif method is not None and "id" in message and method not in _ENDLESS:
-                self._waiting.add(repr(message["id"]))
+            match json.loads(line):
+                case {"method": "notifications/cancelled", "params": {"requestId": request}}:
+                    self._forget(request)
+                case {"method": str(method), "id": str() | int() as request} if method not in _ENDLESS:
+                    self._waiting.add(repr(request))
+                case _:
+                    pass
 
     def _forget(self, request: object) -> None:
         self._waiting.discard(repr(request))
@@ -171,7 +170,7 @@ _ANSWER: Final = re.compile(r'\{"jsonrpc":"2\.0","id":("(?:[^"\\]|\\.)*"|-?\d+),
 
 
 @asynccontextmanager
-async def _lines(descriptor: int) -> AsyncIterator[AsyncIterator[str]]:
+async def _lines(descriptor: int) -> AsyncGenerator[AsyncIterator[str], None]:
     """The lines that come in: without threads from a pipe, through one from anything else."""
     reader = asyncio.StreamReader()
     loop = asyncio.get_running_loop()
@@ -222,7 +221,7 @@ def _whole(line: str) -> str:
 
 
 @asynccontextmanager
-async def _sink(descriptor: int, stop: Callable[[], None], due: _Due) -> AsyncIterator[_Sink]:
+async def _sink(descriptor: int, stop: Callable[[], None], due: _Due) -> AsyncGenerator[_Sink, None]:
     if not _is_pipe(descriptor):
         yield _Sink(descriptor, stop, due)
         return
