@@ -29,6 +29,10 @@ class Files:
         """The paths below a folder that match."""
         return sorted(fnmatch.filter(self._texts, f"{folder}/{pattern}" if folder else pattern))
 
+    def within(self, path: str, folder: str) -> bool:
+        """There are no links."""
+        return path.startswith(folder)
+
 
 def load(entry: str, **texts: str) -> Bundle:
     """The bundle of the manifest `entry`, which must be readable."""

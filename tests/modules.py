@@ -35,6 +35,7 @@ def tool(
         annotations={},
         examples=(),
         deprecated=None,
+        questions=(),
         place=PLACE,
     )
 

@@ -102,7 +102,7 @@ TOOLS: Final = Tools(
 """
 
 SERVER = """
-from ._runtime import sdk
+from ._runtime import asgi, sdk
 from .tools import TOOLS
 
 def build_server(handlers, *, state="memory://"):
@@ -110,7 +110,7 @@ def build_server(handlers, *, state="memory://"):
 
 def asgi_app(handlers, *, state="memory://", path="/mcp", allowed_hosts=(), token_verifier=None):
     server = build_server(handlers, state=state)
-    return sdk.asgi_app(server, path=path, allowed_hosts=allowed_hosts, token_verifier=token_verifier)
+    return asgi.asgi_app(server, path=path, allowed_hosts=allowed_hosts, token_verifier=token_verifier)
 """
 
 HANDLERS = """

@@ -43,6 +43,7 @@ def codes(bundle: Bundle) -> list[str]:
 
 def test_every_export_is_a_name_that_no_model_may_take() -> None:
     tables = (plan._COMMON_EXPORTS, plan._SERVER_EXPORTS, plan._CLIENT_EXPORTS)  # the plan's own lists
+    tables += tuple(plan.OFFER_EXPORTS.values())
     assert {name for table in tables for exports in table.values() for name in exports} <= names.EXPORTS
 
 
@@ -106,8 +107,8 @@ def test_what_is_not_served_is_said_once() -> None:
     assert found is not None
     assert shown(bundle, [found]) == [
         (
-            "m.yaml:4:1 TW390 checked, but not served yet: `prompts`, `pageSize`, `policy.timeout`, "
-            "`toolwright.ask`, `toolwright.http`, `execution.taskSupport` (the generated package works without them)"
+            "m.yaml:6:10 TW390 checked, but not served yet: `policy.timeout`, "
+            "`toolwright.http`, `execution.taskSupport` (the generated package works without them)"
         )
     ]
 

@@ -119,7 +119,7 @@ def rules(here: Any) -> Iterator[dict[str, Any]]:
 
 
 def test_everything_that_a_manifest_may_have() -> None:
-    assert check(WHOLE) == []
+    assert check(WHOLE, **{"readme.md": "# Read me\n"}) == []
 
 
 def test_the_manifest_schema_is_one() -> None:

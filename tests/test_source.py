@@ -25,7 +25,8 @@ VALUES = st.recursive(
     | st.floats(allow_nan=False, allow_infinity=False)
     | st.text(st.characters(exclude_categories=["Cs", "Cc"])),
     lambda inner: st.lists(inner, max_size=4)
-    | st.dictionaries(st.text(st.characters(exclude_categories=["Cs", "Cc"])), inner),
+    # A key in YAML has at most 1,024 characters (YAML 1.2.2, 7.4.2), and JSON may write one as twelve.
+    | st.dictionaries(st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=80), inner),
     max_leaves=12,
 )
 
@@ -46,6 +47,9 @@ class Files:
 
     def glob(self, folder: str, pattern: str) -> list[str]:
         return sorted(fnmatch.filter(self._files, f"{folder}/{pattern}" if folder else pattern))
+
+    def within(self, path: str, folder: str) -> bool:
+        return path.startswith(folder)
 
 
 def load(

@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING
 from ._runtime.lazy import lazy
 
 if TYPE_CHECKING:
+    from ._runtime.answers import Accepted as Accepted, Cancelled as Cancelled, Declined as Declined
     from ._runtime.binding import OMIT as OMIT, CallEvent as CallEvent, Omit as Omit
     from ._runtime.content import (
         Content as Content,
+        Gives as Gives,
         Reply as Reply,
         Returns as Returns,
         audio as audio,
@@ -46,8 +48,9 @@ else:
     __getattr__, __dir__, __all__ = lazy(
         __name__,
         {
+            "._runtime.answers": ("Accepted", "Cancelled", "Declined"),
             "._runtime.binding": ("OMIT", "CallEvent", "Omit"),
-            "._runtime.content": ("Content", "Reply", "Returns", "audio", "embedded", "image", "link", "text"),
+            "._runtime.content": ("Content", "Gives", "Reply", "Returns", "audio", "embedded", "image", "link", "text"),
             "._runtime.context": ("Context",),
             "._runtime.errors": ("CallRefused", "InvalidResult", "ToolError", "ToolFailed"),
             ".client": ("WeatherClient",),

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .tools import TOOLS
 
@@ -12,17 +12,17 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mcp.server.auth.provider import TokenVerifier
-    from mcp.server.lowlevel import Server
     from starlette.applications import Starlette
 
+    from ._runtime.sdk import PackageServer
     from .handlers import WeatherHandlers
 
 
-def build_server(handlers: WeatherHandlers, *, state: str = "memory://") -> Server[Any]:
-    """The server, ready to run over any transport of the SDK.
+def build_server(handlers: WeatherHandlers, *, state: str = "memory://") -> PackageServer:
+    """The server, a `mcp.server.lowlevel.Server` that is ready to run over any transport of the SDK.
 
     Args:
-        handlers: An object with one method for each tool. If it is an async context manager, it is entered when the
+        handlers: An object with the methods of `WeatherHandlers`. If it is an async context manager, it is entered when the
             server starts and left when it stops.
         state: Where state lives. `memory://` is this process.
 
@@ -57,7 +57,7 @@ def asgi_app(
         TypeError: As for `build_server`.
         ValueError: As for `build_server`.
     """
-    from ._runtime import sdk
+    from ._runtime import asgi
 
     server = build_server(handlers, state=state)
-    return sdk.asgi_app(server, path=path, allowed_hosts=allowed_hosts, token_verifier=token_verifier)
+    return asgi.asgi_app(server, path=path, allowed_hosts=allowed_hosts, token_verifier=token_verifier)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import posixpath
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
 
 from toolwright import naming
 from toolwright.diagnostics import Place
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """One tool as it is declared.
+    """One tool, resource, resource template or prompt as it is declared.
 
     `name` is its name on the wire, with the prefixes of the fragments that it came through. `wire` is the whole entry
     as written. `ours` is what stands under its `toolwright` key and in overlays, merged; `layers` are those parts with
@@ -56,13 +56,15 @@ class Declared:
 class Assembly:
     """A whole bundle.
 
-    `outlines` has the input and output schema of each tool by its place; `shared` has the schemas under `schemas` of
+    `outlines` has the input and output schema of each tool by its place; `offers` has the resources, resource templates
+    and prompts, in order; `shared` has the schemas under `schemas` of
     the manifest and its fragments, in order, then those of other files that one of these refers to. `asides` are the
     other schemas of ours: questions and states of handles.
     """
 
     bundle: Bundle
     tools: tuple[Declared, ...]
+    offers: Mapping[Section, tuple[Declared, ...]]
     outlines: Mapping[Place, Outline]
     shared: Mapping[Key, Outline]
     asides: Mapping[Place, Outline]
@@ -72,6 +74,11 @@ class Assembly:
         """The manifest itself."""
         value: Mapping[str, Json] = self.bundle.documents[self.bundle.entry].value
         return value
+
+    @property
+    def declared(self) -> tuple[Declared, ...]:
+        """All tools, resources, resource templates and prompts."""
+        return (*self.tools, *(one for offers in self.offers.values() for one in offers))
 
     def schemas(self, tool: Declared) -> Iterator[tuple[str, Outline]]:
         """The outlines of `inputSchema` and, where there is one, `outputSchema`."""
@@ -97,6 +104,11 @@ class Assembly:
         return tuple(waiting)
 
 
+Section: TypeAlias = Literal["resources", "resourceTemplates", "prompts"]
+"""A list of a manifest beside its tools."""
+
+SECTIONS: Final[tuple[Section, ...]] = get_args(Section)
+
 SCHEMA_FIELDS = ("inputSchema", "outputSchema")
 """The fields of a tool that are schemas (MCP 2025-06-18, Tools)."""
 
@@ -104,6 +116,7 @@ SCHEMA_FIELDS = ("inputSchema", "outputSchema")
 def assemble(bundle: Bundle) -> Assembly:
     """Put a bundle together."""
     declared = tools(bundle)
+    offered = {section: offers(bundle, section) for section in SECTIONS}
     folder = Folder(
         posixpath.dirname(bundle.entry),
         {
@@ -122,7 +135,7 @@ def assemble(bundle: Bundle) -> Assembly:
         for field in SCHEMA_FIELDS
         if isinstance(tool.wire.get(field), dict)
     }
-    asides = {place: outlined(place, schema) for place, schema in _asides(bundle, declared)}
+    asides = {place: outlined(place, schema) for place, schema in _asides(bundle, declared, offered)}
     shared = {
         Key(path, name): outlined(Place(path, ("schemas", name)), schema)
         for path, manifest in manifests(bundle)
@@ -135,16 +148,18 @@ def assemble(bundle: Bundle) -> Assembly:
                 schema = bundle.documents[key.file].value["schemas"][key.name]
                 shared[key] = outlined(Place(key.file, ("schemas", key.name)), schema)
                 waiting.append(shared[key])
-    return Assembly(bundle, declared, outlines, shared, asides)
+    return Assembly(bundle, declared, offered, outlines, shared, asides)
 
 
 def _saved(bundle: Bundle) -> frozenset[str]:
     return frozenset(fragment.path for fragment in bundle.fragments if fragment.kind == "tools-list")
 
 
-def _asides(bundle: Bundle, declared: tuple[Declared, ...]) -> Iterator[tuple[Place, Json]]:
-    for tool in declared:
-        for place, layer in tool.layers:
+def _asides(
+    bundle: Bundle, declared: tuple[Declared, ...], offered: Mapping[Section, tuple[Declared, ...]]
+) -> Iterator[tuple[Place, Json]]:
+    for one in (*declared, *(one for offers in offered.values() for one in offers)):
+        for place, layer in one.layers:
             for name, question in (layer.get("ask") or {}).items():
                 if isinstance(question.get("schema"), dict):
                     yield place / "ask" / name / "schema", question["schema"]
@@ -168,6 +183,19 @@ def tools(bundle: Bundle) -> tuple[Declared, ...]:
         for fragment in bundle.fragments
         for place, wire in entries(bundle, fragment.path, "tools")
     )
+
+
+def offers(bundle: Bundle, section: Section) -> tuple[Declared, ...]:
+    """All resources, resource templates or prompts, in the order of their list."""
+    kind: Literal["prompt", "read"] = "prompt" if section == "prompts" else "read"
+    found = []
+    for fragment in bundle.fragments:
+        for place, wire in entries(bundle, fragment.path, section):
+            name, ours = fragment.prefix + wire["name"], wire.get("toolwright") or {}
+            names = naming.offer(kind, name, ours.get("pythonName"))
+            layers = ((place / "toolwright", ours),)
+            found.append(Declared(name, fragment.prefix, wire, place, ours, layers, names))
+    return tuple(found)
 
 
 def meant(use: str, tool: Declared, names: Container[str]) -> str:

@@ -77,6 +77,7 @@ def digests(manifest: ir.Manifest) -> lock.Entry:
         manifest.handlers,
         sorted(manifest.emit),
         manifest.document,
+        [[path, lock.digest(data)] for path, data in sorted(manifest.files.items())],
         [[shared.name, shared.schema.wire] for shared in manifest.shared],
         [sorted(schema.shared.items()) for tool in manifest.tools for schema in (tool.input, tool.output) if schema],
     ]
@@ -101,14 +102,21 @@ def generate(manifest: ir.Manifest, made: lock.Entry, before: units.Generated | 
         if (module := models.shared_module(each, manifest.shared)) is not None
     }
     tools = units.units(manifest, made.tools, before)
+    offers = units.offer_units(manifest)
     root = manifest.package
     artifacts = [
         Artifact(f"{root}/{page.path}", render.page(render.header(manifest.source, manifest.command), page).encode())
-        for page in plan.plan(manifest, tools, shared)
+        for page in plan.plan(manifest, tools, offers, shared)
     ]
     artifacts += [
         Artifact(f"{root}/models/{tool.names.module}.py", tools[tool.name].module.encode()) for tool in manifest.tools
     ]
+    artifacts += [
+        Artifact(f"{root}/models/{offer.home.replace('.', '/')}.py", offer.module.encode())
+        for offer in offers
+        if offer.module
+    ]
+    artifacts += [Artifact(f"{root}/{path}", data) for path, data in sorted(manifest.files.items())]
     artifacts.append(Artifact(f"{root}/manifest.json", _json(manifest.document)))
     artifacts.append(Artifact(f"{root}/py.typed", b""))
     artifacts += [

@@ -55,6 +55,18 @@ class Example:
 
 
 @dataclass(frozen=True, slots=True)
+class Question:
+    """Something that a handler may ask: `answer` is the class of its answers; a question by URL has no `schema`."""
+
+    name: str
+    method: str
+    message: str
+    schema: Schema | None
+    answer: str
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
 class Tool:
     """One tool: `definition` is the whole of it as `tools/list` sends it; the rest is what the Python view needs."""
 
@@ -67,7 +79,46 @@ class Tool:
     annotations: Mapping[str, Json]
     examples: tuple[Example, ...]
     deprecated: Mapping[str, str] | None
+    questions: tuple[Question, ...]
     place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """An argument of a prompt, or a variable of a URI template: text, or with `many` a list of texts."""
+
+    name: str
+    description: str | None
+    required: bool
+    many: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What a resource, a resource template and a prompt have in common.
+
+    `key` is what it is asked for by: a URI, a URI template, or a prompt's name. `handled` says that the handlers have a
+    method for it. `completed` are the arguments that something is offered for, and `completes` says that the handlers
+    have a method for some of them. `arguments` is None for a resource, which takes none.
+    """
+
+    key: str
+    names: Names
+    definition: Mapping[str, Json]
+    handled: bool
+    arguments: tuple[Argument, ...] | None
+    completed: tuple[str, ...]
+    completes: bool
+    questions: tuple[Question, ...]
+    deprecated: Mapping[str, str] | None
+    place: Place
+
+    @property
+    def kind(self) -> str:
+        """What it is, in words."""
+        if "uri" in self.definition:
+            return "resource"
+        return "resource template" if "uriTemplate" in self.definition else "prompt"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +129,8 @@ class Manifest:
     its package. `server` is
     the `server` object as MCP's `Implementation`, with `instructions` beside it. `package` is the import package and
     `stem` the start of its classes. `handlers` is `module:Name` of the handwritten class, where the manifest says it.
-    `document` is the resolved manifest that is written as `manifest.json`.
+    `files` are those that travel inside the package, by their paths in it. `document` is the resolved manifest that is
+    written as `manifest.json`.
     """
 
     source: str
@@ -87,6 +139,10 @@ class Manifest:
     stem: str
     handlers: str | None
     tools: tuple[Tool, ...]
+    resources: tuple[Offer, ...]
+    templates: tuple[Offer, ...]
+    prompts: tuple[Offer, ...]
+    files: Mapping[str, bytes]
     shared: tuple[SharedSchema, ...]
     emit: frozenset[Emit]
     formats: Formats

@@ -14,11 +14,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from toolwright import ir
+from toolwright import ir, naming
 from toolwright.literals import docstring, literal
 from toolwright.modelling.classes import RESERVED, Imported, Part, plan_classes
 from toolwright.modelling.shapes import Document, Leaf, Object
 from toolwright.render import templates
+from toolwright.schemas import dialects
 from toolwright.schemas.references import pointer_text
 
 if TYPE_CHECKING:
@@ -85,8 +86,51 @@ def _draft(tool: ir.Tool, shared: Sequence[ir.SharedSchema]) -> _Draft:
         output = Document("output", tool.output, merged=tool.output.wire.get("type") == "object")
         documents.append((output, tool.output))
         parts.append(Part(output, f"{stem}Output", f"Result of the tool ``{tool.name}``."))
+    for part, schema in _answers(tool.questions):
+        parts.append(part)
+        documents.append((part.document, schema))
     plans, used = plan_classes(stem, parts, _imported(documents, shared, ".shared."))
     return _Draft(f"Models of the tool ``{tool.name}``.", tuple(parts), plans, used, ".._runtime.model")
+
+
+def offer_modules(offers: Sequence[ir.Offer]) -> list[ModelModule]:
+    """The models of prompts and resource templates: of their arguments, and of the answers to their questions.
+
+    Args:
+        offers: Those that the handlers serve, so that there is somebody to use the models.
+    """
+    return _modules([_offer_draft(offer) for offer in offers])
+
+
+def _offer_draft(offer: ir.Offer) -> _Draft:
+    of = f"the {offer.kind} ``{offer.key}``"
+    schema = ir.Schema(_arguments(offer.arguments or ()), dialects.DRAFT_2020_12.uri, offer.place)
+    words = "Arguments" if offer.kind == "prompt" else "Variables"
+    parts = [
+        Part(Document("input", schema, merged=True), naming.arguments(offer.names, offer.kind), f"{words} of {of}.")
+    ]
+    parts += [part for part, _ in _answers(offer.questions)]
+    plans, used = plan_classes(offer.names.stem, parts, {})
+    return _Draft(f"Models of {of}.", tuple(parts), plans, used, "..._runtime.model")
+
+
+def _arguments(arguments: Sequence[ir.Argument]) -> Json:
+    properties: dict[str, Json] = {}
+    for argument in arguments:
+        kind: Json = {"type": "array", "items": {"type": "string"}} if argument.many else {"type": "string"}
+        properties[argument.name] = {**kind, "description": argument.description} if argument.description else kind
+    required = [argument.name for argument in arguments if argument.required]
+    return {"type": "object", "properties": properties, "required": required}
+
+
+def _answers(questions: Sequence[ir.Question]) -> Iterator[tuple[Part, ir.Schema]]:
+    """The answers to those questions that are asked with a form."""
+    for question in questions:
+        if question.schema is not None:
+            document = Document(f"question {question.name}", question.schema, merged=True)
+            yield Part(
+                document, question.answer, f"An answer to ``{question.name}``: {question.message}"
+            ), question.schema
 
 
 def shared_module(schema: ir.SharedSchema, shared: Sequence[ir.SharedSchema] = ()) -> ModelModule | None:
@@ -209,7 +253,7 @@ def _module(draft: _Draft, written: Mapping[str, ast.ClassDef], lines: Sequence[
     return ModelModule(
         source="\n".join([docstring(draft.doc), "", "from __future__ import annotations", "", *imports, *classes, ""]),
         input=draft.parts[0].name,
-        output=draft.parts[1].name if len(draft.parts) > 1 else None,
+        output=next((part.name for part in draft.parts if part.document.name == "output"), None),
         classes=tuple(plan.name for plan in draft.plans),
         parameters=parameters,
         names=tuple(sorted({name for each in parameters for name in _names(ast.parse(each.annotation))} - _BUILTINS)),

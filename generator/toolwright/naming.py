@@ -14,6 +14,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 _STEP = re.compile(r"(?<=[^\W\d_A-Z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][^\W\d_A-Z])")
 _NO_WORD = re.compile(r"[\W_]+")
@@ -90,6 +91,30 @@ def tool(name: str, python_name: str | None = None) -> Names:
     """All Python names of the tool called `name` on the wire; `python_name` is the manifest's own `pythonName`."""
     made = python_name or method(name)
     return Names(method=made, stem=pascal(made), module=f"{made}_" if made in MODEL_PACKAGES else made)
+
+
+def offer(kind: Literal["prompt", "read"], name: str, python_name: str | None = None) -> Names:
+    """All Python names of a prompt or of what is read (a resource, a resource template) by its name on the wire.
+
+    The method is `prompt_` or `read_` and the words of the name; `python_name` is the manifest's own `pythonName`.
+    """
+    made = python_name or f"{kind}_{_identifier('_'.join(words(name)).lower()).strip('_')}".rstrip("_")
+    return Names(method=made, stem=pascal(made), module=made)
+
+
+def completion(names: Names) -> str:
+    """The method that completes the arguments of the prompt or resource template with these names."""
+    return f"complete_{names.method}"
+
+
+def arguments(names: Names, kind: str) -> str:
+    """The class of the arguments of a prompt, or of the variables of a resource template."""
+    return f"{names.stem}{'Args' if kind == 'prompt' else 'Params'}"
+
+
+def answer(names: Names, question: str) -> str:
+    """The class of the answers to a question that what has these names asks."""
+    return f"{names.stem}{pascal(method(question))}Answer"
 
 
 def shared(name: str) -> Names:

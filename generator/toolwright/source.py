@@ -55,6 +55,10 @@ class Reader(Protocol):
         """The paths of files below `folder` (empty for the working folder) that match, sorted; none where none does."""
         ...
 
+    def within(self, path: str, folder: str) -> bool:
+        """Whether a path, with links followed, lies below `folder` (empty for the working folder)."""
+        ...
+
 
 @dataclass(frozen=True)
 class Document:
@@ -94,16 +98,25 @@ class Fragment:
 
 
 @dataclass(frozen=True, slots=True)
+class File:
+    """A file that a `file` key names: its path from the manifest's folder, with `/` between folders, and its bytes."""
+
+    path: str
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class Bundle:
     """All files of a manifest.
 
     `fragments` starts with the entry and goes on depth-first, in the order of `include`. `documents` also holds files
-    that only references lead to.
+    that only references lead to. `files` has what `file` keys name, by the place of their values.
     """
 
     entry: str
     documents: Mapping[str, Document]
     fragments: tuple[Fragment, ...]
+    files: Mapping[Place, File]
 
 
 def load(entry: str, reader: Reader) -> tuple[Bundle | None, list[Diagnostic]]:
@@ -118,7 +131,8 @@ def load(entry: str, reader: Reader) -> tuple[Bundle | None, list[Diagnostic]]:
     loader.follow()
     if loader.entry not in loader.documents:
         return None, loader.found
-    return Bundle(loader.entry, loader.documents, tuple(loader.fragments)), loader.found
+    files = dict(loader.attached())
+    return Bundle(loader.entry, loader.documents, tuple(loader.fragments), files), loader.found
 
 
 class _Loader:
@@ -174,6 +188,40 @@ class _Loader:
                 if found is not None:
                     pending.append(found)
 
+    def attached(self) -> Iterator[tuple[Place, File]]:
+        """Read the files that `file` keys name."""
+        folder = posixpath.dirname(self.entry)
+        for document in self.documents.values():
+            for place, name in _attachments(document):
+                path = None if _SCHEME.match(name) or _NOT_PATH.search(name) else self._inside(document.path, name)
+                if path is None:
+                    self._outside(name, place, "this file, and move the file")
+                    continue
+                try:
+                    data = self._reader.read(path)
+                except OSError as error:
+                    self._report(*_unreadable(path, error, place))
+                    continue
+                if self._below(path, name, place):
+                    yield place, File(posixpath.relpath(path, folder or "."), data)
+
+    def _below(self, path: str, name: str, at: Place | None) -> bool:
+        """Whether a file that was named does not lie elsewhere, through a link; reported if it does."""
+        if at is None or self._reader.within(path, posixpath.dirname(self.entry)):
+            return True
+        self._report(
+            "TW012", f"`{name}` is a link out of the manifest's folder", at, "put the file itself below that folder"
+        )
+        return False
+
+    def _outside(self, name: str, at: Place, mend: str) -> None:
+        self._report(
+            "TW012",
+            f"`{name}` lies outside the manifest's folder",
+            at,
+            f"write a path that is relative to {mend} below the manifest's folder",
+        )
+
     def _targets(self, base: str, pattern: str, at: Place) -> list[str]:
         """The paths that an entry of `include` stands for."""
         if not pattern or _NOT_PATH.search(pattern):
@@ -183,8 +231,7 @@ class _Loader:
             return []
         path = None if _SCHEME.match(pattern) else self._inside(base, pattern)
         if path is None:
-            mend = "write a path that is relative to this file, and move the included file below the manifest's folder"
-            self._report("TW012", f"`{pattern}` lies outside the manifest's folder", at, mend)
+            self._outside(pattern, at, "this file, and move the included file")
             return []
         if not _GLOB.search(pattern):
             return [path]
@@ -218,6 +265,9 @@ class _Loader:
             if not (lenient and isinstance(error, FileNotFoundError)):
                 self._unreadable.add(path)
                 self._report(*_unreadable(path, error, at))
+            return None
+        if not self._below(path, path, at):
+            self._unreadable.add(path)
             return None
         text, problem = _decode(data)
         value: Json = None
@@ -292,6 +342,23 @@ def _includes(document: Document) -> Iterator[tuple[Place, str, str]]:
         elif isinstance(item, dict) and isinstance(item.get("path"), str):
             prefix = item.get("prefix", "")
             yield place / "path", item["path"], prefix if isinstance(prefix, str) else ""
+
+
+def _attachments(document: Document) -> Iterator[tuple[Place, str]]:
+    """The well-formed values of `file`: of resources, and in the messages of prompts."""
+    for pointer, entry in places.items(document.value, ("resources",)):
+        yield from _file(document, entry, (*pointer, "toolwright"), "toolwright")
+    for pointer, entry in places.items(document.value, ("prompts",)):
+        for below, message in places.items(entry, ("toolwright", "messages")):
+            for kind in ("image", "audio", "resource"):
+                yield from _file(document, message, (*pointer, *below, kind), kind)
+
+
+def _file(document: Document, holder: Json, pointer: Pointer, key: str) -> Iterator[tuple[Place, str]]:
+    part = holder.get(key) if isinstance(holder, dict) else None
+    name = part.get("file") if isinstance(part, dict) else None
+    if isinstance(name, str) and name:
+        yield Place(document.path, (*pointer, "file")), name
 
 
 def _file_references(document: Document) -> Iterator[tuple[Pointer, str, bool]]:

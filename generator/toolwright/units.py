@@ -29,22 +29,27 @@ BATCH = 24
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """What one tool adds: the text of its module with its classes, and its method of the client, both formatted."""
+    """What one tool or offer adds: the text of its module with its classes, and its methods of the client, formatted.
+
+    `home` is where the module of an offer stands below `models`; an offer without models has no text there.
+    """
 
     module: str
     classes: tuple[str, ...]
     method: str
+    home: str = ""
 
     @property
     def names(self) -> frozenset[str]:
-        """The names that the method's signature needs, but for builtins."""
-        found: list[str] = []
-        for token in _TOKEN.finditer(self.method):
-            if token[0] == '"""':
-                break
-            if token["name"]:
-                found.append(token["name"])
-        return frozenset(found[found.index("def") + 2 :]) - _BUILTIN
+        """The names that the methods' signatures need, but for builtins."""
+        return frozenset(name for method in _methods(self.method).values() for name in _names(method)) - _BUILTIN
+
+
+def _names(method: str) -> list[str]:
+    end = next(token.start() for token in _TOKEN.finditer(method) if token[0] == '"""')
+    signature = method[:end].rstrip().removesuffix(":")  # so that the name before it is none of a parameter
+    found = [token["name"] for token in _TOKEN.finditer(signature) if token["name"]]
+    return found[found.index("def") + 2 :]
 
 
 class Generated(Protocol):
@@ -71,6 +76,7 @@ def digest(tool: ir.Tool, manifest: ir.Manifest, generator: str) -> str:
         tool.definition,
         [tool.names.method, tool.names.stem, tool.names.module],
         tool.deprecated,
+        [[one.name, one.message, one.schema.wire if one.schema else None] for one in tool.questions],
         tool.input.shared,
         _output_shared(tool),
         shared,
@@ -102,6 +108,25 @@ def units(manifest: ir.Manifest, digests: Mapping[str, str], before: Generated |
         made = [unit for batch in batches for unit in make(batch)]
     found |= {tool.name: unit for tool, unit in zip(todo, made, strict=True)}
     return {tool.name: found[tool.name] for tool in manifest.tools}
+
+
+def offer_units(manifest: ir.Manifest) -> list[Unit]:
+    """The unit of each resource, resource template and prompt, in the manifest's order."""
+    from toolwright import models, plan, render
+
+    head = render.header(manifest.source, manifest.command)
+    modelled = plan.modelled(manifest) if "server" in manifest.emit else ()
+    made = dict(zip((offer.key for offer in modelled), models.offer_modules(modelled), strict=True))
+    return [
+        Unit(
+            module=render.page(head, plan.Page("", "module.py", {"source": module.source})) if module else "",
+            classes=module.classes if module else (),
+            method="\n".join(render.method(method) for method in plan.offer_methods(offer)),
+            home=plan.offer_module(offer),
+        )
+        for offer in (*manifest.resources, *manifest.templates, *manifest.prompts)
+        for module in [made.get(offer.key)]
+    ]
 
 
 def _batch(shared: Sequence[ir.SharedSchema], source: str, command: str, tools: Sequence[ir.Tool]) -> list[Unit]:

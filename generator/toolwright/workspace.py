@@ -49,6 +49,10 @@ class Disk:
         self.inputs[f"{folder}{_LISTING}{pattern}"] = lock.digest("\n".join(found).encode())
         return [str(PurePosixPath(folder, path)) for path in found]
 
+    def within(self, path: str, folder: str) -> bool:
+        """Whether a path, with links followed, lies below `folder`."""
+        return Path(path).resolve().is_relative_to(Path(folder).resolve())
+
 
 _LISTING = "//"
 """Between the folder and the pattern of a listing among inputs; no path holds it."""

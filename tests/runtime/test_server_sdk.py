@@ -128,7 +128,7 @@ async def test_changes_of_the_list_can_be_listened_to(package: Any) -> None:
 @pytest.mark.parametrize("revision", REVISIONS)
 async def test_a_result_in_every_revision(package: Any, api: Any, revision: str) -> None:
     async def handler(args: Any, ctx: Any) -> Any:
-        assert (args.location, args.units, ctx.revision, ctx.tool) == ("Paris", "metric", revision, "get-weather")
+        assert (args.location, args.units, ctx.revision, ctx.name) == ("Paris", "metric", revision, "get-weather")
         return api.Weather(temperature=22.5, conditions="dry\x1b[1m\ud800")
 
     result = await call(serve(package, weather=handler), "get-weather", {"location": "Paris"}, revision)
@@ -435,12 +435,12 @@ async def test_what_is_missing_or_wrong_is_told_at_once(package: Any) -> None:
     with pytest.raises(TypeError) as caught:
         package.build_server(Handlers())
     assert str(caught.value) == (
+        "Handlers has what cannot be called:\n"
+        "    say(args: 'Any') -> 'None' is called with (args, ctx)\n"
+        "    cities is int, not a method\n\n"
         "Handlers lacks a method. To paste:\n\n"
         "    async def get_weather(self, args: GetWeatherInput, ctx: Context) -> GetWeatherOutput:\n"
-        "        raise NotImplementedError\n\n"
-        "Handlers has what cannot be called for a tool:\n"
-        "    say(args: 'Any') -> 'None' is called with (args, ctx)\n"
-        "    cities is int, not a method"
+        "        raise NotImplementedError"
     )
     with pytest.raises(TypeError) as caught:
         package.build_server(Handlers)

@@ -40,7 +40,7 @@ def is_dangerous(tool: Tool) -> bool:
     `readOnlyHint: true`, and then it destroys unless it has `destructiveHint: false` (MCP 2025-11-25, schema,
     `ToolAnnotations`, defaults).
     """
-    wanted = (tool.ours.get("policy") or {}).get("confirm")
+    wanted = tool.policy.get("confirm")
     if wanted is not None:
         return wanted is not False
     hints = tool.definition.get("annotations") or {}

@@ -56,6 +56,9 @@ class Reply(Generic[T_co]):
 Returns: TypeAlias = T | Reply[T] | Awaitable[T | Reply[T]]
 """What a handler may give back for a result of type `T`: it, a `Reply` around it, or an awaitable of either."""
 
+Gives: TypeAlias = T | Awaitable[T]
+"""What a method that is no tool may give back: a value of type `T`, or an awaitable of one."""
+
 
 def text(
     text: str,

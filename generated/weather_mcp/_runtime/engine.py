@@ -2,32 +2,30 @@
 """One call of a tool, from its arguments to its result.
 
 Takes the handlers object and, for each call, a tool, its arguments and a context; gives the result as it goes on the
-wire in the newest revision. Whatever happens in a handler ends as a result; only cancellation leaves. It knows no
-transport and nothing of the protocol's library but its content blocks.
+wire in the newest revision. Whatever happens in a handler ends as a result; only cancellation and questions leave.
+It knows no transport and nothing of the protocol's library but its content blocks.
 """
 
 from __future__ import annotations
 
-import asyncio
-import inspect
-import math
 import secrets
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import anyio
-import anyio.to_thread
 from mcp_types import ContentBlock
 
+from .asking import InvalidAnswer, MissingCapability, is_suspended
 from .content import Reply
 from .errors import is_tool_error
 from .hygiene import block, clean, mirrored, whole
 from .model import Model, Root
+from .permission import refusal
+from .running import Method, is_cancelled
 from .validation import Validator, input_validator, output_validator
 
 if TYPE_CHECKING:
     import logging
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from .context import Context
     from .tools import Tool
@@ -36,11 +34,15 @@ if TYPE_CHECKING:
 class Engine:
     """The handlers, ready to be called."""
 
-    def __init__(self, handlers: object, log: logging.Logger) -> None:
-        """Take the handlers, one method for each tool, and the log that learns what callers must not."""
+    def __init__(self, handlers: object, log: logging.Logger, *, has_resources: bool = True) -> None:
+        """Take the handlers, one method for each tool, and the log that learns what callers must not.
+
+        Without resources, the first link to one is told to the log: its reader may not be able to follow it.
+        """
         self._handlers = handlers
         self._log = log
         self._routes: dict[Tool, _Route] = {}
+        self._may_link = has_resources
 
     async def call(self, tool: Tool, arguments: Mapping[str, Any] | None, context: Context) -> dict[str, Any]:
         """Call a tool.
@@ -52,6 +54,10 @@ class Engine:
 
         Returns:
             `content`, and `structuredContent` where the tool has an `outputSchema`; or `content` and `isError`.
+
+        Raises:
+            MissingCapability: The handler asks what the client cannot answer.
+            Suspended: The handler waits for an answer.
         """
         try:
             route = self._routes.get(tool) or self._prepare(tool)
@@ -59,23 +65,23 @@ class Engine:
             if violations := route.input.violations(values):
                 lines = "".join(f"\n- {line}" for line in violations)
                 return _failure(f"Invalid arguments for {tool.name}:{lines}")
-            value = await route.run(route.model.model_validate(values), context)
+            if reason := await refusal(tool, values, context):
+                return _failure(reason)
+            value = await route.method(route.model.model_validate(values), context)
             return self._result(tool, route, value)
         except BaseException as error:  # a handler's SystemExit must not end the server
-            if isinstance(error, anyio.get_cancelled_exc_class()) and _is_cancelled():
+            if is_suspended(error) or is_cancelled(error) or isinstance(error, MissingCapability):
                 raise
             if texts := _told(error):
                 return _failure("\n".join(texts))
             return self._internal(tool, error)
 
     def _prepare(self, tool: Tool) -> _Route:
-        method = getattr(self._handlers, tool.method)
         validator, model = output_validator(tool), tool.Output
         route = _Route(
             input=input_validator(tool),
             model=tool.Input,
-            method=method,
-            is_async=inspect.iscoroutinefunction(method),
+            method=Method.of(self._handlers, tool.method),
             output=None if validator is None or model is None else _Output(validator, model),
         )
         self._routes[tool] = route
@@ -91,6 +97,13 @@ class Engine:
                 return self._broken(tool, violations)
             result = {"content": [{"type": "text", "text": text}], "structuredContent": data}
         result["content"] += [block(one) for one in reply.content]
+        if not self._may_link and any(one["type"] == "resource_link" for one in result["content"]):
+            self._may_link = True
+            self._log.warning(
+                "%s gave a resource link, but the manifest declares no resources; "
+                "`server: {capabilities: {resources: true}}` says that it is meant",
+                tool.method,
+            )
         if reply.meta is not None:
             result["_meta"] = mirrored(dict(reply.meta))[0]
         return result
@@ -123,33 +136,8 @@ class _Route:
 
     input: Validator
     model: type[Model]
-    method: Callable[[Model, Context], Any]
-    is_async: bool
+    method: Method
     output: _Output | None
-
-    async def run(self, arguments: Model, context: Context) -> object:
-        """Run the handler: an `async def` here, a plain `def` in a worker thread, so that it can block."""
-        if self.is_async:
-            value = await self.method(arguments, context)
-        else:
-            value, error = await anyio.to_thread.run_sync(
-                _outcome, self.method, arguments, context, abandon_on_cancel=True
-            )
-            if error is not None:
-                raise error
-            if inspect.isawaitable(value):
-                value = await value
-        return value
-
-
-def _outcome(
-    method: Callable[[Model, Context], Any], arguments: Model, context: Context
-) -> tuple[Any, BaseException | None]:
-    """What a method gives and what it raises; not every exception can be thrown from a thread into a coroutine."""
-    try:
-        return method(arguments, context), None
-    except BaseException as error:  # noqa: BLE001 - it is raised again, in the coroutine
-        return None, error
 
 
 def _data(tool: Tool, expected: type[Model] | type[Root[Any]], value: object) -> Any:
@@ -181,17 +169,9 @@ def _failure(text: str) -> dict[str, Any]:
 
 def _told(error: BaseException) -> list[str]:
     """What the caller is told: the texts of a `ToolError`, or of a group (of a task group) that holds nothing else."""
-    if is_tool_error(error):
+    if is_tool_error(error) or isinstance(error, InvalidAnswer):
         return [str(error)]
     if isinstance(error, BaseExceptionGroup):
         parts = [_told(inner) for inner in error.exceptions]
         return [text for part in parts for text in part] if all(parts) else []
     return []
-
-
-def _is_cancelled() -> bool:
-    """Whether this task is being cancelled; else the handler awaited something that was."""
-    if anyio.current_effective_deadline() == -math.inf:
-        return True
-    task = asyncio.current_task() if anyio.get_cancelled_exc_class() is asyncio.CancelledError else None
-    return task is not None and task.cancelling() > 0

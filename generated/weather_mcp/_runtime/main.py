@@ -15,6 +15,7 @@ import signal
 import socket
 import sys
 import traceback
+from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
     from starlette.applications import Starlette
 
+    from .parts import Part
     from .tools import Tools
 
 _LOG: Final = logging.getLogger(__name__)
@@ -45,6 +47,7 @@ def main(
     handlers: str | None,
     build_server: BuildServer,
     asgi_app: AsgiApp,
+    parts: Sequence[Part] = (),
     argv: Sequence[str] | None = None,
 ) -> None:
     """Run the package's server, on standard input and output or over HTTP, until it is asked to stop.
@@ -55,6 +58,7 @@ def main(
         handlers: Where the handlers are if the command line does not say: `module:name`.
         build_server: The package's own.
         asgi_app: The package's own.
+        parts: The parts of the server beside its tools.
         argv: The command line, by default the process's.
 
     Raises:
@@ -65,11 +69,14 @@ def main(
     logging.basicConfig(
         stream=sys.stderr, level=options.log_level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s"
     )
+    from .calls import Calls  # here, as below, since `--help` and mistakes need none of it
+
+    handwritten = _Handwritten(options.handlers, (Calls(tools), *parts))
     try:
         if options.http is None:
-            _serve_stdio(tools, options.handlers, build_server)
+            _serve_stdio(handwritten, build_server)
         else:
-            _serve_http(tools, options, asgi_app)
+            _serve_http(handwritten, options, asgi_app)
     except _Unusable as error:
         sys.stderr.write(f"{package}: {error}\n")
         raise SystemExit(error.status) from None
@@ -125,8 +132,8 @@ def _address(text: str) -> tuple[str, int]:
     return host.removeprefix("[").removesuffix("]") or "127.0.0.1", int(port)
 
 
-def _serve_stdio(tools: Tools, handlers: str | None, build_server: BuildServer) -> None:
-    from . import stdio  # here, as below, since `--help` and mistakes need none of it
+def _serve_stdio(handwritten: _Handwritten, build_server: BuildServer) -> None:
+    from . import stdio
 
     for number, stream in enumerate((sys.stdin, sys.stdout)):
         if stream is None:  # so Python has it where the descriptor is closed
@@ -136,7 +143,7 @@ def _serve_stdio(tools: Tools, handlers: str | None, build_server: BuildServer) 
     if sys.stdin.isatty():
         _LOG.info("speaking MCP on standard input and output, as a client expects; --http serves over the network")
     with stdio.wire() as held:  # also while the handlers are imported: they may print
-        server = build_server(_load(tools, handlers))
+        server = build_server(handwritten.load())
         try:
             stdio.run(server, held)
         except BaseExceptionGroup:  # so the SDK's tasks wrap what a server raises at its start
@@ -146,7 +153,7 @@ def _serve_stdio(tools: Tools, handlers: str | None, build_server: BuildServer) 
             _refuse("the handlers could not start", failure, status=1)
 
 
-def _serve_http(tools: Tools, options: argparse.Namespace, asgi_app: AsgiApp) -> None:
+def _serve_http(handwritten: _Handwritten, options: argparse.Namespace, asgi_app: AsgiApp) -> None:
     import uvicorn
 
     from .ending import end_without_threads
@@ -155,7 +162,7 @@ def _serve_http(tools: Tools, options: argparse.Namespace, asgi_app: AsgiApp) ->
     if not options.path.startswith("/"):
         raise _Unusable(f"--path is {options.path!r}; it starts with /")
     hosts = [*options.allow_host, *([] if host in _EVERYWHERE else [f"[{host}]" if ":" in host else host])]
-    app = asgi_app(_load(tools, options.handlers), path=options.path, allowed_hosts=hosts)
+    app = asgi_app(handwritten.load(), path=options.path, allowed_hosts=hosts)
     listener = _listen(host, port)
     host, port = listener.getsockname()[:2]
     _LOG.info("serving http://%s:%d%s", f"[{host}]" if ":" in host else host, port, options.path)
@@ -186,33 +193,41 @@ def _reason(error: OSError) -> str:
     return str(error) if error.errno is None or isinstance(error, socket.gaierror) else os.strerror(error.errno)
 
 
-def _load(tools: Tools, path: str | None) -> object:
-    """The handlers that `module:name` leads to."""
-    if path is None:
-        raise _Unusable("no handlers; say where they are, such as --handlers weather:Weather")
-    module, _, name = path.partition(":")
-    if not module or not name:
-        raise _Unusable(f"--handlers is {path!r}; it is MODULE:NAME, such as weather:Weather")
-    if (here := str(Path.cwd())) not in sys.path:
-        sys.path.insert(0, here)
-    found: Any = _import(module)
-    for step in name.split("."):
-        if not hasattr(found, step):
-            near = get_close_matches(step, dir(found), n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
-            raise _Unusable(f"{module!r} has no {name!r}{hint}")
-        found = getattr(found, step)
-    is_class = isinstance(found, type)
-    if is_class and (reason := contract.abstract(tools, found)):
-        raise _Unusable(reason)
-    if is_class or (callable(found) and not any(hasattr(found, tool.method) for tool in tools.values())):
-        try:
-            return found()
-        except Exception as error:  # noqa: BLE001 - whatever it is, it says where
-            _refuse(f"{path} cannot be called", error)
-    if found is None:
-        raise _Unusable(f"{path} is None")
-    return found
+@dataclass(frozen=True, slots=True)
+class _Handwritten:
+    """Where the handlers are, and the parts that need them."""
+
+    path: str | None
+    parts: tuple[Part, ...]
+
+    def load(self) -> object:
+        """The handlers that `module:name` leads to."""
+        if self.path is None:
+            raise _Unusable("no handlers; say where they are, such as --handlers weather:Weather")
+        module, _, name = self.path.partition(":")
+        if not module or not name:
+            raise _Unusable(f"--handlers is {self.path!r}; it is MODULE:NAME, such as weather:Weather")
+        if (here := str(Path.cwd())) not in sys.path:
+            sys.path.insert(0, here)
+        found: Any = _import(module)
+        for step in name.split("."):
+            if not hasattr(found, step):
+                near = get_close_matches(step, dir(found), n=1)
+                hint = f"; did you mean {near[0]!r}?" if near else ""
+                raise _Unusable(f"{module!r} has no {name!r}{hint}")
+            found = getattr(found, step)
+        needed = [one for part in self.parts for one in part.needed()]
+        is_class = isinstance(found, type)
+        if is_class and (reason := contract.abstract(needed, found)):
+            raise _Unusable(reason)
+        if is_class or (callable(found) and not any(hasattr(found, one.name) for one in needed)):
+            try:
+                return found()
+            except Exception as error:  # noqa: BLE001 - whatever it is, it says where
+                _refuse(f"{self.path} cannot be called", error)
+        if found is None:
+            raise _Unusable(f"{self.path} is None")
+        return found
 
 
 def _import(name: str) -> object:

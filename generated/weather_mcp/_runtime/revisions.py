@@ -25,6 +25,11 @@ def tool_for(definition: dict[str, Any], revision: str) -> dict[str, Any]:
     return {key: value for key, value in definition.items() if key != "outputSchema"}
 
 
+def block_for(block: dict[str, Any], revision: str, number: int = 1) -> dict[str, Any]:
+    """A block of content for this revision; `number` tells sounds of one result apart."""
+    return block if revision >= FIRST_LINKS else _block_for(block, number, revision)
+
+
 def result_for(result: dict[str, Any], definition: Mapping[str, Any], revision: str) -> dict[str, Any]:
     """A result for this revision.
 

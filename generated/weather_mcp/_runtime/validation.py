@@ -21,9 +21,9 @@ from jsonschema_rs import FancyRegexOptions, ValidationError, ValidationErrorKin
 if TYPE_CHECKING:
     from .tools import Tool
 
-_BACKTRACKS: Final = (
-    100_000  # steps of one match, about 2 ms; expressions without look-around and back-references need none
-)
+_BACKTRACKS: Final = 100_000
+"""Steps of one match, about 2 ms; expressions without look-around and back-references need none."""
+
 _SHOWN: Final = 10
 _BIG: Final = 100_000  # characters of JSON; above it one violation is told, since finding all may take seconds
 _WIDTH: Final = 60
@@ -34,8 +34,7 @@ Path = tuple[str | int, ...]
 @cache
 def input_validator(tool: Tool) -> Validator:
     """The validator of the tool's arguments, compiled at the first call and kept."""
-    redact = (tool.ours.get("policy") or {}).get("redact") or ()
-    return Validator(tool.definition["inputSchema"], formats=tool.asserts_formats, redact=redact)
+    return Validator(tool.definition["inputSchema"], formats=tool.asserts_formats, redact=tool.redacted)
 
 
 @cache

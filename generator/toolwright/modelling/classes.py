@@ -267,7 +267,11 @@ class _Planner:
         owner = named[-1] if named else trail.definition
         inside = trail.steps[-1].kind if trail.steps else "property"
         what = {"item": "An item", "value": "A value", "property": "The value", "branch": "One form"}[inside]
-        return f"{what} of ``{owner}``." if owner is not None else f"{what} of the {_WHOLE[found.document.name]}."
+        return (
+            f"{what} of ``{owner}``."
+            if owner is not None
+            else f"{what} of the {_WHOLE.get(found.document.name, 'answer')}."
+        )
 
     def _class(self, key: Key, document: Document, doc: str) -> ClassPlan:
         name = self.names[key]

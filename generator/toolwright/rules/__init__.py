@@ -9,7 +9,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from toolwright.rules import contradictions, headers, lint, names, references, revisions, serving, tools, values
+from toolwright.rules import (
+    contradictions,
+    headers,
+    lint,
+    names,
+    offers,
+    questions,
+    references,
+    revisions,
+    serving,
+    tools,
+    values,
+)
 
 if TYPE_CHECKING:
     from toolwright.assembly import Assembly
@@ -49,6 +61,14 @@ _RULES = (
     tools.consistent_hints,
     tools.web_resources,
     tools.safe_icons,
+    offers.templates,
+    offers.uris,
+    offers.contents,
+    offers.arguments,
+    offers.completions,
+    offers.messages,
+    questions.flat,
+    questions.named,
     revisions.old_enough,
     lint.known_codes,
 )

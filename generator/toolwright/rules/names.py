@@ -5,22 +5,23 @@ from __future__ import annotations
 import keyword
 import re
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from toolwright import naming
 from toolwright.assembly import entries
 from toolwright.diagnostics import Diagnostic, Place
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
-    from toolwright.assembly import Assembly, Declared
+    from toolwright.assembly import Assembly, Declared, Section
     from toolwright.schemas.references import Outline
 
 EXPORTS = frozenset(
     {
-        *("Context", "Content", "Reply", "Returns"),
-        *("ToolError", "ToolFailed", "CallRefused", "InvalidResult", "Declined", "Cancelled"),
+        *("Context", "Content", "Contents", "Completing", "Gives", "Messages", "Reply", "Returns"),
+        *("ToolError", "ToolFailed", "CallRefused", "InvalidResult", "Accepted", "Declined", "Cancelled"),
+        *("assistant", "user"),
         *(
             "CallEvent",
             "OMIT",
@@ -37,6 +38,12 @@ EXPORTS = frozenset(
     }
 )
 """What a package exports beside its models and the two classes named after the server."""
+
+ASKING = ("Ask", "Context")
+"""How the classes end that a tool with questions has."""
+
+ARGUMENTS = {"prompt": "Args", "resource template": "Params"}
+"""How the class of the arguments of what takes them ends."""
 
 MODEL_NAMES = frozenset({"Annotated", "Any", "Field", "Final", "Literal", "Model", "Nullable", "Root"})
 """What modules of models import, so that a model of that name would hide it."""
@@ -94,26 +101,44 @@ def unique_on_the_wire(assembly: Assembly) -> Iterator[Diagnostic]:
 
 
 def unique_in_python(assembly: Assembly) -> Iterator[Diagnostic]:
-    """No two tools have one method, one stem of classes, or one module."""
-    first: dict[tuple[str, str], Declared] = {}
-    for tool in assembly.tools:
-        names = tool.names
-        kinds = (
+    """No two tools, prompts or resources have one method, one stem of classes, or one module."""
+    first: dict[tuple[str, str], tuple[str, Declared]] = {}
+    for kind, one in _declared(assembly):
+        names = one.names
+        kinds = [
             ("method", names.method, names.method),
             ("class", f"{names.stem}Input", f"{names.stem}Input"),
             ("module", names.module, names.module.casefold()),  # many disks take `A.py` and `a.py` for one file
-        )
-        for kind, shown, key in kinds:
-            other = first.setdefault((kind, key), tool)
-            if other.name != tool.name:
+        ]
+        if one.ours.get("complete"):
+            kinds.append(("method", naming.completion(names), naming.completion(names)))
+        for part, shown, key in kinds:
+            other_kind, other = first.setdefault((part, key), (kind, one))
+            if other is not one and (kind, one.name) != (other_kind, other.name):
+                both = f"{kind}s" if kind == other_kind else other_kind
                 yield Diagnostic(
                     "TW211",
-                    f"the tools `{other.name}` ({_at(assembly, other.place / 'name')}) and `{tool.name}` meet in "
-                    f"Python: both need the {kind} `{shown}`",
-                    _python_place(tool),
+                    f"the {both} `{other.name}` ({_at(assembly, other.place / 'name')}) and "
+                    f"{'' if kind == other_kind else f'the {kind} '}`{one.name}` meet in "
+                    f"Python: both need the {part} `{shown}`",
+                    _python_place(one),
                     "give one of them a `pythonName` under `toolwright`",
                 )
                 break
+
+
+_OFFERS: Final[Mapping[Section, str]] = {
+    "resources": "resource",
+    "resourceTemplates": "resource template",
+    "prompts": "prompt",
+}
+
+
+def _declared(assembly: Assembly) -> Iterator[tuple[str, Declared]]:
+    """All that has names in Python, with what it is."""
+    yield from (("tool", tool) for tool in assembly.tools)
+    for section, kind in _OFFERS.items():
+        yield from ((kind, offer) for offer in assembly.offers[section])
 
 
 def unique_classes(assembly: Assembly) -> Iterator[Diagnostic]:
@@ -126,6 +151,13 @@ def unique_classes(assembly: Assembly) -> Iterator[Diagnostic]:
         for field, _ in assembly.schemas(tool):
             suffix = "Input" if field == "inputSchema" else "Output"
             taken[tool.names.stem + suffix] = f"is the class of the {field} of `{tool.name}`"
+    for kind, one in _declared(assembly):
+        if one.ours.get("ask"):
+            taken |= {f"{one.names.stem}{end}": f"is a class of the questions of `{one.name}`" for end in ASKING}
+            for question in one.ours["ask"]:
+                taken[naming.answer(one.names, question)] = f"is the class of the answers to `{question}`"
+        if kind in ARGUMENTS:
+            taken[f"{one.names.stem}{ARGUMENTS[kind]}"] = f"is the class of the arguments of `{one.name}`"
     first: dict[str, Outline] = {}
     for key, found in assembly.shared.items():
         name = naming.shared(key.name).stem
@@ -144,7 +176,7 @@ def unique_classes(assembly: Assembly) -> Iterator[Diagnostic]:
 
 def python_names(assembly: Assembly) -> Iterator[Diagnostic]:
     """A `pythonName` is a name that nothing else needs."""
-    for tool in assembly.tools:
+    for tool in assembly.declared:
         name = tool.ours.get("pythonName")
         if name is None:
             continue

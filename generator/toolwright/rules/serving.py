@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from toolwright.assembly import Assembly
     from toolwright.ir import Json
 
-_SECTIONS = ("resources", "resourceTemplates", "prompts", "handles", "auth", "cache", "pageSize", "diff")
-_TOOL_PARTS = ("ask", "http")
+_SECTIONS = ("handles", "auth", "diff")
+_TOOL_PARTS = ("http",)
 _SERVED = frozenset({"confirm", "redact"})
 """The parts of a tool's policy that its package keeps: clients ask, and audit records leave out."""
 

@@ -31,8 +31,7 @@ async def told(tool: Tool, arguments: Mapping[str, Any], on_call: OnCall | None)
     if on_call is None:
         yield
         return
-    secrets = (tool.ours.get("policy") or {}).get("redact") or ()
-    start = CallEvent(next(_CALLS), "start", tool.name, redacted(arguments, secrets))
+    start = CallEvent(next(_CALLS), "start", tool.name, redacted(arguments, tool.redacted))
     await _tell(on_call, start)
     began = time.monotonic()
     outcome: Outcome = "ok"

@@ -67,6 +67,28 @@ class Tool:
         return self._tools.entries[self.name][1]
 
     @property
+    def policy(self) -> dict[str, Any]:
+        """The tool's policy in the manifest."""
+        found: dict[str, Any] = self.ours.get("policy") or {}
+        return found
+
+    @property
+    def redacted(self) -> list[str]:
+        """JSON Pointers to the arguments that nobody but the handler sees."""
+        found: list[str] = self.policy.get("redact") or []
+        return found
+
+    @property
+    def stem(self) -> str:
+        """The start of the names of the tool's classes."""
+        return self.input_name.removesuffix("Input")
+
+    @property
+    def context_name(self) -> str:
+        """The class of what the tool's handler gets as `ctx`."""
+        return f"{self.stem}Context" if self.ours.get("ask") else "Context"
+
+    @property
     def asserts_formats(self) -> bool:
         """Whether `format` is checked (`formats: assert`) or only an annotation (JSON Schema 2020-12, Validation 7)."""
         return bool(self._tools.manifest.get("formats") == "assert")
@@ -120,7 +142,11 @@ class Tools(Mapping[str, Tool]):
     @cached_property
     def entries(self) -> dict[str, tuple[dict[str, Any], dict[str, Any]]]:
         """For each tool, what goes on the wire and what is ours."""
-        return {
-            tool["name"]: ({key: value for key, value in tool.items() if key != _OURS}, tool.get(_OURS) or {})
-            for tool in self.manifest["tools"]
-        }
+        return {wire["name"]: (wire, ours) for wire, ours in self.offers("tools")}
+
+    def offers(self, section: str) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+        """What a list of the manifest holds, such as `prompts`: what goes on the wire, and what is ours."""
+        return [
+            ({key: value for key, value in entry.items() if key != _OURS}, entry.get(_OURS) or {})
+            for entry in self.manifest.get(section) or ()
+        ]

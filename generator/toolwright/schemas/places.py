@@ -19,27 +19,30 @@ Role: TypeAlias = Literal["inputSchema", "outputSchema", "schemas", "ask", "stat
 
 def schemas(value: Json) -> Iterator[tuple[Role, Pointer, Json]]:
     """Each schema in a manifest, a fragment or a saved `tools/list` result, in a fixed order of sections."""
-    for pointer, tool in _items(value, ("tools",)):
+    for pointer, tool in items(value, ("tools",)):
         for role in ("inputSchema", "outputSchema"):
             if isinstance(tool, dict) and role in tool:
                 yield role, (*pointer, role), tool[role]
         yield from _questions(tool, pointer, "toolwright")
-    for pointer, schema in _items(value, ("schemas",)):
+    for pointer, schema in items(value, ("schemas",)):
         yield "schemas", pointer, schema
-    for pointer, annotation in _items(value, ("overlay", "tools")):
+    for pointer, annotation in items(value, ("overlay", "tools")):
         yield from _questions(annotation, pointer)
-    for pointer, handle in _items(value, ("handles",)):
+    for section in ("resourceTemplates", "prompts"):
+        for pointer, entry in items(value, (section,)):
+            yield from _questions(entry, pointer, "toolwright")
+    for pointer, handle in items(value, ("handles",)):
         if isinstance(handle, dict) and "state" in handle:
             yield "state", (*pointer, "state"), handle["state"]
 
 
 def _questions(value: Json, pointer: Pointer, *steps: str) -> Iterator[tuple[Role, Pointer, Json]]:
-    for below, question in _items(value, (*steps, "ask")):
+    for below, question in items(value, (*steps, "ask")):
         if isinstance(question, dict) and "schema" in question:
             yield "ask", (*pointer, *below, "schema"), question["schema"]
 
 
-def _items(value: Json, steps: tuple[str, ...]) -> Iterator[tuple[Pointer, Json]]:
+def items(value: Json, steps: tuple[str, ...]) -> Iterator[tuple[Pointer, Json]]:
     """The entries of the mapping or list at `steps`; none where there is no such thing."""
     for step in steps:
         value = value.get(step) if isinstance(value, dict) else None

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from ._runtime.lazy import lazy
 
 if TYPE_CHECKING:
+    from ._runtime.answers import Accepted as Accepted, Cancelled as Cancelled, Declined as Declined
     from ._runtime.binding import OMIT as OMIT, CallEvent as CallEvent, Omit as Omit
     from ._runtime.errors import CallRefused as CallRefused, InvalidResult as InvalidResult, ToolFailed as ToolFailed
     from .client import SomebodyClient as SomebodyClient
@@ -18,6 +19,7 @@ else:
     __getattr__, __dir__, __all__ = lazy(
         __name__,
         {
+            "._runtime.answers": ("Accepted", "Cancelled", "Declined"),
             "._runtime.binding": ("OMIT", "CallEvent", "Omit"),
             "._runtime.errors": ("CallRefused", "InvalidResult", "ToolFailed"),
             ".client": ("SomebodyClient",),

@@ -1,0 +1,92 @@
+# Part of toolwright's runtime, copied as it is. DO NOT EDIT.
+"""The arguments of a call as JSON, and as logs and hooks may see them.
+
+Takes what a caller gave to a client's method; gives plain JSON values that every transport can carry. It validates
+nothing: the schema is the server's to enforce.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from pydantic import BaseModel
+
+from .options import Omit
+
+REDACTED: Final = "[redacted]"
+
+
+def to_json(given: Mapping[str, object]) -> dict[str, Any]:
+    """The arguments as they are sent.
+
+    What is `OMIT` is left out. Models are dumped with `model_dump(mode="json")`. Half of a surrogate pair, which no
+    transport can carry and which ends the connection on some, becomes U+FFFD.
+
+    Args:
+        given: The arguments by their names on the wire.
+
+    Raises:
+        TypeError: A value is nothing that JSON has.
+        ValueError: A number is infinite or not a number; JSON has none of these, and the SDK would send `null`.
+    """
+    return {name: _json(value, name) for name, value in given.items() if not isinstance(value, Omit)}
+
+
+def redacted(arguments: Mapping[str, Any], pointers: Sequence[str]) -> dict[str, Any]:
+    """A deep copy of JSON arguments, with `"[redacted]"` in the place of some values.
+
+    Args:
+        arguments: What `to_json` gave.
+        pointers: JSON Pointers (RFC 6901) to the values, from the arguments' root; one that leads nowhere is passed by.
+    """
+    steps = [[step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:]] for pointer in pointers]
+    return {
+        name: _without(value, [path[1:] for path in steps if path[:1] in ([], [name])])
+        for name, value in arguments.items()
+    }
+
+
+def _without(value: Any, paths: list[list[str]]) -> Any:
+    """A copy of `value` without what `paths` lead to; an empty path leads to the value itself."""
+    if [] in paths:
+        return REDACTED
+    if isinstance(value, dict):
+        return {key: _without(below, [path[1:] for path in paths if path[0] == key]) for key, below in value.items()}
+    if isinstance(value, list):
+        return [
+            _without(below, [path[1:] for path in paths if path[0] == str(index)]) for index, below in enumerate(value)
+        ]
+    return value
+
+
+def _json(value: object, place: str) -> Any:
+    if isinstance(value, BaseModel):
+        return _json(value.model_dump(mode="json"), place)
+    if isinstance(value, str):
+        return _whole(value)
+    if value is None or isinstance(value, bool | int):
+        return value
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise ValueError(f"{place}: {value} is not a number that JSON has")
+        return value
+    if isinstance(value, Mapping):
+        return {_key(key, place): _json(below, f"{place}.{key}") for key, below in value.items()}
+    if isinstance(value, list | tuple):
+        return [_json(below, f"{place}[{index}]") for index, below in enumerate(value)]
+    raise TypeError(f"{place}: {value!r} is not a JSON value")
+
+
+def _key(key: object, place: str) -> str:
+    if not isinstance(key, str):
+        raise TypeError(f"{place}: the key {key!r} is not a string")
+    return _whole(key)
+
+
+def _whole(text: str) -> str:
+    """`text` with U+FFFD for each lone surrogate; two that make a pair become the character they stand for."""
+    if text.isascii():
+        return text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -1,0 +1,97 @@
+# Part of toolwright's runtime, copied as it is. DO NOT EDIT.
+"""What goes wrong in a call, as exceptions.
+
+    Exception
+    ├── ToolError      raised by a handler: the caller is told this text
+    ├── ToolFailed     raised by a client: the tool answered with an error
+    ├── InvalidResult  raised by a client: the result breaks the tool's `outputSchema`
+    └── CallRefused    raised by a client: its own `confirm` said no; nothing was sent
+
+Takes and gives plain values; imports nothing of the protocol's library.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from mcp_types import CallToolResult
+
+_MARK: Final = "_toolwright_tool_error"
+
+
+class ToolError(Exception):
+    """Raised by a handler when the caller should know why.
+
+    The text goes to the caller as it is, in a result with `isError: true`, so that a model can mend its call
+    (MCP 2025-11-25, server/tools, "Error Handling"). It should say what to do differently, and hold no secret.
+    """
+
+    _toolwright_tool_error = True
+
+    def __init__(self, message: str) -> None:
+        """Say why.
+
+        Args:
+            message: What the caller reads.
+        """
+        super().__init__(message)
+        self.message = message
+
+
+def is_tool_error(error: BaseException) -> bool:
+    """Whether `error` is a `ToolError`, of this package or of any other generated one in the process.
+
+    Each generated package has a `ToolError` class of its own. A handler that two servers share may raise either's,
+    so the class is known by a marker instead of by identity.
+    """
+    return getattr(type(error), _MARK, False) is True
+
+
+class ToolFailed(Exception):  # noqa: N818 - it says what happened
+    """A tool answered with `isError: true`. The message is the text of its content.
+
+    Attributes:
+        result: The whole result, as the server sent it.
+    """
+
+    def __init__(self, result: CallToolResult) -> None:
+        """Wrap the result of the tool that failed."""
+        texts = [block.text for block in result.content if block.type == "text"]
+        super().__init__("\n".join(texts) or "the tool failed and did not say why")
+        self.result = result
+
+
+class InvalidResult(Exception):  # noqa: N818 - it says what happened
+    """A tool's result breaks the `outputSchema` that the client was compiled with. The message names each violation.
+
+    Attributes:
+        tool: The tool's name on the wire.
+        violations: One line each.
+        result: The whole result, as the server sent it.
+    """
+
+    def __init__(self, tool: str, violations: Sequence[str], result: CallToolResult) -> None:
+        """Say which tool, and what is wrong."""
+        lines = "".join(f"\n  {violation}" for violation in violations)
+        super().__init__(f"the result of {tool!r} breaks its outputSchema:{lines}")
+        self.tool = tool
+        self.violations = tuple(violations)
+        self.result = result
+
+
+class CallRefused(Exception):  # noqa: N818 - it says what happened
+    """The client's `confirm` callback said no. Nothing was sent to the server.
+
+    Attributes:
+        tool: The tool's name on the wire.
+        arguments: The arguments that the call would have had.
+    """
+
+    def __init__(self, tool: str, arguments: Mapping[str, object]) -> None:
+        """Name the call that was refused."""
+        super().__init__(f"the call of {tool!r} was not confirmed")
+        self.tool = tool
+        self.arguments = arguments

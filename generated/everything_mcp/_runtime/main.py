@@ -1,0 +1,252 @@
+# Part of toolwright's runtime, copied as it is. DO NOT EDIT.
+"""The command `python -m` of a generated package: find the handlers, build the server, serve.
+
+Takes the command line; what is wrong with it, or with what it names, is a line on standard error and status 2, never a
+traceback. Logging is set up here and nowhere else, on standard error.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import logging
+import os
+import signal
+import socket
+import sys
+import traceback
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
+
+from . import contract
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from mcp.server.lowlevel import Server
+    from starlette.applications import Starlette
+
+    from .parts import Part
+    from .tools import Tools
+
+_LOG: Final = logging.getLogger(__name__)
+_LEVELS: Final = ("debug", "info", "warning", "error")
+_EVERYWHERE: Final = ("0.0.0.0", "::")  # noqa: S104 - compared with, not bound to
+_GRACE: Final = 5  # seconds for open requests when the HTTP server stops
+
+BuildServer: TypeAlias = "Callable[[Any], Server[Any]]"
+AsgiApp: TypeAlias = "Callable[..., Starlette]"
+
+
+def main(
+    tools: Tools,
+    *,
+    package: str,
+    handlers: str | None,
+    build_server: BuildServer,
+    asgi_app: AsgiApp,
+    parts: Sequence[Part] = (),
+    argv: Sequence[str] | None = None,
+) -> None:
+    """Run the package's server, on standard input and output or over HTTP, until it is asked to stop.
+
+    Args:
+        tools: The package's tools.
+        package: The package's name.
+        handlers: Where the handlers are if the command line does not say: `module:name`.
+        build_server: The package's own.
+        asgi_app: The package's own.
+        parts: The parts of the server beside its tools.
+        argv: The command line, by default the process's.
+
+    Raises:
+        SystemExit: With 2 where the command line or the handlers are wrong, with 1 where the address cannot be had or
+            the handlers do not start, with 130 where it is interrupted before it serves.
+    """
+    options = _parser(tools, package, handlers).parse_args(argv)
+    logging.basicConfig(
+        stream=sys.stderr, level=options.log_level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s"
+    )
+    from .calls import Calls  # here, as below, since `--help` and mistakes need none of it
+
+    handwritten = _Handwritten(options.handlers, (Calls(tools), *parts))
+    try:
+        if options.http is None:
+            _serve_stdio(handwritten, build_server)
+        else:
+            _serve_http(handwritten, options, asgi_app)
+    except _Unusable as error:
+        sys.stderr.write(f"{package}: {error}\n")
+        raise SystemExit(error.status) from None
+    except contract.Unfit as error:
+        sys.stderr.write(f"{package}: {error}\n")
+        raise SystemExit(2) from None
+    except KeyboardInterrupt:
+        raise SystemExit(130) from None
+
+
+class _Unusable(Exception):  # noqa: N818 - a thing that cannot be used
+    """What is wrong, in a line, and the status to exit with."""
+
+    def __init__(self, message: str, status: int = 2) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+def _parser(tools: Tools, package: str, handlers: str | None) -> argparse.ArgumentParser:
+    server = tools.manifest["server"]
+    title = server.get("title") or server["name"]
+    parser = argparse.ArgumentParser(
+        prog=f"python -m {package}",
+        description=f"{title}, an MCP server. Without --http it speaks on standard input and output.",
+    )
+    parser.add_argument("--version", action="version", version=f"{server['name']} {server['version']}")
+    parser.add_argument(
+        "--handlers",
+        metavar="MODULE:NAME",
+        default=handlers,
+        help="a class to make the handlers from, a function that makes them, or the handlers themselves"
+        + (f" (default: {handlers})" if handlers else ""),
+    )
+    parser.add_argument("--http", metavar="HOST:PORT", type=_address, help="serve Streamable HTTP at this address")
+    parser.add_argument("--path", default="/mcp", help="with --http: where the endpoint is (default: /mcp)")
+    parser.add_argument(
+        "--allow-host",
+        metavar="HOST",
+        action="append",
+        default=[],
+        help="with --http: answer requests for this host, too, such as api.example.com; may be given several times",
+    )
+    parser.add_argument(
+        "--log-level", choices=_LEVELS, default="info", help="what to log on standard error (default: info)"
+    )
+    return parser
+
+
+def _address(text: str) -> tuple[str, int]:
+    host, _, port = text.rpartition(":")
+    if not port.isdecimal() or int(port) > 65535:  # the largest there is
+        raise argparse.ArgumentTypeError(f"{text!r} is not HOST:PORT, such as 127.0.0.1:8000")
+    return host.removeprefix("[").removesuffix("]") or "127.0.0.1", int(port)
+
+
+def _serve_stdio(handwritten: _Handwritten, build_server: BuildServer) -> None:
+    from . import stdio
+
+    for number, stream in enumerate((sys.stdin, sys.stdout)):
+        if stream is None:  # so Python has it where the descriptor is closed
+            raise _Unusable(
+                f"standard {'output' if number else 'input'} is closed; start the server from an MCP client"
+            )
+    if sys.stdin.isatty():
+        _LOG.info("speaking MCP on standard input and output, as a client expects; --http serves over the network")
+    with stdio.wire() as held:  # also while the handlers are imported: they may print
+        server = build_server(handwritten.load())
+        try:
+            stdio.run(server, held)
+        except BaseExceptionGroup:  # so the SDK's tasks wrap what a server raises at its start
+            failure = getattr(server.lifespan, "failure", None)
+            if failure is None:
+                raise
+            _refuse("the handlers could not start", failure, status=1)
+
+
+def _serve_http(handwritten: _Handwritten, options: argparse.Namespace, asgi_app: AsgiApp) -> None:
+    import uvicorn
+
+    from .ending import end_without_threads
+
+    host, port = options.http
+    if not options.path.startswith("/"):
+        raise _Unusable(f"--path is {options.path!r}; it starts with /")
+    hosts = [*options.allow_host, *([] if host in _EVERYWHERE else [f"[{host}]" if ":" in host else host])]
+    app = asgi_app(handwritten.load(), path=options.path, allowed_hosts=hosts)
+    listener = _listen(host, port)
+    host, port = listener.getsockname()[:2]
+    _LOG.info("serving http://%s:%d%s", f"[{host}]" if ":" in host else host, port, options.path)
+    if host in _EVERYWHERE and not options.allow_host:
+        _LOG.warning("only requests for this machine's own names are answered; --allow-host adds others")
+    for number in (signal.SIGINT, signal.SIGTERM):  # uvicorn stops, and then sends itself the signal once more
+        signal.signal(number, lambda *_: None)
+    config = uvicorn.Config(app, log_config=None, lifespan="on", timeout_graceful_shutdown=_GRACE)
+    server = uvicorn.Server(config)
+    try:
+        server.run([listener])
+    except SystemExit as end:
+        if server.started:
+            raise
+        raise _Unusable("the handlers could not start; the log says why", status=1) from end
+    end_without_threads()
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    try:
+        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        return socket.create_server(address[:2], family=family)
+    except OSError as error:
+        raise _Unusable(f"cannot serve at {host}:{port}: {_reason(error)}", status=1) from None
+
+
+def _reason(error: OSError) -> str:
+    return str(error) if error.errno is None or isinstance(error, socket.gaierror) else os.strerror(error.errno)
+
+
+@dataclass(frozen=True, slots=True)
+class _Handwritten:
+    """Where the handlers are, and the parts that need them."""
+
+    path: str | None
+    parts: tuple[Part, ...]
+
+    def load(self) -> object:
+        """The handlers that `module:name` leads to."""
+        if self.path is None:
+            raise _Unusable("no handlers; say where they are, such as --handlers weather:Weather")
+        module, _, name = self.path.partition(":")
+        if not module or not name:
+            raise _Unusable(f"--handlers is {self.path!r}; it is MODULE:NAME, such as weather:Weather")
+        if (here := str(Path.cwd())) not in sys.path:
+            sys.path.insert(0, here)
+        found: Any = _import(module)
+        for step in name.split("."):
+            if not hasattr(found, step):
+                near = get_close_matches(step, dir(found), n=1)
+                hint = f"; did you mean {near[0]!r}?" if near else ""
+                raise _Unusable(f"{module!r} has no {name!r}{hint}")
+            found = getattr(found, step)
+        needed = [one for part in self.parts for one in part.needed()]
+        is_class = isinstance(found, type)
+        if is_class and (reason := contract.abstract(needed, found)):
+            raise _Unusable(reason)
+        if is_class or (callable(found) and not any(hasattr(found, one.name) for one in needed)):
+            try:
+                return found()
+            except Exception as error:  # noqa: BLE001 - whatever it is, it says where
+                _refuse(f"{self.path} cannot be called", error)
+        if found is None:
+            raise _Unusable(f"{self.path} is None")
+        return found
+
+
+def _import(name: str) -> object:
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is not None and f"{name}.".startswith(f"{error.name}."):
+            raise _Unusable(f"there is no module {error.name!r}; looked in {Path.cwd()} and in sys.path") from None
+        _refuse(f"{name} cannot be imported", error)
+    except Exception as error:  # noqa: BLE001 - whatever it is, it says where
+        _refuse(f"{name} cannot be imported", error)
+
+
+def _refuse(what: str, error: Exception, status: int = 2) -> NoReturn:
+    """Say what failed, with the last line of its traceback and where that is; the whole of it goes to the debug log."""
+    _LOG.debug("%s", what, exc_info=error)
+    places = [(frame.filename, frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
+    if isinstance(error, SyntaxError):
+        places.append((error.filename or "", error.lineno))
+    theirs = [f" ({file}:{line})" for file, line in places if file and file != __file__]
+    message = traceback.format_exception_only(error)[-1].strip()
+    raise _Unusable(f"{what}: {message}{theirs[-1] if theirs else ''}", status) from None

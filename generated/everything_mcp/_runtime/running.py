@@ -1,0 +1,61 @@
+# Part of toolwright's runtime, copied as it is. DO NOT EDIT.
+"""A method of the handlers, ready to be called: an `async def` here, a plain `def` in a worker thread.
+
+Takes the handlers object and a method's name; gives what the method gives. It knows nothing of the protocol.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import anyio.to_thread
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """One method of the handlers."""
+
+    name: str
+    _function: Callable[..., Any]
+    _is_async: bool
+
+    @classmethod
+    def of(cls, handlers: object, name: str) -> Method:
+        """Look the method up."""
+        function = getattr(handlers, name)
+        return cls(name, function, inspect.iscoroutinefunction(function))
+
+    async def __call__(self, *arguments: object) -> Any:
+        """Run it. A plain `def` runs in a worker thread, so that it can block."""
+        if self._is_async:
+            return await self._function(*arguments)
+        value, error = await anyio.to_thread.run_sync(_outcome, self._function, arguments, abandon_on_cancel=True)
+        if error is not None:
+            raise error
+        return await value if inspect.isawaitable(value) else value
+
+
+def _outcome(function: Callable[..., Any], arguments: tuple[object, ...]) -> tuple[Any, BaseException | None]:
+    """What a method gives and what it raises; not every exception can be thrown from a thread into a coroutine."""
+    try:
+        return function(*arguments), None
+    except BaseException as error:  # noqa: BLE001 - it is raised again, in the coroutine
+        return None, error
+
+
+def is_cancelled(error: BaseException) -> bool:
+    """Whether `error` says that this task is being cancelled; else the handler awaited something that was."""
+    if not isinstance(error, anyio.get_cancelled_exc_class()):
+        return False
+    if anyio.current_effective_deadline() == -math.inf:
+        return True
+    task = asyncio.current_task() if anyio.get_cancelled_exc_class() is asyncio.CancelledError else None
+    return task is not None and task.cancelling() > 0

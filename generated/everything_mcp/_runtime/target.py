@@ -1,0 +1,166 @@
+# Part of toolwright's runtime, copied as it is. DO NOT EDIT.
+"""From what a user connects to, to a client of the SDK, and to a connection that is open for the length of a block.
+
+Takes a URL, a command, a server object, a transport or an unopened `mcp.Client`; gives the `mcp.Client`. A string
+never becomes a process, and nothing is opened before the block is entered.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeGuard, TypeVar
+from urllib.parse import urlsplit
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from types import TracebackType
+
+    from mcp import Client, StdioServerParameters
+    from mcp.client import Transport
+    from mcp.server import MCPServer
+    from mcp.server.lowlevel import Server
+
+Target: TypeAlias = "str | Sequence[str] | Server[Any] | MCPServer | Transport | Client"
+"""A URL, a command, a server object in this process, or a transport or client of the SDK that is not open yet."""
+
+_T = TypeVar("_T")
+
+
+def client_for(
+    target: Target,
+    *,
+    timeout: float | None = None,
+    headers: Mapping[str, str] | None = None,
+    env: Mapping[str, str] | None = None,
+    cwd: str | Path | None = None,
+) -> Client:
+    """The unopened client for a target.
+
+    Args:
+        target: What to connect to.
+        timeout: Seconds that each step of opening the connection may take.
+        headers: HTTP headers of every request; only for a URL.
+        env: Environment variables for the process, beside the few that the SDK passes on (`PATH`, `HOME`, …); only for
+            a command.
+        cwd: The folder that the process starts in; only for a command.
+
+    Raises:
+        TypeError: The target is none of the kinds above.
+        ValueError: A string is no http or https URL, a command is empty, or an option does not belong to the target.
+    """
+    import mcp
+    from mcp.server import MCPServer
+    from mcp.server.lowlevel import Server
+
+    if headers is not None and not isinstance(target, str):
+        raise ValueError("headers are for a URL; this target is none")
+    if (env is not None or cwd is not None) and not _is_command(target):
+        raise ValueError("env and cwd are for a command; this target is none")
+    if isinstance(target, mcp.Client):
+        return target
+    if isinstance(target, str):
+        return mcp.Client(_over_http(_checked_url(target), headers or {}), read_timeout_seconds=timeout)
+    if _is_command(target):
+        return mcp.Client(_process(target, env, cwd), read_timeout_seconds=timeout)
+    if isinstance(target, Server | MCPServer):
+        return mcp.Client(target, read_timeout_seconds=timeout)
+    if isinstance(target, AbstractAsyncContextManager):
+        return mcp.Client(target, read_timeout_seconds=timeout)
+    raise TypeError(
+        f"cannot connect to {target!r}; give a URL (str), a command (a sequence of str), a server object, "
+        "or a transport or client of the SDK"
+    )
+
+
+class Connection(Generic[_T], AbstractAsyncContextManager[_T, None]):
+    """An open client for the length of an `async with` block, which gives what was made of the client.
+
+    An exception that is raised in the block leaves it as it is. The SDK's task groups would wrap it into an
+    `ExceptionGroup` for each layer, which no `except ToolFailed:` around the block would catch; the same goes for the
+    one reason for which a connection could not be opened.
+    """
+
+    def __init__(self, client: Client, made: _T) -> None:
+        """Take a client that is not open yet, and what the block is given."""
+        self._client = client
+        self._made = made
+
+    async def __aenter__(self) -> _T:
+        """Open the connection and agree on a revision of the protocol.
+
+        Raises:
+            OSError: The command cannot be started.
+            mcp.MCPError: The server cannot be reached, says no, or ends.
+        """
+        try:
+            await self._client.__aenter__()
+        except ExceptionGroup as group:
+            raise _only(group) from None
+        return self._made
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close the connection; cancellation is passed on to the SDK, all else stays with the block."""
+        if isinstance(error, Exception):
+            kind = error = trace = None
+        try:
+            await self._client.__aexit__(kind, error, trace)
+        except ExceptionGroup as group:
+            raise _only(group) from None
+
+
+def _only(group: ExceptionGroup[Exception]) -> Exception:
+    """The one exception in a nest of groups; the group itself where it holds several."""
+    error: Exception = group
+    while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    return group if isinstance(error, ExceptionGroup) else error
+
+
+def _is_command(target: Target) -> TypeGuard[Sequence[str]]:
+    return isinstance(target, Sequence) and not isinstance(target, str | bytes | bytearray)
+
+
+def _checked_url(target: str) -> str:
+    parts = urlsplit(target)
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise ValueError(
+            f"{target!r} is not an http or https URL; a command is a sequence of strings: {_split(target)!r}"
+        )
+    return target
+
+
+def _split(line: str) -> list[str]:
+    try:
+        return shlex.split(line)
+    except ValueError:
+        return line.split()
+
+
+def _process(command: Sequence[str], env: Mapping[str, str] | None, cwd: str | Path | None) -> StdioServerParameters:
+    import mcp
+
+    if not command:
+        raise ValueError("the command is empty; its first item is the program to start")
+    for item in command:
+        if not isinstance(item, str):
+            raise TypeError(f"a command is a sequence of strings; {item!r} is of the type {type(item).__name__}")
+    program, *args = command
+    return mcp.StdioServerParameters(command=program, args=args, env=None if env is None else dict(env), cwd=cwd)
+
+
+def _over_http(url: str, headers: Mapping[str, str]) -> Transport:
+    """A Streamable HTTP transport whose every request has `headers`."""
+    from mcp.client.streamable_http import streamable_http_client
+
+    from .network import NetworkClient
+
+    @asynccontextmanager
+    async def transport() -> AsyncIterator[Any]:
+        async with NetworkClient(headers) as network, streamable_http_client(url, http_client=network) as streams:
+            yield streams
+
+    return transport()

@@ -1,0 +1,106 @@
+"""Questions: what a form can ask (MCP 2025-11-25, Elicitation, Requested Schema)."""
+
+from __future__ import annotations
+
+import keyword
+from typing import TYPE_CHECKING, Final
+
+from toolwright import naming
+from toolwright.diagnostics import Diagnostic, Place
+from toolwright.wording import nearest, quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from toolwright.assembly import Assembly
+    from toolwright.ir import Json
+
+_NOTES: Final = frozenset({"type", "title", "description", "default"})
+_CHOICES: Final = frozenset({"enum", "enumNames", "oneOf"})
+_FORMATS: Final = ("email", "uri", "date", "date-time")
+_KEYWORDS: Final[Mapping[str, frozenset[str]]] = {
+    "string": _NOTES | _CHOICES | {"minLength", "maxLength", "pattern", "format"},
+    "integer": _NOTES | {"minimum", "maximum"},
+    "number": _NOTES | {"minimum", "maximum"},
+    "boolean": _NOTES,
+    "array": _NOTES | {"items", "minItems", "maxItems"},
+}
+_ROOT: Final = frozenset({"$schema", "type", "title", "description", "properties", "required"})
+
+
+def flat(assembly: Assembly) -> Iterator[Diagnostic]:
+    """A form has strings, numbers, booleans and choices, side by side: clients show nothing else."""
+    for place, found in assembly.asides.items():
+        schema = found.schema
+        if "ask" not in place.pointer or not isinstance(schema, dict):
+            continue
+        if schema.get("type") != "object":
+            at = place / "type" if "type" in schema else place
+            yield _problem("the answer to a question is an object", at, "write `type: object`, with `properties`")
+        for key in schema.keys() - _ROOT:
+            if not key.startswith("x-"):
+                mend = f"a form has {quoted(sorted(_ROOT - {'$schema'}))} at its root, and nothing else"
+                yield _problem(f"a question's schema cannot have `{key}`", (place / key).key(), mend)
+        for name, field in (schema.get("properties") or {}).items():
+            yield from _field(field, place / "properties" / name)
+
+
+def named(assembly: Assembly) -> Iterator[Diagnostic]:
+    """Questions are methods: their names are free in Python, and no two answers are one class."""
+    for one in assembly.declared:
+        classes: dict[str, str] = {}
+        for name in one.ours.get("ask") or {}:
+            place = one.said("ask", name).key()
+            if name.startswith("_") or keyword.iskeyword(name):
+                mend = f"`{name.strip('_') or 'ask'}{'_' if keyword.iskeyword(name) else ''}` would do"
+                yield Diagnostic("TW213", f"`{name}` cannot be the method of a question", place, mend)
+            other = classes.setdefault(naming.answer(one.names, name), name)
+            if other != name:
+                yield Diagnostic(
+                    "TW211", f"the questions `{other}` and `{name}` meet in Python", place, "rename one of them"
+                )
+
+
+def _field(field: Json, place: Place) -> Iterator[Diagnostic]:
+    kind = field.get("type") if isinstance(field, dict) else None
+    if not isinstance(kind, str) or kind not in _KEYWORDS:
+        at = place / "type" if isinstance(field, dict) and "type" in field else place
+        mend = f"write one `type` of {quoted(_KEYWORDS)}; ask for parts of an object one by one"
+        yield _problem("clients show only flat fields in a form", at, mend)
+        return
+    for key in field.keys() - _KEYWORDS[kind]:
+        if not key.startswith("x-"):
+            known = sorted(_KEYWORDS[kind] - _NOTES)
+            near = nearest(key, known)
+            others = f"beside its title it can have {quoted(known)}" if known else "take it away"
+            mend = f"did you mean `{near}`?" if near else others
+            yield _problem(f"a form's {kind} cannot have `{key}`", (place / key).key(), mend)
+    if kind == "string" and field.get("format", "email") not in _FORMATS:
+        mend = f"the formats of a form are {quoted(_FORMATS)}"
+        yield _problem(f"clients do not know the format `{field['format']}`", place / "format", mend)
+    if kind == "string" and "oneOf" in field:
+        yield from _options(field["oneOf"], place / "oneOf")
+    if kind == "array":
+        yield from _choices(field.get("items"), place / "items")
+
+
+def _choices(items: Json, place: Place) -> Iterator[Diagnostic]:
+    """A list is a choice of several from a fixed set."""
+    if isinstance(items, dict) and items.get("type") == "string" and isinstance(items.get("enum"), list):
+        return
+    if isinstance(items, dict) and isinstance(items.get("anyOf"), list):
+        yield from _options(items["anyOf"], place / "anyOf")
+        return
+    mend = "write `items: {type: string, enum: [a, b]}`, or with titles `items: {anyOf: [{const: a, title: A}]}`"
+    yield _problem("a form's list is a choice of several from a fixed set", place, mend)
+
+
+def _options(options: Json, place: Place) -> Iterator[Diagnostic]:
+    for index, option in enumerate(options if isinstance(options, list) else ()):
+        is_titled = isinstance(option, dict) and isinstance(option.get("const"), str) and "title" in option
+        if not is_titled:
+            yield _problem("each choice has a text and a title", place / index, "write `{const: red, title: Red}`")
+
+
+def _problem(message: str, at: Place, mend: str) -> Diagnostic:
+    return Diagnostic("TW254", message, at, mend)
