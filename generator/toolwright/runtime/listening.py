@@ -181,7 +181,8 @@ class _Backlog:
                 raise _too_many()
             if self.ended:
                 raise StopAsyncIteration
-            self._wake = anyio.Event()
+            if self._wake.is_set():
+                self._wake = anyio.Event()
             with anyio.move_on_after(_QUIET) as waiting:
                 await self._wake.wait()
             if waiting.cancelled_caught and not await _is_there(self._client):
