@@ -473,6 +473,22 @@ async def test_a_result_that_is_no_object_is_structured_from_2026_07_28_on() -> 
         assert (await client.count()).root == [4]
 
 
+async def test_a_result_that_does_not_say_that_it_is_complete_is() -> None:
+    async def forget(ctx: Any, call_next: Callable[[Any], Awaitable[Any]]) -> Any:
+        return _text("pong") if ctx.method == "tools/call" else await call_next(ctx)
+
+    server: Server[Any] = Server("forgetful", version="1")
+    server.middleware.append(forget)
+    with served(server) as url:
+        async with ShapesClient.connect(url) as client:
+            assert client.raw.protocol_version == "2026-07-28"
+            assert await client.ping() == [mcp_types.TextContent(type="text", text="pong")]
+    process = [sys.executable, "-c", _STDIO_SERVER.replace(', "resultType": "complete"', "")]
+    async with ShapesClient.connect(process) as client:
+        assert client.raw.protocol_version == "2026-07-28"
+        assert (await client.render_shape(points=[])).area == 1
+
+
 @pytest.mark.parametrize("era", ERAS)
 async def test_a_server_that_lists_oddly_can_be_called(era: str) -> None:
     odd: list[dict[str, Any]] = [{"name": "render-shape", "outputSchema": {"type": "nonsense"}}, {"name": 7}]

@@ -12,6 +12,7 @@ import logging
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from .lenient import Lenient
 from .pages import pages
 from .revisions import FIRST_STATELESS
 
@@ -66,7 +67,10 @@ class Mirroring:
         from mcp.server import MCPServer
         from mcp.server.lowlevel import Server
 
-        if isinstance(self._client.server, StdioServerParameters | Server | MCPServer) or not self._modern:
+        server = self._client.server
+        if isinstance(server, StdioServerParameters | Server | MCPServer) or not self._modern:
+            return False
+        if isinstance(server, Lenient) and not server.over_http:
             return False
         return _has_header(tool.definition["inputSchema"])
 

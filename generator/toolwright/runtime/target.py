@@ -12,6 +12,8 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeGuard, TypeVar
 from urllib.parse import urlsplit
 
+from .lenient import Lenient
+
 if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
@@ -138,15 +140,16 @@ def _server_for(
     headers: Mapping[str, str],
     env: Mapping[str, str] | None,
     cwd: str | Path | None,
-) -> Server[Any] | MCPServer | Transport | StdioServerParameters:
+) -> Server[Any] | MCPServer | Transport:
     """The target as the SDK's client takes it."""
+    from mcp.client.stdio import stdio_client
     from mcp.server import MCPServer
     from mcp.server.lowlevel import Server
 
     if isinstance(target, str):
-        return _over_http(_checked_url(target), headers)
+        return Lenient(_over_http(_checked_url(target), headers), over_http=True)
     if _is_command(target):
-        return _process(target, env, cwd)
+        return Lenient(stdio_client(_process(target, env, cwd)), over_http=False)
     if isinstance(target, Server | MCPServer):
         return target
     if isinstance(target, AbstractAsyncContextManager):
