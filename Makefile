@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 CODE := generator examples tests bench
 
-.PHONY: demo test lint corpus docs generate clean
+.PHONY: demo test lint corpus conformance docs generate clean
 
 demo: .venv/ready
 	$(BIN)/toolwright generate
@@ -16,10 +16,14 @@ test: .venv/ready lint
 corpus: .venv/ready
 	TOOLWRIGHT_WHOLE_CORPUS=1 $(BIN)/pytest -n 2 tests/test_corpus.py tests/test_models.py tests/test_suite.py
 
+# The official conformance suite, against the server of specs/everything/; needs npx.
+conformance: .venv/ready
+	$(BIN)/pytest -n 2 tests/test_conformance.py
+
 lint: .venv/ready
 	$(BIN)/ruff check $(CODE)
 	$(BIN)/black --check --quiet $(CODE) generated
-	$(BIN)/mypy generator/toolwright examples tests generated/weather_mcp
+	$(BIN)/mypy generator/toolwright examples tests generated/weather_mcp generated/everything_mcp
 	$(BIN)/pyright generated examples
 	$(BIN)/toolwright generate --check
 	$(BIN)/python docs/reference.py --check

@@ -1,0 +1,94 @@
+"""MCP's official conformance suite finds nothing wrong with the server that is compiled from `specs/everything/`."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+import conformance
+from conformance import Check, NotRunError
+
+LATER = "tasks-"  # the tasks extension
+
+# What the suite runs beside what a revision requires, and does not score. It must have run; what is required always has.
+UNSCORED = {
+    "2025-11-25": {"json-schema-2020-12", "server-session-lifecycle", "server-sse-polling"},
+    "2026-07-28": {"http-custom-header-server-validation", "http-header-validation", "json-schema-2020-12"},
+}
+# Checks that the suite also passes over where a server does not do the thing at all. Ours does.
+DONE = {
+    "2025-11-25": {
+        ("server-session-lifecycle", "server-session-terminated-returns-404"),
+        ("server-sse-polling", "server-sse-disconnect-resume"),
+    },
+    "2026-07-28": {
+        ("server-stateless", "sep-2575-server-sends-prompts-list-changed-on-subscription"),
+        ("server-stateless", "sep-2575-server-sends-tools-list-changed-on-subscription"),
+    },
+}
+
+
+@pytest.fixture(scope="session")
+def suite(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """The suite, fetched once, however many processes the tests run in."""
+    with (tmp_path_factory.getbasetemp().parent / "conformance.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        try:
+            conformance.fetch()
+        except NotRunError as error:
+            if os.environ.get("CI") == "true":
+                raise
+            pytest.skip(str(error))
+
+
+@pytest.mark.usefixtures("suite")
+@pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
+def test_conformance(revision: str, tmp_path: Path) -> None:
+    log = tmp_path / "server.log"
+    with conformance.serving("everything_mcp", conformance.paths(), log) as url:
+        checks = conformance.judge(url, revision, tmp_path / "results")
+    faults = [str(check) for check in checks if _is_fault(check)]
+    assert not faults, "\n".join(
+        [f"{len(faults)} of {len(checks)} checks failed:", *faults, "", log.read_text()[-5000:]]
+    )
+    assert UNSCORED[revision] <= {check.scenario for check in checks}
+    assert DONE[revision] <= {(check.scenario, check.id) for check in checks if check.status == "SUCCESS"}
+
+
+def _is_fault(check: Check) -> bool:
+    return check.status not in conformance.FINE and not check.scenario.startswith(LATER)
+
+
+def test_a_result_is_read(tmp_path: Path) -> None:
+    _write(tmp_path, "ping", [("ping", "SUCCESS", None), ("wire", "FAILURE", "no result")])
+    _write(tmp_path, "server-sse-polling", [("retry", "WARNING", None), ("event", "INFO", None)])
+    _write(tmp_path, "tasks-lifecycle", [("tasks", "FAILURE", "no tasks")])
+    _write(tmp_path, "empty", [])
+    checks = conformance.read(tmp_path, ["ping", "server-sse-polling", "tasks-lifecycle", "empty", "broken-down"])
+    assert len(checks) == 7
+    assert [str(check) for check in checks if _is_fault(check)] == [
+        "ping: wire: FAILURE: no result",
+        "server-sse-polling: retry: WARNING: about retry",
+        "empty: result: FAILURE: the scenario gave no result",
+        "broken-down: result: FAILURE: the scenario gave no result",
+    ]
+
+
+def test_a_server_that_does_not_start_is_told(tmp_path: Path) -> None:
+    log = tmp_path / "server.log"
+    with pytest.raises(NotRunError, match="No module named nowhere_mcp"), conformance.serving("nowhere_mcp", [], log):
+        pass
+
+
+def _write(folder: Path, scenario: str, checks: list[tuple[str, str, str | None]]) -> None:
+    result = folder / f"server-{scenario}-2026-07-28T12-00-00-000Z"
+    result.mkdir()
+    found = [
+        {"id": name, "status": status, "description": f"about {name}", **({"errorMessage": message} if message else {})}
+        for name, status, message in checks
+    ]
+    (result / "checks.json").write_text(json.dumps(found))
