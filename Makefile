@@ -16,9 +16,9 @@ test: .venv/ready lint
 corpus: .venv/ready
 	TOOLWRIGHT_WHOLE_CORPUS=1 $(BIN)/pytest -n 2 tests/test_corpus.py tests/test_models.py tests/test_suite.py
 
-# The official conformance suite, against the server of specs/everything/; needs npx.
+# The official conformance suite, against the server of specs/everything/ and against clients; needs npx.
 conformance: .venv/ready
-	$(BIN)/pytest -n 2 tests/test_conformance.py
+	$(BIN)/pytest -n 2 tests/test_conformance.py tests/test_conformance_client.py
 
 lint: .venv/ready
 	$(BIN)/ruff check $(CODE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 from pathlib import Path
 
@@ -26,3 +27,18 @@ def corpus() -> Path:
     if not folder.is_dir():
         pytest.skip("the corpus of public servers is not here; set TOOLWRIGHT_CORPUS to its folder")
     return folder
+
+
+@pytest.fixture(scope="session")
+def suite(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """The official conformance suite, fetched once, however many processes the tests run in."""
+    import conformance
+
+    with (tmp_path_factory.getbasetemp().parent / "conformance.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        try:
+            conformance.fetch()
+        except conformance.NotRunError as error:
+            if os.environ.get("CI") == "true":
+                raise
+            pytest.skip(str(error))

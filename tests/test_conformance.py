@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
-import os
 from pathlib import Path
 
 import pytest
@@ -30,19 +28,6 @@ DONE = {
         ("server-stateless", "sep-2575-server-sends-tools-list-changed-on-subscription"),
     },
 }
-
-
-@pytest.fixture(scope="session")
-def suite(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """The suite, fetched once, however many processes the tests run in."""
-    with (tmp_path_factory.getbasetemp().parent / "conformance.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        try:
-            conformance.fetch()
-        except NotRunError as error:
-            if os.environ.get("CI") == "true":
-                raise
-            pytest.skip(str(error))
 
 
 @pytest.mark.usefixtures("suite")

@@ -5,12 +5,10 @@ from __future__ import annotations
 import copy
 import json
 import pickle
-import socket
 import subprocess
 import sys
-import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any, Literal, assert_type
 
 import anyio
@@ -19,10 +17,11 @@ import mcp
 import mcp_types
 import pydantic
 import pytest
-import uvicorn
 from mcp.client.streamable_http import streamable_http_client
 from mcp.server.lowlevel import Server
 
+from serving import served
+from toolwright.naming import CLIENT_NAMES
 from toolwright.runtime.arguments import redacted
 from toolwright.runtime.binding import OMIT, Binding, CallEvent, Omit
 from toolwright.runtime.consent import is_dangerous
@@ -177,24 +176,6 @@ def _render(area: float = 2.5) -> dict[str, Any]:
     return _text(json.dumps({"area": area}), structuredContent={"area": area})
 
 
-@contextmanager
-def _served(server: Server[Any], port: int = 0) -> Iterator[str]:
-    """The server over Streamable HTTP in a thread, on a free port unless one is named; gives its URL."""
-    listening = socket.socket()
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    listening.bind(("127.0.0.1", port))
-    listening.listen()
-    runner = uvicorn.Server(uvicorn.Config(server.streamable_http_app(), log_level="critical"))
-    thread = threading.Thread(target=runner.run, args=([listening],))
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{listening.getsockname()[1]}/mcp"
-    finally:
-        runner.should_exit = True
-        thread.join()
-        listening.close()
-
-
 _STDIO_SERVER = """
 import json, os, sys
 import anyio
@@ -227,11 +208,11 @@ STDIO = [sys.executable, "-c", _STDIO_SERVER]
 async def _reached(kind: str, script: Script, **options: Any) -> AsyncIterator[ShapesClient]:
     """The scripted server, reached in one of four ways."""
     if kind == "http":
-        with _served(script.server) as url:
+        with served(script.server) as url:
             async with ShapesClient.connect(url, **options) as client:
                 yield client
     elif kind == "http legacy":
-        with _served(script.server) as url:
+        with served(script.server) as url:
             async with ShapesClient.connect(mcp.Client(url, mode="legacy"), **options) as client:
                 yield client
     else:
@@ -339,7 +320,7 @@ async def test_connect_takes_a_high_level_server() -> None:
 
 
 async def test_connect_takes_a_transport() -> None:
-    with _served(Script(_text("pong")).server) as url:
+    with served(Script(_text("pong")).server) as url:
         async with ShapesClient.connect(streamable_http_client(url)) as client:
             assert await client.ping() == [mcp_types.TextContent(type="text", text="pong")]
 
@@ -357,7 +338,7 @@ async def test_connect_takes_a_command(tmp_path: Path) -> None:
 
 async def test_headers_go_with_every_request() -> None:
     script = Script(_text("pong"))
-    with _served(script.server) as url:
+    with served(script.server) as url:
         async with ShapesClient.connect(url, headers={"Authorization": "Bearer t"}) as client:
             await client.ping()
     assert script.headers[0]["authorization"] == "Bearer t"
@@ -490,6 +471,22 @@ async def test_a_text_that_is_no_result_raises(texts: list[str], violation: str)
 async def test_a_result_that_is_no_object_is_structured_from_2026_07_28_on() -> None:
     async with ShapesClient.connect(Script(_text("[]", structuredContent=[4])).as_target("auto")) as client:
         assert (await client.count()).root == [4]
+
+
+async def test_a_result_that_does_not_say_that_it_is_complete_is() -> None:
+    async def forget(ctx: Any, call_next: Callable[[Any], Awaitable[Any]]) -> Any:
+        return _text("pong") if ctx.method == "tools/call" else await call_next(ctx)
+
+    server: Server[Any] = Server("forgetful", version="1")
+    server.middleware.append(forget)
+    with served(server) as url:
+        async with ShapesClient.connect(url) as client:
+            assert client.raw.protocol_version == "2026-07-28"
+            assert await client.ping() == [mcp_types.TextContent(type="text", text="pong")]
+    process = [sys.executable, "-c", _STDIO_SERVER.replace(', "resultType": "complete"', "")]
+    async with ShapesClient.connect(process) as client:
+        assert client.raw.protocol_version == "2026-07-28"
+        assert (await client.render_shape(points=[])).area == 1
 
 
 @pytest.mark.parametrize("era", ERAS)
@@ -768,7 +765,7 @@ async def test_why_there_is_no_connection_is_not_wrapped() -> None:
 
 async def test_a_network_that_fails_fails_one_call() -> None:
     script = Script(_text("pong"))
-    with _served(script.server) as url:
+    with served(script.server) as url:
         port = int(url.split(":")[2].split("/")[0])
         connecting = ShapesClient.connect(url)
         client = await connecting.__aenter__()
@@ -777,7 +774,7 @@ async def test_a_network_that_fails_fails_one_call() -> None:
         await client.ping()
     assert raised.value.code == mcp_types.CONNECTION_CLOSED
     assert raised.value.message == f"no answer from {url}: All connection attempts failed"
-    with _served(Script(_text("again")).server, port):
+    with served(Script(_text("again")).server, port):
         assert await client.ping() == [mcp_types.TextContent(type="text", text="again")]
     await connecting.__aexit__(None, None, None)
 
@@ -910,7 +907,7 @@ async def test_a_slow_list_does_not_stop_the_call(caplog: pytest.LogCaptureFixtu
 
 def test_tools_can_have_all_names_but_these() -> None:
     public = {name for name in dir(Binding) if not name.startswith("_")}
-    assert public == {"connect", "raw", "with_options"}
+    assert public == CLIENT_NAMES - {"tasks"}
 
 
 def test_importing_a_client_does_not_import_the_sdk() -> None:

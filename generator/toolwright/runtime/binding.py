@@ -7,26 +7,40 @@ library before a connection is asked for.
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING, ClassVar, Self, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Literal, Self, TypeVar
 
 from pydantic import BaseModel
 
 from .arguments import to_json
 from .audit import told
+from .callbacks import Callbacks, OnQuestion, OnSample, Roots
 from .consent import confirmed
 from .errors import ToolFailed
 from .exchange import Exchange
+from .listening import Change, Listening
 from .options import OMIT, CallEvent, Confirm, Omit, OnCall, OnProgress, Options
 from .results import structured
 from .target import Connection, Target, client_for
+from .underway import Underway
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
     from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
     from mcp import Client
-    from mcp_types import CallToolResult, ContentBlock
+    from mcp_types import (
+        BlobResourceContents,
+        CallToolResult,
+        Completion,
+        ContentBlock,
+        Prompt,
+        PromptMessage,
+        Resource,
+        ResourceTemplate,
+        TextResourceContents,
+    )
+    from mcp_types import Tool as ListedTool
 
     from .tools import Tool, Tools
 
@@ -37,23 +51,25 @@ _Output = TypeVar("_Output", bound=BaseModel)
 
 
 class Binding:
-    """What every generated client can do beside its tools.
+    """What every generated client can do beside its tools, prompts and resources.
 
-    A tool's method raises:
+    A tool's method raises the following; the methods of prompts and resources raise the last two alone.
 
     - `ToolFailed` where the tool answered with `isError`; it carries the whole result.
     - `InvalidResult` where the result breaks the tool's `outputSchema`.
     - `CallRefused` where `confirm` said no.
     - `mcp.MCPError` for a protocol error, such as an unknown tool, for a connection that is lost, and, with the code
       `mcp_types.REQUEST_TIMEOUT`, for an answer that does not come in time.
-    - `TypeError` or `ValueError` for an argument that is no JSON value. Nothing is sent then.
+    - `TypeError` or `ValueError` for an argument that is no JSON value; nothing is sent then. The same for an answer
+      of `on_question` that does not fit the question, and whatever else a callback of `connect` raises.
     """
 
     _tools: ClassVar[Tools]
 
-    def __init__(self, _exchange: Exchange, _options: Options) -> None:
+    def __init__(self, _exchange: Exchange, _listening: Listening, _options: Options) -> None:
         """Not to be called: `connect` gives a client."""
         self._exchange = _exchange
+        self._listening = _listening
         self._options = _options
 
     @classmethod
@@ -65,6 +81,9 @@ class Binding:
         confirm: Confirm | None = None,
         on_call: OnCall | None = None,
         on_progress: OnProgress | None = None,
+        on_question: OnQuestion | None = None,
+        on_sample: OnSample | None = None,
+        roots: Roots | None = None,
         headers: Mapping[str, str] | None = None,
         env: Mapping[str, str] | None = None,
         cwd: str | Path | None = None,
@@ -74,15 +93,23 @@ class Binding:
         Args:
             target: The URL of a Streamable HTTP endpoint (`str`); a command to start (a sequence of `str`); a server
                 object in this process; or a transport or a client of the SDK that is not open yet, for what is not
-                offered here, such as `mcp.Client(url, elicitation_callback=…)` or another way to authenticate.
-            timeout: Seconds that the server may take for each answer, while connecting too; `None` for no bound of
-                ours. An `mcp.Client` brings its own `read_timeout_seconds`.
+                offered here, such as `mcp.Client(url, logging_callback=…)` or another way to authenticate.
+            timeout: Seconds that the server may take for each answer, while connecting too, but without the time in
+                which `on_question`, `on_sample` or `roots` work for it; `None` for no bound of ours. An `mcp.Client`
+                brings its own `read_timeout_seconds`.
             confirm: Asked before each call of a tool that the compiled manifest calls dangerous: one with
                 `policy.confirm`, else one that is neither `readOnlyHint: true` nor `destructiveHint: false` (MCP
                 2025-11-25, schema, `ToolAnnotations`). Takes the tool's name on the wire and its arguments; whatever
                 it gives but `True` refuses the call. May be `async`. `None` asks nobody.
             on_call: Told at the start and at the end of each call, for indicators and audit logs. May be `async`.
             on_progress: Told of progress: how much is done, of how much, and a message. May be `async`.
+            on_question: Asked what the server wants to know from a person. Takes a `Question`; gives the values of its
+                form as a mapping or a model, or `Accepted()`, `Declined()` or `Cancelled()`. What is absent gets its
+                default from the question's schema. May be `async`. `None` tells servers that nobody can be asked.
+            on_sample: Asked for a message of a model. Takes `mcp_types.CreateMessageRequestParams`; gives
+                `mcp_types.CreateMessageResult`, or a text. May be `async`. `None` tells servers that there is no model.
+            roots: The paths or `file://` URIs that the server may look at, or a function that gives them, which may be
+                `async`. `None` tells servers nothing of roots.
             headers: HTTP headers of every request; only for a URL.
             env: Environment variables for the command, beside the few that the SDK passes on (`PATH`, `HOME` and the
                 like); `os.environ` for all.
@@ -90,13 +117,18 @@ class Binding:
 
         Raises:
             TypeError: The target is none of these.
-            ValueError: A string is no http or https URL (it never becomes a process), or an option does not fit.
+            ValueError: A string is no http or https URL (it never becomes a process), or an option does not fit; an
+                `mcp.Client` brings its own callbacks.
         """
         options = Options(timeout, confirm, on_call, on_progress)
-        client = client_for(target, timeout=timeout, headers=headers, env=env, cwd=cwd)
+        callbacks = Callbacks(on_question, on_sample, roots)
+        underway, listening = Underway(expects_questions=bool(callbacks.given())), Listening()
+        client = client_for(
+            target, callbacks, listening.hear, underway, timeout=timeout, headers=headers, env=env, cwd=cwd
+        )
         if client is target:
             options = options.but(timeout=client.read_timeout_seconds if timeout is None else timeout)
-        return Connection(client, cls(Exchange(client), options))
+        return Connection(client, cls(Exchange(client, underway), listening, options), listening.close)
 
     def with_options(
         self,
@@ -119,6 +151,51 @@ class Binding:
         """The SDK's client below, for what has no method here; nothing checks or confirms what goes through it."""
         return self._exchange.client
 
+    def changes(
+        self, *, lists: bool = True, resources: Sequence[str] = ()
+    ) -> AbstractAsyncContextManager[AsyncIterator[Change], bool | None]:
+        """Listen for the length of an `async with` block for what changes on the server.
+
+        The block is given an asynchronous iterator of `ListChanged` and `ResourceUpdated`. A change that comes again
+        before it was looked at comes once. The iterator ends where the connection ends, or where the server ends the
+        subscription; it raises `mcp.MCPError` where changes were lost, for instance because more than a thousand wait.
+
+        Args:
+            lists: Whether to hear of changes of the lists of tools, prompts and resources.
+            resources: The URIs of the resources whose changes to hear of.
+
+        Raises:
+            mcp.MCPError: The server refuses, does not answer in time, or is gone.
+            TypeError: `resources` is one string.
+            ValueError: There is nothing to listen for.
+        """
+        return self._listening.changes(self._exchange, self._options, lists=lists, resources=resources)
+
+    async def list_tools(self) -> list[ListedTool]:
+        """All tools that the server has now, whatever was compiled.
+
+        Raises:
+            mcp.MCPError: As for a tool.
+            RuntimeError: The list has no end.
+        """
+        pages = self._exchange.pages(self.raw.list_tools, self._options)
+        return [tool async for page in pages for tool in page.tools]
+
+    async def list_prompts(self) -> list[Prompt]:
+        """All prompts that the server has now; raises as `list_tools`."""
+        pages = self._exchange.pages(self.raw.list_prompts, self._options)
+        return [prompt async for page in pages for prompt in page.prompts]
+
+    async def list_resources(self) -> list[Resource]:
+        """All resources that the server has now; raises as `list_tools`."""
+        pages = self._exchange.pages(self.raw.list_resources, self._options)
+        return [resource async for page in pages for resource in page.resources]
+
+    async def list_resource_templates(self) -> list[ResourceTemplate]:
+        """All resource templates that the server has now; raises as `list_tools`."""
+        pages = self._exchange.pages(self.raw.list_resource_templates, self._options)
+        return [template async for page in pages for template in page.resource_templates]
+
     async def _call(self, name: str, arguments: Mapping[str, object], output: type[_Output]) -> _Output:
         """Call a tool that has an `outputSchema`."""
 
@@ -130,6 +207,36 @@ class Binding:
     async def _call_content(self, name: str, arguments: Mapping[str, object]) -> list[ContentBlock]:
         """Call a tool that has no `outputSchema`."""
         return await self._perform(self._tools[name], arguments, lambda _, result: result.content)
+
+    async def _read(self, uri: str) -> list[TextResourceContents | BlobResourceContents]:
+        """Read a resource."""
+        return (await self._exchange.read(uri, self._options)).contents
+
+    async def _read_from(
+        self, template: str, params: Mapping[str, str | Sequence[str] | Omit]
+    ) -> list[TextResourceContents | BlobResourceContents]:
+        """Read a resource whose URI a template gives (RFC 6570); parameters that are `OMIT` are left out of it."""
+        from mcp.shared.uri_template import UriTemplate
+
+        return await self._read(UriTemplate.parse(template).expand(to_json(params)))
+
+    async def _prompt(self, name: str, arguments: Mapping[str, str | Omit]) -> list[PromptMessage]:
+        """Get a prompt with its arguments filled in."""
+        return (await self._exchange.prompt(name, to_json(arguments), self._options)).messages
+
+    async def _complete(
+        self,
+        ref: Literal["prompt", "template"],
+        name: str,
+        argument: str,
+        value: str,
+        given: Mapping[str, str] | None,
+    ) -> Completion:
+        """Complete an argument of a prompt, whose name is given, or of a template, given as it is written."""
+        from mcp_types import PromptReference, ResourceTemplateReference
+
+        of = PromptReference(name=name) if ref == "prompt" else ResourceTemplateReference(uri=name)
+        return (await self._exchange.complete(of, argument, value, given, self._options)).completion
 
     async def _perform(self, tool: Tool, given: Mapping[str, object], read: Callable[[Tool, CallToolResult], _T]) -> _T:
         """One call: tell its start, ask for leave, send it, check its result, tell its end."""

@@ -1,161 +1,163 @@
-"""One tool call over an open connection: the requests that it takes, and the result that ends it.
+"""The requests over an open connection, each until the result that ends it.
 
-Takes JSON arguments, gives the server's result as it came. It drives the rounds of `input_required` and the headers
-that mirror arguments, and validates nothing: `mcp.Client.call_tool` would check each result a second time, against a
-`tools/list` that it first asks for, and fails there where one schema of the whole list is odd.
+Takes names, URIs and JSON; gives the server's results as they came. It validates nothing: `mcp.Client.call_tool` would
+check each result a second time, against a `tools/list` that it first asks for, and fails there where one schema of the
+whole list is odd.
 """
 
 from __future__ import annotations
 
 import inspect
-import logging
 import math
-from collections.abc import Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from .mirroring import Mirroring
+from .pages import pages
+from .revisions import FIRST_STATELESS
+from .rounds import rounds
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+
     from mcp import Client
     from mcp.shared.dispatcher import ProgressFnT
-    from mcp_types import CallToolRequestParams, CallToolResult, InputRequiredResult, InputResponses
+    from mcp_types import (
+        CallToolRequestParams,
+        CallToolResult,
+        CompleteResult,
+        GetPromptResult,
+        InputRequiredResult,
+        PaginatedResult,
+        PromptReference,
+        ReadResourceResult,
+        Request,
+        ResourceTemplateReference,
+        Result,
+    )
     from pydantic import TypeAdapter
 
     from .options import OnProgress, Options
     from .tools import Tool
+    from .underway import Underway
 
-_LOG: Final = logging.getLogger(__name__)
-
-_PAGES: Final = 100
-"""Pages of `tools/list` that are read to find one tool, so that a list without an end cannot hold up a call."""
-
-_PAUSES: Final = (0.05, 0.1, 0.2, 0.25)
-"""Seconds before the next round where the server asked nothing and only wants to be called again."""
+_Result = TypeVar("_Result", bound="Result")
+_Page = TypeVar("_Page", bound="PaginatedResult")
 
 
 class Exchange:
-    """The calls over one connection."""
+    """The requests over one connection.
 
-    def __init__(self, client: Client) -> None:
-        """Take a client; it is used when it is open."""
+    Of the options, `timeout` holds for each answer of the server, and `on_progress` is told. Each method raises:
+
+    - `mcp.MCPError` where the server answered with a protocol error, did not answer in time (`REQUEST_TIMEOUT`), or is
+      gone; or where there is no callback for what it asks.
+    - `mcp.InputRequiredRoundsExceededError` where it kept asking.
+    - `pydantic.ValidationError` where it sent what is no result of that kind.
+    - what a callback raised.
+    """
+
+    def __init__(self, client: Client, underway: Underway) -> None:
+        """Take a client, which is used when it is open, and what keeps account of its requests."""
         self.client = client
-        self._listed: set[str] = set()
+        self.underway = underway
+        self._mirroring = Mirroring(client)
 
     @property
     def modern(self) -> bool:
         """Whether the connection speaks 2026-07-28 or later, where there is no handshake."""
-        from mcp_types.version import MODERN_PROTOCOL_VERSIONS
-
-        return self.client.protocol_version in MODERN_PROTOCOL_VERSIONS
+        return self.client.protocol_version >= FIRST_STATELESS
 
     async def call(self, tool: Tool, arguments: dict[str, Any], options: Options) -> CallToolResult:
-        """Call a tool until it has a result (MCP 2026-07-28, "Multi Round-Trip Requests").
+        """Call a tool with JSON arguments (`tools/call`)."""
+        from mcp_types import CallToolRequest, CallToolRequestParams, CallToolResult
 
-        What the server asks for is answered by the callbacks of the `mcp.Client`, one question after the other.
+        async def send(params: CallToolRequestParams) -> CallToolResult | InputRequiredResult:
+            request = CallToolRequest(params=params)
+            return await self._mirroring.sent(
+                tool, options.timeout, lambda: self.send(request, _or_question(CallToolResult), options)
+            )
 
-        Args:
-            tool: The tool.
-            arguments: Its arguments, as JSON.
-            options: Of these, `timeout` holds for each answer of the server, and `on_progress` is told.
+        return await rounds(self.client, CallToolRequestParams(name=tool.name, arguments=arguments), send)
 
-        Raises:
-            mcp.MCPError: The server answered with a protocol error, did not answer in time (`REQUEST_TIMEOUT`), or is
-                gone; or there is no callback for what it asks.
-            mcp.InputRequiredRoundsExceededError: It kept asking.
-            pydantic.ValidationError: It sent what is no result of a tool.
-        """
-        import anyio
-        from mcp import InputRequiredRoundsExceededError
-        from mcp_types import CallToolRequestParams, CallToolResult
+    async def prompt(self, name: str, arguments: dict[str, str], options: Options) -> GetPromptResult:
+        """Get a prompt with its arguments filled in (`prompts/get`)."""
+        from mcp_types import GetPromptRequest, GetPromptRequestParams, GetPromptResult
 
-        params = CallToolRequestParams(name=tool.name, arguments=arguments)
-        rounds = self.client.input_required_max_rounds
-        for number in range(rounds + 1):
-            answer = await self._mirrored(tool, params, options)
-            if isinstance(answer, CallToolResult):
-                return answer
-            if number < rounds:
-                responses = await self._answers(answer)
-                if responses is None:
-                    await anyio.sleep(_PAUSES[min(number, len(_PAUSES) - 1)])
-                params = params.model_copy(update={"input_responses": responses, "request_state": answer.request_state})
-        raise InputRequiredRoundsExceededError(rounds)
-
-    async def _answers(self, asked: InputRequiredResult) -> InputResponses | None:
-        """What the client's callbacks answer; `None` where nothing was asked."""
-        from mcp import MCPError
-        from mcp.client import ClientRequestContext
-        from mcp_types import ErrorData
-
-        answers: InputResponses = {}
-        session = self.client.session
-        for key, request in (asked.input_requests or {}).items():
-            meta = request.params.meta if request.params else None
-            context = ClientRequestContext(session=session, request_id=key, meta=meta)
-            answer = await session.dispatch_input_request(context, request)
-            if isinstance(answer, ErrorData):
-                raise MCPError.from_error_data(answer)
-            answers[key] = answer
-        return answers or None
-
-    async def _mirrored(
-        self, tool: Tool, params: CallToolRequestParams, options: Options
-    ) -> CallToolResult | InputRequiredResult:
-        """Send one `tools/call`, with its `Mcp-Param-…` headers (MCP 2026-07-28, server/tools, "x-mcp-header").
-
-        The SDK takes what to mirror from the server's list, so that is read once, before the first call of a tool with
-        such arguments, and again where the server says that the headers are not what it wants.
-        """
-        from mcp import MCPError
-        from mcp_types import HEADER_MISMATCH
-
-        if tool.name not in self._listed and self._mirrors(tool):
-            await self._list(tool.name, options)
-        try:
-            return await self._request(params, options)
-        except MCPError as mismatch:
-            if mismatch.code != HEADER_MISMATCH or not self.modern or not await self._list(tool.name, options):
-                raise
-        return await self._request(params, options)
-
-    async def _request(self, params: CallToolRequestParams, options: Options) -> CallToolResult | InputRequiredResult:
-        from mcp_types import CallToolRequest
-
-        return await self.client.session.send_request(
-            CallToolRequest(params=params),
-            _answer(),
-            request_read_timeout_seconds=math.inf if options.timeout is None else options.timeout,
-            progress_callback=_awaited(options.on_progress),
+        return await rounds(
+            self.client,
+            GetPromptRequestParams(name=name, arguments=arguments or None),
+            lambda params: self.send(GetPromptRequest(params=params), _or_question(GetPromptResult), options),
         )
 
-    def _mirrors(self, tool: Tool) -> bool:
-        """Whether calls of the tool have headers: over HTTP only, and from 2026-07-28 on."""
-        from mcp import StdioServerParameters
-        from mcp.server import MCPServer
-        from mcp.server.lowlevel import Server
+    async def read(self, uri: str, options: Options) -> ReadResourceResult:
+        """Read a resource (`resources/read`)."""
+        from mcp_types import ReadResourceRequest, ReadResourceRequestParams, ReadResourceResult
 
-        if isinstance(self.client.server, StdioServerParameters | Server | MCPServer) or not self.modern:
-            return False
-        return _has_header(tool.definition["inputSchema"])
+        return await rounds(
+            self.client,
+            ReadResourceRequestParams(uri=uri),
+            lambda params: self.send(ReadResourceRequest(params=params), _or_question(ReadResourceResult), options),
+        )
 
-    async def _list(self, name: str, options: Options) -> bool:
-        """Have the SDK read the server's list as far as the tool; whether it could."""
-        import anyio
-        from mcp import MCPError
-        from pydantic import ValidationError
+    async def complete(
+        self,
+        ref: PromptReference | ResourceTemplateReference,
+        argument: str,
+        value: str,
+        given: Mapping[str, str] | None,
+        options: Options,
+    ) -> CompleteResult:
+        """Complete an argument (`completion/complete`), with those that were given before it."""
+        from mcp_types import (
+            CompleteRequest,
+            CompleteRequestParams,
+            CompleteResult,
+            CompletionArgument,
+            CompletionContext,
+        )
 
-        cursor: str | None = None
-        try:
-            with anyio.fail_after(options.timeout):
-                for _ in range(_PAGES):
-                    page = await self.client.list_tools(cursor=cursor, cache_mode="refresh")
-                    cursor = page.next_cursor
-                    if cursor is None or any(tool.name == name for tool in page.tools):
-                        break
-        except (MCPError, TimeoutError, ValidationError) as error:
-            _LOG.warning("calls of %r go without Mcp-Param headers: tools/list cannot be read: %r", name, error)
-            return False
-        self._listed.add(name)
-        return True
+        params = CompleteRequestParams(
+            ref=ref,
+            argument=CompletionArgument(name=argument, value=value),
+            context=None if given is None else CompletionContext(arguments=dict(given)),
+        )
+        return await self.send(CompleteRequest(params=params), CompleteResult, options)
+
+    def pages(self, fetch: Callable[..., Awaitable[_Page]], options: Options) -> AsyncIterator[_Page]:
+        """All pages of a list.
+
+        Args:
+            fetch: A method of the client, such as `list_tools`. What it kept of an earlier answer is not used, so that
+                all pages are of one list.
+            options: As for all requests.
+
+        Raises:
+            RuntimeError: The list has no end.
+        """
+
+        async def page(cursor: str | None) -> _Page:
+            async with self.underway.request(options.timeout):
+                return await fetch(cursor=cursor, cache_mode="refresh")
+
+        return pages(page)
+
+    async def send(
+        self, request: Request[Any, Any], result: type[_Result] | TypeAdapter[_Result], options: Options
+    ) -> _Result:
+        """Send one request and wait for its result.
+
+        The SDK's own clock rests while it asks a person to sign in, but runs while the server asks in the middle of a
+        call; so a clock of ours takes its place where that can be.
+        """
+        ours = self.underway.expects_questions and not self.modern
+        async with self.underway.request(options.timeout if ours else None):
+            return await self.client.session.send_request(
+                request,
+                result,
+                request_read_timeout_seconds=math.inf if ours or options.timeout is None else options.timeout,
+                progress_callback=_awaited(options.on_progress),
+            )
 
 
 def _awaited(on_progress: OnProgress | None) -> ProgressFnT | None:
@@ -172,18 +174,10 @@ def _awaited(on_progress: OnProgress | None) -> ProgressFnT | None:
 
 
 @cache
-def _answer() -> TypeAdapter[CallToolResult | InputRequiredResult]:
-    from mcp_types import CallToolResult, InputRequiredResult
+def _or_question(result: type[_Result]) -> TypeAdapter[_Result | InputRequiredResult]:
+    """A result of this kind, or `input_required`."""
+    from mcp_types import InputRequiredResult
     from pydantic import TypeAdapter
 
-    return TypeAdapter(CallToolResult | InputRequiredResult)
-
-
-def _has_header(schema: Any) -> bool:
-    """Whether a property, reached through `properties` alone, is mirrored into a header."""
-    properties = schema.get("properties") if isinstance(schema, Mapping) else None
-    if not isinstance(properties, Mapping):
-        return False
-    return any(
-        isinstance(below, Mapping) and ("x-mcp-header" in below or _has_header(below)) for below in properties.values()
-    )
+    either: Any = result | InputRequiredResult
+    return TypeAdapter(either)

@@ -7,10 +7,12 @@ never becomes a process, and nothing is opened before the block is entered.
 from __future__ import annotations
 
 import shlex
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeGuard, TypeVar
 from urllib.parse import urlsplit
+
+from .lenient import Lenient
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -18,8 +20,12 @@ if TYPE_CHECKING:
 
     from mcp import Client, StdioServerParameters
     from mcp.client import Transport
+    from mcp.client.session import IncomingMessage, MessageHandlerFnT
     from mcp.server import MCPServer
     from mcp.server.lowlevel import Server
+
+    from .callbacks import Callbacks
+    from .underway import Underway
 
 Target: TypeAlias = "str | Sequence[str] | Server[Any] | MCPServer | Transport | Client"
 """A URL, a command, a server object in this process, or a transport or client of the SDK that is not open yet."""
@@ -29,6 +35,9 @@ _T = TypeVar("_T")
 
 def client_for(
     target: Target,
+    callbacks: Callbacks,
+    hear: MessageHandlerFnT,
+    underway: Underway,
     *,
     timeout: float | None = None,
     headers: Mapping[str, str] | None = None,
@@ -39,6 +48,9 @@ def client_for(
 
     Args:
         target: What to connect to.
+        callbacks: What the client answers the server with.
+        hear: Is told of the server's notifications.
+        underway: The requests of the connection.
         timeout: Seconds that each step of opening the connection may take.
         headers: HTTP headers of every request; only for a URL.
         env: Environment variables for the process, beside the few that the SDK passes on (`PATH`, `HOME`, …); only for
@@ -46,31 +58,22 @@ def client_for(
         cwd: The folder that the process starts in; only for a command.
 
     Raises:
-        TypeError: The target is none of the kinds above.
+        TypeError: The target is none of the kinds above, or the roots are none.
         ValueError: A string is no http or https URL, a command is empty, or an option does not belong to the target.
     """
     import mcp
-    from mcp.server import MCPServer
-    from mcp.server.lowlevel import Server
 
     if headers is not None and not isinstance(target, str):
         raise ValueError("headers are for a URL; this target is none")
     if (env is not None or cwd is not None) and not _is_command(target):
         raise ValueError("env and cwd are for a command; this target is none")
     if isinstance(target, mcp.Client):
+        if given := callbacks.given():
+            raise ValueError(f"an mcp.Client brings its own callbacks; it takes no {', '.join(given)}")
+        target.message_handler = _both(hear, target.message_handler)
         return target
-    if isinstance(target, str):
-        return mcp.Client(_over_http(_checked_url(target), headers or {}), read_timeout_seconds=timeout)
-    if _is_command(target):
-        return mcp.Client(_process(target, env, cwd), read_timeout_seconds=timeout)
-    if isinstance(target, Server | MCPServer):
-        return mcp.Client(target, read_timeout_seconds=timeout)
-    if isinstance(target, AbstractAsyncContextManager):
-        return mcp.Client(target, read_timeout_seconds=timeout)
-    raise TypeError(
-        f"cannot connect to {target!r}; give a URL (str), a command (a sequence of str), a server object, "
-        "or a transport or client of the SDK"
-    )
+    server = _server_for(target, headers or {}, env, cwd)
+    return mcp.Client(server, read_timeout_seconds=timeout, message_handler=hear, **callbacks.for_sdk(underway))
 
 
 class Connection(Generic[_T], AbstractAsyncContextManager[_T, None]):
@@ -81,10 +84,11 @@ class Connection(Generic[_T], AbstractAsyncContextManager[_T, None]):
     one reason for which a connection could not be opened.
     """
 
-    def __init__(self, client: Client, made: _T) -> None:
-        """Take a client that is not open yet, and what the block is given."""
+    def __init__(self, client: Client, made: _T, closing: Callable[[], None]) -> None:
+        """Take a client that is not open yet, what the block is given, and what is told when the block ends."""
         self._client = client
         self._made = made
+        self._closing = closing
 
     async def __aenter__(self) -> _T:
         """Open the connection and agree on a revision of the protocol.
@@ -103,6 +107,7 @@ class Connection(Generic[_T], AbstractAsyncContextManager[_T, None]):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Close the connection; cancellation is passed on to the SDK, all else stays with the block."""
+        self._closing()
         if isinstance(error, Exception):
             kind = error = trace = None
         try:
@@ -111,12 +116,48 @@ class Connection(Generic[_T], AbstractAsyncContextManager[_T, None]):
             raise _only(group) from None
 
 
+def _both(first: MessageHandlerFnT, second: MessageHandlerFnT | None) -> MessageHandlerFnT:
+    if second is None:
+        return first
+
+    async def handle(message: IncomingMessage) -> None:
+        await first(message)
+        await second(message)
+
+    return handle
+
+
 def _only(group: ExceptionGroup[Exception]) -> Exception:
     """The one exception in a nest of groups; the group itself where it holds several."""
     error: Exception = group
     while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
         error = error.exceptions[0]
     return group if isinstance(error, ExceptionGroup) else error
+
+
+def _server_for(
+    target: str | Sequence[str] | Server[Any] | MCPServer | Transport,
+    headers: Mapping[str, str],
+    env: Mapping[str, str] | None,
+    cwd: str | Path | None,
+) -> Server[Any] | MCPServer | Transport:
+    """The target as the SDK's client takes it."""
+    from mcp.client.stdio import stdio_client
+    from mcp.server import MCPServer
+    from mcp.server.lowlevel import Server
+
+    if isinstance(target, str):
+        return Lenient(_over_http(_checked_url(target), headers), over_http=True)
+    if _is_command(target):
+        return Lenient(stdio_client(_process(target, env, cwd)), over_http=False)
+    if isinstance(target, Server | MCPServer):
+        return target
+    if isinstance(target, AbstractAsyncContextManager):
+        return target
+    raise TypeError(
+        f"cannot connect to {target!r}; give a URL (str), a command (a sequence of str), a server object, "
+        "or a transport or client of the SDK"
+    )
 
 
 def _is_command(target: Target) -> TypeGuard[Sequence[str]]:

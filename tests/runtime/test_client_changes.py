@@ -1,0 +1,329 @@
+"""What generated clients hear of changes on the server, in both eras."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import mcp
+import mcp_types
+import pytest
+from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
+from mcp.shared import subscriptions
+from mcp.shared.subscriptions import event_to_notification
+
+from serving import KINDS, Handling, reached
+from toolwright.runtime import listening
+from toolwright.runtime.binding import Binding
+from toolwright.runtime.listening import Change, ListChanged, ResourceUpdated
+from toolwright.runtime.tools import Tools
+
+if TYPE_CHECKING:
+    from mcp.shared.subscriptions import ServerEvent
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+TOOLS = Tools("news_mcp", [("tell", "tell", "tell", "TellInput", None)])
+TOOLS.manifest = {"tools": [{"name": "tell", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": True}}]}
+
+
+class NewsClient(Binding):
+    _tools = TOOLS
+
+    async def tell(self, *, changes: Sequence[str]) -> list[mcp_types.ContentBlock]:
+        return await self._call_content("tell", {"changes": changes})
+
+
+_LISTS: dict[str, ServerEvent] = {
+    "tools": subscriptions.ToolsListChanged(),
+    "prompts": subscriptions.PromptsListChanged(),
+    "resources": subscriptions.ResourcesListChanged(),
+}
+
+
+class News:
+    """A server whose tool `tell` tells of changes: of lists by their kind, of resources by their URI."""
+
+    def __init__(self) -> None:
+        self.bus = InMemorySubscriptionBus()
+        self.listen = ListenHandler(self.bus)
+        self.subscribed: list[tuple[str, str]] = []
+        self.handling = Handling(tools_call=self._tell)
+        server = self.handling.server
+        server.add_request_handler("subscriptions/listen", mcp_types.SubscriptionsListenRequestParams, self.listen)
+        server.add_request_handler("resources/subscribe", mcp_types.SubscribeRequestParams, self._noted("+"))
+        server.add_request_handler("resources/unsubscribe", mcp_types.UnsubscribeRequestParams, self._noted("-"))
+
+    @property
+    def listeners(self) -> int:
+        return len(self.bus._listeners)
+
+    async def _tell(self, ctx: Any) -> Mapping[str, Any]:
+        for change in ctx.params["arguments"]["changes"]:
+            if change == "end":
+                self.listen.close()
+                continue
+            event = _LISTS.get(change) or subscriptions.ResourceUpdated(change)
+            if ctx.protocol_version >= "2026-07-28":
+                await self.bus.publish(event)
+            else:
+                await ctx.session.send_notification(event_to_notification(event, {}))
+        return {"content": []}
+
+    def _noted(self, sign: str) -> Callable[[Any, Any], Awaitable[mcp_types.EmptyResult]]:
+        async def note(ctx: Any, params: Any) -> mcp_types.EmptyResult:
+            self.subscribed.append((sign, params.uri))
+            if params.uri == "test://no":
+                raise mcp.MCPError(code=mcp_types.INVALID_PARAMS, message="no such resource")
+            return mcp_types.EmptyResult()
+
+        return note
+
+
+@asynccontextmanager
+async def _reached(kind: str, news: News) -> AsyncIterator[NewsClient]:
+    async with reached(kind, news.handling) as target, NewsClient.connect(target) as client:
+        if kind == "http legacy":
+            await anyio.sleep(0.3)  # until the stream for what comes unasked is open
+        yield client
+
+
+async def _next(changes: AsyncIterator[Change], count: int) -> list[Change]:
+    with anyio.fail_after(5):
+        return [await anext(changes) for _ in range(count)]
+
+
+async def _until(condition: Callable[[], bool]) -> None:
+    with anyio.fail_after(5):
+        while not condition():  # noqa: ASYNC110 - what changes it knows of no event, and may be another thread
+            await anyio.sleep(0.01)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_changes_are_heard(kind: str) -> None:
+    news = News()
+    async with _reached(kind, news) as client:
+        async with client.changes(resources=["test://a", "test://b"]) as changes:
+            await client.tell(changes=["tools", "test://a"])
+            assert await _next(changes, 2) == [ListChanged("tools"), ResourceUpdated("test://a")]
+            await client.tell(changes=["prompts", "resources", "test://b", "test://a"])
+            assert {*await _next(changes, 4)} == {
+                ListChanged("prompts"),
+                ListChanged("resources"),
+                ResourceUpdated("test://b"),
+                ResourceUpdated("test://a"),
+            }
+            with anyio.move_on_after(0.05) as waiting:
+                await anext(changes)
+            assert waiting.cancelled_caught
+            await client.tell(changes=["tools"])  # a cancelled wait costs nothing
+            assert await _next(changes, 1) == [ListChanged("tools")]
+        await _until(lambda: not news.listeners)
+    uris = ["test://a", "test://b"]
+    wanted = [*(("+", uri) for uri in uris), *(("-", uri) for uri in uris)]
+    assert news.subscribed == (wanted if kind.endswith("legacy") else [])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_only_what_was_wanted_is_heard(kind: str) -> None:
+    async with (
+        _reached(kind, News()) as client,
+        client.changes(lists=False, resources=["test://a"]) as of_a,
+        client.changes(lists=False, resources=["test://b"]) as of_b,
+        client.changes() as of_lists,
+    ):
+        await client.tell(changes=["test://b", "tools", "test://a"])
+        assert await _next(of_a, 1) == [ResourceUpdated("test://a")]
+        assert await _next(of_b, 1) == [ResourceUpdated("test://b")]
+        assert await _next(of_lists, 1) == [ListChanged("tools")]
+
+
+@pytest.mark.parametrize("kind", ["memory", "pipe legacy"])
+async def test_a_slow_listener_hears_each_change_once(kind: str) -> None:
+    async with _reached(kind, News()) as client, client.changes(resources=["test://a"]) as changes:
+        for _ in range(50):
+            await client.tell(changes=["tools", "test://a"] * 50)
+        await anyio.wait_all_tasks_blocked()
+        assert {*await _next(changes, 2)} == {ListChanged("tools"), ResourceUpdated("test://a")}
+        with anyio.move_on_after(0.05) as waiting:
+            await anext(changes)
+        assert waiting.cancelled_caught
+
+
+async def test_what_waits_is_bounded() -> None:
+    async with _reached("pipe legacy", News()) as client, client.changes(resources=["test://a"]) as changes:
+        for start in range(0, 1200, 100):
+            await client.tell(changes=[f"test://a/{number}" for number in range(start, start + 100)])
+        await anyio.wait_all_tasks_blocked()
+        assert len(await _next(changes, 1024)) == 1024
+        with pytest.raises(mcp.MCPError, match=r"^more than 1024 changes wait; listen again, and read again$"):
+            await anext(changes)
+
+
+async def test_what_the_sdk_lets_wait_is_bounded() -> None:
+    async with _reached("memory", News()) as client, client.changes(resources=["test://a"]) as changes:
+        backlog = changes._subscription._route  # type: ignore[attr-defined]
+        for number in range(1200):
+            backlog.deliver(subscriptions.ResourceUpdated(f"test://a/{number}"))
+        assert len(await _next(changes, 1024)) == 1024
+        with pytest.raises(mcp.MCPError, match="re-listen and refetch"):
+            await anext(changes)
+
+
+@pytest.mark.parametrize("kind", ["pipe legacy"])
+async def test_a_resource_is_unsubscribed_by_its_last_listener(kind: str) -> None:
+    news = News()
+    async with _reached(kind, news) as client, client.changes(resources=["test://a", "test://a"]):
+        async with client.changes(resources=["test://a", "test://b"]):
+            pass
+        assert news.subscribed[-1] == ("-", "test://b")
+    assert news.subscribed.count(("-", "test://a")) == 1
+
+
+async def test_a_refused_subscription_leaves_nothing_behind() -> None:
+    news = News()
+    async with _reached("pipe legacy", news) as client:
+        with pytest.raises(mcp.MCPError, match=r"^no such resource$"):
+            async with client.changes(resources=["test://a", "test://no", "test://b"]):
+                pass
+    assert news.subscribed == [("+", "test://a"), ("+", "test://no"), ("-", "test://a"), ("-", "test://no")]
+
+
+@pytest.mark.parametrize("kind", ["memory", "pipe legacy"])
+async def test_a_cancelled_block_unsubscribes(kind: str) -> None:
+    news = News()
+    async with _reached(kind, news) as client:
+        with anyio.move_on_after(0.1):
+            async with client.changes(resources=["test://a"]) as changes:
+                async for _ in changes:
+                    pass
+        await anyio.wait_all_tasks_blocked()
+        assert not news.listeners
+    assert news.subscribed == ([("+", "test://a"), ("-", "test://a")] if kind.endswith("legacy") else [])
+
+
+@pytest.mark.parametrize("kind", ["memory", "pipe", "http"])
+async def test_the_server_may_end_the_subscription(kind: str) -> None:
+    async with _reached(kind, News()) as client, client.changes() as changes:
+        await client.tell(changes=["tools", "end"])
+        with anyio.fail_after(5):
+            assert [change async for change in changes] == [ListChanged("tools")]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_the_end_of_the_connection_is_the_end(kind: str) -> None:
+    heard: set[Change] = set()
+    ended = anyio.Event()
+
+    async def listen(client: NewsClient, opened: anyio.Event) -> None:
+        async with client.changes(resources=["test://a"]) as changes:
+            opened.set()
+            async for change in changes:
+                heard.add(change)
+        ended.set()
+
+    async with anyio.create_task_group() as tasks:
+        async with _reached(kind, News()) as client:
+            opened = anyio.Event()
+            tasks.start_soon(listen, client, opened)
+            await opened.wait()
+            await client.tell(changes=["tools"])
+            await _until(lambda: bool(heard))
+        with anyio.fail_after(5):
+            await ended.wait()
+    assert heard == {ListChanged("tools")}
+
+
+_DYING = """
+import sys
+for line in sys.stdin:
+    if '"initialize"' in line:
+        print('{"jsonrpc": "2.0", "id": %s, "result": {"protocolVersion": "2025-11-25", "capabilities": {},'
+              '"serverInfo": {"name": "dying", "version": "1"}}}' % line.split('"id":')[1].split(",")[0], flush=True)
+    elif "initialized" in line:
+        break
+    elif '"id"' in line:
+        print('{"jsonrpc": "2.0", "id": %s, "error": {"code": -32601, "message": "?"}}'
+              % line.split('"id":')[1].split(",")[0].rstrip("} "), flush=True)
+"""
+
+
+async def test_a_server_that_is_gone_is_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listening, "_QUIET", 0.1)
+    async with NewsClient.connect([sys.executable, "-c", _DYING]) as client, client.changes() as changes:
+        with anyio.fail_after(10):
+            assert [change async for change in changes] == []
+
+
+async def test_a_quiet_server_is_still_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listening, "_QUIET", 0.05)
+    async with _reached("pipe legacy", News()) as client, client.changes() as changes:
+        with anyio.move_on_after(0.3) as waiting:
+            await anext(changes)
+        assert waiting.cancelled_caught
+        await client.tell(changes=["tools"])
+        assert await _next(changes, 1) == [ListChanged("tools")]
+
+
+@pytest.mark.parametrize("kind", ["memory", "pipe legacy"])
+async def test_what_is_raised_while_listening_is_not_wrapped(kind: str) -> None:
+    with pytest.raises(LookupError, match=r"^mine$"):
+        async with _reached(kind, News()) as client, client.changes():
+            raise LookupError("mine")
+
+
+async def test_a_server_may_not_tell_of_changes() -> None:
+    async with NewsClient.connect(Handling().server) as client:
+        with pytest.raises(mcp.MCPError) as raised:
+            async with client.changes():
+                pass
+    assert raised.value.code == mcp_types.METHOD_NOT_FOUND
+
+
+async def test_a_server_may_take_too_long_to_agree() -> None:
+    async def never(ctx: Any) -> Mapping[str, Any]:
+        await anyio.sleep(30)
+        return {}
+
+    async with NewsClient.connect(Handling(subscriptions_listen=never).server) as client:
+        with pytest.raises(mcp.MCPError) as raised:
+            async with client.with_options(timeout=0.05).changes():
+                pass
+    assert raised.value.code == mcp_types.REQUEST_TIMEOUT
+
+
+async def test_a_client_of_the_sdk_keeps_its_message_handler() -> None:
+    seen: list[Any] = []
+
+    async def handle(message: Any) -> None:
+        seen.append(message)
+
+    target = mcp.Client(News().handling.server, mode="legacy", message_handler=handle)
+    async with NewsClient.connect(target) as client, client.changes() as changes:
+        await client.tell(changes=["tools"])
+        assert await _next(changes, 1) == [ListChanged("tools")]
+    assert [type(message) for message in seen] == [mcp_types.ToolListChangedNotification]
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"lists": False}, ValueError, "there is nothing to listen for: lists is False, and no resources are named"),
+        ({"resources": "test://a"}, TypeError, "resources are a sequence of URIs, not 'test://a'"),
+    ],
+)
+async def test_what_cannot_be_listened_for(options: Any, error: type[Exception], message: str) -> None:
+    async with _reached("memory", News()) as client:
+        with pytest.raises(error) as raised:
+            async with client.changes(**options):
+                pass
+    assert str(raised.value) == message

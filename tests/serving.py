@@ -1,0 +1,147 @@
+"""Servers for tests of clients: over HTTP in a thread, and asking back in either era."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any
+
+import anyio
+import mcp
+import mcp_types
+import uvicorn
+from mcp.server.lowlevel import Server
+from mcp.shared.memory import create_client_server_memory_streams
+from mcp.shared.message import ServerMessageMetadata, SessionMessage
+
+Handler = Callable[[Any], Awaitable[Mapping[str, Any]]]
+
+_RESULTS: dict[str, type[mcp_types.Result]] = {
+    "elicitation/create": mcp_types.ElicitResult,
+    "sampling/createMessage": mcp_types.CreateMessageResult,
+    "roots/list": mcp_types.ListRootsResult,
+}
+_REQUESTS: dict[str, type[mcp_types.Request[Any, Any]]] = {
+    "elicitation/create": mcp_types.ElicitRequest,
+    "sampling/createMessage": mcp_types.CreateMessageRequest,
+    "roots/list": mcp_types.ListRootsRequest,
+}
+
+
+@contextmanager
+def served(server: Server[Any], port: int = 0) -> Iterator[str]:
+    """The server over Streamable HTTP in a thread, on a free port unless one is named; gives its URL."""
+    listening = socket.socket()
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listening.bind(("127.0.0.1", port))
+    listening.listen()
+    runner = uvicorn.Server(
+        uvicorn.Config(server.streamable_http_app(), log_level="critical", timeout_graceful_shutdown=1)
+    )
+    thread = threading.Thread(target=runner.run, args=([listening],))
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}/mcp"
+    finally:
+        runner.should_exit = True
+        thread.join()
+        listening.close()
+
+
+@asynccontextmanager
+async def piped(server: Server[Any], handshake: bool) -> AsyncIterator[Any]:
+    """The server behind the streams of a transport, in this process; with a handshake it knows no discovery."""
+
+    async def serve() -> None:
+        await server.run(theirs[0], theirs[1], server.create_initialization_options())
+
+    async def relay() -> None:
+        async for item in sent:
+            if handshake and getattr(item.message, "method", None) == "server/discover":
+                error = mcp_types.ErrorData(code=mcp_types.METHOD_NOT_FOUND, message="Method not found")
+                await theirs[1].send(
+                    SessionMessage(mcp_types.JSONRPCError(jsonrpc="2.0", id=item.message.id, error=error))
+                )
+            else:
+                await ours[1].send(item)
+
+    send, sent = anyio.create_memory_object_stream[Any](0)
+    async with create_client_server_memory_streams() as (ours, theirs), anyio.create_task_group() as tasks, send, sent:
+        tasks.start_soon(serve)
+        tasks.start_soon(relay)
+        yield ours[0], send
+        tasks.cancel_scope.cancel()
+
+
+KINDS = ("memory", "pipe", "pipe legacy", "http", "http legacy")
+"""The ways to reach a server; "legacy" is with a handshake."""
+
+
+@asynccontextmanager
+async def reached(kind: str, handling: Handling) -> AsyncIterator[Any]:
+    """What a client connects to: the server, reached in one of these ways."""
+    handling.handshake = kind.endswith("legacy")
+    if kind.startswith("http"):
+        with served(handling.server) as url:
+            yield url
+    elif kind.startswith("pipe"):
+        yield piped(handling.server, handling.handshake)
+    else:
+        yield handling.server
+
+
+class Asked(Exception):  # noqa: N818 - no error: the round ends with questions
+    """What a round ends with that has questions, from 2026-07-28 on."""
+
+
+class Handling:
+    """A server whose requests of some methods are answered by functions, which may ask back.
+
+    Attributes:
+        seen: The method and the parameters of each request that such a function got.
+        capabilities: What the client said that it can do, at the last of them.
+        handshake: Whether it knows no revision without a handshake.
+    """
+
+    def __init__(self, **handlers: Handler) -> None:
+        """Take a function for each method, written with `_` for `/`."""
+        self.handshake = False
+        self.seen: list[tuple[str, Mapping[str, Any]]] = []
+        self.capabilities: Mapping[str, Any] = {}
+        self.server: Server[Any] = Server("handling", version="1")
+        self.server.middleware.append(self._answer)
+        self._handlers = {name.replace("_", "/"): handler for name, handler in handlers.items()}
+
+    async def _answer(self, ctx: Any, call_next: Callable[[Any], Awaitable[Any]]) -> Any:
+        if self.handshake and ctx.method == "server/discover":
+            raise mcp.MCPError(code=mcp_types.METHOD_NOT_FOUND, message="Method not found")
+        handler = self._handlers.get(ctx.method)
+        if handler is None:
+            return await call_next(ctx)
+        self.seen.append((ctx.method, ctx.params or {}))
+        can = ctx.session.client_capabilities
+        self.capabilities = can.model_dump(mode="json", by_alias=True, exclude_none=True) if can else {}
+        try:
+            return {"resultType": "complete", **await handler(ctx)}
+        except Asked as asked:
+            return {"resultType": "input_required", "requestState": "sealed", "inputRequests": asked.args[0]}
+
+
+async def ask(ctx: Any, key: str, method: str, params: Mapping[str, Any] | None = None) -> Mapping[str, Any]:
+    """Ask the client: in the middle of the call, or by a round of its own."""
+    wire = {"method": method, **({} if params is None else {"params": params})}
+    if ctx.protocol_version >= "2026-07-28":
+        responses: Mapping[str, Any] = (ctx.params or {}).get("inputResponses") or {}
+        if key not in responses:
+            raise Asked({key: wire})
+        answer: Mapping[str, Any] = responses[key]
+        return answer
+    result = await ctx.session.send_request(
+        _REQUESTS[method].model_validate(wire),
+        _RESULTS[method],
+        metadata=ServerMessageMetadata(related_request_id=ctx.request_id),
+    )
+    dumped: Mapping[str, Any] = result.model_dump(mode="json", by_alias=True, exclude_none=True)
+    return dumped
