@@ -1,0 +1,511 @@
+"""Resources, prompts, completion, lists and changes of a compiled server, in both eras."""
+
+from __future__ import annotations
+
+import base64
+import importlib
+from contextlib import asynccontextmanager
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import mcp
+import mcp_types as types
+import pytest
+
+from packages import generate, imported, manifest, tool
+from server_fixture import exchange
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+    from types import ModuleType
+
+    from mcp.server.lowlevel import Server
+
+pytestmark = pytest.mark.anyio
+
+ERAS = ("legacy", "2026-07-28")
+PIXEL = bytes(range(8))
+CITIES = [f"City {number}" for number in range(150)]
+PNG = base64.b64encode(PIXEL).decode()
+
+
+@pytest.fixture(scope="module")
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
+    folder = tmp_path_factory.mktemp("offers")
+    (folder / "docs").mkdir()
+    (folder / "docs" / "notes.md").write_text("# Notes\n\x1b[31m…\n")
+    (folder / "docs" / "pixel.png").write_bytes(PIXEL)
+    value = manifest(
+        [tool("first"), tool("second"), tool("third")],
+        name="offers",
+        pageSize=2,
+        cache={"ttl": "5m", "scope": "public"},
+        resources=[
+            {"uri": "docs://a", "name": "a", "mimeType": "text/plain", "x": None, "toolwright": {"text": "A"}},
+            {"uri": "docs://notes", "name": "notes", "toolwright": {"file": "docs/notes.md"}},
+            {
+                "uri": "docs://pixel",
+                "name": "pixel",
+                "mimeType": "image/png",
+                "toolwright": {"file": "docs/pixel.png"},
+            },
+            {"uri": "docs://live", "name": "live", "mimeType": "text/plain"},
+        ],
+        resourceTemplates=[
+            {
+                "uriTemplate": "weather://{city}/now{?units}",
+                "name": "current",
+                "mimeType": "application/json",
+                "toolwright": {"complete": {"city": CITIES, "units": "handler"}},
+            },
+            {"uriTemplate": "weather://{city}/in{/path*}", "name": "any"},
+        ],
+        prompts=[
+            {
+                "name": "review",
+                "title": "Review",
+                "description": "Reviews code.",
+                "arguments": [
+                    {"name": "code", "required": True},
+                    {"name": "language", "required": True},
+                    {"name": "tone"},
+                ],
+                "toolwright": {
+                    "messages": [
+                        {"text": "Review {{ language }}, {{tone}}:\n{{code}}"},
+                        {"role": "assistant", "image": {"file": "docs/pixel.png", "mimeType": "image/png"}},
+                        {"audio": {"data": PNG, "mimeType": "audio/wav"}, "annotations": {"priority": 1}},
+                        {"resource": {"uri": "docs://{{language}}", "text": "{{code}}", "mimeType": "text/plain"}},
+                        {"resource": {"uri": "docs://n", "file": "docs/notes.md"}},
+                    ],
+                    "complete": {"language": ["Python", "Go", "PHP"], "tone": "handler"},
+                },
+            },
+            {"name": "free-form", "arguments": [{"name": "user name"}]},
+        ],
+    )
+    name = generate(folder, value)
+    with imported(folder, name) as made:
+        yield made
+
+
+class Handlers:
+    """What the manifest leaves to code."""
+
+    def __init__(self, **methods: Any) -> None:
+        self.__dict__ |= methods
+
+    def first(self, args: Any, ctx: Any) -> str:
+        return "1"
+
+    second = third = first
+
+    async def read_live(self, ctx: Any) -> Any:
+        return "now\x1b[0m"
+
+    def read_current(self, params: Any, ctx: Any) -> Any:
+        return None if params.city == "Nowhere" else f"{params.city} {params.units}"
+
+    def read_any(self, params: Any, ctx: Any) -> Any:
+        return f"{params.city} {params.path}"
+
+    def prompt_free_form(self, args: Any, ctx: Any) -> Any:
+        return f"Hello {args.user_name}"
+
+    def complete_read_current(self, args: Any, ctx: Any) -> Any:
+        return [args.argument, args.value, *args.given.values()]
+
+    async def complete_prompt_review(self, args: Any, ctx: Any) -> Any:
+        return [f"{args.value}{number}" for number in range(101)]
+
+
+@asynccontextmanager
+async def client(package: ModuleType, era: str = "legacy", **methods: Any) -> AsyncIterator[mcp.Client]:
+    async with mcp.Client(package.build_server(Handlers(**methods)), mode=era) as made:
+        yield made
+
+
+async def refusal(awaitable: Any) -> types.ErrorData:
+    with pytest.raises(mcp.MCPError) as caught:
+        await awaitable
+    return caught.value.error
+
+
+# Resources
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_what_the_manifest_holds_is_read_as_it_is(package: ModuleType, era: str) -> None:
+    async with client(package, era) as made:
+        [a] = (await made.read_resource("docs://a")).contents
+        [notes] = (await made.read_resource("docs://notes")).contents
+        [pixel] = (await made.read_resource("docs://pixel")).contents
+    assert a == types.TextResourceContents(uri="docs://a", mime_type="text/plain", text="A")
+    assert notes == types.TextResourceContents(uri="docs://notes", text="# Notes\n\x1b[31m…\n")
+    assert pixel == types.BlobResourceContents(uri="docs://pixel", mime_type="image/png", blob=PNG)
+
+
+async def test_the_forms_of_contents(package: ModuleType) -> None:
+    forms = [
+        "text",
+        b"\x00",
+        package.embedded("docs://other", text="o\x1b[0m", mime_type="text/html"),
+        types.BlobResourceContents(uri="docs://blob", blob="AAA="),
+        ["one", b"two"],
+    ]
+    read = []
+    for form in forms:
+        async with client(package, read_live=lambda ctx, form=form: form) as made:
+            result = await made.read_resource("docs://live")
+            read.append([one.model_dump(by_alias=True, exclude_none=True) for one in result.contents])
+    mine = {"uri": "docs://live", "mimeType": "text/plain"}
+    assert read == [
+        [{**mine, "text": "text"}],
+        [{**mine, "blob": "AA=="}],
+        [{"uri": "docs://other", "mimeType": "text/html", "text": "o"}],
+        [{"uri": "docs://blob", "blob": "AAA="}],
+        [{**mine, "text": "one"}, {**mine, "blob": "dHdv"}],
+    ]
+
+
+@pytest.mark.parametrize(("era", "code"), [("legacy", -32002), ("2026-07-28", -32602)])
+async def test_unknown_resources_are_the_revisions_own_error(package: ModuleType, era: str, code: int) -> None:
+    async with client(package, era) as made:
+        for uri in ("docs://nothing", "weather://Nowhere/now"):
+            error = await refusal(made.read_resource(uri))
+            assert (error.code, error.message, error.data) == (code, f"Resource not found: {uri}", {"uri": uri})
+
+
+async def test_templates_are_tried_in_order(package: ModuleType) -> None:
+    async with client(package) as made:
+        read = {
+            uri: (await made.read_resource(uri)).contents[0]
+            for uri in ("weather://S%C3%A3o%20Paulo/now?units=m&x=1", "weather://Oslo/now", "weather://Oslo/in/a/b")
+        }
+    assert [(one.uri, one.mime_type, getattr(one, "text", None)) for one in read.values()] == [
+        ("weather://S%C3%A3o%20Paulo/now?units=m&x=1", "application/json", "São Paulo m"),
+        ("weather://Oslo/now", "application/json", "Oslo None"),
+        ("weather://Oslo/in/a/b", None, "Oslo ['a', 'b']"),
+    ]
+
+
+def fails(*_: Any) -> Any:
+    raise ValueError("the password is hunter2")
+
+
+@pytest.mark.parametrize("broken", [fails, lambda *_: 5, lambda *_: [None], lambda *_: exit(3)])
+async def test_a_method_that_fails_is_an_internal_error_without_its_text(
+    package: ModuleType, broken: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    methods = dict.fromkeys(("read_live", "read_current", "prompt_free_form", "complete_read_current"), broken)
+    template = types.ResourceTemplateReference(uri="weather://{city}/now{?units}")
+    async with client(package, **methods) as made:
+        for asked, method in (
+            (made.read_resource("docs://live"), "read_live"),
+            (made.read_resource("weather://Oslo/now"), "read_current"),
+            (made.get_prompt("free-form"), "prompt_free_form"),
+            (made.complete(template, {"name": "units", "value": ""}), "complete_read_current"),
+        ):
+            error = await refusal(asked)
+            assert error.code == types.INTERNAL_ERROR
+            assert error.message.startswith(f"Internal error in {method} (reference ")
+            assert error.message.partition("(")[2][10:18] in caplog.text
+    assert broken is not fails or "hunter2" in caplog.text
+
+
+# Prompts
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_messages_are_filled_in_once(package: ModuleType, era: str) -> None:
+    async with client(package, era) as made:
+        result = await made.get_prompt("review", {"code": "{{tone}} {{code}}", "language": "Go", "unknown": "x"})
+    assert result.description == "Reviews code."
+    assert [(one.role, one.content.model_dump(by_alias=True, exclude_none=True)) for one in result.messages] == [
+        ("user", {"type": "text", "text": "Review Go, :\n{{tone}} {{code}}"}),
+        ("assistant", {"type": "image", "data": PNG, "mimeType": "image/png"}),
+        ("user", {"type": "audio", "data": PNG, "mimeType": "audio/wav", "annotations": {"priority": 1.0}}),
+        (
+            "user",
+            {
+                "type": "resource",
+                "resource": {"uri": "docs://Go", "mimeType": "text/plain", "text": "{{tone}} {{code}}"},
+            },
+        ),
+        ("user", {"type": "resource", "resource": {"uri": "docs://n", "text": "# Notes\n\x1b[31m…\n"}}),
+    ]
+
+
+async def test_a_prompt_for_the_oldest_clients(package: ModuleType) -> None:
+    arguments = {"code": "a", "language": "Go"}
+    asked = ("prompts/get", {"name": "review", "arguments": arguments})
+    [result] = await exchange(package.build_server(Handlers()), "2024-11-05", asked)
+    assert [message["content"]["type"] for message in result["messages"]] == [
+        "text",
+        "image",
+        "resource",
+        "resource",
+        "resource",
+    ]
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_missing_arguments_are_all_told(package: ModuleType, era: str) -> None:
+    async with client(package, era) as made:
+        error = await refusal(made.get_prompt("review", {"tone": "kind"}))
+        assert error == types.ErrorData(
+            code=types.INVALID_PARAMS,
+            message="Missing required arguments of review: 'code', 'language'",
+            data={"missing": ["code", "language"]},
+        )
+        assert (await refusal(made.get_prompt("revue"))).message == "Unknown prompt: revue"
+
+
+async def test_the_forms_of_messages(package: ModuleType) -> None:
+    forms = [
+        "text",
+        package.text("block"),
+        package.assistant("said"),
+        ["one", package.user(package.image(PIXEL, "image/png"))],
+    ]
+    said = []
+    for form in forms:
+        async with client(package, prompt_free_form=lambda args, ctx, form=form: form) as made:
+            result = await made.get_prompt("free-form", {"user name": "Ada"})
+            said.append([(one.role, one.content.type) for one in result.messages])
+    assert said == [
+        [("user", "text")],
+        [("user", "text")],
+        [("assistant", "text")],
+        [("user", "text"), ("user", "image")],
+    ]
+    async with client(package) as made:
+        [message] = (await made.get_prompt("free-form", {"user name": "Ada"})).messages
+    assert message == types.PromptMessage(role="user", content=types.TextContent(type="text", text="Hello Ada"))
+
+
+# Completion
+
+
+async def test_what_is_completed(package: ModuleType) -> None:
+    prompt = types.PromptReference(name="review")
+    template = types.ResourceTemplateReference(uri="weather://{city}/now{?units}")
+    async with client(package) as made:
+
+        async def complete(ref: Any, name: str, value: str, given: dict[str, str] | None = None) -> types.Completion:
+            return (await made.complete(ref, {"name": name, "value": value}, given)).completion
+
+        assert await complete(prompt, "language", "p") == types.Completion(
+            values=["Python", "PHP"], total=2, has_more=False
+        )
+        every = await complete(template, "city", "")
+        assert (every.values, every.total, every.has_more) == (CITIES[:100], 150, True)
+        most = await complete(prompt, "tone", "k")
+        assert (len(most.values), most.total, most.has_more, most.values[0]) == (100, 101, True, "k0")
+        assert (await complete(template, "units", "m", {"city": "Oslo"})).values == ["units", "m", "Oslo"]
+        assert (await complete(prompt, "code", "")).values == []
+        error = await refusal(complete(types.PromptReference(name="nope"), "a", ""))
+        assert (error.code, error.message) == (types.INVALID_PARAMS, "Unknown prompt: nope")
+        error = await refusal(complete(types.ResourceTemplateReference(uri="docs://a"), "a", ""))
+        assert (error.code, error.message) == (types.INVALID_PARAMS, "Unknown URI template: docs://a")
+
+
+# Lists
+
+LISTS = {
+    "tools/list": ("tools", ["first", "second", "third"]),
+    "resources/list": ("resources", ["a", "notes", "pixel", "live"]),
+    "resources/templates/list": ("resourceTemplates", ["current", "any"]),
+    "prompts/list": ("prompts", ["review", "free-form"]),
+}
+
+
+@pytest.mark.parametrize("revision", ["2024-11-05", "2026-07-28"])
+async def test_all_lists_come_in_pages(package: ModuleType, revision: str) -> None:
+    server = package.build_server(Handlers())
+    cursors = []
+    for method, (name, expected) in LISTS.items():
+        names: list[str] = []
+        cursor = None
+        while True:
+            [page] = await exchange(server, revision, (method, {"cursor": cursor} if cursor else {}))
+            assert len(page[name]) <= 2
+            assert (page.get("ttlMs"), page.get("cacheScope")) == (
+                (300_000, "public") if revision > "2026" else (None, None)
+            )
+            names += [entry["name"] for entry in page[name]]
+            cursor = page.get("nextCursor")
+            if cursor is None:
+                break
+            cursors.append((method, cursor))
+        assert names == expected
+    assert [method for method, _ in cursors] == ["tools/list", "resources/list"]
+    for method in LISTS:
+        for owner, cursor in [*cursors, ("", "nonsense"), ("", "é"), ("", "")]:
+            [answer] = await exchange(server, revision, (method, {"cursor": cursor}))
+            assert ("error" not in answer) == (method == owner)
+            if method != owner:
+                assert (answer["error"]["code"], answer["error"]["message"]) == (-32602, "Invalid cursor")
+
+
+async def test_definitions_go_out_verbatim(package: ModuleType) -> None:
+    [page] = await exchange(package.build_server(Handlers()), "2025-11-25", ("resources/list", {}))
+    assert page["resources"][0] == {"uri": "docs://a", "name": "a", "mimeType": "text/plain", "x": None}
+
+
+async def test_what_is_switched_off_is_not_there(package: ModuleType) -> None:
+    server = package.build_server(Handlers())
+    [before] = await exchange(server, "2025-11-25", ("tools/list", {}))
+    await server.tools.disable("first")
+    await server.prompts.disable("review")
+    await server.resources.disable("docs://a")
+    await server.resources.disable("weather://{city}/now{?units}")
+    [stale] = await exchange(server, "2025-11-25", ("tools/list", {"cursor": before["nextCursor"]}))
+    assert stale["error"]["message"] == "Invalid cursor"
+    async with mcp.Client(server) as made:
+        assert [one.name for one in (await made.list_tools()).tools] == ["second", "third"]
+        assert (await refusal(made.call_tool("first"))).message == "Unknown tool: first"
+        assert (await refusal(made.get_prompt("review", {"code": "", "language": ""}))).message == (
+            "Unknown prompt: review"
+        )
+        assert (await refusal(made.read_resource("docs://a"))).message == "Resource not found: docs://a"
+        assert (await refusal(made.read_resource("weather://Oslo/now"))).message.startswith("Resource not found")
+        await server.tools.enable("first")
+        assert (await made.call_tool("first")).content == [types.TextContent(type="text", text="1")]
+    with pytest.raises(KeyError, match="nothing called 'fourth' among the tools"):
+        await server.tools.enable("fourth")
+
+
+# Changes
+
+
+async def heard(made: mcp.Client, told: list[Any], count: int) -> list[str]:
+    with anyio.fail_after(5):
+        while len(told) < count:
+            await anyio.sleep(0.01)
+    await anyio.sleep(0.05)
+    return [getattr(one.params, "uri", None) or one.method for one in told]
+
+
+async def test_clients_that_shook_hands_hear_of_changes(package: ModuleType) -> None:
+    server = package.build_server(Handlers())
+    told: list[Any] = []
+    others: list[Any] = []
+
+    async def hear(message: Any) -> None:
+        told.append(message)
+
+    async def overhear(message: Any) -> None:
+        others.append(message)
+
+    async with (
+        mcp.Client(server, mode="legacy", message_handler=hear) as made,
+        mcp.Client(server, mode="legacy", message_handler=overhear) as other,
+    ):
+        assert made.server_capabilities.resources == types.ResourcesCapability(subscribe=True, list_changed=True)
+        await made.session.send_request(
+            types.SubscribeRequest(params=types.SubscribeRequestParams(uri="docs://a")), types.EmptyResult
+        )
+        await server.tools.disable("third")
+        await server.tools.disable("third")
+        await server.prompts.changed()
+        await server.resources.updated("docs://a")
+        await server.resources.updated("docs://notes")
+        await server.resources.changed()
+        assert await heard(made, told, 4) == [
+            "notifications/tools/list_changed",
+            "notifications/prompts/list_changed",
+            "docs://a",
+            "notifications/resources/list_changed",
+        ]
+        await made.session.send_request(
+            types.UnsubscribeRequest(params=types.UnsubscribeRequestParams(uri="docs://a")), types.EmptyResult
+        )
+        await server.resources.updated("docs://a")
+        await server.tools.enable("third")
+        assert len(await heard(made, told, 5)) == 5
+        assert "docs://a" not in await heard(other, others, 4)
+    await server.tools.changed()
+    assert len(told) == 5
+
+
+async def test_clients_that_listen_hear_of_changes(package: ModuleType) -> None:
+    async def first(args: Any, ctx: Any) -> str:
+        await ctx.tools.changed()
+        await ctx.resources.updated("docs://a")
+        await ctx.resources.updated("docs://notes")
+        await ctx.prompts.changed()
+        return "told"
+
+    async with (
+        client(package, "2026-07-28", first=first) as made,
+        made.listen(tools_list_changed=True, prompts_list_changed=True, resource_subscriptions=["docs://a"]) as events,
+    ):
+        await made.call_tool("first")
+        told = []
+        with anyio.fail_after(5):
+            async for event in events:
+                told.append(event)
+                if len(told) == 3:
+                    break
+    assert [type(event).__name__ for event in told] == ["ToolsListChanged", "ResourceUpdated", "PromptsListChanged"]
+
+
+async def test_the_capabilities_follow_from_the_manifest(tmp_path: Any) -> None:
+    plain = generate(tmp_path, manifest([tool("one")], name="plain"))
+    meant = {"name": "meant", "version": "1", "capabilities": {"resources": True}}
+    declared = generate(tmp_path, {**manifest([tool("one")], name="meant"), "server": meant})
+    handlers = SimpleNamespace(one=lambda args, ctx: "1")
+    with imported(tmp_path, plain) as package:
+        async with mcp.Client(package.build_server(handlers), mode="legacy") as made:
+            has = made.server_capabilities.model_dump(exclude_none=True)
+        assert has == {"logging": {}, "tools": {"list_changed": True}}
+        runtime = importlib.import_module(f"{plain}._runtime")
+        assert not (set(runtime.__path__) and {"resources", "prompts", "completion"} & set(dir(runtime)))
+    with imported(tmp_path, declared) as package:
+        async with mcp.Client(package.build_server(handlers), mode="legacy") as made:
+            assert made.server_capabilities.resources is not None
+            assert (await made.list_resources()).resources == []
+
+
+async def test_links_to_resources_that_nobody_declared_are_told_once(
+    tmp_path: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    name = generate(tmp_path, manifest([tool("one")], name="links"))
+    with imported(tmp_path, name) as package:
+        handlers = SimpleNamespace(one=lambda args, ctx: package.link("docs://a", "a"))
+        async with mcp.Client(package.build_server(handlers)) as made:
+            await made.call_tool("one")
+            await made.call_tool("one")
+    assert caplog.text.count("one gave a resource link, but the manifest declares no resources") == 1
+
+
+# What is kept for clients that come back
+
+
+async def test_messages_of_lost_streams_are_kept_within_bounds(package: ModuleType) -> None:
+    asgi = importlib.import_module(f"{package.__name__}._runtime.asgi")
+    replay = asgi.Replay(streams=2, events=3)
+    message = types.JSONRPCNotification(jsonrpc="2.0", method="m")
+    first = await replay.store_event("a", None)
+    ids = [await replay.store_event("a", message) for _ in range(4)]
+    sent: list[Any] = []
+
+    async def send(event: Any) -> None:
+        sent.append(event.event_id)
+
+    assert await replay.replay_events_after(ids[1], send) == "a"
+    assert sent == ids[2:]
+    assert await replay.replay_events_after(first, send) == "a"
+    assert sent == [*ids[2:], *ids[1:]]  # the first is forgotten
+    await replay.store_event("b/c", message)
+    last = await replay.store_event("d", message)
+    assert await replay.replay_events_after(ids[3], send) is None
+    assert await replay.replay_events_after("nonsense", send) is None
+    assert await replay.replay_events_after(last, send) == "d"
