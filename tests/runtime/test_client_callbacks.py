@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, Literal
+from pathlib import Path
+from typing import Any, Literal
 
 import anyio
 import anyio.lowlevel
@@ -20,9 +22,6 @@ from toolwright.runtime.binding import OMIT, Binding, Omit
 from toolwright.runtime.callbacks import Question
 from toolwright.runtime.model import Model
 from toolwright.runtime.tools import Tools
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.anyio
 
@@ -130,6 +129,60 @@ async def test_a_question_is_answered(kind: str) -> None:
     assert asked == [Question("Who?", _FORM, None, None if kind.endswith("legacy") else "who")]
     assert handling.capabilities["elicitation"].keys() >= {"form", "url"}
     assert handling.capabilities.keys() == {"elicitation"}
+
+
+_ASKING_PROCESS = """
+import json, sys
+asked = None
+for line in sys.stdin:
+    message = json.loads(line)
+    method = message.get("method", "")
+    if method == "initialize":
+        server = {"name": "asking", "version": "1"}
+        result = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": server}
+    elif method == "tools/call":
+        asked = message["id"]
+        params = {"message": "Who?", "requestedSchema": {"type": "object", "properties": {"name": {"type": "string"}}}}
+        print(json.dumps({"jsonrpc": "2.0", "id": "q", "method": "elicitation/create", "params": params}), flush=True)
+        continue
+    elif message.get("id") == "q":
+        message["id"] = asked
+        result = {"content": [{"type": "text", "text": json.dumps(message["result"])}]}
+    elif "id" in message:
+        error = {"code": -32601, "message": "?"}
+        print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "error": error}), flush=True)
+        continue
+    else:
+        continue
+    print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
+"""
+_MODERN_PROCESS = """
+import json
+import anyio
+from mcp.server.stdio import stdio_server
+from serving import Handling, ask
+
+async def handle(ctx):
+    form = {"type": "object", "properties": {"name": {"type": "string"}}}
+    answer = await ask(ctx, "who", "elicitation/create", {"message": "Who?", "requestedSchema": form})
+    return {"content": [{"type": "text", "text": json.dumps(answer)}]}
+
+async def main():
+    server = Handling(tools_call=handle).server
+    async with stdio_server() as (read, write):
+        await server.run(read, write, server.create_initialization_options())
+
+anyio.run(main)
+"""
+
+
+@pytest.mark.parametrize(("program", "revision"), [(_ASKING_PROCESS, "2025-11-25"), (_MODERN_PROCESS, "2026-07-28")])
+async def test_a_process_asks(program: str, revision: str) -> None:
+    env = {"PYTHONPATH": str(Path(__file__).parents[1])}
+    command = [sys.executable, "-c", program]
+    async with TownClient.connect(command, env=env, on_question=lambda _: {"name": "Ada"}) as client:
+        assert client.raw.protocol_version == revision
+        assert _said(await client.ask()) == {"action": "accept", "content": {"name": "Ada"}}
 
 
 @pytest.mark.parametrize("kind", ["memory", "pipe legacy"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -15,7 +15,7 @@ from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
 from mcp.shared import subscriptions
 from mcp.shared.subscriptions import event_to_notification
 
-from serving import KINDS, Handling, reached
+from serving import KINDS, Handling, reached, served
 from toolwright.runtime import listening
 from toolwright.runtime.binding import Binding
 from toolwright.runtime.listening import Change, ListChanged, ResourceUpdated
@@ -262,6 +262,21 @@ async def test_a_server_that_is_gone_is_the_end(monkeypatch: pytest.MonkeyPatch)
     async with NewsClient.connect([sys.executable, "-c", _DYING]) as client, client.changes() as changes:
         with anyio.fail_after(10):
             assert [change async for change in changes] == []
+
+
+@pytest.mark.parametrize("kind", ["http", "http legacy"])
+async def test_a_server_that_cannot_be_reached_is_the_end(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listening, "_QUIET", 0.2)
+    news = News()
+    news.handling.handshake = kind.endswith("legacy")
+    heard: list[Change] = []
+    async with AsyncExitStack() as stack:
+        with served(news.handling.server) as url:
+            client = await stack.enter_async_context(NewsClient.connect(url))
+            changes = await stack.enter_async_context(client.changes())
+        with anyio.fail_after(20):
+            heard += [change async for change in changes]
+    assert heard == []
 
 
 async def test_a_quiet_server_is_still_there(monkeypatch: pytest.MonkeyPatch) -> None:
