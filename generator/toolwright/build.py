@@ -64,6 +64,10 @@ def build(path: str, target: Target, known: Lock, *, trust: bool, force: bool = 
     if trust and workspace.untouched(target.folder, known, name, target.option):
         return Built()
 
+    from toolwright import helper
+
+    second = helper.Helper() if helper.worthwhile() else None
+
     from toolwright import compiler
 
     disk = workspace.Disk()
@@ -79,7 +83,7 @@ def build(path: str, target: Target, known: Lock, *, trust: bool, force: bool = 
     if not found:
         made = replace(made, inputs=workspace.read_inputs(disk, target.folder, target.option))
     before = workspace.generated(target.folder, known, name, checked.manifest.package)
-    artifacts = compiler.generate(checked.manifest, made, before)
+    artifacts = compiler.generate(checked.manifest, made, before, second)
     return replace(
         result,
         package=workspace.shown(target.folder, checked.manifest.package),

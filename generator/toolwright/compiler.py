@@ -23,6 +23,7 @@ from toolwright.workspace import Artifact
 
 if TYPE_CHECKING:
     from toolwright import units
+    from toolwright.helper import Helper
     from toolwright.source import Document, Reader
 
 RUNTIME = Path(__file__).with_name("runtime")
@@ -85,13 +86,19 @@ def digests(manifest: ir.Manifest) -> lock.Entry:
     return lock.Entry(lock.digest(text.encode()), tools=tools)
 
 
-def generate(manifest: ir.Manifest, made: lock.Entry, before: units.Generated | None = None) -> tuple[Artifact, ...]:
+def generate(
+    manifest: ir.Manifest,
+    made: lock.Entry,
+    before: units.Generated | None = None,
+    helper: Helper | None = None,
+) -> tuple[Artifact, ...]:
     """All files of the manifest's package, in a fixed order.
 
     Args:
         manifest: The lowered manifest.
         made: Its digests.
         before: The package as it was generated before, from which the parts of unchanged tools are taken.
+        helper: Makes the parts of other tools, if there is one.
     """
     from toolwright import models, plan, render, units
 
@@ -100,7 +107,7 @@ def generate(manifest: ir.Manifest, made: lock.Entry, before: units.Generated | 
         for each in manifest.shared
         if (module := models.shared_module(each, manifest.shared)) is not None
     }
-    tools = units.units(manifest, made.tools, before)
+    tools = units.units(manifest, made.tools, before, helper)
     root = manifest.package
     artifacts = [
         Artifact(f"{root}/{page.path}", render.page(render.header(manifest.source, manifest.command), page).encode())

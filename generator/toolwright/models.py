@@ -14,11 +14,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from toolwright import ir
+from toolwright import ir, naming
+from toolwright.diagnostics import Place
 from toolwright.literals import docstring, literal
 from toolwright.modelling.classes import RESERVED, Imported, Part, plan_classes
 from toolwright.modelling.shapes import Document, Leaf, Object
 from toolwright.render import templates
+from toolwright.schemas.dialects import DRAFT_2020_12
 from toolwright.schemas.references import pointer_text
 
 if TYPE_CHECKING:
@@ -63,6 +65,13 @@ class ModelModule:
     classes: tuple[str, ...]
     parameters: tuple[Parameter, ...]
     names: tuple[str, ...]
+
+
+def load() -> None:
+    """Load the generator and have it write a class, so that the first tool takes it no longer than the others."""
+    properties = {"type": "object", "properties": {"any": {"type": "string"}}}
+    schema = ir.Schema(properties, DRAFT_2020_12.uri, Place(""))
+    shared_module(ir.SharedSchema("any", naming.shared("any"), schema))
 
 
 def modules(tools: Sequence[ir.Tool], shared: Sequence[ir.SharedSchema] = ()) -> list[ModelModule]:

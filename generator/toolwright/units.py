@@ -11,12 +11,13 @@ import json
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from functools import partial
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from toolwright import ir, naming
+
+if TYPE_CHECKING:
+    from toolwright.helper import Helper
 
 _CLASS = re.compile(r"^class (\w+)\(", re.MULTILINE)
 _METHOD = re.compile(r"^(?:    @deprecated\((?:.|\n)*?\n)?    async def (\w+)\(", re.MULTILINE)
@@ -83,28 +84,49 @@ def _output_shared(tool: ir.Tool) -> Mapping[str, str]:
     return tool.output.shared if tool.output is not None else {}
 
 
-def units(manifest: ir.Manifest, digests: Mapping[str, str], before: Generated | None) -> dict[str, Unit]:
+def units(
+    manifest: ir.Manifest, digests: Mapping[str, str], before: Generated | None, helper: Helper | None = None
+) -> dict[str, Unit]:
     """The unit of each tool, in the manifest's order.
 
     Args:
         manifest: The lowered manifest.
         digests: For each tool, the digest of what its unit is made from.
         before: The package as it was generated before, if it was.
+        helper: Makes what one processor can make, if there is one.
     """
     found = dict(_kept(manifest, digests, before)) if before is not None else {}
     todo = [tool for tool in manifest.tools if tool.name not in found]
-    batches = [todo[start : start + BATCH] for start in range(0, len(todo), BATCH)]
-    make = partial(_batch, manifest.shared, manifest.source, manifest.command)
-    if len(batches) > 1 and (processors := os.cpu_count() or 1) > 1:
-        with ProcessPoolExecutor(min(processors, len(batches))) as pool:
-            made = [unit for units in pool.map(make, batches) for unit in units]
-    else:
-        made = [unit for batch in batches for unit in make(batch)]
+    made = _made(todo, manifest, helper)
     found |= {tool.name: unit for tool, unit in zip(todo, made, strict=True)}
     return {tool.name: found[tool.name] for tool in manifest.tools}
 
 
-def _batch(shared: Sequence[ir.SharedSchema], source: str, command: str, tools: Sequence[ir.Tool]) -> list[Unit]:
+def _made(todo: Sequence[ir.Tool], manifest: ir.Manifest, helper: Helper | None) -> list[Unit]:
+    if not todo:
+        return []
+    rest = (manifest.shared, manifest.source, manifest.command)
+    batches = [todo[start : start + BATCH] for start in range(0, len(todo), BATCH)]
+    if len(batches) > 1 and (processors := os.cpu_count() or 1) > 1:
+        from concurrent.futures import ProcessPoolExecutor
+
+        with ProcessPoolExecutor(min(processors, len(batches))) as pool:
+            jobs = [pool.submit(make, batch, *rest) for batch in batches]
+            return [unit for job in jobs for unit in job.result()]
+    if helper is not None:
+        return helper.start(todo, *rest)()
+    return [unit for batch in batches for unit in make(batch, *rest)]
+
+
+def make(tools: Sequence[ir.Tool], shared: Sequence[ir.SharedSchema], source: str, command: str) -> list[Unit]:
+    """The units of some tools, made here and now.
+
+    Args:
+        tools: The tools.
+        shared: The manifest's shared schemas.
+        source: The manifest's path, as headers show it.
+        command: What generates its package, as headers show it.
+    """
     from toolwright import models, plan, render
 
     head = render.header(source, command)
