@@ -8,8 +8,8 @@ for the files that the reader gives and toolwright's own templates and runtime.
 
 from __future__ import annotations
 
-import ast
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
@@ -24,7 +24,11 @@ from toolwright.workspace import Artifact
 if TYPE_CHECKING:
     from toolwright import units
     from toolwright.helper import Helper
+    from toolwright.models import ModelModule
     from toolwright.source import Document, Reader
+
+_SIBLINGS = re.compile(r"^ *from \.(\w*)[\w.]* import (\([^)]*\)|[^#\n]*)", re.MULTILINE)
+_NAME = re.compile(r"(\w+)(?: as \w+)?")
 
 RUNTIME = Path(__file__).with_name("runtime")
 REQUIREMENTS = ("jsonschema-rs>=0.60", "mcp>=2.3,<3", "pydantic>=2.12")
@@ -69,6 +73,7 @@ def digests(manifest: ir.Manifest) -> lock.Entry:
     """The digests of all that the artifacts of `manifest` are made from: of the whole, and of each tool."""
     from toolwright import units
 
+    tools = {tool.name: units.digest(tool, manifest, workspace.generator()) for tool in manifest.tools}
     parts = [
         workspace.generator(),
         manifest.source,
@@ -77,12 +82,12 @@ def digests(manifest: ir.Manifest) -> lock.Entry:
         manifest.stem,
         manifest.handlers,
         sorted(manifest.emit),
-        manifest.document,
+        {key: value for key, value in manifest.document.items() if key != "tools"},
+        [entry.get("toolwright") for entry in manifest.document["tools"]],
+        list(tools.items()),
         [[shared.name, shared.schema.wire] for shared in manifest.shared],
-        [sorted(schema.shared.items()) for tool in manifest.tools for schema in (tool.input, tool.output) if schema],
     ]
     text = json.dumps(parts, separators=(",", ":"))
-    tools = {tool.name: units.digest(tool, manifest, workspace.generator()) for tool in manifest.tools}
     return lock.Entry(lock.digest(text.encode()), tools=tools)
 
 
@@ -100,29 +105,34 @@ def generate(
         before: The package as it was generated before, from which the parts of unchanged tools are taken.
         helper: Makes the parts of other tools, if there is one.
     """
-    from toolwright import models, plan, render, units
+    from toolwright import plan, render, units
 
-    shared = {
-        each.name: module
-        for each in manifest.shared
-        if (module := models.shared_module(each, manifest.shared)) is not None
-    }
-    tools = units.units(manifest, made.tools, before, helper)
+    begun = units.begin(manifest, made.tools, before, helper)
     root = manifest.package
-    artifacts = [
-        Artifact(f"{root}/{page.path}", render.page(render.header(manifest.source, manifest.command), page).encode())
-        for page in plan.plan(manifest, tools, shared)
-    ]
-    artifacts += [
-        Artifact(f"{root}/models/{tool.names.module}.py", tools[tool.name].module.encode()) for tool in manifest.tools
-    ]
-    artifacts.append(Artifact(f"{root}/manifest.json", _json(manifest.document)))
-    artifacts.append(Artifact(f"{root}/py.typed", b""))
-    artifacts += [
+    rest = [Artifact(f"{root}/manifest.json", _json(manifest.document)), Artifact(f"{root}/py.typed", b"")]
+    rest += [
         Artifact(f"{root}/_runtime/{name}.py", workspace.RUNTIME_MARK + (RUNTIME / f"{name}.py").read_bytes())
         for name in plan.runtime(manifest, _runtime_imports())
     ]
-    return tuple(artifacts)
+    shared = _shared_modules(manifest)
+    tools = begun()
+    head = render.header(manifest.source, manifest.command)
+    pages = [
+        Artifact(f"{root}/{page.path}", render.page(head, page).encode()) for page in plan.plan(manifest, tools, shared)
+    ]
+    modules = [
+        Artifact(f"{root}/models/{tool.names.module}.py", tools[tool.name].module.encode()) for tool in manifest.tools
+    ]
+    return (*pages, *modules, *rest)
+
+
+def _shared_modules(manifest: ir.Manifest) -> Mapping[str, ModelModule]:
+    if not manifest.shared:
+        return {}
+    from toolwright import models
+
+    made = {each.name: models.shared_module(each, manifest.shared) for each in manifest.shared}
+    return {name: module for name, module in made.items() if module is not None}
 
 
 def requirements(_manifest: ir.Manifest) -> tuple[str, ...]:
@@ -143,9 +153,8 @@ def _runtime_imports() -> Mapping[str, tuple[str, ...]]:
 
 
 def _siblings(text: str) -> Iterable[str]:
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.ImportFrom) and node.level == 1:
-            if node.module:
-                yield node.module.split(".")[0]
-            else:
-                yield from (alias.name for alias in node.names)
+    for found in _SIBLINGS.finditer(text):
+        if found[1]:
+            yield found[1]
+        else:
+            yield from _NAME.findall(found[2])

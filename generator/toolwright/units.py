@@ -10,7 +10,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -84,10 +84,10 @@ def _output_shared(tool: ir.Tool) -> Mapping[str, str]:
     return tool.output.shared if tool.output is not None else {}
 
 
-def units(
+def begin(
     manifest: ir.Manifest, digests: Mapping[str, str], before: Generated | None, helper: Helper | None = None
-) -> dict[str, Unit]:
-    """The unit of each tool, in the manifest's order.
+) -> Callable[[], dict[str, Unit]]:
+    """Begin to make the units; what is given waits for them, and gives the unit of each tool, in the manifest's order.
 
     Args:
         manifest: The lowered manifest.
@@ -97,25 +97,27 @@ def units(
     """
     found = dict(_kept(manifest, digests, before)) if before is not None else {}
     todo = [tool for tool in manifest.tools if tool.name not in found]
-    made = _made(todo, manifest, helper)
-    found |= {tool.name: unit for tool, unit in zip(todo, made, strict=True)}
-    return {tool.name: found[tool.name] for tool in manifest.tools}
-
-
-def _made(todo: Sequence[ir.Tool], manifest: ir.Manifest, helper: Helper | None) -> list[Unit]:
-    if not todo:
-        return []
     rest = (manifest.shared, manifest.source, manifest.command)
-    batches = [todo[start : start + BATCH] for start in range(0, len(todo), BATCH)]
-    if len(batches) > 1 and (processors := os.cpu_count() or 1) > 1:
-        from concurrent.futures import ProcessPoolExecutor
+    making = helper.start(todo, *rest) if helper is not None and 0 < len(todo) <= BATCH else None
 
-        with ProcessPoolExecutor(min(processors, len(batches))) as pool:
-            jobs = [pool.submit(make, batch, *rest) for batch in batches]
-            return [unit for job in jobs for unit in job.result()]
-    if helper is not None:
-        return helper.start(todo, *rest)()
-    return [unit for batch in batches for unit in make(batch, *rest)]
+    def units() -> dict[str, Unit]:
+        made = making() if making is not None else _all(todo, *rest)
+        units = found | {tool.name: unit for tool, unit in zip(todo, made, strict=True)}
+        return {tool.name: units[tool.name] for tool in manifest.tools}
+
+    return units
+
+
+def _all(tools: Sequence[ir.Tool], shared: Sequence[ir.SharedSchema], source: str, command: str) -> list[Unit]:
+    """The units of any number of tools, made on all processors."""
+    batches = [tools[start : start + BATCH] for start in range(0, len(tools), BATCH)]
+    if len(batches) < 2 or (processors := os.cpu_count() or 1) < 2:
+        return [unit for batch in batches for unit in make(batch, shared, source, command)]
+    from concurrent.futures import ProcessPoolExecutor
+
+    with ProcessPoolExecutor(min(processors, len(batches))) as pool:
+        jobs = [pool.submit(make, batch, shared, source, command) for batch in batches]
+        return [unit for job in jobs for unit in job.result()]
 
 
 def make(tools: Sequence[ir.Tool], shared: Sequence[ir.SharedSchema], source: str, command: str) -> list[Unit]:
