@@ -61,7 +61,8 @@ def build(path: str, target: Target, known: Lock, *, trust: bool, force: bool = 
         OSError: The target's folder cannot be read.
     """
     name = workspace.relative(path, target.folder)
-    if trust and workspace.untouched(target.folder, known, name, target.option):
+    disk = workspace.Disk()
+    if trust and workspace.untouched(disk, target.folder, known, name, target.option):
         return Built()
 
     from toolwright import helper
@@ -70,7 +71,7 @@ def build(path: str, target: Target, known: Lock, *, trust: bool, force: bool = 
 
     from toolwright import compiler
 
-    disk = workspace.Disk()
+    disk = disk.afresh()
     shown = name if not name.startswith("..") else Path(path).name
     checked = compiler.check(path, disk, shown, f"toolwright generate {shown}{target.option}")
     found = checked.diagnostics + ((checked.unserved,) if checked.unserved is not None else ())
