@@ -104,12 +104,13 @@ SCHEMA_FIELDS = ("inputSchema", "outputSchema")
 def assemble(bundle: Bundle) -> Assembly:
     """Put a bundle together."""
     declared = tools(bundle)
+    saved = _saved(bundle)
     folder = Folder(
         posixpath.dirname(bundle.entry),
         {
             path: document.value["schemas"] if isinstance(document.value.get("schemas"), dict) else {}
             for path, document in bundle.documents.items()
-            if path not in _saved(bundle)
+            if path not in saved
         },
     )
 
