@@ -11,12 +11,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from toolwright import ir, lock, lower, rules, schema, source, workspace
+from toolwright import ir, lock, lower, proof, rules, schema, source, workspace
 from toolwright.assembly import assemble
 from toolwright.diagnostics import Diagnostic, has_errors
 from toolwright.workspace import Artifact
@@ -24,7 +24,6 @@ from toolwright.workspace import Artifact
 if TYPE_CHECKING:
     from toolwright import units
     from toolwright.helper import Helper
-    from toolwright.models import ModelModule
     from toolwright.source import Document, Reader
 
 _SIBLINGS = re.compile(r"^ *from \.(\w*)[\w.]* import (\([^)]*\)|[^#\n]*)", re.MULTILINE)
@@ -36,15 +35,26 @@ REQUIREMENTS = ("jsonschema-rs>=0.60", "mcp>=2.3,<3", "pydantic>=2.12")
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A manifest that was read and checked. `manifest` is None where an error stopped it."""
+    """A manifest that was read and checked. `manifest` is None where an error stopped it.
+
+    `tools` has the digest of what each tool is made from, and `clean` proves to the next run that nothing was found.
+    """
 
     manifest: ir.Manifest | None
     diagnostics: tuple[Diagnostic, ...]
     documents: Mapping[str, Document]
     unserved: Diagnostic | None
+    tools: Mapping[str, str] = field(default_factory=dict)
+    clean: str = ""
 
 
-def check(entry: str, reader: Reader, shown: str | None = None, command: str | None = None) -> Checked:
+def check(
+    entry: str,
+    reader: Reader,
+    shown: str | None = None,
+    command: str | None = None,
+    before: lock.Entry | None = None,
+) -> Checked:
     """Check the manifest at `entry`.
 
     Args:
@@ -52,6 +62,7 @@ def check(entry: str, reader: Reader, shown: str | None = None, command: str | N
         reader: Reads it and what it includes.
         shown: Its path as headers of generated files show it; by default the same.
         command: What generates its package, as headers show it.
+        before: What the lock keeps of the last run, so that what was clean need not be judged again.
     """
     bundle, found = source.load(entry, reader)
     if bundle is None:
@@ -61,19 +72,20 @@ def check(entry: str, reader: Reader, shown: str | None = None, command: str | N
     if has_errors(found):
         return Checked(None, tuple(found), bundle.documents, None)
     assembly = assemble(bundle)
-    found = rules.heeded(assembly, found + rules.check(assembly))
+    source_ = shown or entry
+    command_ = command or f"toolwright generate {source_}"
+    now = proof.digests(assembly, (workspace.generator(), source_, command_))
+    found = rules.heeded(assembly, found + rules.check(assembly, proof.unproven(assembly, now, before)))
     if has_errors(found):
         return Checked(None, tuple(found), bundle.documents, None)
-    source_ = shown or entry
-    manifest = replace(lower.lower(assembly, source_), command=command or f"toolwright generate {source_}")
-    return Checked(manifest, tuple(found), bundle.documents, rules.unserved(assembly))
+    manifest = replace(lower.lower(assembly, source_), command=command_)
+    tools = {tool.name: digest for tool, digest in zip(assembly.tools, now.tools, strict=True)}
+    clean = "" if found else now.clean(tools)
+    return Checked(manifest, tuple(found), bundle.documents, rules.unserved(assembly), tools, clean)
 
 
-def digests(manifest: ir.Manifest) -> lock.Entry:
+def digests(manifest: ir.Manifest, checked: Checked) -> lock.Entry:
     """The digests of all that the artifacts of `manifest` are made from: of the whole, and of each tool."""
-    from toolwright import units
-
-    tools = {tool.name: units.digest(tool, manifest, workspace.generator()) for tool in manifest.tools}
     parts = [
         workspace.generator(),
         manifest.source,
@@ -84,11 +96,11 @@ def digests(manifest: ir.Manifest) -> lock.Entry:
         sorted(manifest.emit),
         {key: value for key, value in manifest.document.items() if key != "tools"},
         [entry.get("toolwright") for entry in manifest.document["tools"]],
-        list(tools.items()),
+        list(checked.tools.items()),
         [[shared.name, shared.schema.wire] for shared in manifest.shared],
     ]
     text = json.dumps(parts, separators=(",", ":"))
-    return lock.Entry(lock.digest(text.encode()), tools=tools)
+    return lock.Entry(lock.digest(text.encode()), tools=checked.tools, clean=checked.clean)
 
 
 def generate(
@@ -114,25 +126,17 @@ def generate(
         Artifact(f"{root}/_runtime/{name}.py", workspace.RUNTIME_MARK + (RUNTIME / f"{name}.py").read_bytes())
         for name in plan.runtime(manifest, _runtime_imports())
     ]
-    shared = _shared_modules(manifest)
-    tools = begun()
+    models = begun()
     head = render.header(manifest.source, manifest.command)
     pages = [
-        Artifact(f"{root}/{page.path}", render.page(head, page).encode()) for page in plan.plan(manifest, tools, shared)
+        Artifact(f"{root}/{page.path}", render.page(head, page).encode())
+        for page in plan.plan(manifest, models.units, models.shared)
     ]
     modules = [
-        Artifact(f"{root}/models/{tool.names.module}.py", tools[tool.name].module.encode()) for tool in manifest.tools
+        Artifact(f"{root}/models/{tool.names.module}.py", models.units[tool.name].module.encode())
+        for tool in manifest.tools
     ]
     return (*pages, *modules, *rest)
-
-
-def _shared_modules(manifest: ir.Manifest) -> Mapping[str, ModelModule]:
-    if not manifest.shared:
-        return {}
-    from toolwright import models
-
-    made = {each.name: models.shared_module(each, manifest.shared) for each in manifest.shared}
-    return {name: module for name, module in made.items() if module is not None}
 
 
 def requirements(_manifest: ir.Manifest) -> tuple[str, ...]:

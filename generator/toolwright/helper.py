@@ -1,7 +1,7 @@
-"""A second process that makes units, and gets ready for that while the first one still reads and checks.
+"""A second process that makes models, and gets ready for that while the first one still reads and checks.
 
-To load the generator of models takes longer than all the rest of a run in which little has changed. What it makes is
-what `units.make` makes; where it fails, the first process makes the same again, and meets the same mistake.
+To load the generator of models takes longer than all the rest of a run in which little has changed. Where the second
+process fails, the first one does the same again, and meets the same mistake.
 """
 
 from __future__ import annotations
@@ -9,22 +9,18 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from multiprocessing import Pipe, Process
 from multiprocessing.connection import Connection
-from typing import TYPE_CHECKING, TypeAlias
+from typing import ParamSpec, TypeVar
 
-if TYPE_CHECKING:
-    from toolwright import ir
-    from toolwright.units import Unit
-
-    Tools: TypeAlias = Sequence[ir.Tool]
-    Shared: TypeAlias = Sequence[ir.SharedSchema]
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 class Helper:
-    """A process that waits for work. It ends with the process that started it, at the latest."""
+    """A process that does one job at a time: ask for the result before the next is started."""
 
     def __init__(self) -> None:
         self._connection, theirs = Pipe()
@@ -32,21 +28,29 @@ class Helper:
         self._process.start()
         theirs.close()
 
-    def start(self, tools: Tools, shared: Shared, source: str, command: str) -> Callable[[], list[Unit]]:
-        """Begin with the units of `tools`; what is given waits for them. One job at a time."""
+    def start(self, make: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Callable[[], T]:
+        """Begin with `make(…)`, which depends on its arguments alone; what is given waits for its result."""
         with suppress(OSError):  # it has died, which shows when it is asked for the result
-            self._connection.send((tools, shared, source, command))
+            self._connection.send((make, args, kwargs))
 
-        def result() -> list[Unit]:
+        def result() -> T:
             try:
-                made: list[Unit] = self._connection.recv()
+                made: T = self._connection.recv()
             except (EOFError, OSError):
-                from toolwright import units
-
-                return units.make(tools, shared, source, command)
+                return make(*args, **kwargs)
             return made
 
         return result
+
+    @property
+    def alive(self) -> bool:
+        """Whether it can still be given work."""
+        return self._process.is_alive()
+
+    def stop(self) -> None:
+        """End it, whatever it does."""
+        self._process.kill()
+        self._process.join()
 
 
 def worthwhile() -> bool:
@@ -58,8 +62,9 @@ def _serve(connection: Connection, other: Connection) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the first process ends this one
     other.close()  # else this process would keep its own connection open when the first one is gone
     with suppress(Exception):
-        from toolwright import models, units
+        from toolwright import models
 
         models.load()
         while True:
-            connection.send(units.make(*connection.recv()))
+            make, args, kwargs = connection.recv()
+            connection.send(make(*args, **kwargs))

@@ -98,6 +98,12 @@ def _draft(tool: ir.Tool, shared: Sequence[ir.SharedSchema]) -> _Draft:
     return _Draft(f"Models of the tool ``{tool.name}``.", tuple(parts), plans, used, ".._runtime.model")
 
 
+def shared_modules(shared: Sequence[ir.SharedSchema]) -> dict[str, ModelModule]:
+    """The models of each shared schema that has a class, by its name under `schemas`."""
+    made = {each.name: shared_module(each, shared) for each in shared}
+    return {name: module for name, module in made.items() if module is not None}
+
+
 def shared_module(schema: ir.SharedSchema, shared: Sequence[ir.SharedSchema] = ()) -> ModelModule | None:
     """The models of a shared schema, or nothing where it is not an object with properties, and so has no class.
 

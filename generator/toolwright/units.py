@@ -1,13 +1,12 @@
 """What each tool adds to its package: its module of models, and its method of the client.
 
-Takes tools and gives a unit for each, made anew, or taken from the package as it was generated before where the lock
-proves that it was made from the same. Units do not depend on each other, so that many are made on all processors.
+Takes a manifest and gives a unit for each tool, made anew, or taken from the package as it was generated before where
+the lock proves that it was made from the same. Units do not depend on each other, so that many are made on all
+processors.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,6 +17,7 @@ from toolwright import ir, naming
 
 if TYPE_CHECKING:
     from toolwright.helper import Helper
+    from toolwright.models import ModelModule
 
 _CLASS = re.compile(r"^class (\w+)\(", re.MULTILINE)
 _METHOD = re.compile(r"^(?:    @deprecated\((?:.|\n)*?\n)?    async def (\w+)\(", re.MULTILINE)
@@ -48,6 +48,14 @@ class Unit:
         return frozenset(found[found.index("def") + 2 :]) - _BUILTIN
 
 
+@dataclass(frozen=True, slots=True)
+class Made:
+    """The unit of each tool, in the manifest's order, and the models of each shared schema that has a class."""
+
+    units: Mapping[str, Unit]
+    shared: Mapping[str, ModelModule]
+
+
 class Generated(Protocol):
     """A package as it was generated before."""
 
@@ -61,54 +69,44 @@ class Generated(Protocol):
         ...
 
 
-def digest(tool: ir.Tool, manifest: ir.Manifest, generator: str) -> str:
-    """A digest of all that the unit of `tool` is made from; `generator` is one of toolwright itself."""
-    shared = [made.schema.wire for made in manifest.shared] if tool.input.shared or _output_shared(tool) else []
-    parts = [
-        generator,
-        manifest.source,
-        manifest.command,
-        manifest.formats,
-        tool.definition,
-        [tool.names.method, tool.names.stem, tool.names.module],
-        tool.deprecated,
-        tool.input.shared,
-        _output_shared(tool),
-        shared,
-    ]
-    text = json.dumps(parts, separators=(",", ":"), default=dict)
-    return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
-
-
-def _output_shared(tool: ir.Tool) -> Mapping[str, str]:
-    return tool.output.shared if tool.output is not None else {}
-
-
 def begin(
     manifest: ir.Manifest, digests: Mapping[str, str], before: Generated | None, helper: Helper | None = None
-) -> Callable[[], dict[str, Unit]]:
-    """Begin to make the units; what is given waits for them, and gives the unit of each tool, in the manifest's order.
+) -> Callable[[], Made]:
+    """Begin to make what the models of a manifest take; what is given waits for it.
 
     Args:
         manifest: The lowered manifest.
         digests: For each tool, the digest of what its unit is made from.
         before: The package as it was generated before, if it was.
-        helper: Makes what one processor can make, if there is one.
+        helper: Does what is little enough for one processor, if there is one.
     """
     found = dict(_kept(manifest, digests, before)) if before is not None else {}
     todo = [tool for tool in manifest.tools if tool.name not in found]
     rest = (manifest.shared, manifest.source, manifest.command)
-    making = helper.start(todo, *rest) if helper is not None and 0 < len(todo) <= BATCH else None
+    few = todo if len(todo) <= BATCH else []
+    begun = helper.start(_few, few, *rest) if helper is not None and (few or manifest.shared) else None
 
-    def units() -> dict[str, Unit]:
-        made = making() if making is not None else _all(todo, *rest)
-        units = found | {tool.name: unit for tool, unit in zip(todo, made, strict=True)}
-        return {tool.name: units[tool.name] for tool in manifest.tools}
+    def made() -> Made:
+        units, shared = begun() if begun is not None else _few(few, *rest)
+        if few is not todo:
+            units = _many(todo, *rest)
+        each = found | {tool.name: unit for tool, unit in zip(todo, units, strict=True)}
+        return Made({tool.name: each[tool.name] for tool in manifest.tools}, shared)
 
-    return units
+    return made
 
 
-def _all(tools: Sequence[ir.Tool], shared: Sequence[ir.SharedSchema], source: str, command: str) -> list[Unit]:
+def _few(
+    tools: Sequence[ir.Tool], shared: Sequence[ir.SharedSchema], source: str, command: str
+) -> tuple[list[Unit], dict[str, ModelModule]]:
+    if not (tools or shared):
+        return [], {}
+    from toolwright import models
+
+    return make(tools, shared, source, command) if tools else [], models.shared_modules(shared)
+
+
+def _many(tools: Sequence[ir.Tool], shared: Sequence[ir.SharedSchema], source: str, command: str) -> list[Unit]:
     """The units of any number of tools, made on all processors."""
     batches = [tools[start : start + BATCH] for start in range(0, len(tools), BATCH)]
     if len(batches) < 2 or (processors := os.cpu_count() or 1) < 2:

@@ -92,8 +92,8 @@ class Outline:
     """One root schema.
 
     `schemas` are the places where schemas stand in it, in the order of the source, then those that only references
-    lead to, and `keys` are all keys that they have. `anchors` has where each plain name is given, by the URI that it counts for and the name; `repeated` are
-    the places where an anchor or identifier is given again.
+    lead to, and `keys` are all keys that they have. `anchors` has where each plain name is given, by the URI that it
+    counts for and the name; `repeated` are the places where an anchor or identifier is given again.
     """
 
     place: Place
