@@ -30,22 +30,15 @@ BATCH = 24
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """What one tool adds: the text of its module with its classes, and its method of the client, both formatted."""
+    """What one tool adds: the text of its module with its classes, and its method of the client, both formatted.
+
+    `names` are those that the method's signature needs, but for builtins.
+    """
 
     module: str
     classes: tuple[str, ...]
     method: str
-
-    @property
-    def names(self) -> frozenset[str]:
-        """The names that the method's signature needs, but for builtins."""
-        found: list[str] = []
-        for token in _TOKEN.finditer(self.method):
-            if token[0] == '"""':
-                break
-            if token["name"]:
-                found.append(token["name"])
-        return frozenset(found[found.index("def") + 2 :]) - _BUILTIN
+    names: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +128,8 @@ def make(tools: Sequence[ir.Tool], shared: Sequence[ir.SharedSchema], source: st
         Unit(
             module=render.page(head, plan.Page("", "module.py", {"source": module.source})),
             classes=module.classes,
-            method=render.method(plan.client_method(tool, module)),
+            method=(method := render.method(plan.client_method(tool, module))),
+            names=_names(method),
         )
         for tool, module in made
     ]
@@ -150,7 +144,17 @@ def _kept(manifest: ir.Manifest, digests: Mapping[str, str], before: Generated) 
         module = before.text(f"models/{tool.names.module}.py")
         method = methods.get(tool.names.method) if has_client else ""
         if module is not None and method is not None and tool.name.isprintable():
-            yield tool.name, Unit(module, tuple(_CLASS.findall(module)), method)
+            yield tool.name, Unit(module, tuple(_CLASS.findall(module)), method, _names(method))
+
+
+def _names(method: str) -> frozenset[str]:
+    found: list[str] = []
+    for token in _TOKEN.finditer(method):
+        if token[0] == '"""':
+            break
+        if token["name"]:
+            found.append(token["name"])
+    return frozenset(found[found.index("def") + 2 :] if found else ()) - _BUILTIN
 
 
 def _methods(client: str) -> dict[str, str]:
