@@ -39,7 +39,7 @@ def generate(folder: Path, value: Mapping[str, Any]) -> str:
     path.write_text(json.dumps(value))
     checked = compiler.check(str(path), workspace.Disk(), path.name)
     assert checked.manifest is not None, checked.diagnostics
-    made = compiler.digests(checked.manifest)
+    made = compiler.digests(checked.manifest, checked)
     artifacts = compiler.generate(checked.manifest, made)
     workspace.apply(folder, workspace.compare(folder, lock.Lock(""), path.name, made, artifacts, force=True))
     return checked.manifest.package

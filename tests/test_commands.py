@@ -147,8 +147,9 @@ def test_quick_commands_do_not_import_what_is_slow(argv: list[str], project: Pat
     toolwright("generate", "specs/weather.yaml", cwd=project)
     program = (
         "import sys; from toolwright import cli\n"
-        "try: cli.main(sys.argv[1:])\n"
-        f"except SystemExit as end: print([m for m in {HEAVY!r} if m in sys.modules], end.code, file=sys.stderr)"
+        "try: status = cli.run(sys.argv[1:])\n"
+        "except SystemExit as end: status = end.code\n"
+        f"print([m for m in {HEAVY!r} if m in sys.modules], status, file=sys.stderr)"
     )
     done = subprocess.run(
         [sys.executable, "-c", program, *argv], cwd=project, capture_output=True, text=True, check=False

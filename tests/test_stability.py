@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from packages import generate, manifest, tool
+from toolwright import compiler
 
 LISTS = {"__init__.py", "models/__init__.py", "tools.py", "handlers.py", "client.py", "manifest.json"}
 TOOLS = [
@@ -94,3 +96,13 @@ def test_a_thousand_tools_start_list_and_call(tmp_path: Path) -> None:
         assert process.wait(20) == 0
     assert [each["name"] for each in answers[0]["tools"]] == [f"tool_{number}" for number in range(1000)]
     assert answers[1]["content"][0]["text"] == f"hello 3 ['{package}.models.tool_500']"
+
+
+def test_all_that_a_runtime_module_imports_comes_with_it() -> None:
+    found = compiler._runtime_imports()
+    for path in compiler.RUNTIME.glob("*.py"):
+        nodes = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ImportFrom)]
+        near = [node for node in nodes if node.level == 1]
+        wanted = {node.module.split(".")[0] for node in near if node.module}
+        wanted |= {alias.name for node in near if not node.module for alias in node.names}
+        assert set(found[path.stem]) == wanted

@@ -117,12 +117,13 @@ def assemble(bundle: Bundle) -> Assembly:
     """Put a bundle together."""
     declared = tools(bundle)
     offered = {section: offers(bundle, section) for section in SECTIONS}
+    saved = _saved(bundle)
     folder = Folder(
         posixpath.dirname(bundle.entry),
         {
             path: document.value["schemas"] if isinstance(document.value.get("schemas"), dict) else {}
             for path, document in bundle.documents.items()
-            if path not in _saved(bundle)
+            if path not in saved
         },
     )
 

@@ -15,6 +15,7 @@ from toolwright import workspace
 from toolwright.diagnostics import Diagnostic
 
 if TYPE_CHECKING:
+    from toolwright.helper import Helper
     from toolwright.lock import Lock
     from toolwright.source import Document
 
@@ -61,25 +62,40 @@ def build(path: str, target: Target, known: Lock, *, trust: bool, force: bool = 
         OSError: The target's folder cannot be read.
     """
     name = workspace.relative(path, target.folder)
-    if trust and workspace.untouched(target.folder, known, name, target.option):
+    disk = workspace.Disk()
+    if trust and workspace.untouched(disk, target.folder, known, name, target.option):
         return Built()
 
+    from toolwright import helper
+
+    second = helper.Helper() if helper.worthwhile() else None
+    try:
+        return _built(path, target, known, disk.afresh(), second, trust=trust, force=force)
+    finally:
+        if second is not None:
+            second.stop()
+
+
+def _built(
+    path: str, target: Target, known: Lock, disk: workspace.Disk, second: Helper | None, *, trust: bool, force: bool
+) -> Built:
     from toolwright import compiler
 
-    disk = workspace.Disk()
+    name = workspace.relative(path, target.folder)
     shown = name if not name.startswith("..") else Path(path).name
-    checked = compiler.check(path, disk, shown, f"toolwright generate {shown}{target.option}")
+    before = known.manifests.get(name) if trust else None
+    checked = compiler.check(path, disk, shown, f"toolwright generate {shown}{target.option}", before)
     found = checked.diagnostics + ((checked.unserved,) if checked.unserved is not None else ())
     result = Built(diagnostics=found, documents=checked.documents, failed=checked.manifest is None)
     if checked.manifest is None:
         return result
-    made = compiler.digests(checked.manifest)
+    made = compiler.digests(checked.manifest, checked)
     if trust and workspace.up_to_date(target.folder, known, name, made.hash):
         return result
     if not found:
         made = replace(made, inputs=workspace.read_inputs(disk, target.folder, target.option))
-    before = workspace.generated(target.folder, known, name, checked.manifest.package)
-    artifacts = compiler.generate(checked.manifest, made, before)
+    package = workspace.generated(target.folder, known, name, checked.manifest.package)
+    artifacts = compiler.generate(checked.manifest, made, package, second)
     return replace(
         result,
         package=workspace.shown(target.folder, checked.manifest.package),

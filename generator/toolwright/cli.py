@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NoReturn
 
 from toolwright import __version__
 
@@ -44,19 +44,21 @@ class Run:
     project: Project | None
 
 
-def main(argv: Sequence[str] | None = None) -> None:
+def main(argv: Sequence[str] | None = None) -> NoReturn:
     """Run one command and exit with its status."""
     gc.disable()  # a command is short, and makes many objects that live until it ends
     try:
-        status = run(sys.argv[1:] if argv is None else argv)
+        try:
+            status = run(sys.argv[1:] if argv is None else argv)
+        except KeyboardInterrupt:
+            status = 130
         sys.stdout.flush()
     except BrokenPipeError:
         # The reader of our output has gone, which is its right; the interpreter must not complain at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         status = 1
-    except KeyboardInterrupt:
-        status = 130
-    sys.exit(status)
+    sys.stderr.flush()
+    os._exit(status)  # nothing is left to do, and to take all objects apart one by one takes its time
 
 
 def run(argv: Sequence[str]) -> int:

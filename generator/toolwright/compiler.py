@@ -8,22 +8,26 @@ for the files that the reader gives and toolwright's own templates and runtime.
 
 from __future__ import annotations
 
-import ast
 import json
+import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from toolwright import ir, lock, lower, rules, schema, source, workspace
+from toolwright import ir, lock, lower, proof, rules, schema, source, workspace
 from toolwright.assembly import assemble
 from toolwright.diagnostics import Diagnostic, has_errors
 from toolwright.workspace import Artifact
 
 if TYPE_CHECKING:
     from toolwright import units
+    from toolwright.helper import Helper
     from toolwright.source import Document, Reader
+
+_SIBLINGS = re.compile(r"^ *from \.(\w*)[\w.]* import (\([^)]*\)|[^#\n]*)", re.MULTILINE)
+_NAME = re.compile(r"(\w+)(?: as \w+)?")
 
 RUNTIME = Path(__file__).with_name("runtime")
 REQUIREMENTS = ("jsonschema-rs>=0.60", "mcp>=2.3,<3", "pydantic>=2.12")
@@ -31,15 +35,26 @@ REQUIREMENTS = ("jsonschema-rs>=0.60", "mcp>=2.3,<3", "pydantic>=2.12")
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A manifest that was read and checked. `manifest` is None where an error stopped it."""
+    """A manifest that was read and checked. `manifest` is None where an error stopped it.
+
+    `tools` has the digest of what each tool is made from, and `clean` proves to the next run that nothing was found.
+    """
 
     manifest: ir.Manifest | None
     diagnostics: tuple[Diagnostic, ...]
     documents: Mapping[str, Document]
     unserved: Diagnostic | None
+    tools: Mapping[str, str] = field(default_factory=dict)
+    clean: str = ""
 
 
-def check(entry: str, reader: Reader, shown: str | None = None, command: str | None = None) -> Checked:
+def check(
+    entry: str,
+    reader: Reader,
+    shown: str | None = None,
+    command: str | None = None,
+    before: lock.Entry | None = None,
+) -> Checked:
     """Check the manifest at `entry`.
 
     Args:
@@ -47,6 +62,7 @@ def check(entry: str, reader: Reader, shown: str | None = None, command: str | N
         reader: Reads it and what it includes.
         shown: Its path as headers of generated files show it; by default the same.
         command: What generates its package, as headers show it.
+        before: What the lock keeps of the last run, so that what was clean need not be judged again.
     """
     bundle, found = source.load(entry, reader)
     if bundle is None:
@@ -56,18 +72,20 @@ def check(entry: str, reader: Reader, shown: str | None = None, command: str | N
     if has_errors(found):
         return Checked(None, tuple(found), bundle.documents, None)
     assembly = assemble(bundle)
-    found = rules.heeded(assembly, found + rules.check(assembly))
+    source_ = shown or entry
+    command_ = command or f"toolwright generate {source_}"
+    now = proof.digests(assembly, (workspace.generator(), source_, command_))
+    found = rules.heeded(assembly, found + rules.check(assembly, proof.unproven(assembly, now, before)))
     if has_errors(found):
         return Checked(None, tuple(found), bundle.documents, None)
-    source_ = shown or entry
-    manifest = replace(lower.lower(assembly, source_), command=command or f"toolwright generate {source_}")
-    return Checked(manifest, tuple(found), bundle.documents, rules.unserved(assembly))
+    manifest = replace(lower.lower(assembly, source_), command=command_)
+    tools = {tool.name: digest for tool, digest in zip(assembly.tools, now.tools, strict=True)}
+    clean = "" if found else now.clean(tools)
+    return Checked(manifest, tuple(found), bundle.documents, rules.unserved(assembly), tools, clean)
 
 
-def digests(manifest: ir.Manifest) -> lock.Entry:
+def digests(manifest: ir.Manifest, checked: Checked) -> lock.Entry:
     """The digests of all that the artifacts of `manifest` are made from: of the whole, and of each tool."""
-    from toolwright import units
-
     parts = [
         workspace.generator(),
         manifest.source,
@@ -76,54 +94,56 @@ def digests(manifest: ir.Manifest) -> lock.Entry:
         manifest.stem,
         manifest.handlers,
         sorted(manifest.emit),
-        manifest.document,
+        {key: value for key, value in manifest.document.items() if key != "tools"},
+        [entry.get("toolwright") for entry in manifest.document["tools"]],
         [[path, lock.digest(data)] for path, data in sorted(manifest.files.items())],
+        list(checked.tools.items()),
         [[shared.name, shared.schema.wire] for shared in manifest.shared],
-        [sorted(schema.shared.items()) for tool in manifest.tools for schema in (tool.input, tool.output) if schema],
     ]
     text = json.dumps(parts, separators=(",", ":"))
-    tools = {tool.name: units.digest(tool, manifest, workspace.generator()) for tool in manifest.tools}
-    return lock.Entry(lock.digest(text.encode()), tools=tools)
+    return lock.Entry(lock.digest(text.encode()), tools=checked.tools, clean=checked.clean)
 
 
-def generate(manifest: ir.Manifest, made: lock.Entry, before: units.Generated | None = None) -> tuple[Artifact, ...]:
+def generate(
+    manifest: ir.Manifest,
+    made: lock.Entry,
+    before: units.Generated | None = None,
+    helper: Helper | None = None,
+) -> tuple[Artifact, ...]:
     """All files of the manifest's package, in a fixed order.
 
     Args:
         manifest: The lowered manifest.
         made: Its digests.
         before: The package as it was generated before, from which the parts of unchanged tools are taken.
+        helper: Makes the parts of other tools, if there is one.
     """
-    from toolwright import models, plan, render, units
+    from toolwright import plan, render, units
 
-    shared = {
-        each.name: module
-        for each in manifest.shared
-        if (module := models.shared_module(each, manifest.shared)) is not None
-    }
-    tools = units.units(manifest, made.tools, before)
-    offers = units.offer_units(manifest)
+    begun = units.begin(manifest, made.tools, before, helper)
     root = manifest.package
-    artifacts = [
-        Artifact(f"{root}/{page.path}", render.page(render.header(manifest.source, manifest.command), page).encode())
-        for page in plan.plan(manifest, tools, offers, shared)
-    ]
-    artifacts += [
-        Artifact(f"{root}/models/{tool.names.module}.py", tools[tool.name].module.encode()) for tool in manifest.tools
-    ]
-    artifacts += [
-        Artifact(f"{root}/models/{offer.home.replace('.', '/')}.py", offer.module.encode())
-        for offer in offers
-        if offer.module
-    ]
-    artifacts += [Artifact(f"{root}/{path}", data) for path, data in sorted(manifest.files.items())]
-    artifacts.append(Artifact(f"{root}/manifest.json", _json(manifest.document)))
-    artifacts.append(Artifact(f"{root}/py.typed", b""))
-    artifacts += [
+    rest = [Artifact(f"{root}/{path}", data) for path, data in sorted(manifest.files.items())]
+    rest += [Artifact(f"{root}/manifest.json", _json(manifest.document)), Artifact(f"{root}/py.typed", b"")]
+    rest += [
         Artifact(f"{root}/_runtime/{name}.py", workspace.RUNTIME_MARK + (RUNTIME / f"{name}.py").read_bytes())
         for name in plan.runtime(manifest, _runtime_imports())
     ]
-    return tuple(artifacts)
+    models = begun()
+    head = render.header(manifest.source, manifest.command)
+    pages = [
+        Artifact(f"{root}/{page.path}", render.page(head, page).encode())
+        for page in plan.plan(manifest, models.units, models.offers, models.shared)
+    ]
+    modules = [
+        Artifact(f"{root}/models/{tool.names.module}.py", models.units[tool.name].module.encode())
+        for tool in manifest.tools
+    ]
+    modules += [
+        Artifact(f"{root}/models/{offer.home.replace('.', '/')}.py", offer.module.encode())
+        for offer in models.offers
+        if offer.module
+    ]
+    return (*pages, *modules, *rest)
 
 
 def requirements(_manifest: ir.Manifest) -> tuple[str, ...]:
@@ -144,9 +164,8 @@ def _runtime_imports() -> Mapping[str, tuple[str, ...]]:
 
 
 def _siblings(text: str) -> Iterable[str]:
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.ImportFrom) and node.level == 1:
-            if node.module:
-                yield node.module.split(".")[0]
-            else:
-                yield from (alias.name for alias in node.names)
+    for found in _SIBLINGS.finditer(text):
+        if found[1]:
+            yield found[1]
+        else:
+            yield from _NAME.findall(found[2])

@@ -114,6 +114,11 @@ class Offer:
     place: Place
 
     @property
+    def has_model(self) -> bool:
+        """Whether there are handlers that get its arguments as a model."""
+        return self.handled and self.arguments is not None
+
+    @property
     def kind(self) -> str:
         """What it is, in words."""
         if "uri" in self.definition:

@@ -51,6 +51,8 @@ def docstring(text: str, indent: int = 0) -> str:
 
 def _string(text: str) -> str:
     """A string in double quotes, or in single quotes where that saves escapes."""
+    if text.isprintable() and '"' not in text and "\\" not in text:
+        return f'"{text}"'
     quote = "'" if text.count('"') > text.count("'") else '"'
     return quote + "".join(f"\\{char}" if char == quote else _visible(char) for char in text) + quote
 

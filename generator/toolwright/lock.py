@@ -39,14 +39,16 @@ class Entry:
     """What one manifest made.
 
     `hash` is the digest of all that went in, and `tools` the digest of what went into each tool. `inputs` has a digest
-    of each thing that was read, where nothing was found in it to tell the user. `files` has for each file the digests
-    that it may have: more than one only where two branches' locks met in a merge.
+    of each thing that was read, where nothing was found in it to tell the user; `clean` proves the same of `tools`, as
+    `proof` has it. `files` has for each file the digests that it may have: more than one only where two branches' locks
+    met in a merge.
     """
 
     hash: str
     files: Mapping[str, frozenset[str]] = field(default_factory=dict)
     tools: Mapping[str, str] = field(default_factory=dict)
     inputs: Mapping[str, str] = field(default_factory=dict)
+    clean: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +93,7 @@ def _parsed(text: str) -> Lock:
                     {path: frozenset({str(seen)}) for path, seen in made["files"].items()},
                     {tool: str(seen) for tool, seen in made.get("tools", {}).items()},
                     {path: str(seen) for path, seen in made.get("inputs", {}).items()},
+                    str(made.get("clean", "")),
                 )
                 for name, made in value["manifests"].items()
             },
@@ -108,6 +111,7 @@ def dump(lock: Lock) -> str:
         "manifests": {
             name: {
                 "hash": made.hash,
+                "clean": made.clean,
                 "inputs": dict(sorted(made.inputs.items())),
                 "tools": dict(sorted(made.tools.items())),
                 "files": {path: min(made.files[path]) for path in sorted(made.files)},

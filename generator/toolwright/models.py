@@ -15,11 +15,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from toolwright import ir, naming
+from toolwright.diagnostics import Place
 from toolwright.literals import docstring, literal
 from toolwright.modelling.classes import RESERVED, Imported, Part, plan_classes
 from toolwright.modelling.shapes import Document, Leaf, Object
 from toolwright.render import templates
-from toolwright.schemas import dialects
+from toolwright.schemas.dialects import DRAFT_2020_12
 from toolwright.schemas.references import pointer_text
 
 if TYPE_CHECKING:
@@ -66,6 +67,13 @@ class ModelModule:
     names: tuple[str, ...]
 
 
+def load() -> None:
+    """Load the generator and have it write a class, so that the first tool takes it no longer than the others."""
+    properties = {"type": "object", "properties": {"any": {"type": "string"}}}
+    schema = ir.Schema(properties, DRAFT_2020_12.uri, Place(""))
+    shared_module(ir.SharedSchema("any", naming.shared("any"), schema))
+
+
 def modules(tools: Sequence[ir.Tool], shared: Sequence[ir.SharedSchema] = ()) -> list[ModelModule]:
     """The models of each tool: `{Stem}Input`, `{Stem}Output` if it has an output schema, and the classes below them.
 
@@ -104,7 +112,7 @@ def offer_modules(offers: Sequence[ir.Offer]) -> list[ModelModule]:
 
 def _offer_draft(offer: ir.Offer) -> _Draft:
     of = f"the {offer.kind} ``{offer.key}``"
-    schema = ir.Schema(_arguments(offer.arguments or ()), dialects.DRAFT_2020_12.uri, offer.place)
+    schema = ir.Schema(_arguments(offer.arguments or ()), DRAFT_2020_12.uri, offer.place)
     words = "Arguments" if offer.kind == "prompt" else "Variables"
     parts = [
         Part(Document("input", schema, merged=True), naming.arguments(offer.names, offer.kind), f"{words} of {of}.")
@@ -131,6 +139,12 @@ def _answers(questions: Sequence[ir.Question]) -> Iterator[tuple[Part, ir.Schema
             yield Part(
                 document, question.answer, f"An answer to ``{question.name}``: {question.message}"
             ), question.schema
+
+
+def shared_modules(shared: Sequence[ir.SharedSchema]) -> dict[str, ModelModule]:
+    """The models of each shared schema that has a class, by its name under `schemas`."""
+    made = {each.name: shared_module(each, shared) for each in shared}
+    return {name: module for name, module in made.items() if module is not None}
 
 
 def shared_module(schema: ir.SharedSchema, shared: Sequence[ir.SharedSchema] = ()) -> ModelModule | None:

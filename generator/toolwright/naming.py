@@ -78,6 +78,8 @@ def words(name: str) -> tuple[str, ...]:
     and before the last capital of an acronym that a word follows: `getHTTPResponse` gives `get`, `HTTP`, `Response`.
     """
     plain = unicodedata.normalize("NFKC", name)
+    if not plain.isascii():  # numerals of some scripts are letters to a regular expression, but not to Python
+        plain = "".join(char if _is_part(char) else "_" for char in plain)
     return tuple(part for chunk in _NO_WORD.split(plain) for part in _STEP.split(chunk) if part)
 
 

@@ -227,7 +227,7 @@ def offered(manifest: ir.Manifest) -> frozenset[str]:
 
 def modelled(manifest: ir.Manifest) -> tuple[ir.Offer, ...]:
     """The prompts and resource templates whose handlers get a model."""
-    return tuple(offer for offer in (*manifest.templates, *manifest.prompts) if offer.handled)
+    return tuple(offer for offer in _every(manifest) if offer.has_model)
 
 
 def offer_module(offer: ir.Offer) -> str:

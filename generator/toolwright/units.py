@@ -1,22 +1,23 @@
-"""What each tool adds to its package: its module of models, and its method of the client.
+"""What each tool, and each offer, adds to its package: its module of models, and its methods of the client.
 
-Takes tools and gives a unit for each, made anew, or taken from the package as it was generated before where the lock
-proves that it was made from the same. Units do not depend on each other, so that many are made on all processors.
+Takes a manifest and gives a unit for each, made anew, or taken from the package as it was generated before where
+the lock proves that it was made from the same. Units do not depend on each other, so that many are made on all
+processors.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from toolwright import ir, naming
+
+if TYPE_CHECKING:
+    from toolwright.helper import Helper
+    from toolwright.models import ModelModule
 
 _CLASS = re.compile(r"^class (\w+)\(", re.MULTILINE)
 _METHOD = re.compile(r"^(?:    @deprecated\((?:.|\n)*?\n)?    async def (\w+)\(", re.MULTILINE)
@@ -31,25 +32,26 @@ BATCH = 24
 class Unit:
     """What one tool or offer adds: the text of its module with its classes, and its methods of the client, formatted.
 
-    `home` is where the module of an offer stands below `models`; an offer without models has no text there.
+    `names` are those that the methods' signatures need, but for builtins. `home` is where the module of an offer stands
+    below `models`; one without models has no text there.
     """
 
     module: str
     classes: tuple[str, ...]
     method: str
+    names: frozenset[str]
     home: str = ""
 
-    @property
-    def names(self) -> frozenset[str]:
-        """The names that the methods' signatures need, but for builtins."""
-        return frozenset(name for method in _methods(self.method).values() for name in _names(method)) - _BUILTIN
 
+@dataclass(frozen=True, slots=True)
+class Made:
+    """The unit of each tool and of each offer, in the manifest's order, and the models of each shared schema that has a
+    class.
+    """
 
-def _names(method: str) -> list[str]:
-    end = next(token.start() for token in _TOKEN.finditer(method) if token[0] == '"""')
-    signature = method[:end].rstrip().removesuffix(":")  # so that the name before it is none of a parameter
-    found = [token["name"] for token in _TOKEN.finditer(signature) if token["name"]]
-    return found[found.index("def") + 2 :]
+    units: Mapping[str, Unit]
+    offers: Sequence[Unit]
+    shared: Mapping[str, ModelModule]
 
 
 class Generated(Protocol):
@@ -65,71 +67,99 @@ class Generated(Protocol):
         ...
 
 
-def digest(tool: ir.Tool, manifest: ir.Manifest, generator: str) -> str:
-    """A digest of all that the unit of `tool` is made from; `generator` is one of toolwright itself."""
-    shared = [made.schema.wire for made in manifest.shared] if tool.input.shared or _output_shared(tool) else []
-    parts = [
-        generator,
-        manifest.source,
-        manifest.command,
-        manifest.formats,
-        tool.definition,
-        [tool.names.method, tool.names.stem, tool.names.module],
-        tool.deprecated,
-        [[one.name, one.message, one.schema.wire if one.schema else None] for one in tool.questions],
-        tool.input.shared,
-        _output_shared(tool),
-        shared,
-    ]
-    text = json.dumps(parts, separators=(",", ":"), default=dict)
-    return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
-
-
-def _output_shared(tool: ir.Tool) -> Mapping[str, str]:
-    return tool.output.shared if tool.output is not None else {}
-
-
-def units(manifest: ir.Manifest, digests: Mapping[str, str], before: Generated | None) -> dict[str, Unit]:
-    """The unit of each tool, in the manifest's order.
+def begin(
+    manifest: ir.Manifest, digests: Mapping[str, str], before: Generated | None, helper: Helper | None = None
+) -> Callable[[], Made]:
+    """Begin to make what the models of a manifest take; what is given waits for it.
 
     Args:
         manifest: The lowered manifest.
         digests: For each tool, the digest of what its unit is made from.
         before: The package as it was generated before, if it was.
+        helper: Does what is little enough for one processor, if there is one.
     """
     found = dict(_kept(manifest, digests, before)) if before is not None else {}
     todo = [tool for tool in manifest.tools if tool.name not in found]
-    batches = [todo[start : start + BATCH] for start in range(0, len(todo), BATCH)]
-    make = partial(_batch, manifest.shared, manifest.source, manifest.command)
-    if len(batches) > 1 and (processors := os.cpu_count() or 1) > 1:
-        with ProcessPoolExecutor(min(processors, len(batches))) as pool:
-            made = [unit for units in pool.map(make, batches) for unit in units]
-    else:
-        made = [unit for batch in batches for unit in make(batch)]
-    found |= {tool.name: unit for tool, unit in zip(todo, made, strict=True)}
-    return {tool.name: found[tool.name] for tool in manifest.tools}
+    rest = (manifest.shared, manifest.source, manifest.command)
+    few = todo if len(todo) <= BATCH else []
+    offers = (*manifest.resources, *manifest.templates, *manifest.prompts)
+    modelled = frozenset(offer.key for offer in offers if offer.has_model) if "server" in manifest.emit else frozenset()
+    begun = (
+        helper.start(_few, few, offers, modelled, *rest)
+        if helper is not None and (few or manifest.shared or modelled)
+        else None
+    )
+
+    def made() -> Made:
+        units, others, shared = begun() if begun is not None else _few(few, offers, modelled, *rest)
+        if few is not todo:
+            units = _many(todo, *rest)
+        each = found | {tool.name: unit for tool, unit in zip(todo, units, strict=True)}
+        return Made({tool.name: each[tool.name] for tool in manifest.tools}, others, shared)
+
+    return made
 
 
-def offer_units(manifest: ir.Manifest) -> list[Unit]:
-    """The unit of each resource, resource template and prompt, in the manifest's order."""
+def _few(
+    tools: Sequence[ir.Tool],
+    offers: Sequence[ir.Offer],
+    modelled: frozenset[str],
+    shared: Sequence[ir.SharedSchema],
+    source: str,
+    command: str,
+) -> tuple[list[Unit], list[Unit], dict[str, ModelModule]]:
+    if not (tools or offers or shared):
+        return [], [], {}
+    from toolwright import models
+
+    units = make(tools, shared, source, command) if tools else []
+    return units, _offers(offers, modelled, source, command), models.shared_modules(shared)
+
+
+def _offers(offers: Sequence[ir.Offer], modelled: frozenset[str], source: str, command: str) -> list[Unit]:
+    """The units of offers; those of `modelled` have models."""
     from toolwright import models, plan, render
 
-    head = render.header(manifest.source, manifest.command)
-    modelled = plan.modelled(manifest) if "server" in manifest.emit else ()
-    made = dict(zip((offer.key for offer in modelled), models.offer_modules(modelled), strict=True))
-    return [
-        Unit(
-            module=render.page(head, plan.Page("", "module.py", {"source": module.source})) if module else "",
-            classes=module.classes if module else (),
-            method="\n".join(render.method(method) for method in plan.offer_methods(offer)),
-            home=plan.offer_module(offer),
+    head = render.header(source, command)
+    served = [offer for offer in offers if offer.key in modelled]
+    made = dict(zip((offer.key for offer in served), models.offer_modules(served), strict=True))
+    units = []
+    for offer in offers:
+        methods = [render.method(method) for method in plan.offer_methods(offer)]
+        module = made.get(offer.key)
+        units.append(
+            Unit(
+                module=render.page(head, plan.Page("", "module.py", {"source": module.source})) if module else "",
+                classes=module.classes if module else (),
+                method="\n".join(methods),
+                names=frozenset(name for method in methods for name in _names(method)),
+                home=plan.offer_module(offer),
+            )
         )
-        for offer in (*manifest.resources, *manifest.templates, *manifest.prompts)
-        for module in [made.get(offer.key)]
-    ]
+    return units
 
 
-def _batch(shared: Sequence[ir.SharedSchema], source: str, command: str, tools: Sequence[ir.Tool]) -> list[Unit]:
+def _many(tools: Sequence[ir.Tool], shared: Sequence[ir.SharedSchema], source: str, command: str) -> list[Unit]:
+    """The units of any number of tools, made on all processors."""
+    batches = [tools[start : start + BATCH] for start in range(0, len(tools), BATCH)]
+    if len(batches) < 2 or (processors := os.cpu_count() or 1) < 2:
+        return [unit for batch in batches for unit in make(batch, shared, source, command)]
+    from concurrent.futures import ProcessPoolExecutor
+
+    with ProcessPoolExecutor(min(processors, len(batches))) as pool:
+        jobs = [pool.submit(make, batch, shared, source, command) for batch in batches]
+        return [unit for job in jobs for unit in job.result()]
+
+
+def make(tools: Sequence[ir.Tool], shared: Sequence[ir.SharedSchema], source: str, command: str) -> list[Unit]:
+    """The units of some tools, made here and now.
+
+    Args:
+        tools: The tools.
+        shared: The manifest's shared schemas.
+        source: The manifest's path, as headers show it.
+        command: What generates its package, as headers show it.
+    """
     from toolwright import models, plan, render
 
     head = render.header(source, command)
@@ -138,7 +168,8 @@ def _batch(shared: Sequence[ir.SharedSchema], source: str, command: str, tools: 
         Unit(
             module=render.page(head, plan.Page("", "module.py", {"source": module.source})),
             classes=module.classes,
-            method=render.method(plan.client_method(tool, module)),
+            method=(method := render.method(plan.client_method(tool, module))),
+            names=_names(method),
         )
         for tool, module in made
     ]
@@ -153,7 +184,14 @@ def _kept(manifest: ir.Manifest, digests: Mapping[str, str], before: Generated) 
         module = before.text(f"models/{tool.names.module}.py")
         method = methods.get(tool.names.method) if has_client else ""
         if module is not None and method is not None and tool.name.isprintable():
-            yield tool.name, Unit(module, tuple(_CLASS.findall(module)), method)
+            yield tool.name, Unit(module, tuple(_CLASS.findall(module)), method, _names(method))
+
+
+def _names(method: str) -> frozenset[str]:
+    end = next((token.start() for token in _TOKEN.finditer(method) if token[0] == '"""'), 0)
+    signature = method[:end].rstrip().removesuffix(":")  # so that the name before it is none of a parameter
+    found = [token["name"] for token in _TOKEN.finditer(signature) if token["name"]]
+    return frozenset(found[found.index("def") + 2 :] if found else ()) - _BUILTIN
 
 
 def _methods(client: str) -> dict[str, str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import posixpath
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -32,22 +33,33 @@ class Disk:
     """
 
     inputs: dict[str, str] = field(default_factory=dict)
+    _files: dict[str, tuple[bytes, str]] = field(default_factory=dict)
+    _listings: dict[str, tuple[list[str], str]] = field(default_factory=dict)
+
+    def afresh(self) -> Disk:
+        """A reader that need not read again what this one has read, and has no inputs yet."""
+        return Disk({}, self._files, self._listings)
 
     def read(self, path: str) -> bytes:
         """The file's bytes. Raises OSError, also for a file of more than 64 MiB."""
-        with Path(path).open("rb") as file:
-            data = file.read(MAX_FILE + 1)
-        if len(data) > MAX_FILE:
-            raise OSError(f"it is larger than {MAX_FILE // 1024 // 1024} MiB")
-        self.inputs[path] = lock.digest(data)
+        if path not in self._files:
+            with open(path, "rb") as file:  # noqa: PTH123 - a `Path` takes as long as reading a small file
+                data = file.read(MAX_FILE + 1)
+            if len(data) > MAX_FILE:
+                raise OSError(f"it is larger than {MAX_FILE // 1024 // 1024} MiB")
+            self._files[path] = data, lock.digest(data)
+        data, self.inputs[path] = self._files[path]
         return data
 
     def glob(self, folder: str, pattern: str) -> list[str]:
         """Files below `folder` that match, sorted, with `/` between folders."""
-        base = Path(folder)
-        found = sorted(path.relative_to(base).as_posix() for path in base.glob(pattern) if path.is_file())
-        self.inputs[f"{folder}{_LISTING}{pattern}"] = lock.digest("\n".join(found).encode())
-        return [str(PurePosixPath(folder, path)) for path in found]
+        key = f"{posixpath.normpath(folder)}{_LISTING}{pattern}"
+        if key not in self._listings:
+            base = Path(folder)
+            found = sorted(path.relative_to(base).as_posix() for path in base.glob(pattern) if path.is_file())
+            self._listings[key] = found, lock.digest("\n".join(found).encode())
+        found, self.inputs[f"{folder}{_LISTING}{pattern}"] = self._listings[key]
+        return [posixpath.normpath(posixpath.join(folder, path)) for path in found]
 
     def within(self, path: str, folder: str) -> bool:
         """Whether a path, with links followed, lies below `folder`."""
@@ -116,7 +128,7 @@ def generator() -> str:
     return f"sha256:{made.hexdigest()}"
 
 
-def untouched(output: Path, known: lock.Lock, manifest: str, option: str) -> bool:
+def untouched(disk: Disk, output: Path, known: lock.Lock, manifest: str, option: str) -> bool:
     """Whether all that `manifest` was made from is as it was, and all that was made of it. It is read no further.
 
     `option` is what the command line said beside the manifest.
@@ -124,7 +136,7 @@ def untouched(output: Path, known: lock.Lock, manifest: str, option: str) -> boo
     made = known.manifests.get(manifest)
     if made is None or made.inputs.get(_GENERATOR) != _generator_with(option):
         return False
-    return _same(output, made.inputs) and _intact(output, known, made)
+    return _same(disk, output, made.inputs) and _intact(output, known, made)
 
 
 def up_to_date(output: Path, known: lock.Lock, manifest: str, hash_: str) -> bool:
@@ -158,10 +170,9 @@ def _generator_with(option: str) -> str:
     return lock.digest(f"{generator()}{option}".encode())
 
 
-def _same(output: Path, inputs: Mapping[str, str]) -> bool:
+def _same(disk: Disk, output: Path, inputs: Mapping[str, str]) -> bool:
     """Whether reading everything again gives the same."""
     above = os.path.relpath(_above(output))
-    disk = Disk()
     for path, seen in inputs.items():
         if path == _GENERATOR:
             continue
@@ -235,18 +246,19 @@ def compare(
     files: dict[str, frozenset[str]] = {}
     kept = 0
     for artifact in artifacts:
-        name = shown(output, artifact.path)
         owner = known.owner(artifact.path)
         if owner not in (None, manifest):
-            message = f"`{name}` is already made from `{owner}`"
+            message = f"`{shown(output, artifact.path)}` is already made from `{owner}`"
             return _refused(known, [Diagnostic("TW401", message, help=_TWO_SERVERS)])
         disk = _bytes(output / artifact.path)
         files[artifact.path] = frozenset({lock.digest(artifact.data)})
-        ours = artifact.path in before.files or _marked(output, artifact.path, disk)
-        untouched = disk is None or lock.digest(disk) in before.files.get(artifact.path, ())
         if disk == artifact.data:
             kept += 1
-        elif untouched or (force and ours):
+            continue
+        name = shown(output, artifact.path)
+        ours = artifact.path in before.files or _marked(output, artifact.path, disk)
+        untouched = disk is None or lock.digest(disk) in before.files.get(artifact.path, ())
+        if untouched or (force and ours):
             changes.append(Change(artifact.path, disk, artifact.data))
         elif ours:
             files[artifact.path] = before.files.get(artifact.path, files[artifact.path])

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
     from types import ModuleType
 
-    from mcp.server.lowlevel import Server
 
 pytestmark = pytest.mark.anyio
 

@@ -74,9 +74,24 @@ _RULES = (
 )
 
 
-def check(assembly: Assembly) -> list[Diagnostic]:
-    """All that is wrong or doubtful in a structurally valid manifest, but for the warnings that it ignores."""
-    found = dict.fromkeys(diagnostic for rule in _RULES for diagnostic in rule(assembly))
+_OF_ALL_TOOLS = frozenset(
+    {names.unique_on_the_wire, names.unique_in_python, names.unique_classes}
+    | {tools.overlays_apply, tools.deprecations, tools.public_cache}
+)
+"""The rules that compare tools, or look for some among all of them; the others look at one thing at a time."""
+
+
+def check(assembly: Assembly, unproven: Assembly | None = None) -> list[Diagnostic]:
+    """All that is wrong or doubtful in a structurally valid manifest, but for the warnings that it ignores.
+
+    Args:
+        assembly: The manifest.
+        unproven: The same without tools that are known to be clean.
+    """
+    part = assembly if unproven is None else unproven
+    found = dict.fromkeys(
+        diagnostic for rule in _RULES for diagnostic in rule(assembly if rule in _OF_ALL_TOOLS else part)
+    )
     return lint.heeded(assembly, found)
 
 

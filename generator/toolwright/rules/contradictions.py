@@ -35,8 +35,8 @@ _LOWER = frozenset(lower for lower, _ in _BOUNDS)
 def required(assembly: Assembly) -> Iterator[Diagnostic]:
     """What `required` names can be there (2020-12 Validation, 6.5.3), and is no slip of the pen."""
     for found in assembly.everything():
-        for pointer, schema in found.schemas.items():
-            if isinstance(schema, dict) and "required" in schema and isinstance(schema["required"], list):
+        for pointer, schema in found.having("required"):
+            if isinstance(schema["required"], list):
                 properties = schema.get("properties") or {}
                 for index, name in enumerate(schema["required"]):
                     if name not in properties:

@@ -129,9 +129,8 @@ def _outlines(assembly: Assembly) -> Iterator[tuple[str, Outline]]:
 
 
 def _in(found: Outline) -> Iterator[tuple[Place, Pointer, dict[str, Any]]]:
-    for pointer, schema in found.schemas.items():
-        if isinstance(schema, dict) and KEYWORD in schema:
-            yield Place(found.place.file, (*found.place.pointer, *pointer)), pointer, schema
+    for pointer, schema in found.having(KEYWORD):
+        yield Place(found.place.file, (*found.place.pointer, *pointer)), pointer, schema
 
 
 def _chained(pointer: Pointer) -> bool:

@@ -77,8 +77,8 @@ def one_dialect(assembly: Assembly) -> Iterator[Diagnostic]:
                         _at(found, reference),
                         f'write both in one dialect, with "$schema": "{found.dialect.uri}" in each',
                     )
-        for pointer, schema in found.schemas.items():
-            if pointer and isinstance(schema, dict) and "$schema" in schema:
+        for pointer, schema in found.having("$schema"):
+            if pointer:
                 inner = dialects.of(schema, found.dialect)
                 if inner != found.dialect:
                     yield Diagnostic(

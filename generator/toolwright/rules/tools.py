@@ -50,8 +50,8 @@ def handles(assembly: Assembly) -> Iterator[Diagnostic]:
     """`x-handle` names a kind of state that `handles` declares."""
     declared = [name for _, manifest in manifests(assembly.bundle) for name in manifest.get("handles") or ()]
     for found in assembly.everything():
-        for pointer, schema in found.schemas.items():
-            if isinstance(schema, dict) and HANDLE in schema and schema[HANDLE] not in declared:
+        for pointer, schema in found.having(HANDLE):
+            if schema[HANDLE] not in declared:
                 yield Diagnostic(
                     "TW252",
                     f"there is no handle `{schema[HANDLE]}`",

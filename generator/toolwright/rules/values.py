@@ -141,12 +141,8 @@ class _Judge:
 def _judged(assembly: Assembly, keyword: str) -> Iterator[tuple[Place, str, Json, _Judge]]:
     """Each value of `keyword` in a schema: its place, whose it is, the value, and the judge of that schema."""
     for found in assembly.everything():
-        carriers = [
-            (pointer, schema)
-            for pointer, schema in found.schemas.items()
-            if isinstance(schema, dict) and keyword in schema and keyword in found.dialect.plain
-        ]
-        if not carriers:
+        carriers = found.having(keyword)
+        if not carriers or keyword not in found.dialect.plain:
             continue
         referring = {
             reference.pointer[:length] for reference in found.references for length in range(len(reference.pointer) + 1)
@@ -195,13 +191,13 @@ def _sound(assembly: Assembly, found: Outline) -> bool:
 
 
 def _patterns(found: Outline) -> Iterator[tuple[Place, str]]:
-    for pointer, schema in found.schemas.items():
-        if isinstance(schema, dict):
-            if isinstance(schema.get("pattern"), str):
-                yield _below(found.place, pointer) / "pattern", schema["pattern"]
-            if isinstance(schema.get("patternProperties"), dict):
-                place = _below(found.place, pointer) / "patternProperties"
-                yield from (((place / text).key(), text) for text in schema["patternProperties"])
+    for pointer, schema in found.having("pattern"):
+        if isinstance(schema["pattern"], str):
+            yield _below(found.place, pointer) / "pattern", schema["pattern"]
+    for pointer, schema in found.having("patternProperties"):
+        if isinstance(schema["patternProperties"], dict):
+            place = _below(found.place, pointer) / "patternProperties"
+            yield from (((place / text).key(), text) for text in schema["patternProperties"])
 
 
 def _below(place: Place, pointer: Pointer) -> Place:

@@ -41,7 +41,7 @@ def bundle(root: Outline, assembly: Assembly) -> Bundled:
     A shared schema keeps its name there; where the name is taken, `shared_` goes in front, and where that is taken
     too, a digest of its file and name goes behind. A shared schema that leads back to itself is itself: `#`.
     """
-    if not isinstance(root.schema, dict):
+    if not isinstance(root.schema, dict) or not (root.references or HANDLE in root.keys):
         return Bundled(root.schema, {})
     keyword = root.dialect.defs
     reached = [found for found in assembly.closure(root) if found.place != root.place]
@@ -86,9 +86,7 @@ def _edits(found: Outline, home: Pointer, homes: Mapping[Key, Pointer]) -> dict[
                 edits[(*reference.pointer, reference.keyword)] = pointer_text(homes[key])
             case Local(pointer, rooted=True) if moved:
                 edits[(*reference.pointer, reference.keyword)] = pointer_text((*home, *pointer))
-    for pointer, schema in found.schemas.items():
-        if isinstance(schema, dict) and HANDLE in schema:
-            edits[(*pointer, HANDLE)] = _GONE
+    edits |= {(*pointer, HANDLE): _GONE for pointer, _ in found.having(HANDLE)}
     if moved and isinstance(found.schema, dict) and "$schema" in found.schema:
         edits[("$schema",)] = _GONE  # only the root of a resource may name its dialect (2020-12 Core, 8.1.1)
     return edits

@@ -17,7 +17,7 @@ from urllib.parse import unquote, urljoin
 from toolwright.schemas import dialects
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Container, Iterable, Mapping
 
     from toolwright.diagnostics import Place, Pointer
     from toolwright.ir import Json
@@ -92,14 +92,15 @@ class Outline:
     """One root schema.
 
     `schemas` are the places where schemas stand in it, in the order of the source, then those that only references
-    lead to. `anchors` has where each plain name is given, by the URI that it counts for and the name; `repeated` are
-    the places where an anchor or identifier is given again.
+    lead to, and `keys` are all keys that they have. `anchors` has where each plain name is given, by the URI that it
+    counts for and the name; `repeated` are the places where an anchor or identifier is given again.
     """
 
     place: Place
     schema: Json
     dialect: Dialect
     schemas: Mapping[Pointer, Json]
+    keys: Container[str]
     references: tuple[Reference, ...]
     anchors: Mapping[tuple[str, str], Pointer]
     repeated: tuple[Pointer, ...]
@@ -108,6 +109,14 @@ class Outline:
     def identified(self) -> bool:
         """Whether the root has an identifier of its own, so that references in it do not depend on where it is put."""
         return _identifier(self.schema, self.dialect) is not None
+
+    def having(self, key: str) -> Iterable[tuple[Pointer, dict[str, Json]]]:
+        """The schemas that have a key."""
+        if key not in self.keys:
+            return ()
+        return [
+            (pointer, schema) for pointer, schema in self.schemas.items() if isinstance(schema, dict) and key in schema
+        ]
 
     def shared(self) -> Iterable[Key]:
         """The shared schemas that it refers to, each once, in order."""
@@ -161,6 +170,7 @@ class _Walk:
     dialect: Dialect
     folder: Folder
     schemas: dict[Pointer, Json] = field(default_factory=dict)
+    keys: set[str] = field(default_factory=set)
     bases: dict[Pointer, str] = field(default_factory=dict)
     resources: dict[str, Pointer] = field(default_factory=dict)
     anchors: dict[tuple[str, str], Pointer] = field(default_factory=dict)
@@ -176,7 +186,14 @@ class _Walk:
             if isinstance(reference.target, Local) and reference.target.pointer not in self.schemas:
                 self._enter(reference.target.pointer, at(self.schema, reference.target.pointer), waiting)
         return Outline(
-            self.place, self.schema, self.dialect, self.schemas, tuple(found), self.anchors, tuple(self.repeated)
+            self.place,
+            self.schema,
+            self.dialect,
+            self.schemas,
+            self.keys,
+            tuple(found),
+            self.anchors,
+            tuple(self.repeated),
         )
 
     def _enter(self, start: Pointer, schema: Json, waiting: list[tuple[Pointer, str, str]]) -> None:
@@ -187,7 +204,10 @@ class _Walk:
             if pointer in self.schemas:
                 continue
             self.schemas[pointer] = subschema
-            if not isinstance(subschema, dict) or (pointer and _NAMING.isdisjoint(subschema)):
+            if not isinstance(subschema, dict):
+                continue
+            self.keys.update(subschema)
+            if pointer and _NAMING.isdisjoint(subschema):
                 continue
             self._identify(pointer, subschema)
             waiting += [

@@ -22,6 +22,7 @@ _TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{},:]|[^\s\[\]{},:"]+', re.D
 _SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?")
+_CONTAINERS = {dict, list}
 _CONSTANTS = {"NaN", "Infinity", "-Infinity"}
 _SYNTAX: Final = {
     "Expecting property name enclosed in double quotes": (
@@ -162,14 +163,13 @@ def _string(word: str) -> str:
 
 
 def _is_deep(value: Json) -> bool:
-    level = [value]
+    level = [value] if type(value) in _CONTAINERS else []
     for _ in range(MAX_DEPTH):
         level = [
             child
             for here in level
-            if isinstance(here, (dict, list))
-            for child in (here.values() if isinstance(here, dict) else here)
-            if isinstance(child, (dict, list))
+            for child in (here.values() if type(here) is dict else here)
+            if type(child) in _CONTAINERS
         ]
         if not level:
             return False

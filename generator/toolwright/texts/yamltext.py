@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 import yaml
@@ -66,7 +66,7 @@ _SYNTAX: Final = {  # part of libyaml's words; whether its context is the place;
 
 def parse(text: str) -> tuple[Json, list[Problem]]:
     """The value of a YAML text, or None and what is wrong with it."""
-    if not (_SURROGATE_ESCAPE.search(text) or _UNPRINTABLE.search(text)):
+    if not _SURROGATE_ESCAPE.search(text):
         try:
             return _value(text), []
         except (_OddError, yaml.YAMLError):  # the builder reads the same again, and says where and what
@@ -96,29 +96,31 @@ def _value(text: str) -> Json:
     key: Json = None  # of the mapping `here`, while its value is to come
     stack: list[tuple[list[Json] | dict[str, Json], Json]] = []
     documents = 0
-    events: Iterable[Any] = yaml.parse(text, Loader=_LOADER)
+    scalar, mapping, sequence = yaml.ScalarEvent, yaml.MappingStartEvent, yaml.SequenceStartEvent
+    ends = {yaml.MappingEndEvent, yaml.SequenceEndEvent}
+    events: Iterable[Any] = iter(_LOADER(text).get_event, None)
     for event in events:
         kind = type(event)
         value: Json
-        if kind is yaml.ScalarEvent:
+        if kind is scalar:
             value = event.value
             if event.tag is not None or event.anchor is not None:
                 raise _OddError
             if not event.style:
                 value = _scalar(value)
-        elif kind is yaml.MappingEndEvent or kind is yaml.SequenceEndEvent:
+        elif kind in ends:
             here, key = stack.pop()
             continue
-        elif kind is yaml.MappingStartEvent or kind is yaml.SequenceStartEvent:
+        elif kind is mapping or kind is sequence:
             if event.tag is not None or event.anchor is not None or len(stack) == MAX_DEPTH:
                 raise _OddError
-            value = {} if kind is yaml.MappingStartEvent else []
+            value = {} if kind is mapping else []
         elif kind is yaml.AliasEvent:
             raise _OddError
         else:
             documents += kind is yaml.DocumentStartEvent
             continue
-        if isinstance(here, list):
+        if type(here) is list:
             here.append(value)
         elif key is None:
             if not isinstance(value, str) or value in here:
@@ -128,7 +130,7 @@ def _value(text: str) -> Json:
         else:
             here[key] = value
             key = None
-        if kind is not yaml.ScalarEvent:
+        if kind is not scalar:
             stack.append((here, key))
             here, key = value, None
     if documents != 1:
@@ -136,6 +138,7 @@ def _value(text: str) -> Json:
     return root[0]
 
 
+@cache
 def _scalar(text: str) -> Json:
     """A plain scalar by the core schema. Raises _OddError where it is nothing that JSON has."""
     if text in _NULL:

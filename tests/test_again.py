@@ -1,0 +1,228 @@
+"""A second run takes from the first what did not change: it gives and says the same as a run from nothing."""
+
+from __future__ import annotations
+
+import copy
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from packages import manifest, tool
+from toolwright import cli, compiler, helper, ir, rules, units, workspace
+
+Files = dict[str, Any]
+Edit = Callable[[Files], None]
+
+LOCK = "toolwright.lock.json"
+TOOLS = [
+    tool("first", {"n": {"type": "integer", "default": 1}}),
+    tool(
+        "second", {"place": {"$ref": "#/schemas/Place"}}, toolwright={"examples": [{"input": {"place": {"city": "X"}}}]}
+    ),
+    tool("third", toolwright={"deprecated": {"use": "first"}}),
+]
+PLACE = {"type": "object", "properties": {"city": {"type": "string"}}}
+
+
+def files() -> Files:
+    more = {"tools": [tool("fourth"), tool("fifth", title="Fifth")], "lint": {"ignore": ["TW312"]}}
+    own = manifest(copy.deepcopy(TOOLS), schemas={"Place": copy.deepcopy(PLACE)}, include=["more.json", "other.json"])
+    return {"manifest.json": own, "more.json": more, "other.json": {"schemas": {"Area": {"type": "string"}}}}
+
+
+def generated(folder: Path, what: Files, capsys: pytest.CaptureFixture[str]) -> tuple[dict[str, bytes], str]:
+    """All that is in the output folder after a run, and what the run says of the manifest."""
+    for name, value in what.items():
+        (folder / name).write_text(json.dumps(value))
+    cli.run(["generate", "manifest.json"])
+    output = folder / "generated"
+    tree = {str(path.relative_to(output)): path.read_bytes() for path in output.rglob("*") if path.is_file()}
+    return tree, capsys.readouterr().err
+
+
+def made_of(tree: dict[str, bytes]) -> dict[str, Any]:
+    """What the lock says of the files; the rest of it may be older, where nothing that is generated changed."""
+    kept = json.loads(tree[LOCK])["manifests"]["manifest.json"]
+    return {key: kept[key] for key in ("hash", "tools", "files")}
+
+
+def both(
+    edit: Edit,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    *,
+    before: Edit | None = None,
+) -> str:
+    """Run, edit and run again, and compare that with a run from nothing. What it says."""
+    start = files()
+    if before is not None:
+        before(start)
+    generated(tmp_path, start, capsys)
+    edit(start)
+    again, said = generated(tmp_path, start, capsys)
+    if ": error[" in said:
+        return said
+    shutil.rmtree(tmp_path / "generated")
+    cold, first = generated(tmp_path, start, capsys)
+    assert first == said
+    assert cold.keys() == again.keys()
+    assert {path for path in again if cold[path] != again[path]} <= {LOCK}
+    assert made_of(again) == made_of(cold)
+    return said
+
+
+@pytest.fixture(autouse=True)
+def _inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def in_the_middle(what: Files) -> None:
+    what["manifest.json"]["tools"][1]["inputSchema"]["properties"]["more"] = {"type": "string"}
+
+
+def moved(what: Files) -> None:
+    what["manifest.json"]["tools"].reverse()
+
+
+def moved_to_a_file(what: Files) -> None:
+    what["other.json"]["tools"] = [what["manifest.json"]["tools"].pop(0)]
+
+
+def prefixed(what: Files) -> None:
+    what["manifest.json"]["include"][0] = {"path": "more.json", "prefix": "p_"}
+
+
+def overlaid(what: Files) -> None:
+    what["manifest.json"]["overlay"] = {"tools": {"fourth": {"examples": [{"input": {}}]}}}
+
+
+def of_an_example(what: Files) -> None:
+    what["manifest.json"]["tools"][0]["toolwright"] = {"examples": [{"input": {"n": 2}}]}
+
+
+def of_a_shared_schema(what: Files) -> None:
+    what["manifest.json"]["schemas"]["Place"]["properties"]["zip"] = {"type": "string"}
+
+
+def of_the_server(what: Files) -> None:
+    what["manifest.json"]["server"]["version"] = "2"
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [in_the_middle, moved, moved_to_a_file, prefixed, overlaid, of_an_example, of_a_shared_schema, of_the_server],
+)
+def test_an_edit_gives_what_a_run_from_nothing_gives(
+    edit: Edit, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert both(edit, tmp_path, capsys) == ""
+
+
+def test_what_surrounds_a_tool_can_break_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def shared(what: Files) -> None:
+        what["manifest.json"]["schemas"]["Place"]["required"] = ["zip"]
+
+    def revision(what: Files) -> None:
+        what["manifest.json"]["protocol"] = {"min": "2024-11-05"}
+
+    def successor(what: Files) -> None:
+        del what["manifest.json"]["tools"][0]
+
+    def overlay(what: Files) -> None:
+        what["manifest.json"]["overlay"] = {"tools": {"first": {"examples": [{"input": {"n": "one"}}]}}}
+
+    def file(what: Files) -> None:
+        what["other.json"]["tools"] = [what["manifest.json"]["tools"].pop(1)]
+
+    assert "error[TW220]" in both(file, tmp_path, capsys)
+    assert "error[TW240]" in both(shared, tmp_path, capsys)
+    assert "warning[TW340]" in both(revision, tmp_path, capsys)
+    assert "error[TW251]" in both(successor, tmp_path, capsys)
+    assert "error[TW240]" in both(overlay, tmp_path, capsys)
+
+
+def test_a_tool_leaves_the_file_that_ignores_its_warning(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def ignored(what: Files) -> None:
+        del what["more.json"]["tools"][0]["description"]
+
+    def move(what: Files) -> None:
+        what["manifest.json"]["tools"].append(what["more.json"]["tools"].pop(0))
+
+    assert "warning[TW312]" in both(move, tmp_path, capsys, before=ignored)
+
+
+def test_a_warning_is_said_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def wordless(what: Files) -> None:
+        del what["manifest.json"]["tools"][0]["description"]
+
+    assert "warning[TW312]: `first` has no description" in both(in_the_middle, tmp_path, capsys, before=wordless)
+
+
+def test_a_lock_that_was_edited_proves_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "generated" / LOCK
+    wordless = files()
+    del wordless["manifest.json"]["tools"][0]["description"]
+    generated(tmp_path, wordless, capsys)
+    forged = json.loads(path.read_text())["manifests"]["manifest.json"]["tools"]["first"]
+    shutil.rmtree(tmp_path / "generated")
+    generated(tmp_path, files(), capsys)
+    kept = json.loads(path.read_text())
+    kept["manifests"]["manifest.json"]["tools"]["first"] = forged
+    path.write_text(json.dumps(kept))
+    assert "warning[TW312]" in generated(tmp_path, wordless, capsys)[1]
+
+
+def test_what_is_clean_is_not_judged_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judged: list[list[str]] = []
+    check = rules.check
+
+    def noting(assembly: Any, unproven: Any = None) -> Any:
+        judged.append([tool.name for tool in unproven.tools])
+        return check(assembly, unproven)
+
+    monkeypatch.setattr(rules, "check", noting)
+    both(in_the_middle, tmp_path, capsys)
+    everything = ["first", "second", "third", "fourth", "fifth"]
+    assert judged == [everything, ["second"], everything]
+
+
+def lowered(folder: Path) -> ir.Manifest:
+    (folder / "m.json").write_text(json.dumps(files()["manifest.json"] | {"include": []}))
+    checked = compiler.check("m.json", workspace.Disk())
+    assert checked.manifest is not None, checked.diagnostics
+    return checked.manifest
+
+
+def test_a_helper_makes_what_would_be_made_here(tmp_path: Path) -> None:
+    made = lowered(tmp_path)
+    parts = (made.tools, made.shared, made.source, made.command)
+    second = helper.Helper()
+    for _ in range(2):
+        waiting = second.start(units.make, *parts)
+        assert second.alive
+        assert waiting() == units.make(*parts)
+    assert second.alive
+
+
+def test_without_its_helper_a_run_does_the_work_itself(tmp_path: Path) -> None:
+    made = lowered(tmp_path)
+    parts = (made.tools, made.shared, made.source, made.command)
+    second = helper.Helper()
+    second.stop()
+    assert not second.alive
+    assert second.start(units.make, *parts)() == units.make(*parts)
+
+
+def test_a_run_with_a_helper_leaves_no_process(tmp_path: Path) -> None:
+    (tmp_path / "m.json").write_text(json.dumps(files()["manifest.json"] | {"include": []}))
+    code = "import multiprocessing, sys\nfrom toolwright import cli\nassert cli.run(['generate', 'm.json']) == 0\n"
+    code += "assert multiprocessing.active_children() == []\nassert 'datamodel_code_generator' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=tmp_path, capture_output=True, timeout=60)
