@@ -15,7 +15,7 @@ from typing import Any
 
 import anyio
 import scenario_mcp  # type: ignore[import-not-found]
-from scenario_mcp import ScenarioClient
+from scenario_mcp import ScenarioClient, list_prompts, list_resources, list_tools
 
 Play = Callable[[Any], Awaitable[None]]
 
@@ -28,7 +28,7 @@ def _answer(question: Any) -> Any:
 
 async def _call_all(client: Any) -> None:
     """Calls each tool that the server lists and the package has, if it needs no arguments."""
-    for tool in await client.list_tools():
+    for tool in await list_tools(client):
         if tool.name in scenario_mcp.TOOLS and not tool.input_schema.get("required"):
             await _call(client, tool.name)
 
@@ -43,9 +43,9 @@ async def _add(client: Any) -> None:
 
 async def _standard_headers(client: Any) -> None:
     await _call_all(client)
-    for resource in await client.list_resources():
+    for resource in await list_resources(client):
         await client._read(resource.uri)
-    for prompt in await client.list_prompts():
+    for prompt in await list_prompts(client):
         await client._prompt(prompt.name, {})
 
 
@@ -55,17 +55,17 @@ async def _custom_headers(client: Any) -> None:
 
 
 async def _invalid_headers(client: Any) -> None:
-    kept = [tool.name for tool in await client.list_tools()]
+    kept = [tool.name for tool in await list_tools(client)]
     assert kept == ["valid_tool"], kept
     await client.valid_tool(region="us-west1")
 
 
 async def _references(client: Any) -> None:
-    await client.list_tools()
+    await list_tools(client)
 
 
 async def _preservation(client: Any) -> None:
-    (schema,) = (tool.input_schema for tool in await client.list_tools() if tool.name == "json_schema_2020_12_tool")
+    (schema,) = (tool.input_schema for tool in await list_tools(client) if tool.name == "json_schema_2020_12_tool")
     await client.json_schema_echo(schema_=schema)
 
 

@@ -12,7 +12,7 @@ from conformance import Check, NotRunError
 
 LATER = "tasks-"  # the tasks extension
 
-# What the suite runs beside what a revision requires, and does not score. It must have run; what is required always has.
+# What the suite runs beside what a revision requires, and does not score; all of it must have run.
 UNSCORED = {
     "2025-11-25": {"json-schema-2020-12", "server-session-lifecycle", "server-sse-polling"},
     "2026-07-28": {"http-custom-header-server-validation", "http-header-validation", "json-schema-2020-12"},

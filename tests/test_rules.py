@@ -42,8 +42,8 @@ def codes(bundle: Bundle) -> list[str]:
 
 
 def test_every_export_is_a_name_that_no_model_may_take() -> None:
-    tables = (plan._COMMON_EXPORTS, plan._SERVER_EXPORTS, plan._CLIENT_EXPORTS)  # the plan's own lists
-    tables += tuple(plan.OFFER_EXPORTS.values())
+    own = [plan._COMMON_EXPORTS, plan._SERVER_EXPORTS, plan._CLIENT_EXPORTS]  # the plan's own lists
+    tables = [*own, *plan.OFFER_EXPORTS.values()]
     assert {name for table in tables for exports in table.values() for name in exports} <= names.EXPORTS
 
 

@@ -12,223 +12,100 @@ from typing import TYPE_CHECKING
 from ._runtime.lazy import lazy
 
 if TYPE_CHECKING:
-    from ._runtime.answers import Accepted as Accepted
-    from ._runtime.answers import Cancelled as Cancelled
-    from ._runtime.answers import Declined as Declined
-    from ._runtime.binding import OMIT as OMIT
-    from ._runtime.binding import CallEvent as CallEvent
-    from ._runtime.binding import Omit as Omit
+    from ._runtime.answers import Accepted as Accepted, Cancelled as Cancelled, Declined as Declined
+    from ._runtime.binding import OMIT as OMIT, CallEvent as CallEvent, Omit as Omit
+    from ._runtime.callbacks import Question as Question
     from ._runtime.completion import Completing as Completing
     from ._runtime.content import (
         Content as Content,
-    )
-    from ._runtime.content import (
         Gives as Gives,
-    )
-    from ._runtime.content import (
         Reply as Reply,
-    )
-    from ._runtime.content import (
         Returns as Returns,
-    )
-    from ._runtime.content import (
         audio as audio,
-    )
-    from ._runtime.content import (
         embedded as embedded,
-    )
-    from ._runtime.content import (
         image as image,
-    )
-    from ._runtime.content import (
         link as link,
-    )
-    from ._runtime.content import (
         text as text,
     )
     from ._runtime.context import Context as Context
     from ._runtime.errors import (
         CallRefused as CallRefused,
-    )
-    from ._runtime.errors import (
         InvalidResult as InvalidResult,
-    )
-    from ._runtime.errors import (
         ToolError as ToolError,
-    )
-    from ._runtime.errors import (
         ToolFailed as ToolFailed,
     )
-    from ._runtime.prompts import Messages as Messages
-    from ._runtime.prompts import assistant as assistant
-    from ._runtime.prompts import user as user
+    from ._runtime.live import (
+        ListChanged as ListChanged,
+        ResourceUpdated as ResourceUpdated,
+        changes as changes,
+        list_prompts as list_prompts,
+        list_resource_templates as list_resource_templates,
+        list_resources as list_resources,
+        list_tools as list_tools,
+    )
+    from ._runtime.prompts import Messages as Messages, assistant as assistant, user as user
     from ._runtime.resources import Contents as Contents
     from .client import EverythingClient as EverythingClient
     from .contexts import (
         PromptTestInputRequiredResultPromptContext as PromptTestInputRequiredResultPromptContext,
-    )
-    from .contexts import (
         TestElicitationContext as TestElicitationContext,
-    )
-    from .contexts import (
         TestElicitationSep1034DefaultsContext as TestElicitationSep1034DefaultsContext,
-    )
-    from .contexts import (
         TestElicitationSep1330EnumsContext as TestElicitationSep1330EnumsContext,
-    )
-    from .contexts import (
         TestInputRequiredResultCapabilitiesContext as TestInputRequiredResultCapabilitiesContext,
-    )
-    from .contexts import (
         TestInputRequiredResultElicitationContext as TestInputRequiredResultElicitationContext,
-    )
-    from .contexts import (
-        TestInputRequiredResultMultipleInputsContext as TestInputRequiredResultMultipleInputsContext,
-    )
-    from .contexts import (
         TestInputRequiredResultMultiRoundContext as TestInputRequiredResultMultiRoundContext,
-    )
-    from .contexts import (
+        TestInputRequiredResultMultipleInputsContext as TestInputRequiredResultMultipleInputsContext,
         TestInputRequiredResultRequestStateContext as TestInputRequiredResultRequestStateContext,
-    )
-    from .contexts import (
         TestInputRequiredResultTamperedStateContext as TestInputRequiredResultTamperedStateContext,
-    )
-    from .contexts import (
         TestStreamingElicitationContext as TestStreamingElicitationContext,
     )
     from .handlers import EverythingHandlers as EverythingHandlers
     from .models import (
         JsonSchema202012ToolAddress as JsonSchema202012ToolAddress,
-    )
-    from .models import (
         JsonSchema202012ToolInput as JsonSchema202012ToolInput,
-    )
-    from .models import (
         PromptTestInputRequiredResultPromptArgs as PromptTestInputRequiredResultPromptArgs,
-    )
-    from .models import (
         PromptTestInputRequiredResultPromptUserContextAnswer as PromptTestInputRequiredResultPromptUserContextAnswer,
-    )
-    from .models import (
         ReadTemplateDataParams as ReadTemplateDataParams,
-    )
-    from .models import (
         TestAudioContentInput as TestAudioContentInput,
-    )
-    from .models import (
         TestElicitationInput as TestElicitationInput,
-    )
-    from .models import (
         TestElicitationSep1034DefaultsInput as TestElicitationSep1034DefaultsInput,
-    )
-    from .models import (
         TestElicitationSep1034DefaultsProfileAnswer as TestElicitationSep1034DefaultsProfileAnswer,
-    )
-    from .models import (
         TestElicitationSep1330EnumsInput as TestElicitationSep1330EnumsInput,
-    )
-    from .models import (
         TestElicitationSep1330EnumsOptionsAnswer as TestElicitationSep1330EnumsOptionsAnswer,
-    )
-    from .models import (
         TestElicitationUserAnswer as TestElicitationUserAnswer,
-    )
-    from .models import (
         TestEmbeddedResourceInput as TestEmbeddedResourceInput,
-    )
-    from .models import (
         TestErrorHandlingInput as TestErrorHandlingInput,
-    )
-    from .models import (
         TestHeaderParameterInput as TestHeaderParameterInput,
-    )
-    from .models import (
         TestImageContentInput as TestImageContentInput,
-    )
-    from .models import (
         TestInputRequiredResultCapabilitiesInput as TestInputRequiredResultCapabilitiesInput,
-    )
-    from .models import (
         TestInputRequiredResultCapabilitiesUserNameAnswer as TestInputRequiredResultCapabilitiesUserNameAnswer,
-    )
-    from .models import (
         TestInputRequiredResultElicitationInput as TestInputRequiredResultElicitationInput,
-    )
-    from .models import (
         TestInputRequiredResultElicitationUserNameAnswer as TestInputRequiredResultElicitationUserNameAnswer,
-    )
-    from .models import (
         TestInputRequiredResultListRootsInput as TestInputRequiredResultListRootsInput,
-    )
-    from .models import (
-        TestInputRequiredResultMultipleInputsInput as TestInputRequiredResultMultipleInputsInput,
-    )
-    from .models import (
-        TestInputRequiredResultMultipleInputsUserNameAnswer as TestInputRequiredResultMultipleInputsUserNameAnswer,
-    )
-    from .models import (
         TestInputRequiredResultMultiRoundInput as TestInputRequiredResultMultiRoundInput,
-    )
-    from .models import (
         TestInputRequiredResultMultiRoundStep1Answer as TestInputRequiredResultMultiRoundStep1Answer,
-    )
-    from .models import (
         TestInputRequiredResultMultiRoundStep2Answer as TestInputRequiredResultMultiRoundStep2Answer,
-    )
-    from .models import (
+        TestInputRequiredResultMultipleInputsInput as TestInputRequiredResultMultipleInputsInput,
+        TestInputRequiredResultMultipleInputsUserNameAnswer as TestInputRequiredResultMultipleInputsUserNameAnswer,
         TestInputRequiredResultRequestStateConfirmAnswer as TestInputRequiredResultRequestStateConfirmAnswer,
-    )
-    from .models import (
         TestInputRequiredResultRequestStateInput as TestInputRequiredResultRequestStateInput,
-    )
-    from .models import (
         TestInputRequiredResultSamplingInput as TestInputRequiredResultSamplingInput,
-    )
-    from .models import (
         TestInputRequiredResultTamperedStateConfirmAnswer as TestInputRequiredResultTamperedStateConfirmAnswer,
-    )
-    from .models import (
         TestInputRequiredResultTamperedStateInput as TestInputRequiredResultTamperedStateInput,
-    )
-    from .models import (
         TestLoggingToolInput as TestLoggingToolInput,
-    )
-    from .models import (
         TestMissingCapabilityInput as TestMissingCapabilityInput,
-    )
-    from .models import (
         TestMultipleContentTypesInput as TestMultipleContentTypesInput,
-    )
-    from .models import (
         TestReconnectionInput as TestReconnectionInput,
-    )
-    from .models import (
         TestSamplingInput as TestSamplingInput,
-    )
-    from .models import (
         TestSimpleTextInput as TestSimpleTextInput,
-    )
-    from .models import (
         TestStreamingElicitationConfirmAnswer as TestStreamingElicitationConfirmAnswer,
-    )
-    from .models import (
         TestStreamingElicitationInput as TestStreamingElicitationInput,
-    )
-    from .models import (
         TestToolWithLoggingInput as TestToolWithLoggingInput,
-    )
-    from .models import (
         TestToolWithProgressInput as TestToolWithProgressInput,
-    )
-    from .models import (
         TestTriggerPromptChangeInput as TestTriggerPromptChangeInput,
-    )
-    from .models import (
         TestTriggerToolChangeInput as TestTriggerToolChangeInput,
     )
-    from .server import asgi_app as asgi_app
-    from .server import build_server as build_server
+    from .server import asgi_app as asgi_app, build_server as build_server
     from .tools import TOOLS as TOOLS
 else:
     __getattr__, __dir__, __all__ = lazy(
@@ -236,10 +113,20 @@ else:
         {
             "._runtime.answers": ("Accepted", "Cancelled", "Declined"),
             "._runtime.binding": ("OMIT", "CallEvent", "Omit"),
+            "._runtime.callbacks": ("Question",),
             "._runtime.completion": ("Completing",),
             "._runtime.content": ("Content", "Gives", "Reply", "Returns", "audio", "embedded", "image", "link", "text"),
             "._runtime.context": ("Context",),
             "._runtime.errors": ("CallRefused", "InvalidResult", "ToolError", "ToolFailed"),
+            "._runtime.live": (
+                "ListChanged",
+                "ResourceUpdated",
+                "changes",
+                "list_prompts",
+                "list_resource_templates",
+                "list_resources",
+                "list_tools",
+            ),
             "._runtime.prompts": ("Messages", "assistant", "user"),
             "._runtime.resources": ("Contents",),
             ".client": ("EverythingClient",),

@@ -11,7 +11,7 @@ from ._runtime.asking import Ask
 from ._runtime.context import Context
 
 if TYPE_CHECKING:
-    from ._runtime.answers import Cancelled, Declined
+    from ._runtime.answers import Accepted, Cancelled, Declined
     from .models import (
         PromptTestInputRequiredResultPromptUserContextAnswer,
         TestElicitationSep1034DefaultsProfileAnswer,
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
         TestElicitationUserAnswer,
         TestInputRequiredResultCapabilitiesUserNameAnswer,
         TestInputRequiredResultElicitationUserNameAnswer,
-        TestInputRequiredResultMultipleInputsUserNameAnswer,
         TestInputRequiredResultMultiRoundStep1Answer,
         TestInputRequiredResultMultiRoundStep2Answer,
+        TestInputRequiredResultMultipleInputsUserNameAnswer,
         TestInputRequiredResultRequestStateConfirmAnswer,
         TestInputRequiredResultTamperedStateConfirmAnswer,
         TestStreamingElicitationConfirmAnswer,

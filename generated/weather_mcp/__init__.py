@@ -12,74 +12,47 @@ from typing import TYPE_CHECKING
 from ._runtime.lazy import lazy
 
 if TYPE_CHECKING:
-    from ._runtime.answers import Accepted as Accepted
-    from ._runtime.answers import Cancelled as Cancelled
-    from ._runtime.answers import Declined as Declined
-    from ._runtime.binding import OMIT as OMIT
-    from ._runtime.binding import CallEvent as CallEvent
-    from ._runtime.binding import Omit as Omit
+    from ._runtime.answers import Accepted as Accepted, Cancelled as Cancelled, Declined as Declined
+    from ._runtime.binding import OMIT as OMIT, CallEvent as CallEvent, Omit as Omit
+    from ._runtime.callbacks import Question as Question
     from ._runtime.content import (
         Content as Content,
-    )
-    from ._runtime.content import (
         Gives as Gives,
-    )
-    from ._runtime.content import (
         Reply as Reply,
-    )
-    from ._runtime.content import (
         Returns as Returns,
-    )
-    from ._runtime.content import (
         audio as audio,
-    )
-    from ._runtime.content import (
         embedded as embedded,
-    )
-    from ._runtime.content import (
         image as image,
-    )
-    from ._runtime.content import (
         link as link,
-    )
-    from ._runtime.content import (
         text as text,
     )
     from ._runtime.context import Context as Context
     from ._runtime.errors import (
         CallRefused as CallRefused,
-    )
-    from ._runtime.errors import (
         InvalidResult as InvalidResult,
-    )
-    from ._runtime.errors import (
         ToolError as ToolError,
-    )
-    from ._runtime.errors import (
         ToolFailed as ToolFailed,
+    )
+    from ._runtime.live import (
+        ListChanged as ListChanged,
+        ResourceUpdated as ResourceUpdated,
+        changes as changes,
+        list_prompts as list_prompts,
+        list_resource_templates as list_resource_templates,
+        list_resources as list_resources,
+        list_tools as list_tools,
     )
     from .client import WeatherClient as WeatherClient
     from .handlers import WeatherHandlers as WeatherHandlers
     from .models import (
         GetForecastInput as GetForecastInput,
-    )
-    from .models import (
         GetForecastOutput as GetForecastOutput,
-    )
-    from .models import (
         GetForecastOutputDays as GetForecastOutputDays,
-    )
-    from .models import (
         GetWeatherInput as GetWeatherInput,
-    )
-    from .models import (
         GetWeatherOutput as GetWeatherOutput,
-    )
-    from .models import (
         ListStationsInput as ListStationsInput,
     )
-    from .server import asgi_app as asgi_app
-    from .server import build_server as build_server
+    from .server import asgi_app as asgi_app, build_server as build_server
     from .tools import TOOLS as TOOLS
 else:
     __getattr__, __dir__, __all__ = lazy(
@@ -87,9 +60,19 @@ else:
         {
             "._runtime.answers": ("Accepted", "Cancelled", "Declined"),
             "._runtime.binding": ("OMIT", "CallEvent", "Omit"),
+            "._runtime.callbacks": ("Question",),
             "._runtime.content": ("Content", "Gives", "Reply", "Returns", "audio", "embedded", "image", "link", "text"),
             "._runtime.context": ("Context",),
             "._runtime.errors": ("CallRefused", "InvalidResult", "ToolError", "ToolFailed"),
+            "._runtime.live": (
+                "ListChanged",
+                "ResourceUpdated",
+                "changes",
+                "list_prompts",
+                "list_resource_templates",
+                "list_resources",
+                "list_tools",
+            ),
             ".client": ("WeatherClient",),
             ".handlers": ("WeatherHandlers",),
             ".models": (

@@ -23,19 +23,7 @@ _GAPS = re.compile(r"\0+")
 ANNOTATION_NAMES = frozenset({"bool", "dict", "float", "int", "list", "str", "tuple"})
 """Names that annotations use: a member of a class that took one would hide the type from the members below it."""
 
-CLIENT_NAMES = frozenset(
-    {
-        "changes",
-        "connect",
-        "list_prompts",
-        "list_resource_templates",
-        "list_resources",
-        "list_tools",
-        "raw",
-        "tasks",
-        "with_options",
-    }
-)
+CLIENT_NAMES = frozenset({"connect", "raw", "tasks", "with_options"})
 """What a client binding offers beside its tools."""
 
 MODEL_PACKAGES = frozenset({"prompts", "resources", "shared"})

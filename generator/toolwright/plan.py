@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from toolwright.units import Unit
 
 SERVER_RUNTIME = ("asgi", "context", "main", "sdk", "stdio")
-CLIENT_RUNTIME = ("binding",)
+CLIENT_RUNTIME = ("binding", "live")
 
 _COMMON_EXPORTS = {
     "._runtime.answers": ("Accepted", "Cancelled", "Declined"),
@@ -39,7 +39,17 @@ OFFER_EXPORTS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
 }
 _CLIENT_EXPORTS = {
     "._runtime.binding": ("OMIT", "CallEvent", "Omit"),
+    "._runtime.callbacks": ("Question",),
     "._runtime.errors": ("CallRefused", "InvalidResult"),
+    "._runtime.live": (
+        "ListChanged",
+        "ResourceUpdated",
+        "changes",
+        "list_prompts",
+        "list_resource_templates",
+        "list_resources",
+        "list_tools",
+    ),
 }
 
 
@@ -456,8 +466,8 @@ def _offer_doc(offer: ir.Offer) -> str:
 
 _HANDLERS_DOC = """Inherit from this class and write its methods: `async def`, or `def` to run in a worker thread.
 
-`raise ToolError(text)` tells the caller what went wrong; of any other exception the caller learns nothing. An object
-that is an async context manager is entered when the server starts and left when it stops."""
+`raise ToolError(text)` tells the caller what went wrong; of any other exception the caller learns nothing. An
+object that is an async context manager is entered when the server starts and left when it stops."""
 
 
 _PROTOCOL_TYPES = frozenset(

@@ -20,6 +20,7 @@ from serving import KINDS, Handler, Handling, ask, reached
 from toolwright.runtime.answers import Accepted, Cancelled, Declined
 from toolwright.runtime.binding import OMIT, Binding, Omit
 from toolwright.runtime.callbacks import Question
+from toolwright.runtime.live import list_prompts, list_resource_templates, list_resources, list_tools
 from toolwright.runtime.model import Model
 from toolwright.runtime.tools import Tools
 
@@ -519,10 +520,10 @@ async def test_lists_are_whole_and_new(kind: str) -> None:
     async with _town(kind, handling) as client:
         for _ in range(2):
             for listed in (
-                await client.list_tools(),
-                await client.list_prompts(),
-                await client.list_resources(),
-                await client.list_resource_templates(),
+                await list_tools(client),
+                await list_prompts(client),
+                await list_resources(client),
+                await list_resource_templates(client),
             ):
                 assert [entry.name for entry in listed] == ["n0", "n1", "n2"]
     assert len(handling.seen) == 24
@@ -538,7 +539,7 @@ async def test_lists_are_whole_and_new(kind: str) -> None:
 async def test_a_list_without_an_end_is_an_error(follows: Callable[[int], int], message: str) -> None:
     async with TownClient.connect(Handling(prompts_list=_lists(follows)).server) as client:
         with pytest.raises(RuntimeError) as raised:
-            await client.list_prompts()
+            await list_prompts(client)
     assert str(raised.value) == message
 
 
@@ -549,5 +550,5 @@ async def test_a_list_may_take_too_long() -> None:
 
     async with TownClient.connect(Handling(resources_list=never).server) as client:
         with pytest.raises(mcp.MCPError) as raised:
-            await client.with_options(timeout=0.05).list_resources()
+            await list_resources(client.with_options(timeout=0.05))
     assert raised.value.code == mcp_types.REQUEST_TIMEOUT

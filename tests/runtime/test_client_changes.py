@@ -19,6 +19,7 @@ from serving import KINDS, Handling, reached, served
 from toolwright.runtime import listening
 from toolwright.runtime.binding import Binding
 from toolwright.runtime.listening import Change, ListChanged, ResourceUpdated
+from toolwright.runtime.live import changes
 from toolwright.runtime.tools import Tools
 
 if TYPE_CHECKING:
@@ -39,8 +40,8 @@ TOOLS.manifest = {"tools": [{"name": "tell", "inputSchema": {"type": "object"}, 
 class NewsClient(Binding):
     _tools = TOOLS
 
-    async def tell(self, *, changes: Sequence[str]) -> list[mcp_types.ContentBlock]:
-        return await self._call_content("tell", {"changes": changes})
+    async def tell(self, *, told: Sequence[str]) -> list[mcp_types.ContentBlock]:
+        return await self._call_content("tell", {"told": told})
 
 
 _LISTS: dict[str, ServerEvent] = {
@@ -68,7 +69,7 @@ class News:
         return len(self.bus._listeners)
 
     async def _tell(self, ctx: Any) -> Mapping[str, Any]:
-        for change in ctx.params["arguments"]["changes"]:
+        for change in ctx.params["arguments"]["told"]:
             if change == "end":
                 self.listen.close()
                 continue
@@ -97,9 +98,9 @@ async def _reached(kind: str, news: News) -> AsyncIterator[NewsClient]:
         yield client
 
 
-async def _next(changes: AsyncIterator[Change], count: int) -> list[Change]:
+async def _next(told: AsyncIterator[Change], count: int) -> list[Change]:
     with anyio.fail_after(5):
-        return [await anext(changes) for _ in range(count)]
+        return [await anext(told) for _ in range(count)]
 
 
 async def _until(condition: Callable[[], bool]) -> None:
@@ -112,21 +113,21 @@ async def _until(condition: Callable[[], bool]) -> None:
 async def test_changes_are_heard(kind: str) -> None:
     news = News()
     async with _reached(kind, news) as client:
-        async with client.changes(resources=["test://a", "test://b"]) as changes:
-            await client.tell(changes=["tools", "test://a"])
-            assert await _next(changes, 2) == [ListChanged("tools"), ResourceUpdated("test://a")]
-            await client.tell(changes=["prompts", "resources", "test://b", "test://a"])
-            assert {*await _next(changes, 4)} == {
+        async with changes(client, resources=["test://a", "test://b"]) as told:
+            await client.tell(told=["tools", "test://a"])
+            assert await _next(told, 2) == [ListChanged("tools"), ResourceUpdated("test://a")]
+            await client.tell(told=["prompts", "resources", "test://b", "test://a"])
+            assert {*await _next(told, 4)} == {
                 ListChanged("prompts"),
                 ListChanged("resources"),
                 ResourceUpdated("test://b"),
                 ResourceUpdated("test://a"),
             }
             with anyio.move_on_after(0.05) as waiting:
-                await anext(changes)
+                await anext(told)
             assert waiting.cancelled_caught
-            await client.tell(changes=["tools"])  # a cancelled wait costs nothing
-            assert await _next(changes, 1) == [ListChanged("tools")]
+            await client.tell(told=["tools"])  # a cancelled wait costs nothing
+            assert await _next(told, 1) == [ListChanged("tools")]
         await _until(lambda: not news.listeners)
     uris = ["test://a", "test://b"]
     wanted = [*(("+", uri) for uri in uris), *(("-", uri) for uri in uris)]
@@ -137,11 +138,11 @@ async def test_changes_are_heard(kind: str) -> None:
 async def test_only_what_was_wanted_is_heard(kind: str) -> None:
     async with (
         _reached(kind, News()) as client,
-        client.changes(lists=False, resources=["test://a"]) as of_a,
-        client.changes(lists=False, resources=["test://b"]) as of_b,
-        client.changes() as of_lists,
+        changes(client, lists=False, resources=["test://a"]) as of_a,
+        changes(client, lists=False, resources=["test://b"]) as of_b,
+        changes(client) as of_lists,
     ):
-        await client.tell(changes=["test://b", "tools", "test://a"])
+        await client.tell(told=["test://b", "tools", "test://a"])
         assert await _next(of_a, 1) == [ResourceUpdated("test://a")]
         assert await _next(of_b, 1) == [ResourceUpdated("test://b")]
         assert await _next(of_lists, 1) == [ListChanged("tools")]
@@ -149,41 +150,41 @@ async def test_only_what_was_wanted_is_heard(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["memory", "pipe legacy"])
 async def test_a_slow_listener_hears_each_change_once(kind: str) -> None:
-    async with _reached(kind, News()) as client, client.changes(resources=["test://a"]) as changes:
+    async with _reached(kind, News()) as client, changes(client, resources=["test://a"]) as told:
         for _ in range(50):
-            await client.tell(changes=["tools", "test://a"] * 50)
+            await client.tell(told=["tools", "test://a"] * 50)
         await anyio.wait_all_tasks_blocked()
-        assert {*await _next(changes, 2)} == {ListChanged("tools"), ResourceUpdated("test://a")}
+        assert {*await _next(told, 2)} == {ListChanged("tools"), ResourceUpdated("test://a")}
         with anyio.move_on_after(0.05) as waiting:
-            await anext(changes)
+            await anext(told)
         assert waiting.cancelled_caught
 
 
 async def test_what_waits_is_bounded() -> None:
-    async with _reached("pipe legacy", News()) as client, client.changes(resources=["test://a"]) as changes:
+    async with _reached("pipe legacy", News()) as client, changes(client, resources=["test://a"]) as told:
         for start in range(0, 1200, 100):
-            await client.tell(changes=[f"test://a/{number}" for number in range(start, start + 100)])
+            await client.tell(told=[f"test://a/{number}" for number in range(start, start + 100)])
         await anyio.wait_all_tasks_blocked()
-        assert len(await _next(changes, 1024)) == 1024
+        assert len(await _next(told, 1024)) == 1024
         with pytest.raises(mcp.MCPError, match=r"^more than 1024 changes wait; listen again, and read again$"):
-            await anext(changes)
+            await anext(told)
 
 
 async def test_what_the_sdk_lets_wait_is_bounded() -> None:
-    async with _reached("memory", News()) as client, client.changes(resources=["test://a"]) as changes:
-        backlog = changes._subscription._route  # type: ignore[attr-defined]
+    async with _reached("memory", News()) as client, changes(client, resources=["test://a"]) as told:
+        backlog = told._subscription._route  # type: ignore[attr-defined]
         for number in range(1200):
             backlog.deliver(subscriptions.ResourceUpdated(f"test://a/{number}"))
-        assert len(await _next(changes, 1024)) == 1024
+        assert len(await _next(told, 1024)) == 1024
         with pytest.raises(mcp.MCPError, match="re-listen and refetch"):
-            await anext(changes)
+            await anext(told)
 
 
 @pytest.mark.parametrize("kind", ["pipe legacy"])
 async def test_a_resource_is_unsubscribed_by_its_last_listener(kind: str) -> None:
     news = News()
-    async with _reached(kind, news) as client, client.changes(resources=["test://a", "test://a"]):
-        async with client.changes(resources=["test://a", "test://b"]):
+    async with _reached(kind, news) as client, changes(client, resources=["test://a", "test://a"]):
+        async with changes(client, resources=["test://a", "test://b"]):
             pass
         assert news.subscribed[-1] == ("-", "test://b")
     assert news.subscribed.count(("-", "test://a")) == 1
@@ -193,7 +194,7 @@ async def test_a_refused_subscription_leaves_nothing_behind() -> None:
     news = News()
     async with _reached("pipe legacy", news) as client:
         with pytest.raises(mcp.MCPError, match=r"^no such resource$"):
-            async with client.changes(resources=["test://a", "test://no", "test://b"]):
+            async with changes(client, resources=["test://a", "test://no", "test://b"]):
                 pass
     assert news.subscribed == [("+", "test://a"), ("+", "test://no"), ("-", "test://a"), ("-", "test://no")]
 
@@ -203,8 +204,8 @@ async def test_a_cancelled_block_unsubscribes(kind: str) -> None:
     news = News()
     async with _reached(kind, news) as client:
         with anyio.move_on_after(0.1):
-            async with client.changes(resources=["test://a"]) as changes:
-                async for _ in changes:
+            async with changes(client, resources=["test://a"]) as told:
+                async for _ in told:
                     pass
         await anyio.wait_all_tasks_blocked()
         assert not news.listeners
@@ -213,10 +214,10 @@ async def test_a_cancelled_block_unsubscribes(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["memory", "pipe", "http"])
 async def test_the_server_may_end_the_subscription(kind: str) -> None:
-    async with _reached(kind, News()) as client, client.changes() as changes:
-        await client.tell(changes=["tools", "end"])
+    async with _reached(kind, News()) as client, changes(client) as told:
+        await client.tell(told=["tools", "end"])
         with anyio.fail_after(5):
-            assert [change async for change in changes] == [ListChanged("tools")]
+            assert [change async for change in told] == [ListChanged("tools")]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -225,9 +226,9 @@ async def test_the_end_of_the_connection_is_the_end(kind: str) -> None:
     ended = anyio.Event()
 
     async def listen(client: NewsClient, opened: anyio.Event) -> None:
-        async with client.changes(resources=["test://a"]) as changes:
+        async with changes(client, resources=["test://a"]) as told:
             opened.set()
-            async for change in changes:
+            async for change in told:
                 heard.add(change)
         ended.set()
 
@@ -236,7 +237,7 @@ async def test_the_end_of_the_connection_is_the_end(kind: str) -> None:
             opened = anyio.Event()
             tasks.start_soon(listen, client, opened)
             await opened.wait()
-            await client.tell(changes=["tools"])
+            await client.tell(told=["tools"])
             await _until(lambda: bool(heard))
         with anyio.fail_after(5):
             await ended.wait()
@@ -259,9 +260,9 @@ for line in sys.stdin:
 
 async def test_a_server_that_is_gone_is_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(listening, "_QUIET", 0.1)
-    async with NewsClient.connect([sys.executable, "-c", _DYING]) as client, client.changes() as changes:
+    async with NewsClient.connect([sys.executable, "-c", _DYING]) as client, changes(client) as told:
         with anyio.fail_after(10):
-            assert [change async for change in changes] == []
+            assert [change async for change in told] == []
 
 
 @pytest.mark.parametrize("kind", ["http", "http legacy"])
@@ -273,33 +274,33 @@ async def test_a_server_that_cannot_be_reached_is_the_end(kind: str, monkeypatch
     async with AsyncExitStack() as stack:
         with served(news.handling.server) as url:
             client = await stack.enter_async_context(NewsClient.connect(url))
-            changes = await stack.enter_async_context(client.changes())
+            told = await stack.enter_async_context(changes(client))
         with anyio.fail_after(20):
-            heard += [change async for change in changes]
+            heard += [change async for change in told]
     assert heard == []
 
 
 async def test_a_quiet_server_is_still_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(listening, "_QUIET", 0.05)
-    async with _reached("pipe legacy", News()) as client, client.changes() as changes:
+    async with _reached("pipe legacy", News()) as client, changes(client) as told:
         with anyio.move_on_after(0.3) as waiting:
-            await anext(changes)
+            await anext(told)
         assert waiting.cancelled_caught
-        await client.tell(changes=["tools"])
-        assert await _next(changes, 1) == [ListChanged("tools")]
+        await client.tell(told=["tools"])
+        assert await _next(told, 1) == [ListChanged("tools")]
 
 
 @pytest.mark.parametrize("kind", ["memory", "pipe legacy"])
 async def test_what_is_raised_while_listening_is_not_wrapped(kind: str) -> None:
     with pytest.raises(LookupError, match=r"^mine$"):
-        async with _reached(kind, News()) as client, client.changes():
+        async with _reached(kind, News()) as client, changes(client):
             raise LookupError("mine")
 
 
 async def test_a_server_may_not_tell_of_changes() -> None:
     async with NewsClient.connect(Handling().server) as client:
         with pytest.raises(mcp.MCPError) as raised:
-            async with client.changes():
+            async with changes(client):
                 pass
     assert raised.value.code == mcp_types.METHOD_NOT_FOUND
 
@@ -311,7 +312,7 @@ async def test_a_server_may_take_too_long_to_agree() -> None:
 
     async with NewsClient.connect(Handling(subscriptions_listen=never).server) as client:
         with pytest.raises(mcp.MCPError) as raised:
-            async with client.with_options(timeout=0.05).changes():
+            async with changes(client.with_options(timeout=0.05)):
                 pass
     assert raised.value.code == mcp_types.REQUEST_TIMEOUT
 
@@ -323,9 +324,9 @@ async def test_a_client_of_the_sdk_keeps_its_message_handler() -> None:
         seen.append(message)
 
     target = mcp.Client(News().handling.server, mode="legacy", message_handler=handle)
-    async with NewsClient.connect(target) as client, client.changes() as changes:
-        await client.tell(changes=["tools"])
-        assert await _next(changes, 1) == [ListChanged("tools")]
+    async with NewsClient.connect(target) as client, changes(client) as told:
+        await client.tell(told=["tools"])
+        assert await _next(told, 1) == [ListChanged("tools")]
     assert [type(message) for message in seen] == [mcp_types.ToolListChangedNotification]
 
 
@@ -339,6 +340,6 @@ async def test_a_client_of_the_sdk_keeps_its_message_handler() -> None:
 async def test_what_cannot_be_listened_for(options: Any, error: type[Exception], message: str) -> None:
     async with _reached("memory", News()) as client:
         with pytest.raises(error) as raised:
-            async with client.changes(**options):
+            async with changes(client, **options):
                 pass
     assert str(raised.value) == message

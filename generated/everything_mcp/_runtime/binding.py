@@ -18,14 +18,14 @@ from .callbacks import Callbacks, OnQuestion, OnSample, Roots
 from .consent import confirmed
 from .errors import ToolFailed
 from .exchange import Exchange
-from .listening import Change, Listening
+from .listening import Listening
 from .options import OMIT, CallEvent, Confirm, Omit, OnCall, OnProgress, Options
 from .results import structured
 from .target import Connection, Target, client_for
 from .underway import Underway
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
@@ -35,13 +35,9 @@ if TYPE_CHECKING:
         CallToolResult,
         Completion,
         ContentBlock,
-        Prompt,
         PromptMessage,
-        Resource,
-        ResourceTemplate,
         TextResourceContents,
     )
-    from mcp_types import Tool as ListedTool
 
     from .tools import Tool, Tools
 
@@ -151,51 +147,6 @@ class Binding:
     def raw(self) -> Client:
         """The SDK's client below, for what has no method here; nothing checks or confirms what goes through it."""
         return self._exchange.client
-
-    def changes(
-        self, *, lists: bool = True, resources: Sequence[str] = ()
-    ) -> AbstractAsyncContextManager[AsyncIterator[Change], bool | None]:
-        """Listen for the length of an `async with` block for what changes on the server.
-
-        The block is given an asynchronous iterator of `ListChanged` and `ResourceUpdated`. A change that comes again
-        before it was looked at comes once. The iterator ends where the connection ends, or where the server ends the
-        subscription; it raises `mcp.MCPError` where changes were lost, for instance because more than a thousand wait.
-
-        Args:
-            lists: Whether to hear of changes of the lists of tools, prompts and resources.
-            resources: The URIs of the resources whose changes to hear of.
-
-        Raises:
-            mcp.MCPError: The server refuses, does not answer in time, or is gone.
-            TypeError: `resources` is one string.
-            ValueError: There is nothing to listen for.
-        """
-        return self._listening.changes(self._exchange, self._options, lists=lists, resources=resources)
-
-    async def list_tools(self) -> list[ListedTool]:
-        """All tools that the server has now, whatever was compiled.
-
-        Raises:
-            mcp.MCPError: As for a tool.
-            RuntimeError: The list has no end.
-        """
-        pages = self._exchange.pages(self.raw.list_tools, self._options)
-        return [tool async for page in pages for tool in page.tools]
-
-    async def list_prompts(self) -> list[Prompt]:
-        """All prompts that the server has now; raises as `list_tools`."""
-        pages = self._exchange.pages(self.raw.list_prompts, self._options)
-        return [prompt async for page in pages for prompt in page.prompts]
-
-    async def list_resources(self) -> list[Resource]:
-        """All resources that the server has now; raises as `list_tools`."""
-        pages = self._exchange.pages(self.raw.list_resources, self._options)
-        return [resource async for page in pages for resource in page.resources]
-
-    async def list_resource_templates(self) -> list[ResourceTemplate]:
-        """All resource templates that the server has now; raises as `list_tools`."""
-        pages = self._exchange.pages(self.raw.list_resource_templates, self._options)
-        return [template async for page in pages for template in page.resource_templates]
 
     async def _call(self, name: str, arguments: Mapping[str, object], output: type[_Output]) -> _Output:
         """Call a tool that has an `outputSchema`."""

@@ -11,7 +11,7 @@ import asyncio
 import inspect
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias, TypeVar, get_args, overload
 
 import anyio.from_thread
 from mcp_types import (
@@ -123,6 +123,36 @@ class Context:
             capability: `elicitation` (with a form), `elicitation.url`, `sampling`, `sampling.tools` or `roots`.
         """
         return self.rounds.can(capability)
+
+    @overload
+    async def sample(
+        self,
+        messages: str | Sequence[SamplingMessage],
+        *,
+        max_tokens: int = ...,
+        system: str | None = ...,
+        temperature: float | None = ...,
+        stop: Sequence[str] | None = ...,
+        model: ModelPreferences | None = ...,
+        tools: None = None,
+        tool_choice: None = None,
+        key: str = ...,
+    ) -> CreateMessageResult: ...
+
+    @overload
+    async def sample(
+        self,
+        messages: str | Sequence[SamplingMessage],
+        *,
+        max_tokens: int = ...,
+        system: str | None = ...,
+        temperature: float | None = ...,
+        stop: Sequence[str] | None = ...,
+        model: ModelPreferences | None = ...,
+        tools: Sequence[Tool],
+        tool_choice: ToolChoice | None = ...,
+        key: str = ...,
+    ) -> CreateMessageResultWithTools: ...
 
     async def sample(
         self,

@@ -16,7 +16,7 @@ import anyio
 import anyio.to_thread
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +36,27 @@ class Method:
     async def __call__(self, *arguments: object) -> Any:
         """Run it. A plain `def` runs in a worker thread, so that it can block."""
         if self._is_async:
-            return await self._function(*arguments)
+            return await _awaited(self._function(*arguments))
         value, error = await anyio.to_thread.run_sync(_outcome, self._function, arguments, abandon_on_cancel=True)
         if error is not None:
             raise error
-        return await value if inspect.isawaitable(value) else value
+        return await _awaited(value) if inspect.isawaitable(value) else value
+
+
+async def _awaited(value: Awaitable[Any]) -> Any:
+    """What an awaitable gives; where it raises, its own cancellations are forgotten.
+
+    A `TaskGroup` of asyncio that fails cancels the task it stands in, and before Python 3.13 does not take that back;
+    whatever that task awaits next would be cancelled.
+    """
+    task = asyncio.current_task()
+    before = 0 if task is None else task.cancelling()
+    try:
+        return await value
+    except BaseException as error:
+        while task is not None and task.cancelling() > before and not isinstance(error, asyncio.CancelledError):
+            task.uncancel()
+        raise
 
 
 def _outcome(function: Callable[..., Any], arguments: tuple[object, ...]) -> tuple[Any, BaseException | None]:

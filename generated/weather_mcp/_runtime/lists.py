@@ -127,7 +127,9 @@ class Lists:
         publish: Publish,
     ) -> None:
         """Take the definitions of each list by their keys; `publish` tells clients of changes."""
-        self.by_name = {name: Listing(name, _KINDS[name], entries) for name, entries in listings.items()}
+        self.by_name: dict[str, Listing] = {
+            name: Listing(name, _KINDS[name], entries) for name, entries in listings.items()
+        }
         self._size: int | None = manifest.get("pageSize")
         cache = manifest.get("cache") or {}
         self.hints: dict[str, Any] = {
@@ -153,7 +155,7 @@ class Switches:
 
     def __init__(self, kind: Kind, lists: Lists) -> None:
         """Take the lists that hold such entries."""
-        self._kind = kind
+        self._kind: Kind = kind
         self._lists = lists
 
     async def enable(self, key: str) -> None:

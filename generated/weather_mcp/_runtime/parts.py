@@ -133,9 +133,12 @@ class Part(Protocol):
 
     def needed(self) -> list[Needed]:
         """The methods that the handlers must have for it."""
+        ...
 
     def listings(self) -> Mapping[str, Mapping[str, dict[str, Any]]]:
         """Its lists, each with its definitions by their keys, in order; by the names of the lists in results."""
+        ...
 
     def answers(self, host: Host) -> Mapping[str, Answer]:
         """The methods that it answers, such as `prompts/get`."""
+        ...

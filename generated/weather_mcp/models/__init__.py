@@ -9,17 +9,12 @@ from typing import TYPE_CHECKING
 from .._runtime.lazy import lazy
 
 if TYPE_CHECKING:
+    from .get_weather import GetWeatherInput as GetWeatherInput, GetWeatherOutput as GetWeatherOutput
     from .get_forecast import (
         GetForecastInput as GetForecastInput,
-    )
-    from .get_forecast import (
         GetForecastOutput as GetForecastOutput,
-    )
-    from .get_forecast import (
         GetForecastOutputDays as GetForecastOutputDays,
     )
-    from .get_weather import GetWeatherInput as GetWeatherInput
-    from .get_weather import GetWeatherOutput as GetWeatherOutput
     from .list_stations import ListStationsInput as ListStationsInput
 else:
     __getattr__, __dir__, __all__ = lazy(

@@ -21,7 +21,8 @@ EXPORTS = frozenset(
     {
         *("Context", "Content", "Contents", "Completing", "Gives", "Messages", "Reply", "Returns"),
         *("ToolError", "ToolFailed", "CallRefused", "InvalidResult", "Accepted", "Declined", "Cancelled"),
-        *("assistant", "user"),
+        *("assistant", "user", "Question", "ListChanged", "ResourceUpdated"),
+        *("changes", "list_prompts", "list_resource_templates", "list_resources", "list_tools"),
         *(
             "CallEvent",
             "OMIT",

@@ -70,6 +70,7 @@ class Peer(Protocol):
 
     async def request(self, request: types.ServerRequest, result: type[_Result]) -> _Result:
         """Send a request to the client, on the stream of the request that it belongs to."""
+        ...
 
 
 class Rounds:

@@ -1,0 +1,420 @@
+"""Handlers that ask in the middle of a request: one straight line of code, in both eras."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import time
+from contextlib import asynccontextmanager
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import mcp
+import mcp_types as types
+import pytest
+
+from packages import generate, imported, manifest, tool
+from server_fixture import exchange
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Iterator
+    from types import ModuleType
+
+pytestmark = pytest.mark.anyio
+
+ERAS = ("legacy", "2026-07-28")
+NAME = {
+    "type": "object",
+    "properties": {"name": {"type": "string", "minLength": 2}, "age": {"type": "integer", "default": 30}},
+    "required": ["name"],
+}
+CHOICES = {
+    "type": "object",
+    "properties": {
+        "one": {"type": "string", "oneOf": [{"const": "a", "title": "A"}, {"const": "b", "title": "B"}]},
+        "some": {"type": "array", "items": {"anyOf": [{"const": "x", "title": "X"}, {"const": "y", "title": "Y"}]}},
+        "old": {"type": "string", "enum": ["k"], "enumNames": ["Kay"]},
+    },
+}
+ASK = {
+    "who": {"message": "Who are you?", "schema": NAME},
+    "choose": {"message": "Choose", "schema": CHOICES},
+    "sign_in": {"mode": "url", "message": "Please sign in"},
+}
+
+
+@pytest.fixture(scope="module")
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
+    folder = tmp_path_factory.mktemp("asking")
+    value = manifest(
+        [
+            tool("ask", {"x": {"type": "integer"}}, toolwright={"ask": ASK}),
+            tool("other", toolwright={"ask": ASK}),
+            tool(
+                "pay",
+                {"card": {"type": "string"}, "sum": {"type": "integer"}},
+                toolwright={"policy": {"confirm": True, "redact": ["/card"]}},
+            ),
+            tool("trust", toolwright={"policy": {"confirm": {"fallback": "allow"}}}),
+        ],
+        name="asking",
+        prompts=[{"name": "hello", "arguments": [{"name": "tone"}], "toolwright": {"ask": {"who": ASK["who"]}}}],
+        resourceTemplates=[
+            {"uriTemplate": "page://{name}", "name": "page", "toolwright": {"ask": {"who": ASK["who"]}}}
+        ],
+    )
+    name = generate(folder, value)
+    with imported(folder, name) as made:
+        yield made
+
+
+class Person:
+    """A client's user, who gives these answers one after the other."""
+
+    def __init__(self, *answers: Any) -> None:
+        self.answers = list(answers)
+        self.asked: list[types.ElicitRequestParams] = []
+
+    async def __call__(self, _ctx: Any, params: types.ElicitRequestParams) -> types.ElicitResult:
+        self.asked.append(params)
+        answer = self.answers.pop(0)
+        if isinstance(answer, str):
+            return types.ElicitResult.model_validate({"action": answer})
+        return types.ElicitResult(action="accept", content=answer)
+
+
+def server(package: ModuleType, ask: Callable[[Any, Any], Any], **methods: Any) -> Any:
+    other = SimpleNamespace(
+        ask=ask,
+        other=ask,
+        pay=lambda args, ctx: f"paid {args.sum}",
+        trust=lambda args, ctx: "done",
+        prompt_hello=lambda args, ctx: "hello",
+        read_page=lambda params, ctx: "page",
+    )
+    return package.build_server(SimpleNamespace(**{**vars(other), **methods}))
+
+
+@asynccontextmanager
+async def client(made: Any, era: str, person: Any = None, **callbacks: Any) -> AsyncIterator[mcp.Client]:
+    async with mcp.Client(made, mode=era, elicitation_callback=person, **callbacks) as connected:
+        yield connected
+
+
+def text(result: Any) -> str:
+    assert len(result.content) == 1
+    assert isinstance(result.content[0], types.TextContent)
+    return ("error: " if result.is_error else "") + result.content[0].text
+
+
+@pytest.mark.parametrize("era", ERAS)
+@pytest.mark.parametrize("style", ["async", "sync"])
+async def test_a_straight_line(package: ModuleType, era: str, style: str) -> None:
+    runs = []
+
+    async def later(args: Any, ctx: Any) -> str:
+        runs.append(args.x)
+        who = await ctx.ask.who()
+        choice = await ctx.ask.choose("Choose, " + who.name)
+        assert isinstance(who, package.AskWhoAnswer)
+        return f"{who.name} {who.age} {choice.one} {choice.some}"
+
+    def at_once(args: Any, ctx: Any) -> str:
+        who = ctx.wait(ctx.ask.who())
+        choice = ctx.wait(ctx.ask.choose("Choose, " + who.name))
+        return f"{who.name} {who.age} {choice.one} {choice.some}"
+
+    person = Person({"name": "Ada"}, {"one": "a", "some": ["x", "y"]})
+    async with client(server(package, later if style == "async" else at_once), era, person) as made:
+        assert text(await made.call_tool("ask", {"x": 5})) == "Ada 30 a ['x', 'y']"
+    assert [one.message for one in person.asked] == ["Who are you?", "Choose, Ada"]
+    assert [getattr(one, "requested_schema", None) for one in person.asked] == [NAME, CHOICES]
+    assert runs == ([] if style == "sync" else [5] if era == "legacy" else [5, 5, 5])
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_no_and_nothing_are_answers(package: ModuleType, era: str) -> None:
+    async def ask(args: Any, ctx: Any) -> str:
+        first, second = await ctx.ask.who(), await ctx.ask.sign_in("https://example.com/in")
+        assert not first
+        return f"{type(first).__name__} {type(second).__name__}"
+
+    said = []
+    for answers in (["decline", "cancel"], ["cancel", "decline"], ["decline", "accept"]):
+        person = Person(*answers)
+        async with client(server(package, ask), era, person) as made:
+            said.append(text(await made.call_tool("ask")))
+        assert getattr(person.asked[1], "url", "") == "https://example.com/in"
+        has_id = getattr(person.asked[1], "elicitation_id", None) is not None
+        assert has_id == (era == "legacy")
+    assert said == ["Declined Cancelled", "Cancelled Declined", "Declined Accepted"]
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_what_does_not_fit_is_asked_again(package: ModuleType, era: str) -> None:
+    async def ask(args: Any, ctx: Any) -> str:
+        return str((await ctx.ask.who()).name)
+
+    person = Person({"name": "A"}, {"age": 3}, {"name": "Ada"})
+    async with client(server(package, ask), era, person) as made:
+        assert text(await made.call_tool("ask")) == "Ada"
+    assert len(person.asked) == 3
+    if era == "legacy":
+        async with client(server(package, ask), era, Person(*[{"name": "A"}] * 3)) as made:
+            told = text(await made.call_tool("ask"))
+        assert told.startswith("error: the client's answer to elicitation/create does not fit: name: ")
+
+
+@pytest.mark.parametrize("gather", ["gather", "tasks", "errors kept"])
+async def test_questions_asked_together_are_one_round(package: ModuleType, gather: str) -> None:
+    runs = []
+
+    async def ask(args: Any, ctx: Any) -> str:
+        runs.append(1)
+        questions = [ctx.ask.who(), ctx.ask.who("And you?"), ctx.sample("Hi", max_tokens=5), ctx.roots()]
+        if gather == "tasks":
+            async with asyncio.TaskGroup() as group:
+                tasks = [group.create_task(question) for question in questions]
+            one, two, said, roots = (task.result() for task in tasks)
+        else:
+            one, two, said, roots = await asyncio.gather(*questions, return_exceptions=gather != "gather")
+        return f"{one.name} {two.name} {said.content.text} {roots[0].name}"
+
+    async def sample(_ctx: Any, params: types.CreateMessageRequestParams) -> types.CreateMessageResult:
+        assert params.max_tokens == 5
+        return types.CreateMessageResult(role="assistant", content=types.TextContent(type="text", text="Yo"), model="m")
+
+    async def roots(_ctx: Any) -> types.ListRootsResult:
+        return types.ListRootsResult(roots=[types.Root.model_validate({"uri": "file:///home", "name": "home"})])
+
+    person = Person({"name": "Ada"}, {"name": "Bob"})
+    async with client(
+        server(package, ask), "2026-07-28", person, sampling_callback=sample, list_roots_callback=roots
+    ) as made:
+        assert text(await made.call_tool("ask")) == "Ada Bob Yo home"
+    assert len(runs) == 2
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_what_happens_once(package: ModuleType, era: str) -> None:
+    charged = []
+
+    async def charge() -> dict[str, int]:
+        charged.append(1)
+        return {"receipt": len(charged)}
+
+    def again_charge() -> int:
+        charged.append(1)
+        return 7
+
+    async def ask(args: Any, ctx: Any) -> str:
+        receipt = await ctx.once("charge", charge)
+        again = await ctx.once("sync", again_charge)
+        who = await ctx.ask.who()
+        return f"{who.name} {receipt['receipt']} {again} {await ctx.once('charge', charge)}"
+
+    async with client(server(package, ask), era, Person({"name": "Ada"})) as made:
+        assert text(await made.call_tool("ask")) == "Ada 1 7 {'receipt': 1}"
+    assert len(charged) == 2
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_prompts_and_templates_ask_too(package: ModuleType, era: str) -> None:
+    async def hello(args: Any, ctx: Any) -> str:
+        return f"Hello {(await ctx.ask.who()).name}"
+
+    async def page(params: Any, ctx: Any) -> str:
+        return f"{params.name} for {(await ctx.ask.who()).name}"
+
+    made = server(package, lambda args, ctx: "", prompt_hello=hello, read_page=page)
+    async with client(made, era, Person({"name": "Ada"}, {"name": "Bob"})) as connected:
+        [message] = (await connected.get_prompt("hello")).messages
+        assert getattr(message.content, "text", "") == "Hello Ada"
+        [contents] = (await connected.read_resource("page://a")).contents
+        assert getattr(contents, "text", "") == "a for Bob"
+
+
+# What clients cannot do
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_a_missing_capability_is_told_as_the_revision_has_it(package: ModuleType, era: str) -> None:
+    asked = {
+        "elicitation": (lambda ctx: ctx.ask.who(), {"elicitation": {}}),
+        "elicitation.url": (lambda ctx: ctx.ask.sign_in("https://a.b"), {"elicitation": {"url": {}}}),
+        "sampling": (lambda ctx: ctx.sample("Hi"), {"sampling": {}}),
+        "sampling.tools": (lambda ctx: ctx.sample("Hi", tools=[]), {"sampling": {"tools": {}}}),
+        "roots": (lambda ctx: ctx.roots(), {"roots": {}}),
+    }
+    for name, (question, required) in asked.items():
+
+        async def ask(args: Any, ctx: Any, name: str = name, question: Any = question) -> Any:
+            assert not ctx.can(name)
+            return await question(ctx)
+
+        async with client(server(package, ask), era) as made:
+            if era == "legacy":
+                told = text(await made.call_tool("ask"))
+                assert told == f"error: this needs a client with the capability {name!r}."
+            else:
+                with pytest.raises(mcp.MCPError) as caught:
+                    await made.call_tool("ask")
+                assert caught.value.error.code == -32021
+                assert caught.value.error.data == {"requiredCapabilities": required}
+
+
+async def test_a_handler_can_tell_what_a_client_can(package: ModuleType) -> None:
+    seen = []
+
+    async def ask(args: Any, ctx: Any) -> str:
+        names = ("elicitation", "elicitation.form", "elicitation.url", "sampling", "sampling.tools", "roots", "x")
+        seen.append([name for name in names if ctx.can(name)])
+        return ""
+
+    made = server(package, ask)
+    declared: list[Any] = [{"elicitation": {}}, {"elicitation": {"url": {}}}, {"sampling": {"tools": {}}, "roots": {}}]
+    for capabilities in declared:
+        meta = {"io.modelcontextprotocol/clientCapabilities": capabilities}
+        await exchange(made, "2026-07-28", ("tools/call", {"name": "ask", "_meta": meta}))
+    assert seen == [
+        ["elicitation", "elicitation.form"],
+        ["elicitation.url"],
+        ["sampling", "sampling.tools", "roots"],
+    ]
+
+
+# The state between rounds
+
+CAN: dict[str, Any] = {"_meta": {"io.modelcontextprotocol/clientCapabilities": {"elicitation": {}}}}
+ACCEPT = {"action": "accept", "content": {"name": "Ada"}}
+
+
+async def rounds(made: Any, *calls: dict[str, Any]) -> list[dict[str, Any]]:
+    return await exchange(made, "2026-07-28", *[("tools/call", {"name": "ask", **CAN, **one}) for one in calls])
+
+
+async def first_round(made: Any) -> dict[str, Any]:
+    [asked] = await rounds(made, {})
+    assert asked["resultType"] == "input_required"
+    return asked
+
+
+async def twice(args: Any, ctx: Any) -> str:
+    one = await ctx.ask.who()
+    two = await ctx.ask.who()
+    return f"{one.name} {two.name}"
+
+
+async def test_rounds_raw(package: ModuleType) -> None:
+    made = server(package, twice)
+    asked = await first_round(made)
+    assert list(asked["inputRequests"]) == ["who"]
+    assert asked["inputRequests"]["who"]["params"]["requestedSchema"] == NAME
+    answers = {"who": ACCEPT, "who.2": {"action": "accept", "content": {"name": "Eve"}}}
+    [again] = await rounds(made, {"inputResponses": answers, "requestState": asked["requestState"]})
+    assert list(again["inputRequests"]) == ["who.2"]  # an answer to what was not asked yet is not believed
+    assert again["requestState"] != asked["requestState"]
+    second = {"who.2": {"action": "accept", "content": {"name": "Bob"}}}
+    [done] = await rounds(made, {"inputResponses": second, "requestState": again["requestState"]})
+    assert done["content"] == [{"type": "text", "text": "Ada Bob"}]
+    assert done["resultType"] == "complete"
+
+
+async def test_state_that_is_not_ours_is_refused(package: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    made, elsewhere = server(package, twice), server(package, twice)
+    state = (await first_round(made))["requestState"]
+    foreign = (await first_round(elsewhere))["requestState"]
+    answered = {"inputResponses": {"who": ACCEPT}}
+    refused = await rounds(
+        made,
+        {**answered, "requestState": state + "x"},
+        {**answered, "requestState": foreign},
+        {**answered, "requestState": state, "arguments": {"x": 1}},
+        {**answered, "requestState": state, "name": "other"},
+    )
+    now = time.time()
+    monkeypatch.setattr(time, "time", lambda: now + 3601)
+    refused += await rounds(made, {**answered, "requestState": state})
+    assert [answer["error"]["message"] for answer in refused] == ["Invalid or expired requestState"] * 5
+    assert {answer["error"]["code"] for answer in refused} == {-32602}
+
+
+async def test_older_clients_cannot_answer_before_they_are_asked(package: ModuleType) -> None:
+    answered = {"name": "ask", "inputResponses": {"who": ACCEPT}}
+    [told] = await exchange(server(package, twice), "2025-11-25", ("tools/call", answered))
+    assert told["content"][0]["text"] == "this needs a client with the capability 'elicitation'."
+
+
+async def test_answers_of_any_shape_do_no_harm(package: ModuleType) -> None:
+    made = server(package, twice)
+    content = {"action": "accept", "content": {"name": 1}}
+    answers: list[Any] = [5, None, [], {"action": "maybe"}, {"action": "accept"}, content]
+    for answer in answers:
+        [asked] = await rounds(made, {"inputResponses": {"who": answer}})
+        assert "error" in asked or list(asked["inputRequests"]) == ["who"]
+
+
+# Leave to run a tool
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_the_server_asks_before_it_runs_a_tool(package: ModuleType, era: str) -> None:
+    made = server(package, twice)
+    told = []
+    answers: list[Any] = [{}, "decline", "cancel"]
+    for answer in answers:
+        person = Person(answer)
+        async with client(made, era, person) as connected:
+            told.append(text(await connected.call_tool("pay", {"card": "1234-5678", "sum": 3})))
+        assert person.asked[0].message == 'Run pay with {"card": "[redacted]", "sum": 3}?'
+    assert told == [
+        "paid 3",
+        "error: The user declined: pay did not run.",
+        "error: The user did not answer: pay did not run.",
+    ]
+    person = Person()
+    async with client(made, era, person) as connected:
+        assert text(await connected.call_tool("pay", {"sum": "x"})).startswith("error: Invalid arguments for pay:")
+        assert person.asked == []
+    async with client(made, era) as connected:
+        assert text(await connected.call_tool("pay", {"sum": 3})) == (
+            "error: pay needs the user's leave, and this client cannot ask for it (elicitation)."
+        )
+        assert text(await connected.call_tool("trust")) == "done"
+
+
+# A typed client, whose callbacks answer
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_a_generated_client_answers_a_generated_server(package: ModuleType, era: str) -> None:
+    async def ask(args: Any, ctx: Any) -> str:
+        who, choice = await ctx.ask.who(), await ctx.ask.choose()
+        said = await ctx.sample("Hi")
+        [root] = await ctx.roots()
+        return f"{who.name} {who.age} {choice} {said.content.text} {root.uri}"
+
+    def answer(question: Any) -> Any:
+        return package.AskWhoAnswer(name="Ada") if question.message == "Who are you?" else package.Declined()
+
+    target = server(package, ask)
+    async with package.AskingClient.connect(
+        target, on_question=answer, on_sample=lambda params: "Yo", roots=["/home"]
+    ) as asking:
+        [block] = await asking.ask()
+        assert block.text == "Ada 30 Declined() Yo file:///home"
+        [message] = await asking.prompt_hello()
+        assert message.content.text == "hello"
+        [contents] = await asking.read_page(name="a b")
+        assert (contents.uri, contents.text) == ("page://a%20b", "page")
+
+
+async def test_a_context_has_the_questions_as_methods(package: ModuleType) -> None:
+    assert package.AskContext.__mro__[1] is package.Context
+    contexts = importlib.import_module(f"{package.__name__}.contexts")
+    assert [name for name in vars(contexts.AskAsk) if not name.startswith("_")] == list(ASK)
