@@ -5,7 +5,8 @@ It reports from a small table of stations, so that it runs anywhere.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from dataclasses import asdict, dataclass
 from datetime import date, timedelta
 
 from weather_mcp import (
@@ -16,6 +17,7 @@ from weather_mcp import (
     GetWeatherInput,
     GetWeatherOutput,
     ListStationsInput,
+    ReadCurrentParams,
     ToolError,
     WeatherHandlers,
 )
@@ -68,6 +70,11 @@ class Weather(WeatherHandlers):
     def list_stations(self, args: ListStationsInput, ctx: Context) -> str:
         """A plain function runs in a worker thread."""
         return "\n".join(STATIONS)
+
+    async def read_current(self, params: ReadCurrentParams, ctx: Context) -> str | None:
+        """The station's report as JSON; where there is no station, there is no such resource."""
+        station = STATIONS.get(params.city)
+        return None if station is None else json.dumps(asdict(station))
 
 
 def _station(location: str) -> Station:

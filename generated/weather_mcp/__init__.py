@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ._runtime.answers import Accepted as Accepted, Cancelled as Cancelled, Declined as Declined
     from ._runtime.binding import OMIT as OMIT, CallEvent as CallEvent, Omit as Omit
     from ._runtime.callbacks import Question as Question
+    from ._runtime.completion import Completing as Completing
     from ._runtime.content import (
         Content as Content,
         Gives as Gives,
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
         list_resources as list_resources,
         list_tools as list_tools,
     )
+    from ._runtime.prompts import Messages as Messages, assistant as assistant, user as user
+    from ._runtime.resources import Contents as Contents
     from .client import WeatherClient as WeatherClient
     from .handlers import WeatherHandlers as WeatherHandlers
     from .models import (
@@ -51,6 +54,7 @@ if TYPE_CHECKING:
         GetWeatherInput as GetWeatherInput,
         GetWeatherOutput as GetWeatherOutput,
         ListStationsInput as ListStationsInput,
+        ReadCurrentParams as ReadCurrentParams,
     )
     from .server import asgi_app as asgi_app, build_server as build_server
     from .tools import TOOLS as TOOLS
@@ -61,6 +65,7 @@ else:
             "._runtime.answers": ("Accepted", "Cancelled", "Declined"),
             "._runtime.binding": ("OMIT", "CallEvent", "Omit"),
             "._runtime.callbacks": ("Question",),
+            "._runtime.completion": ("Completing",),
             "._runtime.content": ("Content", "Gives", "Reply", "Returns", "audio", "embedded", "image", "link", "text"),
             "._runtime.context": ("Context",),
             "._runtime.errors": ("CallRefused", "InvalidResult", "ToolError", "ToolFailed"),
@@ -73,6 +78,8 @@ else:
                 "list_resources",
                 "list_tools",
             ),
+            "._runtime.prompts": ("Messages", "assistant", "user"),
+            "._runtime.resources": ("Contents",),
             ".client": ("WeatherClient",),
             ".handlers": ("WeatherHandlers",),
             ".models": (
@@ -82,6 +89,7 @@ else:
                 "GetWeatherInput",
                 "GetWeatherOutput",
                 "ListStationsInput",
+                "ReadCurrentParams",
             ),
             ".server": ("asgi_app", "build_server"),
             ".tools": ("TOOLS",),

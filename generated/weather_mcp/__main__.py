@@ -5,13 +5,21 @@
 from __future__ import annotations
 
 from ._runtime.main import main
+from .offers import PARTS
 from .server import asgi_app, build_server
 from .tools import TOOLS
 
 
 def run() -> None:
     """Serve until the client leaves or a signal comes, then exit."""
-    main(TOOLS, package="weather_mcp", handlers="weather:Weather", build_server=build_server, asgi_app=asgi_app)
+    main(
+        TOOLS,
+        package="weather_mcp",
+        handlers="weather:Weather",
+        build_server=build_server,
+        asgi_app=asgi_app,
+        parts=PARTS,
+    )
 
 
 if __name__ == "__main__":

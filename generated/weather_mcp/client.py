@@ -11,13 +11,15 @@ from ._runtime.binding import OMIT, Binding, Omit
 from .tools import TOOLS
 
 if TYPE_CHECKING:
-    from mcp_types import ContentBlock
+    from collections.abc import Mapping
+
+    from mcp_types import BlobResourceContents, Completion, ContentBlock, PromptMessage, TextResourceContents
 
     from .models import GetForecastOutput, GetWeatherOutput
 
 
 class WeatherClient(Binding):
-    """Calls the MCP server `weather`: one method for each tool.
+    """Calls the MCP server `weather`: one method for each tool, resource and prompt.
 
         async with WeatherClient.connect(target) as weather:
             ...
@@ -58,3 +60,52 @@ class WeatherClient(Binding):
         Tool ``list_stations``: read-only, closed world.
         """
         return await self._call_content("list_stations", {})
+
+    async def read_about(self) -> list[TextResourceContents | BlobResourceContents]:
+        """What the stations report, and what a forecast is worth.
+
+        Resource ``weather://about``.
+        """
+        return await self._read("weather://about")
+
+    async def read_current(self, *, city: str) -> list[TextResourceContents | BlobResourceContents]:
+        """What the station in a city reported last, in metric units.
+
+        Resource template ``weather://{city}/now``.
+        """
+        return await self._read_from("weather://{city}/now", {"city": city})
+
+    async def complete_read_current(
+        self, argument: Literal["city"], value: str, given: Mapping[str, str] | None = None
+    ) -> Completion:
+        """What may stand for an argument of the resource template ``weather://{city}/now``.
+
+        Args:
+            argument: Which one.
+            value: What stands there so far.
+            given: The other arguments, as far as they are known.
+        """
+        return await self._complete("template", "weather://{city}/now", argument, value, given)
+
+    async def prompt_plan_day(self, *, city: str, wish: str | Omit = OMIT) -> list[PromptMessage]:
+        """Plans a day outdoors around the weather.
+
+        Prompt ``plan_day``.
+
+        Args:
+            city: Where the day is spent
+            wish: What the day should have in it
+        """
+        return await self._prompt("plan_day", {"city": city, "wish": wish})
+
+    async def complete_prompt_plan_day(
+        self, argument: Literal["city"], value: str, given: Mapping[str, str] | None = None
+    ) -> Completion:
+        """What may stand for an argument of the prompt ``plan_day``.
+
+        Args:
+            argument: Which one.
+            value: What stands there so far.
+            given: The other arguments, as far as they are known.
+        """
+        return await self._complete("prompt", "plan_day", argument, value, given)

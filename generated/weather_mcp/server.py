@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from .offers import PARTS
 from .tools import TOOLS
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def build_server(handlers: WeatherHandlers, *, state: str = "memory://") -> Pack
     """
     from ._runtime import sdk
 
-    return sdk.build_server(TOOLS, handlers, state=state)
+    return sdk.build_server(TOOLS, handlers, parts=PARTS, state=state)
 
 
 def asgi_app(

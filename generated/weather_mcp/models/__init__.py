@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         GetForecastOutputDays as GetForecastOutputDays,
     )
     from .list_stations import ListStationsInput as ListStationsInput
+    from .resources.read_current import ReadCurrentParams as ReadCurrentParams
 else:
     __getattr__, __dir__, __all__ = lazy(
         __name__,
@@ -23,5 +24,6 @@ else:
             ".get_weather": ("GetWeatherInput", "GetWeatherOutput"),
             ".get_forecast": ("GetForecastInput", "GetForecastOutput", "GetForecastOutputDays"),
             ".list_stations": ("ListStationsInput",),
+            ".resources.read_current": ("ReadCurrentParams",),
         },
     )
