@@ -122,9 +122,7 @@ def replay(script: str, connected: Connection) -> str:
         if not line.startswith("->"):
             continue
         connected.send(line.removeprefix("-> "))
-        message = json.loads(line.removeprefix("-> "))
-        if "method" in message and "id" in message:
-            awaited.add(message["id"])
+        awaited |= {one.value["id"] for one in read(line) if "method" in one.value and "id" in one.value}
         while awaited:
             received = connected.receive()
             told.append(f"<- {received}")
@@ -148,11 +146,12 @@ class Message:
 
 
 def read(transcript: str) -> list[Message]:
-    """The messages of a transcript."""
+    """The messages of a transcript, also those in batches."""
+    lines = [(line[:2], json.loads(line[3:])) for line in transcript.splitlines() if line[:3] in ("-> ", "<- ")]
     return [
-        Message("->" if line[:2] == "->" else "<-", json.loads(line[3:]))
-        for line in transcript.splitlines()
-        if line[:3] in ("-> ", "<- ")
+        Message("->" if way == "->" else "<-", value)
+        for way, values in lines
+        for value in (values if isinstance(values, list) else [values])
     ]
 
 
