@@ -27,7 +27,8 @@ def toolwright(*argv: str, cwd: Path, env: dict[str, str] | None = None) -> subp
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     (tmp_path / "specs").mkdir()
-    shutil.copy(ROOT / "specs" / "weather.yaml", tmp_path / "specs")
+    for name in ("weather.yaml", "weather.md"):
+        shutil.copy(ROOT / "specs" / name, tmp_path / "specs")
     return tmp_path
 
 

@@ -120,7 +120,8 @@ def test_the_wheel_of_toolwright_finds_its_templates(tmp_path: Path) -> None:
     kept = shutil.ignore_patterns(".venv", ".git", "__pycache__", "tests", "generated", ".*_cache")
     shutil.copytree(ROOT, source, ignore=kept)
     site = wheel(source, tmp_path / "dist")
-    shutil.copy(ROOT / "specs/weather.yaml", tmp_path)
+    for name in ("weather.yaml", "weather.md"):
+        shutil.copy(ROOT / "specs" / name, tmp_path)
     command = [sys.executable, "-m", "toolwright", "generate", "weather.yaml"]
     run(*command, cwd=tmp_path, path=[site])
     found = run(sys.executable, "-c", "import toolwright; print(toolwright.__file__)", cwd=tmp_path, path=[site])

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 from weather_mcp import (
     OMIT, Content, Context, GetForecastInput, GetForecastOutput, GetForecastOutputDays, GetWeatherInput,
-    GetWeatherOutput, ListStationsInput, Reply, WeatherClient, WeatherHandlers, build_server, text,
+    GetWeatherOutput, ListStationsInput, ReadCurrentParams, Reply, WeatherClient, WeatherHandlers, build_server, text,
 )
 
 
@@ -32,6 +32,9 @@ class Async(WeatherHandlers):
     async def list_stations(self, args: ListStationsInput, ctx: Context) -> str:
         return "Paris"
 
+    async def read_current(self, params: ReadCurrentParams, ctx: Context) -> str | None:
+        return params.city if ctx.can("roots") else None
+
 
 class Sync(WeatherHandlers):
     def get_weather(self, args: GetWeatherInput, ctx: Context) -> GetWeatherOutput:
@@ -43,6 +46,9 @@ class Sync(WeatherHandlers):
 
     def list_stations(self, args: ListStationsInput, ctx: Context) -> Content:
         return [text("Paris"), text("Oslo")]
+
+    def read_current(self, params: ReadCurrentParams, ctx: Context) -> bytes:
+        return params.city.encode()
 
 
 async def use() -> float:

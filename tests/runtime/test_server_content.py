@@ -33,6 +33,11 @@ def test_image_takes_bytes_base64_and_files(tmp_path: Path) -> None:
         assert block.model_dump(by_alias=True, exclude_none=True) == wire
 
 
+def test_sounds_are_called_as_the_specification_calls_them_in_every_python(tmp_path: Path) -> None:
+    (tmp_path / "a.WAV").write_bytes(b"RIFF")
+    assert audio(tmp_path / "a.WAV").mime_type == "audio/wav"
+
+
 def test_embedded_text_and_blob() -> None:
     assert embedded("a:b", text="x").resource.model_dump(exclude_none=True) == {"uri": "a:b", "text": "x"}
     assert embedded("a:b", blob=b"").resource.model_dump(exclude_none=True) == {"uri": "a:b", "blob": ""}

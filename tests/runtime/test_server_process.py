@@ -172,6 +172,15 @@ def test_big_messages_and_half_characters(server: Process) -> None:
         assert server.receive()["result"]["content"][0]["text"] == expected
 
 
+def test_batches_are_answered_and_what_is_none_is_dropped(server: Process) -> None:
+    for line in (b"[", b"[]", b"[1, null, [2]]", b"[" * 100_000, b"[1e999]"):
+        server.write(line + b"\n")
+    big = 2**53 + 1
+    pings = [{"jsonrpc": "2.0", "id": number, "method": "ping"} for number in (big, "two")]
+    server.write(b" " + json.dumps(pings).encode() + b"\n")
+    assert sorted(str(server.receive()["id"]) for _ in pings) == [str(big), "two"]
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_stops_cleanly(server: Process, number: signal.Signals) -> None:
     server.call("get-weather", location="Paris")

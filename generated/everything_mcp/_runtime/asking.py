@@ -22,7 +22,7 @@ from pydantic import BaseModel, ValidationError
 
 from .answers import Accepted, Cancelled, Declined
 from .hygiene import clean, mirrored
-from .revisions import FIRST_STATELESS
+from .revisions import FIRST_STATELESS, form_for
 from .validation import Validator
 
 if TYPE_CHECKING:
@@ -54,12 +54,16 @@ class MissingCapability(Exception):  # noqa: N818 - it says what happened
 
     def __init__(self, required: dict[str, Any]) -> None:
         """Name the capability."""
-        super().__init__(f"this needs a client with the capability {_dotted(required)!r}")
+        super().__init__(f"This needs a client with the capability {_dotted(required)!r}")
         self.required = required
 
 
 class InvalidAnswer(Exception):  # noqa: N818 - it says what happened
     """The client's answer does not fit the question."""
+
+
+class Unaskable(InvalidAnswer):
+    """The client's revision has no form for the question."""
 
 
 class Peer(Protocol):
@@ -75,7 +79,11 @@ class Peer(Protocol):
 
 
 class Rounds:
-    """The questions of one request, over all rounds of asking."""
+    """The questions of one request, over all rounds of asking.
+
+    Attributes:
+        revision: The revision that the client speaks.
+    """
 
     def __init__(self, peer: Peer, revision: str, state: str | None, responses: Mapping[str, Any] | None) -> None:
         """Go on from where the last round ended.
@@ -87,7 +95,7 @@ class Rounds:
             responses: The request's `inputResponses`. Those to what the last round did not ask are left aside.
         """
         self._peer = peer
-        self._revision = revision
+        self.revision = revision
         kept = {} if state is None else json.loads(state)
         self._answers: dict[str, Any] = dict(kept.get("answers", {}))
         self._done: dict[str, Any] = dict(kept.get("done", {}))
@@ -100,7 +108,7 @@ class Rounds:
     @property
     def in_handshake_era(self) -> bool:
         """Whether questions are requests to the client, as up to 2025-11-25."""
-        return self._revision < FIRST_STATELESS
+        return self.revision < FIRST_STATELESS
 
     def can(self, capability: str) -> bool:
         """Whether the client declared a capability, such as `elicitation.url` or `sampling`."""
@@ -213,9 +221,11 @@ class Ask:
                 raise InvalidAnswer("; ".join(violations))
             return model.model_validate(result.content or {})
 
-        return await self._rounds.ask(
-            name, form(message or question["message"], schema), types.ElicitResult, read, FORM
-        )
+        asked = form_for(schema, self._rounds.revision)
+        if asked is None and self._rounds.can(FORM):
+            raise Unaskable(f"This asks to choose several, for which MCP {self._rounds.revision} has no form.")
+        request = form(message or question["message"], asked or schema)
+        return await self._rounds.ask(name, request, types.ElicitResult, read, FORM)
 
     async def _url(self, name: str, url: str, message: str | None) -> Accepted | Declined | Cancelled:
         """Ask to open a URL (MCP 2025-11-25, client/elicitation, URL mode)."""

@@ -276,11 +276,14 @@ def _base64(data: bytes | str | Path) -> str:
 
 def _mime_type(data: object, mime_type: str | None, kind: str) -> str:
     if mime_type is None and isinstance(data, Path):
-        mime_type = mimetypes.guess_type(data.name)[0]
+        mime_type = _TYPES.get(data.suffix.lower()) or mimetypes.guess_type(data.name)[0]
     if mime_type is None:
         raise ValueError(f"an {kind} block needs a MIME type, such as mime_type={_EXAMPLES[kind]!r}")
     return checked_mime_type(mime_type, kind)
 
+
+_TYPES: Final = {".wav": "audio/wav"}
+"""What `mimetypes` calls by other names, which differ from one Python to the next; the specification has this one."""
 
 _EXAMPLES: Final = {"image": "image/png", "audio": "audio/wav"}
 

@@ -137,10 +137,11 @@ class _Due:
         self._changed = asyncio.Event()
 
     async def noted(self, lines: AsyncIterator[str]) -> AsyncIterator[str]:
-        """The lines as they come, and their end when no answer is due any more, or too late to wait for."""
+        """The messages as they come, and their end when no answer is due any more, or too late to wait for."""
         async for line in lines:
-            self._note(line)
-            yield line
+            for message in _messages(line):
+                self._note(message)
+                yield message
         with anyio.move_on_after(_LAST_ANSWERS):
             while self._waiting:
                 self._changed.clear()
@@ -207,6 +208,19 @@ async def _decoded(reader: asyncio.StreamReader) -> AsyncIterator[str]:
             start = 0
     if rest:
         yield _whole(rest.decode("utf-8", "replace"))
+
+
+def _messages(line: str) -> list[str]:
+    """The messages of a line: one, or those of a batch (MCP 2025-03-26, basic, "Batching").
+
+    Those of a batch are answered one by one, as if each had come alone. The SDK knows no batches, and would drop them.
+    """
+    if not line.lstrip().startswith("["):
+        return [line]
+    try:
+        return [f"{json.dumps(message, allow_nan=False)}\n" for message in json.loads(line)] or [line]
+    except (ValueError, RecursionError):
+        return [line]
 
 
 _HALF: Final = re.compile(r"\\u[dD][89a-fA-F]")

@@ -11,7 +11,17 @@ from ._runtime.lazy import lazy
 if TYPE_CHECKING:
     from ._runtime.answers import Accepted as Accepted, Cancelled as Cancelled, Declined as Declined
     from ._runtime.binding import OMIT as OMIT, CallEvent as CallEvent, Omit as Omit
+    from ._runtime.callbacks import Question as Question
     from ._runtime.errors import CallRefused as CallRefused, InvalidResult as InvalidResult, ToolFailed as ToolFailed
+    from ._runtime.live import (
+        ListChanged as ListChanged,
+        ResourceUpdated as ResourceUpdated,
+        changes as changes,
+        list_prompts as list_prompts,
+        list_resource_templates as list_resource_templates,
+        list_resources as list_resources,
+        list_tools as list_tools,
+    )
     from .client import SomebodyClient as SomebodyClient
     from .models import SearchInput as SearchInput, SearchOutput as SearchOutput
     from .tools import TOOLS as TOOLS
@@ -21,7 +31,17 @@ else:
         {
             "._runtime.answers": ("Accepted", "Cancelled", "Declined"),
             "._runtime.binding": ("OMIT", "CallEvent", "Omit"),
+            "._runtime.callbacks": ("Question",),
             "._runtime.errors": ("CallRefused", "InvalidResult", "ToolFailed"),
+            "._runtime.live": (
+                "ListChanged",
+                "ResourceUpdated",
+                "changes",
+                "list_prompts",
+                "list_resource_templates",
+                "list_resources",
+                "list_tools",
+            ),
             ".client": ("SomebodyClient",),
             ".models": ("SearchInput", "SearchOutput"),
             ".tools": ("TOOLS",),

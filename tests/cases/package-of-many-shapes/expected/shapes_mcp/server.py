@@ -22,8 +22,8 @@ def build_server(handlers: ShapesHandlers, *, state: str = "memory://") -> Packa
     """The server, a `mcp.server.lowlevel.Server` that is ready to run over any transport of the SDK.
 
     Args:
-        handlers: An object with the methods of `ShapesHandlers`. If it is an async context manager, it is entered when the
-            server starts and left when it stops.
+        handlers: An object with the methods of `ShapesHandlers`. If it is an async context manager, it is
+            entered when the server starts and left when it stops.
         state: Where state lives. `memory://` is this process.
 
     Raises:

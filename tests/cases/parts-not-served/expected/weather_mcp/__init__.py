@@ -11,6 +11,7 @@ from ._runtime.lazy import lazy
 if TYPE_CHECKING:
     from ._runtime.answers import Accepted as Accepted, Cancelled as Cancelled, Declined as Declined
     from ._runtime.binding import OMIT as OMIT, CallEvent as CallEvent, Omit as Omit
+    from ._runtime.callbacks import Question as Question
     from ._runtime.content import (
         Content as Content,
         Gives as Gives,
@@ -29,6 +30,15 @@ if TYPE_CHECKING:
         ToolError as ToolError,
         ToolFailed as ToolFailed,
     )
+    from ._runtime.live import (
+        ListChanged as ListChanged,
+        ResourceUpdated as ResourceUpdated,
+        changes as changes,
+        list_prompts as list_prompts,
+        list_resource_templates as list_resource_templates,
+        list_resources as list_resources,
+        list_tools as list_tools,
+    )
     from ._runtime.prompts import Messages as Messages, assistant as assistant, user as user
     from .client import WeatherClient as WeatherClient
     from .handlers import WeatherHandlers as WeatherHandlers
@@ -41,9 +51,19 @@ else:
         {
             "._runtime.answers": ("Accepted", "Cancelled", "Declined"),
             "._runtime.binding": ("OMIT", "CallEvent", "Omit"),
+            "._runtime.callbacks": ("Question",),
             "._runtime.content": ("Content", "Gives", "Reply", "Returns", "audio", "embedded", "image", "link", "text"),
             "._runtime.context": ("Context",),
             "._runtime.errors": ("CallRefused", "InvalidResult", "ToolError", "ToolFailed"),
+            "._runtime.live": (
+                "ListChanged",
+                "ResourceUpdated",
+                "changes",
+                "list_prompts",
+                "list_resource_templates",
+                "list_resources",
+                "list_tools",
+            ),
             "._runtime.prompts": ("Messages", "assistant", "user"),
             ".client": ("WeatherClient",),
             ".handlers": ("WeatherHandlers",),
