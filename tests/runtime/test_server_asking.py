@@ -260,7 +260,7 @@ async def test_a_missing_capability_is_told_as_the_revision_has_it(package: Modu
         async with client(server(package, ask), era) as made:
             if era == "legacy":
                 told = text(await made.call_tool("ask"))
-                assert told == f"error: this needs a client with the capability {name!r}."
+                assert told == f"error: This needs a client with the capability {name!r}."
             else:
                 with pytest.raises(mcp.MCPError) as caught:
                     await made.call_tool("ask")
@@ -347,7 +347,7 @@ async def test_state_that_is_not_ours_is_refused(package: ModuleType, monkeypatc
 async def test_older_clients_cannot_answer_before_they_are_asked(package: ModuleType) -> None:
     answered = {"name": "ask", "inputResponses": {"who": ACCEPT}}
     [told] = await exchange(server(package, twice), "2025-11-25", ("tools/call", answered))
-    assert told["content"][0]["text"] == "this needs a client with the capability 'elicitation'."
+    assert told["content"][0]["text"] == "This needs a client with the capability 'elicitation'."
 
 
 async def test_answers_of_any_shape_do_no_harm(package: ModuleType) -> None:
