@@ -1,0 +1,12 @@
+"""The verbs of the command line, one module each.
+
+Each has `add`, which says how the verb is called, and imports what is heavy only when it runs. A verb takes the parsed
+command line and gives the exit status.
+"""
+
+from __future__ import annotations
+
+from toolwright.commands import check, generate, importing, new, schema
+
+VERBS = (new, check, generate, importing, schema)
+"""The modules, in the order in which `--help` lists them."""

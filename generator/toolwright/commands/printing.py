@@ -1,0 +1,103 @@
+"""What commands print: diagnostics, and what was done."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from toolwright.build import Built
+    from toolwright.diagnostics import Diagnostic
+    from toolwright.source import Document
+    from toolwright.workspace import Changes
+
+Format: TypeAlias = Literal["text", "json", "github"]
+
+
+class UsageError(Exception):
+    """The command line asks for something that it cannot."""
+
+
+def reason(error: OSError) -> str:
+    """Why a file cannot be had, for people."""
+    why = error.strerror or str(error)
+    return f"{why} (`{error.filename}`)" if error.filename else why
+
+
+class Printer:
+    """Collects diagnostics and prints them once, at the end; what a person reads of progress comes as it happens."""
+
+    def __init__(self, style: Format, *, strict: bool) -> None:
+        self._style = style
+        self._strict = strict
+        self._found: list[Diagnostic] = []
+        self._documents: dict[str, Document] = {}
+        self._stale = False
+
+    @property
+    def failed(self) -> bool:
+        """Whether an error was found so far."""
+        return any(diagnostic.severity == "error" for diagnostic in self._found)
+
+    def add(self, found: Iterable[Diagnostic], documents: Mapping[str, Document] | None = None) -> None:
+        """Note diagnostics, and the documents that show their places."""
+        self._found += found
+        self._documents.update(documents or {})
+
+    def say(self, text: str) -> None:
+        """Tell a person what was done; programs that asked for another format are not told."""
+        if self._style == "text":
+            print(text)
+
+    def made(self, built: Built) -> None:
+        """Tell what was written of a package, and what it needs."""
+        changes = built.changes
+        if changes is None or changes.refused or self._stale:
+            return
+        written = sum(change.new is not None for change in changes.changes)
+        counts = [(written, "written"), (len(changes.changes) - written, "removed"), (changes.kept, "unchanged")]
+        told = ", ".join(f"{count} file{'s' if count != 1 else ''} {word}" for count, word in counts if count)
+        self.say(f"{built.package}: {told}\n  it needs {', '.join(built.requirements)}")
+
+    def stale(self, output: Path, changes: Changes) -> None:
+        """Show what a run would change."""
+        from toolwright import report, workspace
+        from toolwright.diagnostics import Diagnostic
+
+        lacking: dict[str, None] = {}
+        for change in changes.changes:
+            self._stale = True
+            path = workspace.shown(output, change.path)
+            self.say(report.diff(path, change.old, change.new))
+            if change.old is None:
+                lacking[workspace.shown(output, change.path.partition("/")[0])] = None
+            else:
+                state = "is no longer made" if change.new is None else "is stale"
+                self.add([Diagnostic("TW407", f"`{path}` {state}", help="run `toolwright generate`")])
+        for package in lacking:
+            message = f"files are missing from `{package}`"
+            self.add([Diagnostic("TW407", message, help="run `toolwright generate`")])
+
+    def close(self) -> int:
+        """Print the diagnostics, and give the exit status."""
+        from toolwright import project, report
+        from toolwright.diagnostics import Span
+        from toolwright.source import Document
+
+        if any(isinstance(found.at, Span) and found.at.file == project.FILE for found in self._found):
+            self._documents[project.FILE] = Document(
+                project.FILE, Path(project.FILE).read_text("utf-8", "replace"), None
+            )
+
+        if self._found or self._style == "json":
+            if self._style == "text":
+                colour = sys.stderr.isatty() and "NO_COLOR" not in os.environ
+                print(report.text(self._found, self._documents, color=colour), end="", file=sys.stderr)
+            else:
+                printed = report.json if self._style == "json" else report.github
+                print(printed(self._found, self._documents), end="")
+        return 1 if self.failed or (self._strict and self._found) else 0

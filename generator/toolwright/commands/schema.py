@@ -1,0 +1,21 @@
+"""`toolwright schema`: the manifest's own JSON Schema, for editors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import argparse
+
+
+def add(verbs: Any) -> None:
+    """Say how the verb is called."""
+    schema = verbs.add_parser("schema", help="print the manifest's own JSON Schema, for editors")
+    schema.set_defaults(verb=_schema)
+
+
+def _schema(_arguments: argparse.Namespace) -> int:
+    text = Path(__file__).parents[1].joinpath("manifest.schema.json").read_text("utf-8")
+    print(text, end="")
+    return 0

@@ -1,0 +1,58 @@
+"""What a command works on: the manifests that it is given, or those of the project."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from toolwright.commands.printing import UsageError
+
+if TYPE_CHECKING:
+    import argparse
+
+    from toolwright.build import Target
+    from toolwright.commands.printing import Printer
+    from toolwright.project import Project
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What a verb works on: the manifests, where their packages go, and whether that is the whole project."""
+
+    manifests: tuple[str, ...]
+    target: Target
+    whole: bool
+    project: Project | None
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    """Let a verb be given manifests, and be told how to print diagnostics."""
+    parser.add_argument(
+        "manifests",
+        metavar="MANIFEST",
+        nargs="*",
+        help="manifests (default: those of [tool.toolwright] in pyproject.toml)",
+    )
+    parser.add_argument("--strict", action="store_true", help="exit 1 on warnings too")
+    parser.add_argument("--format", choices=("text", "json", "github"), default="text", help="how to print diagnostics")
+
+
+def of(arguments: argparse.Namespace, printer: Printer, output: str | None = None) -> Run | None:
+    """What to work on, from the arguments and the project; None where the project's table is wrong."""
+    from toolwright import build, project
+
+    found, problems = project.read(Path())
+    given = tuple(dict.fromkeys(arguments.manifests))
+    if problems and not given:
+        printer.add(problems)
+        return None
+    told = found.output if found is not None else None
+    target = build.Target(Path(output or told or build.OUTPUT), told=told is not None and output in (None, told))
+    if given:
+        return Run(given, target, whole=False, project=found)
+    if found is None:
+        raise UsageError(f"no manifest is given, and {project.FILE} has no [tool.toolwright] that names any")
+    if not found.manifests:
+        raise UsageError(f"no manifest is given, and [tool.toolwright] in {project.FILE} names none")
+    return Run(found.manifests, target, whole=True, project=found)
