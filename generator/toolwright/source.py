@@ -30,8 +30,8 @@ MAX_INCLUDE_DEPTH = 50
 """How long a chain of files that include each other may be."""
 
 MANIFEST_KEYS = frozenset(
-    {"toolwright", "server", "python", "include", "schemas", "tools", "resources", "resourceTemplates", "prompts"}
-    | {"overlay", "handles", "auth", "policy", "formats", "cache", "pageSize", "protocol", "emit", "lint", "diff"}
+    {"toolwright", "server", "python", "include", "schemas", "apis", "tools", "resources", "resourceTemplates"}
+    | {"prompts", "overlay", "handles", "auth", "policy", "formats", "cache", "pageSize", "protocol", "emit", "lint", "diff"}
 )
 """The keys of a manifest's root; a saved `tools/list` result has none of them but `tools`."""
 

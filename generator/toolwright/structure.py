@@ -26,8 +26,8 @@ Role: TypeAlias = Literal["entry", "fragment", "tools-list"]
 """What a document is: the manifest itself, a file that it includes or refers to, or a saved `tools/list` result."""
 
 FRAGMENT_KEYS = frozenset(
-    {"toolwright", "include", "schemas", "tools", "resources", "resourceTemplates", "prompts", "overlay", "handles"}
-    | {"lint"}
+    {"toolwright", "include", "schemas", "apis", "tools", "resources", "resourceTemplates", "prompts", "overlay"}
+    | {"handles", "lint"}
 )
 """What an included file may have; the other keys are about the whole server."""
 

@@ -91,7 +91,7 @@ def manifest(listed: Sequence[Any], *, name: str, info: Mapping[str, Any] | None
         if "outputSchema" in made:
             made["outputSchema"] = _dialect(wire, "outputSchema", made["outputSchema"], notes)
         tools.append(made)
-    for tool, method in _apart(tools):
+    for tool, method in apart(tools):
         tool["toolwright"] = {"pythonName": method}
         notes.append(f"tool `{tool['name']}` meets another in Python; it got `pythonName: {method}`")
     return Imported({"toolwright": 1, "server": server, "tools": tools}, tuple(notes))
@@ -150,7 +150,7 @@ def _whole(what: str, given: dict[str, Any], notes: list[str]) -> dict[str, Any]
     return mended
 
 
-def _apart(tools: Sequence[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], str]]:
+def apart(tools: Sequence[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], str]]:
     """A method for each tool that meets another, but for one that has the very name of its method already."""
     meeting: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for tool in tools:

@@ -64,14 +64,18 @@ _SYNTAX: Final = {  # part of libyaml's words; whether its context is the place;
 }
 
 
-def parse(text: str) -> tuple[Json, list[Problem]]:
-    """The value of a YAML text, or None and what is wrong with it."""
+def parse(text: str, *, any_keys: bool = False) -> tuple[Json, list[Problem]]:
+    """The value of a YAML text, or None and what is wrong with it.
+
+    With `any_keys`, a plain key that would be a number, a boolean or null is the string as it is written, as OpenAPI
+    documents mean their `200:`.
+    """
     if not _SURROGATE_ESCAPE.search(text):
         try:
-            return _value(text), []
+            return _value(text, any_keys=any_keys), []
         except (_OddError, yaml.YAMLError):  # the builder reads the same again, and says where and what
             pass
-    builder = _read(text)
+    builder = _read(text, any_keys=any_keys)
     return (None if builder.problems else builder.value), builder.problems
 
 
@@ -84,7 +88,7 @@ class _OddError(ValueError):
     """Something that only the builder takes, or refuses with a position."""
 
 
-def _value(text: str) -> Json:
+def _value(text: str, *, any_keys: bool) -> Json:
     """The value of a YAML text without tags, anchors and mistakes, at less than half of what a builder costs.
 
     Raises:
@@ -106,7 +110,7 @@ def _value(text: str) -> Json:
             value = event.value
             if event.tag is not None or event.anchor is not None:
                 raise _OddError
-            if not event.style:
+            if not event.style and not (any_keys and key is None and type(here) is dict):
                 value = _scalar(value)
         elif kind in ends:
             here, key = stack.pop()
@@ -158,9 +162,9 @@ def _scalar(text: str) -> Json:
     return text
 
 
-def _read(text: str) -> _Builder:
+def _read(text: str, *, any_keys: bool = False) -> _Builder:
     masked = bool(_SURROGATE_ESCAPE.search(text))
-    builder = _Builder(text, masked=masked)
+    builder = _Builder(text, masked=masked, any_keys=any_keys)
     unprintable = _UNPRINTABLE.search(text)
     if unprintable:
         at = unprintable.start()
@@ -210,12 +214,13 @@ class _Anchored:
 class _Builder:
     """Makes values and tokens of parser events, without recursion."""
 
-    def __init__(self, text: str, *, masked: bool) -> None:
+    def __init__(self, text: str, *, masked: bool, any_keys: bool) -> None:
         self.value: Json = None
         self.root = Node(0, 0)
         self.problems: list[Problem] = []
         self._text = text
         self._masked = masked
+        self._any_keys = any_keys
         self._stack: list[_Frame] = []
         self._anchors: dict[str, _Anchored | None] = {}  # None while the anchored container is open
         self._documents = 0
@@ -386,6 +391,8 @@ class _Builder:
 
     def _key(self, parent: _Frame, value: Json, node: Node) -> str | None:
         """The name that a key gives; None where it gives none."""
+        if self._any_keys and not isinstance(value, (str, dict, list)):
+            value = self._text[node.start : node.end]
         if not isinstance(value, str):
             text = shorten(self._text[node.start : node.end])
             if isinstance(value, (dict, list)):
