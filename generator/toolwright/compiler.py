@@ -31,6 +31,8 @@ _NAME = re.compile(r"(\w+)(?: as \w+)?")
 
 RUNTIME = Path(__file__).with_name("runtime")
 REQUIREMENTS = ("jsonschema-rs>=0.60", "mcp>=2.3,<3", "pydantic>=2.12")
+CALLING = ("httpx2>=2.10",)
+"""What a package needs beside, whose server calls an API; the floor is that of `mcp`, which brings it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,9 +148,9 @@ def generate(
     return (*pages, *modules, *rest)
 
 
-def requirements(_manifest: ir.Manifest) -> tuple[str, ...]:
+def requirements(manifest: ir.Manifest) -> tuple[str, ...]:
     """What the generated package needs installed."""
-    return REQUIREMENTS
+    return tuple(sorted((*REQUIREMENTS, *CALLING))) if manifest.calls else REQUIREMENTS
 
 
 def _json(value: object) -> bytes:

@@ -68,7 +68,10 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """One tool: `definition` is the whole of it as `tools/list` sends it; the rest is what the Python view needs."""
+    """One tool: `definition` is the whole of it as `tools/list` sends it; the rest is what the Python view needs.
+
+    `call` is the method and URL of the HTTP call that implements it, where the manifest says one.
+    """
 
     name: str
     names: Names
@@ -81,6 +84,7 @@ class Tool:
     deprecated: Mapping[str, str] | None
     questions: tuple[Question, ...]
     place: Place
+    call: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,3 +157,8 @@ class Manifest:
     formats: Formats
     document: Mapping[str, Json]
     command: str = ""
+
+    @property
+    def calls(self) -> bool:
+        """Whether its server calls an API."""
+        return "server" in self.emit and any(tool.call is not None for tool in self.tools)

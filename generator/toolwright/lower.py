@@ -11,7 +11,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from toolwright import ir, naming
-from toolwright.assembly import SECTIONS, Assembly, Declared, Section, meant
+from toolwright.assembly import SECTIONS, Assembly, Declared, Section, manifests, meant
 from toolwright.schemas.bundling import bundle as bundled
 from toolwright.uritemplates import variables
 
@@ -75,6 +75,7 @@ def lower(assembly: Assembly, source: str) -> ir.Manifest:
             "server": server,
             "formats": formats,
             **{key: entry[key] for key in _LISTING if key in entry},
+            **({"apis": apis} if (apis := _apis(assembly)) else {}),
             **{
                 section: [{**one.definition, "toolwright": ours} if ours else one.definition for one, ours in ones]
                 for section, ones in listed.items()
@@ -82,6 +83,11 @@ def lower(assembly: Assembly, source: str) -> ir.Manifest:
             },
         },
     )
+
+
+def _apis(assembly: Assembly) -> dict[str, ir.Json]:
+    """The APIs that tools call, of all files."""
+    return {name: api for _, manifest in manifests(assembly.bundle) for name, api in (manifest.get("apis") or {}).items()}
 
 
 def _tool(declared: Declared, assembly: Assembly, names: frozenset[str]) -> tuple[ir.Tool, Mapping[str, ir.Json]]:
@@ -95,6 +101,7 @@ def _tool(declared: Declared, assembly: Assembly, names: frozenset[str]) -> tupl
     changed = {"name": declared.name} | {field: schema.wire for field, schema in schemas.items()}
     annotations = wire.get("annotations")
     description = wire.get("description")
+    http: Mapping[str, ir.Json] = ours.get("http") or {}
     tool = ir.Tool(
         name=declared.name,
         names=declared.names,
@@ -107,6 +114,7 @@ def _tool(declared: Declared, assembly: Assembly, names: frozenset[str]) -> tupl
         deprecated=deprecated,
         questions=_questions(declared, assembly),
         place=declared.place,
+        call=f"{http.get('method', 'GET')} {http['url']}" if http else None,
     )
     return tool, {key: value for key, value in ours.items() if key not in _NOT_SERVED}
 

@@ -92,6 +92,7 @@ class HandlerMethod:
     parameters: tuple[str, ...]
     returns: str
     doc: str
+    is_optional: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +205,8 @@ def plan(
                     "doc": f"{_sentence(title)}, as an object of the SDK and as an ASGI application.",
                     "stem": manifest.stem,
                     "offers": bool(offers),
+                    "calls": manifest.calls,
+                    "optional": not _required(manifest),
                 },
             ),
             Page(
@@ -267,6 +270,7 @@ def runtime(manifest: ir.Manifest, imports: Mapping[str, Iterable[str]]) -> tupl
     needed = {"__init__", "errors", "lazy", "model", "tools"}
     waiting = [*needed]
     waiting += [*SERVER_RUNTIME, *sorted(offered(manifest))] if "server" in manifest.emit else ()
+    waiting += ["http_calls"] if manifest.calls else ()
     waiting += CLIENT_RUNTIME if "client" in manifest.emit else ()
     while waiting:
         name = waiting.pop()
@@ -382,7 +386,8 @@ def _handlers(title: str, manifest: ir.Manifest) -> Mapping[str, Any]:
             name=tool.names.method,
             parameters=(f"args: {input_class(tool)}", f"ctx: {_context(tool)}"),
             returns=f"Returns[{output_class(tool) or 'Content'}]",
-            doc=_tool_doc(tool),
+            doc=_tool_doc(tool) + (f"\n\nNeed not be written: it is the HTTP call `{tool.call}`." if tool.call else ""),
+            is_optional=tool.call is not None,
         )
         for tool in manifest.tools
     ]
@@ -414,6 +419,8 @@ def _handlers(title: str, manifest: ir.Manifest) -> Mapping[str, Any]:
         "abc": abc,
         "imports": _homes(homes),
         "methods": methods,
+        "optional": any(method.is_optional for method in methods),
+        "abstract": not all(method.is_optional for method in methods),
     }
 
 
@@ -428,9 +435,18 @@ _HANDLER_HOMES = {
 
 
 def _needs(manifest: ir.Manifest) -> str:
-    kinds = ["tool"] if manifest.tools else []
+    called = "tool that is no HTTP call" if manifest.calls else "tool"
+    kinds = [called] if any(tool.call is None for tool in manifest.tools) else []
     kinds += dict.fromkeys(offer.kind for offer in _every(manifest) if offer.handled)
-    return f"one method for each {_listed(kinds)}" if kinds else "nothing"
+    if kinds:
+        return f"one method for each {_listed(kinds)}"
+    return "nothing, but what should go before an HTTP call" if manifest.calls else "nothing"
+
+
+def _required(manifest: ir.Manifest) -> bool:
+    """Whether the server needs handlers."""
+    needing = any(offer.handled or offer.completes for offer in _every(manifest))
+    return needing or not manifest.tools or any(tool.call is None for tool in manifest.tools)
 
 
 def _listed(parts: Sequence[str]) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from toolwright.rules import (
     contradictions,
     headers,
+    http,
     lint,
     names,
     offers,
@@ -69,6 +70,13 @@ _RULES = (
     offers.messages,
     questions.flat,
     questions.named,
+    http.apis,
+    http.declared,
+    http.urls,
+    http.arguments,
+    http.securities,
+    http.parts,
+    http.nothing_lost,
     revisions.old_enough,
     lint.known_codes,
 )
@@ -76,7 +84,7 @@ _RULES = (
 
 _OF_ALL_TOOLS = frozenset(
     {names.unique_on_the_wire, names.unique_in_python, names.unique_classes}
-    | {tools.overlays_apply, tools.deprecations, tools.public_cache}
+    | {tools.overlays_apply, tools.deprecations, tools.public_cache, http.apis}
 )
 """The rules that compare tools, or look for some among all of them; the others look at one thing at a time."""
 

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from toolwright.ir import Json
 
 _SECTIONS = ("handles", "auth", "diff")
-_TOOL_PARTS = ("http",)
 _SERVED = frozenset({"confirm", "redact"})
 """The parts of a tool's policy that its package keeps: clients ask, and audit records leave out."""
 
@@ -48,9 +47,6 @@ def _parts(assembly: Assembly) -> Iterator[tuple[str, Place]]:
         for key in _keys(manifest.get("policy")):
             yield f"policy.{key}", Place(path, ("policy", key), "key")
     for tool in assembly.tools:
-        for part in _TOOL_PARTS:
-            if tool.ours.get(part):
-                yield f"toolwright.{part}", tool.said(part).key()
         for key in _keys(tool.ours.get("policy")):
             if key not in _SERVED:
                 yield f"toolwright.policy.{key}", tool.said("policy", key).key()

@@ -62,11 +62,12 @@ Answer: TypeAlias = Callable[[Request], Awaitable[dict[str, Any]]]
 
 @dataclass(frozen=True, slots=True)
 class Needed:
-    """A method that the handlers must have: its name, and its parameters and result as a stub has them."""
+    """A method of the handlers: its name, its parameters and result as a stub has them, and whether it can be left out."""
 
     name: str
     parameters: tuple[str, ...]
     returns: str
+    is_optional: bool = False
 
     @property
     def stub(self) -> str:

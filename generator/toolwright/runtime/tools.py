@@ -89,6 +89,11 @@ class Tool:
         return f"{self.stem}Context" if self.ours.get("ask") else "Context"
 
     @property
+    def is_bound(self) -> bool:
+        """Whether the manifest says which HTTP call the tool is, so that it needs no handler."""
+        return "http" in self.ours
+
+    @property
     def asserts_formats(self) -> bool:
         """Whether `format` is checked (`formats: assert`) or only an annotation (JSON Schema 2020-12, Validation 7)."""
         return bool(self._tools.manifest.get("formats") == "assert")

@@ -1,0 +1,106 @@
+"""How values are written in URLs, headers and cookies: OpenAPI's styles (3.1.1, section 4.8.12.3; RFC 6570).
+
+Takes JSON values; gives text in which everything that is not the style's own is percent-encoded, so that a value never
+becomes another part of a path, another parameter or another header.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeAlias
+from urllib.parse import quote
+
+Encode: TypeAlias = Callable[[str], str]
+
+RESERVED: Final = ":/?@!$'()*,;"
+"""Reserved characters that cannot end a value in a query (RFC 3986, 2.2 and 3.4)."""
+
+
+def encoded(text: str) -> str:
+    """The text percent-encoded, but for unreserved characters (RFC 3986, 2.3)."""
+    return quote(text, safe="", errors="replace")
+
+
+def encoded_but_reserved(text: str) -> str:
+    """The text percent-encoded, but for characters that may stand in a query as they are."""
+    return quote(text, safe=RESERVED, errors="replace")
+
+
+def plain(value: Any) -> str:
+    """A value as text: a string as it is, what has no text of its own as JSON."""
+    if isinstance(value, str):
+        return value
+    return "" if value is None else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def pairs(style: str, *, explode: bool, name: str, value: Any, encode: Encode = encoded) -> list[str]:
+    """A value as `name=value` parts of a query, a form or cookies; none where it is empty.
+
+    Args:
+        style: `form`, `cookie`, `spaceDelimited`, `pipeDelimited` or `deepObject`.
+        explode: Whether each item or entry is a part of its own.
+        name: The parameter.
+        value: The value.
+        encode: Encodes names and values.
+    """
+    key = encode(name)
+    if style == "deepObject" and isinstance(value, Mapping):
+        return list(_deep(key, value, encode))
+    if isinstance(value, Mapping) and explode:
+        return [f"{encode(inner)}={encode(plain(one))}" for inner, one in value.items()]
+    if isinstance(value, list) and explode:
+        return [f"{key}={encode(plain(one))}" for one in value]
+    if isinstance(value, Mapping | list):
+        parts = [encode(plain(one)) for one in _flat(value)]
+        return [f"{key}={_DELIMITERS.get(style, ',').join(parts)}"] if parts else []
+    return [f"{key}={encode(plain(value))}"]
+
+
+_DELIMITERS: Final = {"spaceDelimited": "%20", "pipeDelimited": "%7C"}
+
+
+def segment(style: str, *, explode: bool, name: str, value: Any, encode: Encode = encoded) -> str:
+    """A value as a part of a path or a header.
+
+    Args:
+        style: `simple`, `label` or `matrix`.
+        explode: Whether entries are `key=value`, and items told apart.
+        name: The parameter, which `matrix` writes.
+        value: The value.
+        encode: Encodes names and values.
+    """
+    if isinstance(value, Mapping) and explode:
+        parts = [f"{encode(key)}={encode(plain(one))}" for key, one in value.items()]
+    elif isinstance(value, Mapping | list):
+        parts = [encode(plain(one)) for one in _flat(value)]
+    else:
+        parts = [encode(plain(value))]
+    if style == "matrix":
+        key = encode(name)
+        if isinstance(value, list) and explode:
+            return "".join(f";{key}={part}" for part in parts)
+        if isinstance(value, Mapping) and explode:
+            return "".join(f";{part}" for part in parts)
+        return f";{key}={','.join(parts)}"
+    if style == "label":
+        return "." + ("." if explode else ",").join(parts)
+    return ",".join(parts)
+
+
+def _flat(value: Mapping[str, Any] | list[Any]) -> list[Any]:
+    """The items of a list, or the keys and values of an object in turn."""
+    if isinstance(value, Mapping):
+        return [part for entry in value.items() for part in entry]
+    return value
+
+
+def _deep(prefix: str, value: Any, encode: Encode) -> list[str]:
+    """`filter[a]=1`, also of objects in objects, and `filter[a]=1&filter[a]=2` of lists in them."""
+    if isinstance(value, Mapping):
+        return [
+            part for key, one in value.items() for part in _deep(f"{prefix}{encode('[' + key + ']')}", one, encode)
+        ]
+    if isinstance(value, list):
+        return [f"{prefix}={encode(plain(one))}" for one in value]
+    return [f"{prefix}={encode(plain(value))}"]
