@@ -87,7 +87,9 @@ def lower(assembly: Assembly, source: str) -> ir.Manifest:
 
 def _apis(assembly: Assembly) -> dict[str, ir.Json]:
     """The APIs that tools call, of all files."""
-    return {name: api for _, manifest in manifests(assembly.bundle) for name, api in (manifest.get("apis") or {}).items()}
+    return {
+        name: api for _, manifest in manifests(assembly.bundle) for name, api in (manifest.get("apis") or {}).items()
+    }
 
 
 def _tool(declared: Declared, assembly: Assembly, names: frozenset[str]) -> tuple[ir.Tool, Mapping[str, ir.Json]]:

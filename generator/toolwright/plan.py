@@ -446,7 +446,7 @@ def _needs(manifest: ir.Manifest) -> str:
 def _required(manifest: ir.Manifest) -> bool:
     """Whether the server needs handlers."""
     needing = any(offer.handled or offer.completes for offer in _every(manifest))
-    return needing or not manifest.tools or any(tool.call is None for tool in manifest.tools)
+    return needing or any(tool.call is None for tool in manifest.tools)
 
 
 def _listed(parts: Sequence[str]) -> str:

@@ -31,7 +31,20 @@ MAX_INCLUDE_DEPTH = 50
 
 MANIFEST_KEYS = frozenset(
     {"toolwright", "server", "python", "include", "schemas", "apis", "tools", "resources", "resourceTemplates"}
-    | {"prompts", "overlay", "handles", "auth", "policy", "formats", "cache", "pageSize", "protocol", "emit", "lint", "diff"}
+    | {
+        "prompts",
+        "overlay",
+        "handles",
+        "auth",
+        "policy",
+        "formats",
+        "cache",
+        "pageSize",
+        "protocol",
+        "emit",
+        "lint",
+        "diff",
+    }
 )
 """The keys of a manifest's root; a saved `tools/list` result has none of them but `tools`."""
 

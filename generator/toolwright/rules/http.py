@@ -1,4 +1,4 @@
-"""HTTP calls: they go to APIs that are declared, with arguments that there are, and say who calls in a way that works."""
+"""HTTP calls: they go to declared APIs, with arguments that there are and credentials that can be sent."""
 
 from __future__ import annotations
 
@@ -82,11 +82,17 @@ def urls(assembly: Assembly) -> Iterator[Diagnostic]:
     for tool, http in _calls(assembly):
         url: str = http["url"]
         if re.search(r"[{}]", HOLE.sub("", url)):
-            problem, mend = "has a brace without its other half", "write arguments as `{name}`, and a brace itself twice"
+            problem, mend = (
+                "has a brace without its other half",
+                "write arguments as `{name}`, and a brace itself twice",
+            )
         elif "#" in url or re.search(r"\s", url):
             problem, mend = "has a fragment or a blank, which no request can have", "leave it out"
         elif "api" in http and not url.startswith("/"):
-            problem, mend = "follows a base URL, and does not start with `/`", "write the path, such as `/v1/{location}`"
+            problem, mend = (
+                "follows a base URL, and does not start with `/`",
+                "write the path, such as `/v1/{location}`",
+            )
         elif "api" not in http and not _HOST.match(url):
             problem = "is not one of `http` or `https` with a host that no argument is part of"
             mend = "write the whole URL, such as `https://api.example.com/v1/{location}`, or name an `api`"

@@ -22,6 +22,9 @@ from .tools import Tool
 _MOST_SHOWN: Final = 600
 """Characters of an error's body that the caller is told."""
 
+_SHORTEST_SECRET: Final = 4
+"""Shorter ones are no secrets, and would be found in any text."""
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:
@@ -120,7 +123,7 @@ def phrase(status: int) -> str:
 def scrubbed(text: str, secrets: Sequence[str]) -> str:
     """The text without secrets, also where they are quoted or encoded."""
     for secret in sorted({*secrets, *(json.dumps(one)[1:-1] for one in secrets)}, key=len, reverse=True):
-        if secret:
+        if len(secret) >= _SHORTEST_SECRET:
             text = text.replace(secret, "[redacted]")
     return text
 

@@ -1,7 +1,7 @@
 """Tools that are HTTP calls: the manifest says which, and no handler is needed for them.
 
-Takes the tools and the handlers, if there are any; gives handlers that have a method for each such tool: the one that was
-written, else the call. Calls have a bounded time and size, are repeated only where that changes nothing, and follow
+Takes the tools and the handlers, if there are any; gives handlers that have a method for each such tool: the one that
+was written, else the call. Calls have a bounded time and size, are repeated only where that changes nothing, and follow
 redirects only to the API itself, so that credentials reach nobody else.
 """
 
@@ -12,8 +12,8 @@ import logging
 import os
 import random
 import time
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urljoin, urlsplit
@@ -38,6 +38,7 @@ _LOG: Final = logging.getLogger(__name__)
 _REPEATABLE: Final = frozenset({"GET", "HEAD", "OPTIONS", "PUT", "DELETE", "QUERY"})
 """Methods that change nothing more when they are repeated (RFC 9110, 9.2.2)."""
 
+_UNAUTHORIZED: Final = 401
 _BUSY: Final = frozenset({429, 503})
 _MOVED: Final = frozenset({301, 302, 303, 307, 308})
 _MOST_REDIRECTS: Final = 5
@@ -91,39 +92,55 @@ class Handlers(AbstractAsyncContextManager["Handlers"]):
 
     def _call(self, tool: Tool, apis: Mapping[str, Api]) -> Call:
         binding: Binding | None = None
+        worked: Sequence[str] | None = None
 
         async def call(args: Model, _ctx: Context) -> Any:
-            nonlocal binding
+            nonlocal binding, worked
             if binding is None:
                 http = tool.ours["http"]
                 api = apis[http["api"]] if "api" in http else Api.of({})
                 binding = Binding(http, api, tool.definition["inputSchema"])
-            outgoing = binding.outgoing(args.model_dump(mode="json"), os.environ)
+            values = args.model_dump(mode="json")
+            ways = sorted(binding.ways(os.environ), key=lambda way: way != worked)  # what was refused once comes last
+            requests = [binding.outgoing(values, os.environ, way) for way in ways]
             hints = tool.definition.get("annotations") or {}
             repeatable = binding.method in _REPEATABLE or hints.get("idempotentHint") is True
             retries = binding.api.retries if repeatable else 0
-            if self._client is not None:
-                return await self._answered(self._client, tool, binding, outgoing, retries)
-            async with _client() as client:  # called without a server around it
-                return await self._answered(client, tool, binding, outgoing, retries)
+            async with self._connected() as client:
+                tries = list(zip(ways, requests, strict=True))
+                worked, outgoing, answer = await _admitted(client, binding, tries, retries)
+            if not 200 <= answer.status < 300:
+                raise failure(answer, binding.shown, outgoing.secrets, outgoing.lacking)
+            return result(answer, tool)
 
         return call
 
-    async def _answered(
-        self, client: httpx2.AsyncClient, tool: Tool, binding: Binding, outgoing: Outgoing, retries: int
-    ) -> Any:
-        answer = await _sent(client, binding, outgoing, retries)
-        if not 200 <= answer.status < 300:
-            raise failure(answer, binding.shown, outgoing.secrets, outgoing.lacking)
-        return result(answer, tool)
+    @asynccontextmanager
+    async def _connected(self) -> AsyncIterator[httpx2.AsyncClient]:
+        """The client that is kept; without a server around the handlers, one for this call."""
+        if self._client is not None:
+            yield self._client
+        else:
+            async with _client() as client:
+                yield client
 
 
 def _client() -> httpx2.AsyncClient:
     """A client that keeps no cookies, since it serves more than one caller."""
     jar = CookieJar(policy=DefaultCookiePolicy(allowed_domains=[]))
-    return httpx2.AsyncClient(
-        cookies=jar, follow_redirects=False, timeout=httpx2.Timeout(None, connect=_CONNECTING)
-    )
+    return httpx2.AsyncClient(cookies=jar, follow_redirects=False, timeout=httpx2.Timeout(None, connect=_CONNECTING))
+
+
+async def _admitted(
+    client: httpx2.AsyncClient, binding: Binding, tries: Sequence[tuple[Sequence[str], Outgoing]], retries: int
+) -> tuple[Sequence[str], Outgoing, Answer]:
+    """The first try that the API does not refuse for who it is from, or the last, and its answer."""
+    (way, outgoing), *others = tries
+    answer = await _sent(client, binding, outgoing, retries)
+    while answer.status == _UNAUTHORIZED and others:
+        (way, outgoing), *others = others
+        answer = await _sent(client, binding, outgoing, retries)
+    return way, outgoing, answer
 
 
 async def _sent(client: httpx2.AsyncClient, binding: Binding, outgoing: Outgoing, retries: int) -> Answer:

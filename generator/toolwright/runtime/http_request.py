@@ -10,7 +10,7 @@ import base64
 import binascii
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -66,10 +66,10 @@ class Outgoing:
     """A request that is ready to be sent. `secrets` are the texts in it that nobody may read."""
 
     method: str
-    url: str
-    headers: Sequence[tuple[str, bytes]]
-    content: bytes | None
-    parts: Sequence[Part]
+    url: str = field(repr=False)
+    headers: Sequence[tuple[str, bytes]] = field(repr=False)
+    content: bytes | None = field(repr=False)
+    parts: Sequence[Part] = field(repr=False)
     secrets: Sequence[str] = field(repr=False)
     lacking: Sequence[str] = ()
     """The variables that would have said who the server is, where none is set."""
@@ -101,6 +101,7 @@ class Binding:
         self._path: Mapping[str, Mapping[str, Any]] = http.get("path") or {}
         self._properties: Mapping[str, Any] = schema.get("properties") or {}
         self._used = frozenset(used(http))
+        self._users = frozenset(auth["usernameEnv"] for auth in api.auth.values() if "usernameEnv" in auth)
         has_rest = "body" not in http and any(name not in self._used for name in self._properties)
         self._sends_rest = has_rest and self.method in BODIED
 
@@ -109,8 +110,15 @@ class Binding:
         """The method and the URL as the manifest has them, without any value."""
         return f"{self.method} {self._http['url']}"
 
-    def outgoing(self, values: Mapping[str, Any], environment: Mapping[str, str]) -> Outgoing:
+    def outgoing(
+        self, values: Mapping[str, Any], environment: Mapping[str, str], way: Sequence[str] | None = None
+    ) -> Outgoing:
         """The request for these arguments.
+
+        Args:
+            values: The arguments.
+            environment: The variables that say where the API is, and who calls.
+            way: One of the ways to say who the server is; by default the first.
 
         Raises:
             ToolError: An argument cannot stand where it goes, or the environment lacks the API's base URL.
@@ -126,7 +134,7 @@ class Binding:
         for name, said in (self._http.get("cookies") or {}).items():
             making.cookies += _pairs(name, said, values, encoded)
         making.headers.append(("Accept", self._http.get("accept", "application/json").encode()))
-        self._say_who(making, environment)
+        self._say_who(self.ways(environment)[0] if way is None else way, making, environment)
         content, parts = self._body(values, making)
         if making.cookies:
             making.headers.append(("Cookie", "; ".join(making.cookies).encode()))
@@ -142,7 +150,9 @@ class Binding:
         if base:
             parts = urlsplit(base)
             if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
-                raise ToolError(f"{api.base_env} in the server's environment is no base URL, such as https://example.com")
+                raise ToolError(
+                    f"{api.base_env} in the server's environment is no base URL, such as https://example.com"
+                )
         return base.rstrip("/")
 
     def _filled(self, values: Mapping[str, Any]) -> str:
@@ -157,28 +167,35 @@ class Binding:
             said = self._path.get(name, {})
             given = _json(values[name]) if "contentType" in said else values[name]
             _refuse_steps(name, given)
-            text = segment(
-                said.get("style", "simple"), explode=said.get("explode", False), name=name, value=given
-            )
+            text = segment(said.get("style", "simple"), explode=said.get("explode", False), name=name, value=given)
             if not text:
                 raise ToolError(f"`{name}` is part of the URL, and cannot be empty.")
             return text
 
         return HOLE.sub(value, self._http["url"])
 
-    def _say_who(self, making: _Making, environment: Mapping[str, str]) -> None:
-        """Add the credentials of the first alternative whose variables are all set."""
+    def ways(self, environment: Mapping[str, str]) -> list[Sequence[str]]:
+        """The ways to say who the server is, in order, whose variables are all set; where none is, a way without."""
         alternatives: Sequence[Sequence[str]] = self._http.get("security", self.api.security)
-        for names in alternatives:
-            schemes = [self.api.auth[name] for name in names]
-            variables = [variable for scheme in schemes for variable in _variables(scheme)]
-            if names and all(environment.get(variable) for variable in variables):
-                for scheme in schemes:
-                    _authorize(scheme, making, environment)
-                return
+        usable = [
+            names for names in alternatives if all(environment.get(variable) for variable in self._variables(names))
+        ]
+        return usable or [()]
+
+    def _say_who(self, way: Sequence[str], making: _Making, environment: Mapping[str, str]) -> None:
+        for name in way:
+            _authorize(self.api.auth[name], making, environment)
+        alternatives: Sequence[Sequence[str]] = self._http.get("security", self.api.security)
+        if not way:
+            variables = [variable for names in alternatives for variable in self._variables(names)]
             making.lacking += [variable for variable in variables if not environment.get(variable)]
-        if any(not names for names in alternatives):
-            making.lacking.clear()
+        for variable in self._variables(self.api.auth):  # also what is not sent: the API may know it from other calls
+            if environment.get(variable) and variable not in self._users:
+                making.secrets.append(environment[variable])
+
+    def _variables(self, names: Iterable[str]) -> list[str]:
+        schemes = [self.api.auth[name] for name in names]
+        return [scheme[key] for scheme in schemes for key in ("env", "usernameEnv", "passwordEnv") if key in scheme]
 
     def _body(self, values: Mapping[str, Any], making: _Making) -> tuple[bytes | None, Sequence[Part]]:
         if "body" in self._http:
@@ -226,8 +243,8 @@ def used(http: Mapping[str, Any]) -> list[str]:
     """The arguments that a binding names, in braces."""
     found = [http.get("url", "")]
     for section in ("query", "headers", "cookies"):
-        for said in (http.get(section) or {}).values():
-            found.append(said["value"] if isinstance(said, Mapping) else said)
+        entries = (http.get(section) or {}).values()
+        found += [said["value"] if isinstance(said, Mapping) else said for said in entries]
     found += texts(http.get("body"))
     return [name for text in found for name in holes(text)]
 
@@ -328,10 +345,6 @@ def _decoded(name: str, value: Any) -> bytes:
         return base64.b64decode(value, validate=True)
     except (binascii.Error, TypeError, ValueError):
         raise ToolError(f"`{name}` is not base64 (RFC 4648, section 4).") from None
-
-
-def _variables(scheme: Mapping[str, str]) -> list[str]:
-    return [scheme[key] for key in ("env", "usernameEnv", "passwordEnv") if key in scheme]
 
 
 def _authorize(scheme: Mapping[str, str], making: _Making, environment: Mapping[str, str]) -> None:

@@ -98,9 +98,7 @@ def _flat(value: Mapping[str, Any] | list[Any]) -> list[Any]:
 def _deep(prefix: str, value: Any, encode: Encode) -> list[str]:
     """`filter[a]=1`, also of objects in objects, and `filter[a]=1&filter[a]=2` of lists in them."""
     if isinstance(value, Mapping):
-        return [
-            part for key, one in value.items() for part in _deep(f"{prefix}{encode('[' + key + ']')}", one, encode)
-        ]
+        return [part for key, one in value.items() for part in _deep(f"{prefix}{encode('[' + key + ']')}", one, encode)]
     if isinstance(value, list):
         return [f"{prefix}={encode(plain(one))}" for one in value]
     return [f"{prefix}={encode(plain(value))}"]

@@ -62,7 +62,10 @@ Answer: TypeAlias = Callable[[Request], Awaitable[dict[str, Any]]]
 
 @dataclass(frozen=True, slots=True)
 class Needed:
-    """A method of the handlers: its name, its parameters and result as a stub has them, and whether it can be left out."""
+    """A method of the handlers: its name, its parameters and result as a stub has them.
+
+    One that is optional is only looked at where it was written.
+    """
 
     name: str
     parameters: tuple[str, ...]

@@ -57,7 +57,9 @@ class Apis:
         api = self.made[self._by_base[url]]
         used = {scheme: auth for each in schemes or () for scheme, auth in each.items()}
         if used:
-            api.setdefault("auth", {}).update({key: auth for key, auth in used.items() if key not in api.get("auth", {})})
+            api.setdefault("auth", {}).update(
+                {key: auth for key, auth in used.items() if key not in api.get("auth", {})}
+            )
         return Called(self._by_base[url], None if schemes is None else [list(each) for each in schemes])
 
     def _name(self, url: str) -> str:
@@ -70,17 +72,24 @@ class Apis:
             name += "_"
         return name
 
-    def _url(self, operation: Operation) -> str:
-        """The base URL of an operation: of its first server, with the defaults of its variables."""
-        for holder in (operation.at, operation.item, self.documents.root):
+    def _url(self, operation: Operation | None) -> str:
+        """The base URL of an operation, or of the document: of its first server, with the defaults of its variables."""
+        own = () if operation is None else (operation.at, operation.item)
+        for holder in (*own, self.documents.root):
             servers = holder.items("servers")
             if servers:
                 return _filled(servers[0])
         return ""
 
     def _schemes(self, operation: Operation) -> list[dict[str, dict[str, Json]]] | None:
-        """The alternatives of an operation, each with its schemes; None where it has none, and needs none."""
-        holder = operation.at if operation.at.get("security") is not None else self.documents.root
+        """The alternatives of an operation, each with its schemes; None where nothing is said of it.
+
+        One that needs none although the others of the document do goes without, and only when it is refused with what
+        the others need, since documents say so of what does need it; on another host it always goes without. Where both
+        will do, who calls is said.
+        """
+        own = operation.at.field("security")
+        holder = operation.at if isinstance(own, list) and own else self.documents.root
         if not isinstance(holder.field("security"), list):
             return None
         found: list[dict[str, dict[str, Json]]] = []
@@ -90,9 +99,13 @@ class Apis:
                 found.append({name: self._scheme(name) for name in mapping(requirement.value)})
             except UnsupportedError as error:
                 refused = str(error)
+        if own == []:
+            if self._url(operation) != self._url(None):
+                return []
+            return [{}, *(each for each in found if each)]
         if refused and not found:
             raise UnsupportedError(refused)
-        return found
+        return sorted(found, key=lambda each: not each)
 
     def _scheme(self, name: str) -> dict[str, Json]:
         components = self.documents.root.get("components")

@@ -113,7 +113,7 @@ def named(parameters: list[Parameter], *, has_body: bool) -> list[str]:
             placed = mended(f"{parameter.where}_{name}")
             if placed in taken:
                 placed = mended(f"{placed}_{_digest(f'{parameter.where} {parameter.name}')}")
-            name = placed  # noqa: PLW2901 - the parameter's own name is not its argument's
+            name = placed
             taken.add(name)
         found.append(name)
     return found
@@ -134,7 +134,9 @@ def _digest(text: str) -> str:
 def _url(operation: Operation, parameters: list[Parameter], names: list[str]) -> str:
     """The path with its parameters' arguments in braces."""
     by_wire = {one.name: name for one, name in zip(parameters, names, strict=True) if one.where == "path"}
-    path = operation.path.partition("#")[0]  # a fragment is never sent (RFC 9110, 7.1); some tell operations apart by it
+    path = operation.path.partition("#")[
+        0
+    ]  # a fragment is never sent (RFC 9110, 7.1); some tell operations apart by it
     if "?" in path or not path.startswith("/"):
         raise UnsupportedError(f"`{path}` is no path")
     inside = _PLACEHOLDER.findall(path)
@@ -217,7 +219,7 @@ def _kind(media: str, entry: Located) -> str | None:
         return "json"
     if "itemSchema" in (entry.value if isinstance(entry.value, dict) else ()):
         return None
-    if plain == FORM or plain == MULTIPART:
+    if plain in (FORM, MULTIPART):
         return None if _is_encoded(entry) else "form" if plain == FORM else "multipart"
     if "*" in plain or plain.startswith("multipart/"):
         return None
@@ -253,9 +255,7 @@ def _flattened(operation: Operation, body: _Body, parameters: list[Parameter], s
     if flat is None or not flat.properties:
         return None
     taken = {mended(parameter.name) for parameter in parameters}
-    properties = {
-        name: one for name, one in flat.properties.items() if not schemas.flagged(one, "readOnly")
-    }
+    properties = {name: one for name, one in flat.properties.items() if not schemas.flagged(one, "readOnly")}
     if not properties or any(name in taken or name != mended(name) for name in properties):
         return None
     return type(flat)(properties, flat.required & properties.keys(), flat.additional)

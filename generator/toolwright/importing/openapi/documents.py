@@ -132,6 +132,7 @@ class Documents:
             UnsupportedError: The reference leads nowhere, in a circle, or to what is not read.
         """
         said: dict[str, Json] = {}
+        reference: Json = None
         for _ in range(_MAX_HOPS):
             reference = at.value.get("$ref") if isinstance(at.value, dict) else None
             if not isinstance(reference, str):
@@ -141,7 +142,7 @@ class Documents:
             if self.minor:
                 said = {key: at.value[key] for key in ("summary", "description") if key in at.value} | said
             at = self.target(reference, at.file)
-        raise UnsupportedError(f"the reference `{shorten(reference)}` goes round in a circle")
+        raise UnsupportedError(f"the reference `{shorten(str(reference))}` goes round in a circle")
 
     def target(self, reference: str, file: str) -> Located:
         """What a reference that stands in `file` leads to.

@@ -4,9 +4,9 @@ Takes schemas where they stand; gives their conversions, in which each reference
 OpenAPI 3.0 that JSON Schema has not, or has with another meaning, become what means the same (3.0.4, section 4.7.24;
 "Migrating from OpenAPI 3.0 to 3.1"). What has no meaning for validation but `discriminator` is left out.
 
-A property that is `readOnly` is not for requests, and one that is `writeOnly` need not be in responses, even where it is
-required (3.0.4, section 4.7.24.2; 3.1.1, section 4.8.24.2 refers to JSON Schema): a shared schema which that makes two of
-is called `XRequest` in requests.
+A property that is `readOnly` is not for requests, and one that is `writeOnly` need not be in responses, even where it
+is required (3.0.4, section 4.7.24.2; 3.1.1, section 4.8.24.2 refers to JSON Schema): a shared schema which that makes
+two of is called `XRequest` in requests.
 """
 
 from __future__ import annotations
@@ -289,9 +289,8 @@ class _Conversion:
         self._example(value, made)
         _bytes(made, is_old=is_old)
         for exclusive, bound in _BOUNDS:
-            if isinstance(made.get(exclusive), bool):
-                if made.pop(exclusive) and bound in made:
-                    made[exclusive] = made.pop(bound)
+            if isinstance(made.get(exclusive), bool) and made.pop(exclusive) and bound in made:
+                made[exclusive] = made.pop(bound)
         return _nullable(made) if value.get("nullable") is True else made
 
     def _keyword(self, key: str, entry: Json, at: Located, absent: frozenset[str]) -> dict[str, Json]:
@@ -348,5 +347,3 @@ def _nullable(made: dict[str, Any]) -> dict[str, Any]:
     if not made:
         return notes
     return {**notes, "anyOf": [made, {"type": "null"}]}
-
-

@@ -1,0 +1,365 @@
+"""OpenAPI documents as manifests: what becomes of each part, what is left out and told, and that nothing is guessed.
+
+`tests/openapi/library.yaml` has one operation for each thing there is to see; `library.manifest.yaml` and
+`library.notes.txt` beside it are what the import makes and tells. `pytest --update` rewrites both.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+
+from test_commands import toolwright
+from toolwright import compiler, workspace
+from toolwright.importing import writing
+from toolwright.importing.openapi import arguments, assembling
+from toolwright.importing.openapi.documents import DocumentError, Documents
+from toolwright.importing.openapi.naming import Selection, SelectionError
+from toolwright.importing.openapi.operations import Parameter
+from toolwright.importing.tools import Imported
+
+HERE = Path(__file__).with_name("openapi")
+
+
+def imported(folder: Path, document: Mapping[str, Any], selection: Selection | None = None, **info: Any) -> Imported:
+    """What a document becomes; it has a title and a version without saying so."""
+    whole = {"openapi": "3.1.0", "info": {"title": "Sample", "version": "1", **info}, **document}
+    path = folder / "document.json"
+    path.write_text(json.dumps(whole))
+    made = assembling.manifest(Documents(str(path), workspace.Disk()), selection or Selection())
+    (folder / "manifest.yaml").write_text(writing.manifest(made.manifest))
+    checked = compiler.check(str(folder / "manifest.yaml"), workspace.Disk(), "manifest.yaml")
+    assert [found for found in checked.diagnostics if found.severity == "error"] == []
+    return made
+
+
+def operation(folder: Path, told: Mapping[str, Any], path: str = "/x", method: str = "get", **document: Any) -> Any:
+    """The tool that one operation becomes."""
+    item = {method: {"operationId": "op", "responses": {}, **told}}
+    made = imported(folder, {"servers": [{"url": "https://api.example.com"}], "paths": {path: item}, **document})
+    assert made.notes == ()
+    (tool,) = made.manifest["tools"]
+    return tool
+
+
+def query(name: str, schema: Any, **more: Any) -> dict[str, Any]:
+    return {"name": name, "in": "query", "schema": schema, **more}
+
+
+def test_a_document_becomes_a_manifest(tmp_path: Path, update: bool) -> None:
+    output = tmp_path / "library.yaml"
+    done = toolwright("import", "openapi", str(HERE / "library.yaml"), "-o", str(output), cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "")
+    for name, text in (("library.manifest.yaml", output.read_text()), ("library.notes.txt", done.stderr)):
+        if update:
+            (HERE / name).write_text(text)
+        assert text == (HERE / name).read_text()
+    checked = toolwright("check", str(output), cwd=tmp_path)
+    assert checked.returncode == 0, checked.stderr
+
+
+@pytest.mark.parametrize(
+    ("method", "hints"),
+    [
+        ("get", {"readOnlyHint": True}),
+        ("head", {"readOnlyHint": True}),
+        ("post", {}),
+        ("put", {"idempotentHint": True}),
+        ("patch", {}),
+        ("delete", {"destructiveHint": True, "idempotentHint": True}),
+    ],
+)
+def test_annotations_follow_from_the_method(method: str, hints: dict[str, bool], tmp_path: Path) -> None:
+    assert operation(tmp_path, {}, method=method)["annotations"] == {**hints, "openWorldHint": True}
+
+
+def test_without_an_operation_id_the_name_is_the_method_and_the_path(tmp_path: Path) -> None:
+    made = imported(tmp_path, {"paths": {"/users/{userId}/avatar.png": {"get": {"responses": {}, "parameters": [
+        {"name": "userId", "in": "path", "required": True, "schema": {}}]}}}})  # fmt: skip
+    assert [tool["name"] for tool in made.manifest["tools"]] == ["get_users_user_id_avatar_png"]
+
+
+def test_operations_that_meet_are_told_apart(tmp_path: Path) -> None:
+    paths = {"/a": {"get": {"operationId": "get.it", "responses": {}}}, "/b": {"get": {"operationId": "get it"}}}
+    made = imported(tmp_path, {"servers": [{"url": "https://h.example"}], "paths": paths})
+    assert [tool["name"] for tool in made.manifest["tools"]] == ["get_it", "get_b"]
+    assert made.notes == ("`get it` (GET /b) meets another operation; its tool is called `get_b`",)
+
+
+def test_tools_that_meet_in_python_get_a_name(tmp_path: Path) -> None:
+    paths = {f"/{name}": {"get": {"operationId": name}} for name in ("getIt", "get_it")}
+    made = imported(tmp_path, {"servers": [{"url": "https://h.example"}], "paths": paths})
+    assert made.manifest["tools"][0]["toolwright"]["pythonName"].startswith("get_it_")
+    assert "pythonName" not in made.manifest["tools"][1]["toolwright"]
+
+
+@pytest.mark.parametrize(
+    ("selection", "names"),
+    [
+        (Selection(include=["pets"]), ["a", "b"]),
+        (Selection(include=["/people/*"]), ["c"]),
+        (Selection(exclude=["b", "c"]), ["a"]),
+        (Selection(include=["?"], exclude=["pets"]), ["c"]),
+        (Selection(rename={"a": "list_pets"}), ["list_pets", "b", "c"]),
+        (Selection(prefix="x_", rename={"c": "see"}), ["x_a", "x_b", "x_see"]),
+    ],
+)
+def test_operations_are_selected_and_renamed(selection: Selection, names: list[str], tmp_path: Path) -> None:
+    paths = {
+        "/pets": {"get": {"operationId": "a", "tags": ["pets"]}, "put": {"operationId": "b", "tags": ["pets"]}},
+        "/people/all": {"get": {"operationId": "c"}},
+    }
+    made = imported(tmp_path, {"servers": [{"url": "https://h.example"}], "paths": paths}, selection)
+    assert [tool["name"] for tool in made.manifest["tools"]] == names
+
+
+@pytest.mark.parametrize(
+    ("selection", "why"),
+    [
+        (Selection(include=["z*"]), "`z*` fits no `operationId`, tag or path"),
+        (Selection(rename={"z": "y"}), "there is no operation `z` to rename"),
+        (Selection(rename={"a": "b"}), "two tools would be called `b`"),
+    ],
+)
+def test_a_selection_that_fits_nothing_is_an_error(selection: Selection, why: str, tmp_path: Path) -> None:
+    paths = {"/pets": {"get": {"operationId": "a"}, "put": {"operationId": "b"}}}
+    with pytest.raises(SelectionError) as refused:
+        imported(tmp_path, {"paths": paths}, selection)
+    assert str(refused.value) == why
+
+
+def test_parameters_that_meet_get_their_place(tmp_path: Path) -> None:
+    places = ("path", "query", "header", "cookie")
+    parameters = [{"name": "id", "in": place, "required": True, "schema": {"type": "string"}} for place in places]
+    body = {"required": True, "content": {"application/json": {"schema": {"properties": {"id": {}, "name": {}}}}}}
+    told = {"parameters": [*parameters, query("body", {}), query("path_id", {})], "requestBody": body}
+    tool = operation(tmp_path, told, "/x/{id}", "post")
+    names = list(tool["inputSchema"]["properties"])
+    assert names[1:5] == ["query_id", "header_id", "cookie_id", "query_body"]
+    assert names[0].startswith("path_id_")
+    assert names[5:] == ["path_id", "body"]
+    http = tool["toolwright"]["http"]
+    assert http["url"] == f"/x/{{{names[0]}}}"
+    assert http["query"] == {"id": "{query_id}", "body": "{query_body}", "path_id": "{path_id}"}
+    assert (http["headers"], http["cookies"], http["body"]) == ({"id": "{header_id}"}, {"id": "{cookie_id}"}, "{body}")
+
+
+@given(st.lists(st.tuples(st.sampled_from(["path", "query", "header", "cookie"]), st.text(min_size=1)), unique=True))
+def test_arguments_are_named_apart_whatever_parameters_are_called(named: list[tuple[Any, str]]) -> None:
+    parameters = [
+        Parameter(name, where, True, "form", True, False, None, None, None, False, None) for where, name in named
+    ]
+    for has_body in (False, True):
+        names = arguments.named(parameters, has_body=has_body)
+        assert len({*names}) == len(names)
+        assert not has_body or arguments.BODY not in names
+        assert all(name == arguments.mended(name) and len(name) <= 64 for name in names)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ({"type": "string", "nullable": True}, {"type": ["string", "null"]}),
+        ({"type": "string", "nullable": True, "enum": ["a"]}, {"type": ["string", "null"], "enum": ["a", None]}),
+        ({"type": "string", "nullable": False}, {"type": "string"}),
+        (
+            {"nullable": True, "description": "x", "oneOf": [{"type": "string"}]},
+            {"description": "x", "anyOf": [{"oneOf": [{"type": "string"}]}, {"type": "null"}]},
+        ),
+        ({"type": "integer", "minimum": 1, "exclusiveMinimum": True}, {"type": "integer", "exclusiveMinimum": 1}),
+        ({"type": "integer", "maximum": 1, "exclusiveMaximum": False}, {"type": "integer", "maximum": 1}),
+        ({"type": "string", "example": "a"}, {"type": "string", "examples": ["a"]}),
+        ({"type": "string", "format": "byte"}, {"type": "string", "contentEncoding": "base64"}),
+        ({"type": "string", "x-mcp-header": "A", "xml": {}, "externalDocs": {}}, {"type": "string"}),
+        ({"type": "object", "properties": {"nullable": {"type": "string", "nullable": True}}},
+         {"type": "object", "properties": {"nullable": {"type": ["string", "null"]}}}),
+        ({"type": "array", "items": {"$ref": "#/components/schemas/A", "maxLength": 1}},
+         {"type": "array", "items": {"$ref": "#/schemas/A"}}),
+    ],
+)  # fmt: skip
+def test_schemas_of_3_0_become_json_schema(old: Any, new: Any, tmp_path: Path) -> None:
+    components = {"schemas": {"A": {"type": "string"}}}
+    told = {"parameters": [query("q", old)]}
+    made = operation(tmp_path, told, openapi="3.0.0", components=components)["inputSchema"]["properties"]["q"]
+    assert made == new
+    Draft202012Validator.check_schema(made)
+
+
+def test_what_a_reference_hides_counts_from_3_1_on(tmp_path: Path) -> None:
+    told = {"parameters": [query("q", {"$ref": "#/components/schemas/A", "maxLength": 1})]}
+    tool = operation(tmp_path, told, components={"schemas": {"A": {"type": "string"}}})
+    assert tool["inputSchema"]["properties"]["q"] == {"$ref": "#/schemas/A", "maxLength": 1}
+
+
+def test_only_the_schemas_that_are_used_are_taken_and_names_of_the_package_are_left_to_it(tmp_path: Path) -> None:
+    schemas = {
+        "Context": {"type": "object", "properties": {"next": {"$ref": "#/components/schemas/Context"}}},
+        "Unused": {"type": "string"},
+        "Part": {"properties": {"inner": {"type": "object"}}},
+    }
+    told = {"parameters": [query("a", {"$ref": "#/components/schemas/Context"}),
+                           query("b", {"$ref": "#/components/schemas/Part/properties/inner"})]}  # fmt: skip
+    made = imported(tmp_path, {"paths": {"/x": {"get": told}}, "components": {"schemas": schemas}})
+    assert made.manifest["schemas"] == {
+        "ContextSchema": {"type": "object", "properties": {"next": {"$ref": "#/schemas/ContextSchema"}}},
+        "Part_inner": {"type": "object"},
+    }
+
+
+@pytest.mark.parametrize(
+    ("responses", "schema"),
+    [
+        ({"200": {"type": "object"}}, {"type": "object"}),
+        ({"2XX": {"type": "array"}}, {"type": "array"}),
+        ({"default": {"type": "object"}}, None),
+        ({"200": {"type": "string"}, "404": {"type": "object"}}, {"type": "string"}),
+        ({"200": {"type": "string"}, "201": {"type": "string"}}, {"type": "string"}),
+        ({"200": {"type": "string"}, "204": None}, {"anyOf": [{"type": "string"}, {"type": "null"}]}),
+        ({"200": {"type": "object"}, "201": {"type": "object", "title": "B"}},
+         {"type": "object", "anyOf": [{"type": "object"}, {"type": "object", "title": "B"}]}),
+        ({"200": {}}, None),
+        ({"204": None}, None),
+    ],
+)  # fmt: skip
+def test_the_output_schema_is_what_success_promises(responses: Any, schema: Any, tmp_path: Path) -> None:
+    told = {
+        status: {"description": "x"} | ({} if one is None else {"content": {"application/json": {"schema": one}}})
+        for status, one in responses.items()
+    }
+    assert operation(tmp_path, {"responses": told}).get("outputSchema") == schema
+
+
+@pytest.mark.parametrize(
+    ("told", "why"),
+    [
+        ({"parameters": [{"name": "q", "in": "querystring"}]}, "the parameter `q` is in `querystring`"),
+        ({"parameters": [query("q", {}, style="matrix")]}, "the parameter `q` has the style `matrix`"),
+        ({"parameters": [{"name": "q", "in": "query", "content": {"text/csv": {}}}]},
+         "the parameter `q` is written as `text/csv`"),
+        ({"requestBody": {"content": {"application/json": {}}}}, "it is a GET with a body"),
+        ({"security": [{"none": []}]}, "it needs the security scheme `none`, which is not described"),
+        ({"parameters": [query("q", {"$ref": "#/components/nowhere"})]},
+         "the reference `#/components/nowhere` leads nowhere"),
+        ({"parameters": [query("q", {"$ref": "../up.yaml"})]},
+         "the reference `../up.yaml` leaves the document's folder"),
+        ({"parameters": [query("q", {"$ref": "https://e.example/x"})]},
+         "the reference `https://e.example/x` would have to be fetched"),
+        ({"parameters": [query("q", {"$dynamicRef": "#a"})]}, "a schema has `$dynamicRef`"),
+        ({"parameters": [{"name": "a", "in": "path"}]}, "its path has no place for the parameter `a`"),
+    ],
+)  # fmt: skip
+def test_what_is_not_supported_is_left_out_and_told(told: Any, why: str, tmp_path: Path) -> None:
+    document = {"servers": [{"url": "https://h.example"}], "paths": {"/x": {"get": {"operationId": "op", **told}}}}
+    made = imported(tmp_path, document)
+    assert made.manifest["tools"] == []
+    assert made.notes == (f"`op` (GET /x) was left out: {why}",)
+
+
+def test_security_is_that_of_the_operation_else_of_the_document(tmp_path: Path) -> None:
+    schemes = {
+        "a": {"type": "http", "scheme": "bearer"},
+        "b": {"type": "oauth2", "flows": {}},
+        "c": {"type": "mutualTLS"},
+    }
+    said: dict[str, Any] = {
+        "default": {},
+        "none": {"security": []},
+        "other": {"security": [{"b": ["read"]}]},
+        "both": {"security": [{"a": [], "b": []}]},
+        "maybe": {"security": [{}, {"b": []}]},
+        "some": {"security": [{"c": []}, {"b": []}]},
+    }
+    made = imported(tmp_path, {
+        "servers": [{"url": "https://h.example"}],
+        "security": [{"a": []}],
+        "paths": {f"/{name}": {"get": {"operationId": name, **more}} for name, more in said.items()},
+        "components": {"securitySchemes": schemes},
+    })  # fmt: skip
+    assert made.manifest["apis"]["sample"]["security"] == [["b"]]
+    own = {tool["name"]: tool["toolwright"]["http"].get("security") for tool in made.manifest["tools"]}
+    assert own == {
+        "default": [["a"]],
+        "none": [[], ["a"]],
+        "other": None,
+        "both": [["a", "b"]],
+        "maybe": [["b"], []],
+        "some": None,
+    }
+
+
+@pytest.mark.parametrize("schema", [{"type": "strong"}, {"pattern": "["}, {"$ref": "#/components/schemas/Loop"}])
+def test_what_check_would_refuse_is_left_out_and_told(schema: Any, tmp_path: Path) -> None:
+    parameters = [query("q", schema)]
+    paths = {"/x": {"get": {"operationId": "bad", "parameters": parameters}, "put": {"operationId": "good"}}}
+    loop = {"Loop": {"allOf": [{"$ref": "#/components/schemas/Loop"}]}}
+    made = imported(
+        tmp_path, {"servers": [{"url": "https://h.example"}], "paths": paths, "components": {"schemas": loop}}
+    )
+    assert [tool["name"] for tool in made.manifest["tools"]] == ["good"]
+    assert "schemas" not in made.manifest
+    assert made.notes[0].startswith("tool `bad` was left out: ")
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ('{"swagger": "2.0"}', "cannot be imported: it is Swagger 2.0; convert it to OpenAPI 3 first"),
+        ('{"openapi": "4.0.0"}', "its `openapi` is 4.0.0; OpenAPI 3.0, 3.1 and 3.2 can be imported"),
+        ("{}", "it is not an OpenAPI document: it has no `openapi`"),
+        ("[]", "it is not an OpenAPI document: expected a mapping"),
+        ('{"openapi": "3.0.0"}', "it has no `info`"),
+        ("openapi: [a", "document.yaml:1:10: error[TW004]: this `[` is not closed"),
+    ],
+)
+def test_a_file_that_is_no_such_document_is_refused(text: str, why: str, tmp_path: Path) -> None:
+    (tmp_path / "document.yaml").write_text(text)
+    done = toolwright("import", "openapi", "document.yaml", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert why in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_file_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+    done = toolwright("import", "openapi", "nothing.yaml", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (1, "toolwright: No such file or directory (`nothing.yaml`)\n")
+
+
+def test_a_rename_that_is_none_is_a_wrong_command_line(tmp_path: Path) -> None:
+    assert toolwright("import", "openapi", "x.yaml", "--rename", "a", cwd=tmp_path).returncode == 2
+
+
+def test_other_files_are_read_only_below_the_documents_folder(tmp_path: Path) -> None:
+    (tmp_path / "outside.json").write_text('{"type": "string"}')
+    inside = tmp_path / "inside"
+    inside.mkdir()
+    (inside / "link.json").symlink_to(tmp_path / "outside.json")
+    document = {"openapi": "3.1.0", "info": {"title": "S", "version": "1"}, "paths": {
+        "/x": {"get": {"operationId": "op", "parameters": [query("q", {"$ref": "link.json"})]}}}}  # fmt: skip
+    (inside / "document.json").write_text(json.dumps(document))
+    made = assembling.manifest(Documents(str(inside / "document.json"), workspace.Disk()), Selection())
+    assert made.manifest["tools"] == []
+    assert "leaves the document's folder" in made.notes[0]
+
+
+def test_a_document_in_yaml_may_have_numbers_for_keys(tmp_path: Path) -> None:
+    text = "openapi: 3.1.0\ninfo: {title: S, version: 1.0}\npaths:\n  /x: {get: {responses: {200: {content: {}}}}}\n"
+    (tmp_path / "d.yaml").write_text(text)
+    documents = Documents(str(tmp_path / "d.yaml"), workspace.Disk())
+    assert documents.root.value["paths"]["/x"]["get"]["responses"] == {"200": {"content": {}}}
+    (tmp_path / "d.yaml").write_text(text + "x-a: &a {1: 2}\nx-b: {true: *a}\n")
+    documents = Documents(str(tmp_path / "d.yaml"), workspace.Disk())
+    assert documents.root.value["x-b"] == {"true": {"1": 2}}
+
+
+def test_an_error_keeps_its_place(tmp_path: Path) -> None:
+    (tmp_path / "d.json").write_text('{\n  "openapi": "3.0.0",,\n}')
+    with pytest.raises(DocumentError) as refused:
+        Documents(str(tmp_path / "d.json"), workspace.Disk())
+    assert [getattr(found.at, "line", None) for found in refused.value.diagnostics] == [2]
