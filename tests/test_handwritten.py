@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from toolwright import handwritten
+from toolwright.diagnostics import Span
 from toolwright.handwritten import Handwritten
 from toolwright.plan import HandlerMethod
 
@@ -33,11 +34,11 @@ class X(XHandlers):
 
 def found(text: str, before: tuple[str, ...] = ()) -> list[str]:
     findings = handwritten.compare(Handwritten("x.py", text, "X", "XHandlers"), NEEDED, before)
-    return [f"{one.at.line}:{one.at.column} {one.code} {one.message}" for one in findings.diagnostics if _spanned(one)]
-
-
-def _spanned(one: object) -> bool:
-    return getattr(one, "at", None) is not None
+    lines = []
+    for one in findings.diagnostics:
+        assert isinstance(one.at, Span)
+        lines.append(f"{one.at.line}:{one.at.column} {one.code} {one.message}")
+    return lines
 
 
 def test_a_class_that_fits() -> None:
