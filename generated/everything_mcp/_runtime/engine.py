@@ -61,11 +61,11 @@ class Engine:
         """
         try:
             route = self._routes.get(tool) or self._prepare(tool)
-            values = whole(arguments) if arguments else {}
-            if violations := route.input.violations(values):
+            values, size = whole(arguments) if arguments else ({}, 2)
+            if violations := route.input.violations(values, size=size):
                 lines = "".join(f"\n- {line}" for line in violations)
                 return _failure(f"Invalid arguments for {tool.name}:{lines}")
-            if reason := await refusal(tool, values, context):
+            if route.asks_leave and (reason := await refusal(tool, values, context)):
                 return _failure(reason)
             value = await route.method(route.model.model_validate(values), context)
             return self._result(tool, route, value)
@@ -82,6 +82,7 @@ class Engine:
             input=input_validator(tool),
             model=tool.Input,
             method=Method.of(self._handlers, tool.method),
+            asks_leave=bool(tool.policy.get("confirm")),
             output=None if validator is None or model is None else _Output(validator, model),
         )
         self._routes[tool] = route
@@ -93,7 +94,7 @@ class Engine:
             result: dict[str, Any] = {"content": _content(tool, reply.model)}
         else:
             data, text = mirrored(_data(tool, route.output.model, reply.model))
-            if violations := route.output.validator.violations(data, "result"):
+            if violations := route.output.validator.violations(data, "result", size=len(text)):
                 return self._broken(tool, violations)
             result = {"content": [{"type": "text", "text": text}], "structuredContent": data}
         result["content"] += [block(one) for one in reply.content]
@@ -137,6 +138,7 @@ class _Route:
     input: Validator
     model: type[Model]
     method: Method
+    asks_leave: bool
     output: _Output | None
 
 
