@@ -1,4 +1,4 @@
-"""How fast a generated server lists and calls, beside the SDK's low-level server on its own stdio, which validates nothing.
+"""How fast a generated server lists and calls, beside the SDK's low-level server on its own stdio.
 
 python bench/serving.py [CALLS]
 """
