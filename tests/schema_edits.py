@@ -289,7 +289,10 @@ WIDENING: tuple[Edit, ...] = (
     ("a lower bound is lower", _lower),
     ("an upper bound is higher", _raise),
     ("a bound is gone", _drop("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minLength", "maxLength")),
-    ("a constraint is gone", _drop("pattern", "format", "multipleOf", "uniqueItems", "minItems", "maxItems", "contains")),
+    (
+        "a constraint is gone",
+        _drop("pattern", "format", "multipleOf", "uniqueItems", "minItems", "maxItems", "contains"),
+    ),
     ("an object is less bound", _drop("required", "propertyNames", "minProperties", "maxProperties")),
     ("a condition is gone", _drop("dependentRequired", "dependentSchemas", "not", "if")),
     ("an object is open", _drop("additionalProperties")),
@@ -325,9 +328,6 @@ def widened(chance: random.Random, old: Json) -> tuple[str, Json] | None:
     chance.shuffle(found)
     for name, edit in edits:
         for here in found:
-            # A draft of `contains` or `if` is not reached; an object stays one, as an input schema must.
-            if edit is _drop and here is new:
-                continue
             if edit(here, maker):
                 if maker.defs:
                     new["$defs"] = maker.defs
@@ -411,11 +411,13 @@ def _paths(value: Json, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str 
 
 
 def _replaced(value: Json, path: tuple[str | int, ...], by: Any) -> Json:
-    made = copy.copy(value)
+    made: Any = copy.copy(value)
     if len(path) > 1:
         made[path[0]] = _replaced(value[path[0]], path[1:], by)
     elif by is not _GONE:
         made[path[0]] = by
-    elif isinstance(made, list) or path[0] in made:
+    elif isinstance(made, list):
+        del made[int(path[0])]
+    elif path[0] in made:
         del made[path[0]]
     return made

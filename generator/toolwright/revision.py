@@ -94,7 +94,7 @@ def at(name: str) -> Revision:
 def _git(*arguments: str) -> bytes:
     """What git prints. Raises OSError, with git's own words."""
     try:
-        done = subprocess.run(["git", *arguments], capture_output=True, check=False)  # noqa: S603, S607 - the user's git
+        done = subprocess.run(["git", *arguments], capture_output=True, check=False)  # noqa: S603, S607 - no shell
     except FileNotFoundError as error:
         raise OSError("git is not installed") from error
     if done.returncode:

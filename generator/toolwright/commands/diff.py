@@ -23,7 +23,7 @@ def add(verbs: Any) -> None:
     diff = verbs.add_parser(
         "diff",
         help="say what changed between two manifests, and whom it breaks",
-        epilog="The command of a live server comes last: `toolwright diff specs/weather.yaml -- python -m weather_mcp`.",
+        epilog="A live server's command comes last: `toolwright diff specs/weather.yaml -- python -m weather_mcp`.",
     )
     diff.add_argument("old", metavar="OLD", help=_SIDE)
     diff.add_argument("new", metavar="NEW", nargs="?", help="the same")
@@ -42,6 +42,7 @@ def _diff(arguments: argparse.Namespace) -> int:
     from toolwright import compat
     from toolwright.commands import sides
     from toolwright.compat import printing
+    from toolwright.compat.changes import CODES
 
     try:
         old, new = _sides(arguments)
@@ -52,6 +53,9 @@ def _diff(arguments: argparse.Namespace) -> int:
         _refuse([side for side in (old, new) if side.manifest is None])
         return 1
     ignored = (new.values.get("diff") or {}).get("ignore") or ()
+    for code in ignored:
+        if code not in CODES:
+            print(f"note: `diff.ignore` of {new.name} names `{code}`, which is no code of a change", file=sys.stderr)
     changes = compat.compare(old.manifest, new.manifest, (old.values, new.values), (old.entry, new.entry), ignored)
     versions = [str(side.manifest.server.get("version", "")) for side in (old, new) if side.manifest]
     shown = printing.Shown(old.name, new.name, old.documents, new.documents, *versions)

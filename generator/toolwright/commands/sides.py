@@ -66,7 +66,9 @@ def live(target: str | Sequence[str]) -> Side:
         SideError: It cannot be asked.
     """
     shown = target if isinstance(target, str) else " ".join(target)
-    raise SideError(f"`{shown}` is a live server, which this version cannot ask; compare with a saved tools/list result")
+    raise SideError(
+        f"`{shown}` is a live server, which this version cannot ask; compare with a saved tools/list result"
+    )
 
 
 def of_manifest(name: str, value: Mapping[str, Any]) -> Side:

@@ -26,7 +26,16 @@ _WITHOUT_MEANING: Final = frozenset(
     {"title", "description", "default", "examples", "$comment", "deprecated", "readOnly", "writeOnly"}
 )
 _UNFIT: Final = frozenset(
-    {"unevaluatedProperties", "unevaluatedItems", "$dynamicRef", "$recursiveRef", "$anchor", "$dynamicAnchor", "$id", "id"}
+    {
+        "unevaluatedProperties",
+        "unevaluatedItems",
+        "$dynamicRef",
+        "$recursiveRef",
+        "$anchor",
+        "$dynamicAnchor",
+        "$id",
+        "id",
+    }
 )
 """Keywords with which a part can matter elsewhere than where it stands."""
 
@@ -98,7 +107,8 @@ class Parts:
         found = [one for _, one in dialects.subschemas(schema, self.dialect) if isinstance(one, dict)]
         references = [one["$ref"] for one in found if "$ref" in one]
         return any(not _UNFIT.isdisjoint(one) for one in found) or not all(
-            isinstance(reference, str) and reference.split("/")[:2] in (["#", "$defs"], ["#", "definitions"])
+            isinstance(reference, str)
+            and reference.split("/")[:2] in (["#", "$defs"], ["#", "definitions"])
             and reference.count("/") == 2
             for reference in references
         )

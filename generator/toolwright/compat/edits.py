@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from toolwright.schemas import dialects
 from toolwright.texts.positions import shorten
 
 if TYPE_CHECKING:
@@ -23,7 +22,7 @@ ABSENT: Final = object()
 """The value of a keyword that is not there."""
 
 _REUSABLE: Final = ("$defs", "definitions")
-_IGNORED: Final = frozenset({"$schema", "$comment"})
+_IGNORED: Final = frozenset({"$schema", "$comment", "x-mcp-header"})
 _WORDS: Final = frozenset({"title", "description", "examples", "deprecated", "readOnly", "writeOnly"})
 _BOUNDS: Final = frozenset(
     {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength"}
@@ -79,6 +78,8 @@ class _Differ:
             before, after = old.get(keyword, ABSENT), new.get(keyword, ABSENT)
             if keyword not in _HANDLED and keyword not in _IGNORED and not _same(before, after):
                 yield from self._keyword(keyword, before, after, at, where)
+        if not all(_same(old.get(keyword, ABSENT), new.get(keyword, ABSENT)) for keyword in _VALUES):
+            yield self._values(old, new, at, where)
 
     def _keyword(self, keyword: str, before: Any, after: Any, at: Pointer, where: str) -> Iterator[Edit]:
         here = (*at, keyword)
@@ -93,6 +94,19 @@ class _Differ:
         code, message = _told(keyword, before, after, self._dialect)
         asserts = code not in ("TW546", "TW547")
         yield Edit(code, where, message, here, here, self._with(here, after) if asserts else None)
+
+    def _values(self, old: Mapping[str, Any], new: Mapping[str, Any], at: Pointer, where: str) -> Edit:
+        """An edit of `enum` and `const` together: one often becomes the other."""
+        made = self._old
+        for keyword in _VALUES:
+            if keyword in old or keyword in new:
+                made = self._with((*at, keyword), new.get(keyword, ABSENT), base=made)
+        was, now = (next(((*at, keyword) for keyword in _VALUES if keyword in side), at) for side in (old, new))
+        allowed = [
+            side["enum"] if isinstance(side.get("enum"), list) else [side["const"]] if "const" in side else ABSENT
+            for side in (old, new)
+        ]
+        return Edit("TW537", where, _members(*allowed), was, now, made)
 
     def _inner(self, keyword: str, before: Any, after: Any, here: Pointer, where: str) -> Iterator[Edit]:
         """The edits inside the keyword's value, where both sides hold schemas that can be told apart."""
@@ -163,7 +177,7 @@ class _Differ:
 
         return _changed(self._old if base is ABSENT else base, at, change)
 
-    def _with(self, at: Pointer, value: Any) -> Json:
+    def _with(self, at: Pointer, value: Any, base: Any = ABSENT) -> Json:
         """The old schema with one value set or taken out."""
         if not at:
             return _with_definitions(value, self._old)
@@ -176,10 +190,11 @@ class _Differ:
                 made[str(at[-1])] = value
             return made
 
-        return _changed(self._old, at[:-1], change)
+        return _changed(self._old if base is ABSENT else base, at[:-1], change)
 
 
-_HANDLED: Final = frozenset({"properties", "required"})
+_VALUES: Final = ("enum", "const")
+_HANDLED: Final = frozenset({"properties", "required", *_VALUES})
 
 
 def _told(keyword: str, before: Any, after: Any, dialect: Dialect) -> tuple[str, str]:
@@ -193,11 +208,9 @@ def _told(keyword: str, before: Any, after: Any, dialect: Dialect) -> tuple[str,
     if keyword == "default":
         return "TW546", change
     if keyword in _WORDS or keyword not in dialect.keywords:
-        return "TW547", f"`{keyword}` is {'gone' if after is ABSENT else 'new' if before is ABSENT else 'changed'}"
+        return "TW547", f"`{keyword}` {'is gone' if after is ABSENT else 'is new' if before is ABSENT else 'changed'}"
     if keyword == "type":
         return "TW536", change
-    if keyword in ("enum", "const"):
-        return "TW537", _members(before, after) if keyword == "enum" else change
     if keyword in _BOUNDS:
         return "TW538", change
     if keyword in ("pattern", "format"):
@@ -211,8 +224,9 @@ def _told(keyword: str, before: Any, after: Any, dialect: Dialect) -> tuple[str,
 
 def _members(before: Any, after: Any) -> str:
     if not isinstance(before, list) or not isinstance(after, list):
-        which, values = ("new", after) if isinstance(after, list) else ("gone", before)
-        return f"`enum` is {which}: {_listed(values)}"
+        if isinstance(after, list):
+            return f"only some values are allowed now: {_listed(after)}"
+        return f"no longer only some values are allowed; it was {_listed(before)}"
     gone, new = _without(before, after), _without(after, before)
     parts = [f"{_listed(values)} {word}" for values, word in ((gone, "gone"), (new, "new")) if values]
     return f"of the values allowed, {' and '.join(parts)}" if parts else "the values allowed stand in another order"
@@ -223,8 +237,12 @@ def _alternatives(keyword: str, before: Any, after: Any) -> str:
         state = "gone" if after is ABSENT else "new" if before is ABSENT else "changed"
         return f"`{keyword}` is {state}"
     gone, new = len(_without(before, after)), len(_without(after, before))
-    parts = [f"{count} schema{'s' if count != 1 else ''} {word}" for count, word in ((gone, "gone"), (new, "new")) if count]
-    return f"under `{keyword}`, {' and '.join(parts)}" if parts else f"the schemas under `{keyword}` are in another order"
+    parts = [
+        f"{count} schema{'s' if count != 1 else ''} {word}" for count, word in ((gone, "gone"), (new, "new")) if count
+    ]
+    return (
+        f"under `{keyword}`, {' and '.join(parts)}" if parts else f"the schemas under `{keyword}` are in another order"
+    )
 
 
 def _renamings(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, str]:
@@ -235,7 +253,9 @@ def _renamings(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str,
     for name in gone:
         twins = [other for other in new if _same(before[name], after[other])]
         others = [other for other in gone if _same(before[name], before[other])]
-        if len(twins) == 1 and len(others) == 1 and isinstance(before[name], dict) and before[name]:
+        # A schema that says little is no sign that the two are one.
+        says = isinstance(before[name], dict) and ("description" in before[name] or len(_text(before[name])) > 50)
+        if len(twins) == 1 and len(others) == 1 and says:
             made[name] = twins[0]
     return made
 
@@ -246,7 +266,9 @@ def _with_definitions(schema: Json, other: Json) -> Json:
         return schema
     made = dict(schema)
     for keyword in _REUSABLE:
-        more = {name: one for name, one in _mapping(other.get(keyword)).items() if name not in _mapping(made.get(keyword))}
+        more = {
+            name: one for name, one in _mapping(other.get(keyword)).items() if name not in _mapping(made.get(keyword))
+        }
         if more:
             made[keyword] = {**_mapping(made.get(keyword)), **more}
     return made
@@ -259,7 +281,7 @@ def _changed(root: Any, at: Pointer, change: Any) -> Any:
     if isinstance(root, list):
         index = int(at[0])
         return [*root[:index], _changed(root[index], at[1:], change), *root[index + 1 :]]
-    return {**root, at[0]: _changed(root[at[0]] if at[0] in root else {}, at[1:], change)}
+    return {**root, at[0]: _changed(root.get(at[0], {}), at[1:], change)}
 
 
 def _mapping(value: Any) -> dict[str, Any]:

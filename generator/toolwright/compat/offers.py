@@ -16,7 +16,11 @@ if TYPE_CHECKING:
     from toolwright import ir
     from toolwright.compat.tools import Pair
 
-_SECTIONS: Final = (("resources", "resources", "uri"), ("templates", "resourceTemplates", "uriTemplate"), ("prompts", "prompts", "name"))
+_SECTIONS: Final = (
+    ("resources", "resources", "uri"),
+    ("templates", "resourceTemplates", "uriTemplate"),
+    ("prompts", "prompts", "name"),
+)
 _STATIC: Final = ("text", "messages")
 
 
@@ -89,7 +93,7 @@ def _arguments(old: ir.Offer, new: ir.Offer) -> Iterator[Change]:
         if argument.required and (was is None or not was.required):
             message = f"the argument `{name}` is {'new and ' if was is None else ''}required now"
             yield Change("TW552", "wire", "breaking", about, message, *places)
-        elif was is None or was.required and not argument.required:
+        elif was is None or (was.required and not argument.required):
             message = f"the {'optional argument' if was is None else 'argument'} `{name}` is " + (
                 "new" if was is None else "no longer required"
             )

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 _BOLD, _RED, _YELLOW, _GREEN, _DIM, _PLAIN = "\x1b[1m", "\x1b[1;31m", "\x1b[1;33m", "\x1b[32m", "\x1b[2m", "\x1b[0m"
 _COLOURS: Final = {"breaking": _RED, "may break": _YELLOW, "compatible": _GREEN, "cosmetic": _DIM}
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069]")
-_MARKED: Final = re.compile(r"([\\*_\[\]<>|~])")
+_MARKED: Final = re.compile(r"[\\*_\[\]<>|~&#@]")
+_CODE: Final = re.compile(r"`([^`]*)`")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,8 @@ def text(changes: Sequence[Change], shown: Shown, *, color: bool) -> str:
             continue
         lines.append(paint(impact, _COLOURS[impact]))
         for change in found:
-            lines.append(f"  {change.code} {change.side:<6}  {paint(_visible(change.subject), _BOLD)}: {_visible(change.message)}")
+            subject = paint(_visible(change.subject), _BOLD)
+            lines.append(f"  {change.code} {change.side:<6}  {subject}: {_visible(change.message)}")
             lines += [f"                 {line}" for line in _below(change, shown)]
         lines.append("")
     lines.append(_summary(changes, shown))
@@ -110,7 +112,7 @@ def markdown(changes: Sequence[Change], shown: Shown) -> str:
         for change in found:
             old, new = shown.places(change)
             why = f"<br>{_escaped(change.help)}" if change.help else ""
-            where = " ← ".join(f"`{_at(span)}`" for span in (new, old) if span)
+            where = " ← ".join(_escaped(_at(span)) for span in (new, old) if span)
             cells = (change.code, change.side, _escaped(change.subject), f"{_escaped(change.message)}{why}", where)
             lines.append(f"| {' | '.join(cells)} |")
         if folded:
@@ -177,9 +179,9 @@ def _visible(words: str) -> str:
 
 
 def _escaped(words: str) -> str:
-    """Text that Markdown shows as it is, but for code between backticks."""
-    parts = _visible(words).split("`")
-    return "`".join(
-        part.replace("|", "\\|") if index % 2 else _MARKED.sub(r"\\\1", part).replace("&", "&amp;")
-        for index, part in enumerate(parts)
-    )
+    """Text that Markdown shows as it is, with code for what stands between backticks.
+
+    Whatever a name holds, no markup of its own survives: all that Markdown or HTML knows is written as an entity.
+    """
+    plain = _MARKED.sub(lambda found: f"&#{ord(found[0])};", _visible(words))
+    return _CODE.sub(r"<code>\1</code>", plain).replace("`", "&#96;")

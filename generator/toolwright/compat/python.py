@@ -7,9 +7,10 @@ types and defaults are those that users meet. Only what the two differ in is gen
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from toolwright.compat.changes import Change, Impact
 from toolwright.diagnostics import Place
@@ -18,12 +19,10 @@ if TYPE_CHECKING:
     from toolwright import ir
     from toolwright.compat.tools import Pair
 
+_MODELS = re.compile(r"models/(?!__init__)(\w+/(?!__init__))?\w+\.py")
+
 Role: TypeAlias = Literal["input", "output", "both"]
 """Whether handlers read instances of a class, make them, or it is shared."""
-
-_HANDLERS: Final = "handlers"
-_CALLERS: Final = "typed callers"
-_ABSENT: Final = "OMIT"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,17 +88,14 @@ def _handlers(before: _Interface, after: _Interface, places: _Places) -> Iterato
             yield _change("TW581", "breaking", about, "handlers must have this method", places, name, why)
         elif was != method:
             message = f"its signature was {_signature(was)}, and is {_signature(method)}"
-            same_types = [one.type for one in was.parameters.values()] == [
-                one.type for one in method.parameters.values()
-            ]
-            impact: Impact = "may break" if same_types and was.gives != method.gives else "breaking"
-            if not same_types and was.gives == method.gives:
-                impact = "may break"
-            yield _change("TW583", impact, about, message, places, name, f"what the method is given or gives differs")
+            impact: Impact = "may break" if was.gives == method.gives else "breaking"
+            yield _change("TW583", impact, about, message, places, name)
     for name in before.handlers:
         if name not in after.handlers:
             why = "nothing calls it any more; its annotations may name classes that are gone"
-            yield _change("TW582", "may break", f"handler `{name}`", "the method is no longer called", places, name, why)
+            yield _change(
+                "TW582", "may break", f"handler `{name}`", "the method is no longer called", places, name, why
+            )
 
 
 def _client(before: _Interface, after: _Interface, places: _Places) -> Iterator[Change]:
@@ -124,9 +120,10 @@ def _client(before: _Interface, after: _Interface, places: _Places) -> Iterator[
             elif then.default is None and now.default is not None:
                 message = f"the parameter `{parameter}` is no longer required"
                 yield _change("TW584", "compatible", about, message, places, name)
-            if _alternatives(then.type) - _alternatives(now.type):
+            taken, takes = _alternatives(then.type) - {"Omit"}, _alternatives(now.type) - {"Omit"}
+            if taken - takes:
                 yield _change("TW585", "may break", about, _retyped(parameter, then, now), places, name)
-            elif then.type != now.type and _alternatives(now.type) - _alternatives(then.type) - {"Omit"}:
+            elif takes - taken:
                 yield _change("TW585", "compatible", about, _retyped(parameter, then, now), places, name)
         for parameter in was.parameters:
             if parameter not in method.parameters:
@@ -148,24 +145,31 @@ def _members(
     name: str, before: Mapping[str, _Member], after: Mapping[str, _Member], places: _Places
 ) -> Iterator[Change]:
     about, role = f"class `{name}`", _role(name)
+    is_read = role == "input" and name.endswith(("Input", "Params", "Args"))  # callers give its attributes as keywords
+    makers = f"{'handlers' if role == 'output' else 'typed callers'} that make one must give it"
     for attribute, now in after.items():
         was = before.get(attribute)
         if was is None:
-            needed = now.default is None and not (role == "input" and name.endswith(("Input", "Params", "Args")))
-            why = f"{_HANDLERS if role == 'output' else _CALLERS} that make one must give it" if needed else None
+            impact: Impact = "compatible" if is_read or now.default is not None else "breaking"
             message = f"the attribute `{attribute}` is new"
-            yield _change("TW587", "breaking" if needed else "compatible", about, message, places, name, why)
+            why = makers if impact == "breaking" else None
+            yield _change("TW587", impact, about, message, places, name, why)
             continue
-        if was.type != now.type:
+        needed = was.default is not None and now.default is None
+        if _alternatives(was.type) - {"None"} != _alternatives(now.type) - {"None"} or was.default == now.default:
+            if was.type == now.type:
+                continue
             message = f"`{attribute}` was `{was.type}`, and is `{now.type}`"
             narrower = _alternatives(now.type) < _alternatives(was.type)
-            read_only = role == "input" and name.endswith(("Input", "Params", "Args"))
-            impact: Impact = "compatible" if narrower and read_only else "may break"
+            impact = "compatible" if narrower and is_read else "may break"
             yield _change("TW588", impact, about, message, places, name)
         if was.default != now.default:
             told = [f"`{one.default}`" if one.default is not None else "none" for one in (was, now)]
             message = f"the default of `{attribute}` was {told[0]}, and is {told[1]}"
-            yield _change("TW589", "may break", about, message, places, name)
+            impact = "may break"
+            if needed:
+                impact = "compatible" if is_read else "breaking"
+            yield _change("TW589", impact, about, message, places, name, makers if needed and not is_read else None)
     for attribute in before:
         if attribute not in after:
             yield _change("TW587", "breaking", about, f"the attribute `{attribute}` is gone", places, name)
@@ -196,13 +200,15 @@ def _narrowed(pair: Pair) -> tuple[ir.Manifest, ir.Manifest]:
 def _interface(manifest: ir.Manifest) -> _Interface:
     from toolwright import compiler, lock
 
-    shown = replace(manifest, document={**manifest.document, "tools": [dict(tool.definition) for tool in manifest.tools]})
+    shown = replace(
+        manifest, document={**manifest.document, "tools": [dict(tool.definition) for tool in manifest.tools]}
+    )
     handlers: dict[str, _Method] = {}
     client: dict[str, _Method] = {}
     classes: dict[str, dict[str, _Member]] = {}
     for artifact in compiler.generate(shown, lock.Entry("")):
         inside = artifact.path.removeprefix(f"{manifest.package}/")
-        if inside not in ("handlers.py", "client.py") and not inside.startswith("models/"):
+        if inside not in ("handlers.py", "client.py") and not _MODELS.fullmatch(inside):
             continue
         for node in ast.parse(artifact.data).body:
             if isinstance(node, ast.ClassDef):
@@ -290,14 +296,12 @@ class _Places:
     @classmethod
     def of(cls, pair: Pair) -> _Places:
         """The places of both manifests."""
-        old, new = (
-            [
-                (one.names.method, one.names.stem, one.place)
-                for one in (*manifest.tools, *manifest.resources, *manifest.templates, *manifest.prompts)
-            ]
-            for manifest in (pair.old, pair.new)
-        )
-        return cls(old, new)
+        sides: list[list[tuple[str, str, Place]]] = []
+        for manifest in (pair.old, pair.new):
+            listed: list[ir.Tool | ir.Offer] = [*manifest.tools, *manifest.resources, *manifest.templates]
+            listed += manifest.prompts
+            sides.append([(one.names.method, one.names.stem, one.place) for one in listed])
+        return cls(*sides)
 
     def find(self, name: str) -> tuple[Place | None, Place | None]:
         """Where a method or a class comes from, on both sides."""

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from toolwright.compat import edits, witness
 from toolwright.compat.changes import Change, Impact
+from toolwright.compat.congruence import same
 from toolwright.compat.subsumption import Judge, covers, rejected
 from toolwright.diagnostics import Place
-from toolwright.schemas import dialects
 
 if TYPE_CHECKING:
     from toolwright import ir
@@ -38,10 +38,7 @@ class Compared:
 
     def changes(self) -> list[Change]:
         """All changes, in the order of the schema."""
-        if self.old.wire == self.new.wire and _text(self.old.wire) == _text(self.new.wire):
-            return self._whole_formats()
-        found = list(self._judged())
-        return found
+        return self._whole_formats() if same(self.old.wire, self.new.wire) else list(self._judged())
 
     def _whole_formats(self) -> list[Change]:
         """Nothing is edited, but what `format` means may be another."""
@@ -85,7 +82,7 @@ class Compared:
             if edit.code in ("TW532", "TW533") and self.direction == "input":
                 impact, help_ = "may break", "old calls stay valid, but nothing reads the property any more"
             return self._change(edit.code, edit.where, edit.message, edit.old, edit.new, impact, why=help_)
-        hints = [*self._hints(base, made), edit.made, base.schema]
+        hints = [*self._hints(base, made), *self._hints(original, new), edit.made, base.schema]
         example = self._example(original, [made, new], hints)
         if edit.opens and self.direction == "input":
             why = "the old schema left the key open, so that old calls may hold anything there"
@@ -109,11 +106,11 @@ class Compared:
 
     def _example(self, old: Judge, others: Sequence[Judge], hints: Sequence[Any]) -> tuple[ir.Json] | None:
         """An instance that shows the break: one that the old schema accepts and the others do not, or for outputs one
-        that the last of the others accepts and the old schema does not.
+        that the others accept and the old schema does not.
         """
         if self.direction == "input":
-            return witness.find(old, others, hints)
-        return witness.find(others[-1], [old], hints)
+            return witness.find([old], others, hints)
+        return witness.find(others, [old], hints)
 
     def _impact(self, example: tuple[ir.Json] | None) -> Impact:
         return "breaking" if example is not None else "may break"
@@ -158,12 +155,3 @@ class Compared:
             if place is not None:
                 return Place(place.file, (*place.pointer, *pointer[2:]))
         return Place(schema.place.file, (*schema.place.pointer, *pointer))
-
-
-def _text(value: Any) -> str:
-    import json
-
-    return json.dumps(value)
-
-
-__all__ = ["Compared", "Direction", "dialects"]

@@ -72,9 +72,7 @@ def _authorization(was: Any, now: Any, at: tuple[Place, Place]) -> Iterator[Chan
                 continue
             places = at[0] / key, at[1] / key
             if key == "requiredScopes":
-                yield from tools.policies(
-                    _ABOUT, {"scopes": was.get(key)}, {"scopes": now.get(key)}, at
-                )
+                yield from tools.policies(_ABOUT, {"scopes": was.get(key)}, {"scopes": now.get(key)}, at)
             else:
                 why = "tokens that were good may be refused now"
                 yield Change("TW506", "wire", "may break", _ABOUT, f"`auth.{key}` changed", *places, why)

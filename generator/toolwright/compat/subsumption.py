@@ -93,18 +93,16 @@ def comparable(*judges: Judge) -> tuple[Judge, ...]:
     made = judges
     if len({judge.formats for judge in made}) > 1:
         made = tuple(
-            judge
-            if judge.formats == "assert"
-            else Judge(dialects_.without_formats(judge.schema, judge.dialect), "assert")
+            (
+                judge
+                if judge.formats == "assert"
+                else Judge(dialects_.without_formats(judge.schema, judge.dialect), "assert")
+            )
             for judge in made
         )
     if len({judge.dialect.name for judge in made}) > 1:
         plain = [
-            (
-                judge.schema
-                if judge.formats == "assert"
-                else dialects_.without_formats(judge.schema, judge.dialect)
-            )
+            (judge.schema if judge.formats == "assert" else dialects_.without_formats(judge.schema, judge.dialect))
             for judge in made
         ]
         newest = [dialects_.newest(one, judge.dialect) for one, judge in zip(plain, made, strict=True)]
@@ -252,9 +250,13 @@ def _at(root: Json, reference: str) -> Json:
         name = step.replace("~1", "/").replace("~0", "~")
         if isinstance(here, list) and not name.isdecimal():
             raise LookupError(reference)
-        here = here[int(name)] if isinstance(here, list) else here[name]
-        if not isinstance(here, dict | list | bool):
-            raise LookupError(reference)
+        match here:
+            case dict():
+                here = here[name]
+            case list():
+                here = here[int(name)]
+            case _:
+                raise LookupError(reference)
     return here
 
 

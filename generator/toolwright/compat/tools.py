@@ -98,7 +98,9 @@ def subject(tool: ir.Tool) -> str:
     return f"tool `{tool.name}`"
 
 
-def _of(old: ir.Tool, new: ir.Tool, pair: Pair, shared: Mapping[str, tuple[Place | None, Place | None]]) -> Iterator[Change]:
+def _of(
+    old: ir.Tool, new: ir.Tool, pair: Pair, shared: Mapping[str, tuple[Place | None, Place | None]]
+) -> Iterator[Change]:
     formats = pair.old.formats, pair.new.formats
     before, after = old.definition, new.definition
     for key in dict.fromkeys((*after, *before)):
@@ -239,7 +241,9 @@ def _instead(tool: ir.Tool) -> str | None:
 
 def _is_twin(one: ir.Tool, two: ir.Tool) -> bool:
     """Whether two tools are one but for the name, and say enough of themselves to be known by it."""
-    kept = [{key: value for key, value in tool.definition.items() if key not in ("name", "title")} for tool in (one, two)]
+    kept = [
+        {key: value for key, value in tool.definition.items() if key not in ("name", "title")} for tool in (one, two)
+    ]
     return same(*kept) and bool(one.description or one.input.wire.get("properties"))
 
 

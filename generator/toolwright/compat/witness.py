@@ -28,11 +28,15 @@ _TEXTS: Final = (
 _NUMBERS: Final = (0, 1, -1, 0.5, 2, 3, 10, 100, 1.0, -0.5, 1e10)
 
 
-def find(accepting: Judge, rejecting: Sequence[Judge], hints: Sequence[Json]) -> tuple[Json] | None:
-    """The first value found that `accepting` accepts and each of `rejecting` rejects, alone in a tuple."""
-    for hint in hints:
+def find(accepting: Sequence[Judge], rejecting: Sequence[Judge], hints: Sequence[Json]) -> tuple[Json] | None:
+    """The first value found that each of `accepting` accepts and each of `rejecting` rejects, alone in a tuple."""
+    needed = [
+        hint if not isinstance(hint, dict) else _merged(hint, judge.schema) for hint in hints for judge in accepting
+    ]
+    for hint in (*hints, *needed):
         for value in islice(_values(hint, hint, 0), _TRIES):
-            if accepting.accepts(value) and not any(judge.accepts(value) for judge in rejecting):
+            accepted = all(judge.accepts(value) for judge in accepting)
+            if accepted and not any(judge.accepts(value) for judge in rejecting):
                 return (value,)
     return None
 
@@ -137,7 +141,8 @@ def _lists(schema: dict[str, Any], root: Any, depth: int) -> Iterator[list[Json]
 
 
 def _objects(schema: dict[str, Any], root: Any, depth: int) -> Iterator[dict[str, Json]]:
-    properties = schema.get("properties") if isinstance(schema.get("properties"), dict) else {}
+    said = schema.get("properties")
+    properties: dict[str, Any] = said if isinstance(said, dict) else {}
     rest = schema.get("additionalProperties", True)
     needed = [name for name in schema.get("required") or () if isinstance(name, str)]
     choices = {
@@ -197,7 +202,10 @@ def _merged(one: dict[str, Any], two: Any) -> dict[str, Any]:
     for key, value in two.items():
         mine = made.get(key)
         if key == "properties" and isinstance(mine, dict) and isinstance(value, dict):
-            made[key] = {**mine, **{n: _merged(mine[n], v) if isinstance(mine.get(n), dict) else v for n, v in value.items()}}
+            made[key] = {
+                **mine,
+                **{n: _merged(mine[n], v) if isinstance(mine.get(n), dict) else v for n, v in value.items()},
+            }
         elif key == "required" and isinstance(mine, list) and isinstance(value, list):
             made[key] = [*mine, *value]
         elif key == "not" and isinstance(mine, dict):
