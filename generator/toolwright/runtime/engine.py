@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_types import ContentBlock
 
-from .asking import InvalidAnswer, MissingCapability, is_suspended
+from .asking import InvalidAnswer, must_leave
 from .content import Reply
 from .errors import is_tool_error
 from .hygiene import block, clean, mirrored, whole
 from .model import Model, Root
 from .permission import refusal
-from .running import Method, is_cancelled
+from .running import Method
 from .validation import Validator, input_validator, output_validator
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class Engine:
             value = await route.method(route.model.model_validate(values), context)
             return self._result(tool, route, value)
         except BaseException as error:  # a handler's SystemExit must not end the server
-            if is_suspended(error) or is_cancelled(error) or isinstance(error, MissingCapability):
+            if must_leave(error):
                 raise
             if texts := _told(error):
                 return _failure("\n".join(texts))
