@@ -160,6 +160,7 @@ def test_saved_lists_of_tools(
         ("TW534", "breaking")
     ]
     assert (value["bump"], value["version"]) == ("major", "0.1.0")
+    assert {one["new"] for one in value["changes"]} == {None}  # no places in a text that nobody has
 
 
 def test_json_and_markdown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -145,4 +145,6 @@ def _checked(name: str, path: str, reader: Reader) -> Side:
 
     checked = compiler.check(path, reader)
     errors = [one for one in checked.diagnostics if one.severity == "error"]
-    return Side(name, checked.manifest, checked.documents, errors, posixpath.normpath(path))
+    # What was made of something else has places that nobody can look up; they serve to show what is wrong in it only.
+    is_made = isinstance(reader, _Value) and checked.manifest is not None
+    return Side(name, checked.manifest, {} if is_made else checked.documents, errors, posixpath.normpath(path))
