@@ -40,7 +40,7 @@ OFFER_EXPORTS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
 _CLIENT_EXPORTS = {
     "._runtime.binding": ("OMIT", "CallEvent", "Omit"),
     "._runtime.callbacks": ("Question",),
-    "._runtime.errors": ("CallRefused", "InvalidResult"),
+    "._runtime.errors": ("CallRefused", "DriftError", "DriftWarning", "InvalidResult"),
     "._runtime.live": (
         "ListChanged",
         "ResourceUpdated",
