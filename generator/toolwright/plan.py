@@ -246,7 +246,7 @@ def offer_module(offer: ir.Offer) -> str:
 
 
 def _folder(offer: ir.Offer) -> str:
-    return "resources" if "uriTemplate" in offer.definition else "prompts"
+    return "prompts" if offer.kind == "prompt" else "resources"
 
 
 def _every(manifest: ir.Manifest) -> tuple[ir.Offer, ...]:

@@ -100,8 +100,10 @@ def anyio_backend() -> str:
         ),
         (
             changed("inputSchema properties", {f"p{n}": {} for n in range(9)}),
-            '"get": its inputSchema changed: /properties/place is gone, /properties/at~1once is gone, '
-            "/properties/p0 is new, /properties/p1 is new, /properties/p2 is new, /properties/p3 is new and 5 more",
+            (
+                '"get": its inputSchema changed: /properties/place is gone, /properties/at~1once is gone, '
+                "/properties/p0 is new, /properties/p1 is new, /properties/p2 is new, /properties/p3 is new and 5 more"
+            ),
         ),
     ],
 )

@@ -82,7 +82,14 @@ def settle(manifest: Mapping[str, Any]) -> Settled:
 
 
 def _unwritable(made: dict[str, Any]) -> Iterator[str]:
-    """Leave out entries that no file can hold: numbers that JSON has not, and what is nested too deeply."""
+    """Leave out what no file can hold: numbers that JSON has not, and what is nested too deeply."""
+    server = {}
+    for key, value in made["server"].items():
+        if problems := jsontext.parse(json.dumps({"server": {key: value}}))[1]:
+            yield f"`{key}` of the server was left out: {problems[0].message}"
+        else:
+            server[key] = value
+    made["server"] = server
     for section, (what, key) in _NAMED.items():
         kept = []
         for entry in made.get(section, ()):
