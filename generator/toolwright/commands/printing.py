@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from toolwright.build import Built
+    from toolwright.build import Built, Fit
     from toolwright.diagnostics import Diagnostic
     from toolwright.source import Document
     from toolwright.workspace import Changes
@@ -31,8 +31,9 @@ def reason(error: OSError) -> str:
 class Printer:
     """Collects diagnostics and prints them once, at the end; what a person reads of progress comes as it happens."""
 
-    def __init__(self, style: Format, *, strict: bool) -> None:
+    def __init__(self, style: Format, *, strict: bool, quiet: bool = False) -> None:
         self._style = style
+        self._quiet = quiet
         self._strict = strict
         self._found: list[Diagnostic] = []
         self._documents: dict[str, Document] = {}
@@ -50,8 +51,16 @@ class Printer:
 
     def say(self, text: str) -> None:
         """Tell a person what was done; programs that asked for another format are not told."""
-        if self._style == "text":
+        if self._style == "text" and not self._quiet:
             print(text)
+
+    def fits(self, fit: Fit | None) -> None:
+        """Tell what does not fit in a handwritten class."""
+        if fit is not None and fit.findings.diagnostics:
+            from toolwright.source import Document
+
+            written = fit.written
+            self.add(fit.findings.diagnostics, {written.path: Document(written.path, written.text, None)})
 
     def made(self, built: Built) -> None:
         """Tell what was written of a package, and what it needs."""
