@@ -354,7 +354,8 @@ def test_a_compiled_server_over_http_from_import_to_call(tmp_path: Path) -> None
             "        print((await client.read_static_text())[0].text)\n"
             "asyncio.run(main())\n"
             "new = {name.partition('.')[0] for name in set(sys.modules) - before}\n"
-            "print(sorted(new & {'uvicorn', 'starlette', 'sse_starlette', 'limits', 'redis', 'docket', 'toolwright'}))\n"
+            "server_only = {'uvicorn', 'starlette', 'sse_starlette', 'limits', 'redis', 'docket', 'toolwright'}\n"
+            "print(sorted(new & server_only))\n"
         )
         called = subprocess.run(
             [sys.executable, "-c", program],
@@ -428,3 +429,49 @@ def test_a_public_server_from_npm_over_stdio_from_import_to_call(tmp_path: Path)
 
     with imported(tmp_path / "generated", "files_mcp") as package:
         assert anyio.run(call, package) == "one"
+
+
+# --- a new project from a server -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in CASES.iterdir()))
+def test_a_new_project_from_a_server_runs_at_once(name: str, tmp_path: Path) -> None:
+    command = [sys.executable, SCRIPTED, str(CASES / name / "server.json")]
+    done = toolwright("new", "mine", "--from", "mcp", "--", *command, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.startswith(f"{name} ")
+    project = tmp_path / "mine"
+    assert toolwright("generate", "--check", cwd=project).returncode == 0
+    assert "error" not in toolwright("check", cwd=project).stderr
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(project), str(project / "generated")])}
+    run = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    tested = subprocess.run(run, cwd=project, env=env, capture_output=True, text=True, check=False)
+    assert "1 passed" in tested.stdout, tested.stdout + tested.stderr
+    typed = subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path / "mypy"), "mine_server/handlers.py"],
+        cwd=project,
+        env={**os.environ, "MYPYPATH": env["PYTHONPATH"]},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert typed.returncode == 0, typed.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "said"),
+    [
+        (["--from", "openapi"], 2, "--from takes a kind (mcp) and one source"),
+        (["--from", "mcp"], 2, "name one server: a URL, or a command after `--`"),
+        (["--header", "A: b"], 2, "a server to start from is named with --from mcp"),
+        (["--", "true"], 2, "unrecognized arguments: true"),
+        (["--from", "mcp", "--", "no-such-program"], 1, "`no-such-program` cannot be started"),
+    ],
+)
+def test_a_project_that_cannot_be_started_leaves_nothing(
+    arguments: list[str], status: int, said: str, tmp_path: Path
+) -> None:
+    done = toolwright("new", "mine", *arguments, cwd=tmp_path)
+    assert done.returncode == status
+    assert said in done.stderr
+    assert list(tmp_path.iterdir()) == []

@@ -7,19 +7,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolwright.commands import sources
-from toolwright.commands.printing import reason
+from toolwright.commands.printing import UsageError, reason, told
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
 
 def add(verbs: Any) -> None:
     """Say how the verb is called."""
     imports = verbs.add_parser("import", help="make a manifest from what others describe")
-    kinds = imports.add_subparsers(
-        title="what to import", metavar="KIND", required=True, parser_class=sources.CommandParser
-    )
+    kinds = imports.add_subparsers(title="what to import", metavar="KIND", required=True)
     live = kinds.add_parser(
         "mcp",
         help="a live server: its tools, resources and prompts",
@@ -44,8 +42,6 @@ def _options(parser: argparse.ArgumentParser, otherwise: str) -> None:
 
 
 def _import_mcp(arguments: argparse.Namespace) -> int:
-    from toolwright.commands.printing import UsageError
-
     if arguments.client and arguments.prefix:
         raise UsageError("--prefix changes names that the server would not know: it cannot go with --client")
     if arguments.client and arguments.fragment:
@@ -75,11 +71,11 @@ def _import_mcp(arguments: argparse.Namespace) -> int:
     except OSError as error:
         print(f"toolwright: {reason(error)}", file=sys.stderr)
         return 1
-    _tell([made.summary], "")
-    _tell(made.notes)
+    notes = list(made.notes)
     if made.warnings:
         word = "warning" if made.warnings == 1 else "warnings"
-        _tell([f"`toolwright check` has {made.warnings} {word} of what the server says"])
+        notes.append(f"`toolwright check` has {made.warnings} {word} of what the server says")
+    told(made.summary, notes)
     return 0
 
 
@@ -100,7 +96,7 @@ def _import_tools(arguments: argparse.Namespace) -> int:
     except OSError as error:
         print(f"toolwright: {reason(error)}", file=sys.stderr)
         return 1
-    _tell((*made.notes, *settled.notes))
+    told(None, (*made.notes, *settled.notes))
     return 0
 
 
@@ -114,11 +110,3 @@ def _write(manifest: Mapping[str, Any], output: str | None) -> None:
         workspace.create(Path(output), text)
     else:
         print(text, end="")
-
-
-def _tell(lines: Iterable[str], kind: str = "note: ") -> None:
-    """Tell a person what was imported; much of the text is somebody else's."""
-    from toolwright.wording import printable
-
-    for line in lines:
-        print(f"{kind}{printable(line)}", file=sys.stderr)

@@ -21,22 +21,31 @@ if TYPE_CHECKING:
 
 
 class CommandParser(argparse.ArgumentParser):
-    """A parser that keeps what stands after `--` together, as `command`; it is None where there is no `--`."""
+    """A parser that, where `takes_command` is set, keeps what stands after `--` as `command`; None without a `--`.
+
+    With `only_after`, that is so only where this option stands before the `--`, which else means what it always does.
+    """
+
+    takes_command = False
+    only_after: str | None = None
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse what stands before `--`."""
+        if not self.takes_command:
+            return super().parse_known_args(args, namespace)
         words = list(args)
         command = None
-        if "--" in words:
-            at = words.index("--")
+        at = words.index("--") if "--" in words else -1
+        if at >= 0 and (self.only_after is None or self.only_after in words[:at]):
             words, command = words[:at], words[at + 1 :]
         parsed, rest = super().parse_known_args(words, namespace)
         parsed.command = command
         return parsed, rest
 
 
-def options(parser: argparse.ArgumentParser) -> None:
+def options(parser: CommandParser, only_after: str | None = None) -> None:
     """Let a verb be told how to reach a server."""
+    parser.takes_command, parser.only_after = True, only_after
     parser.add_argument(
         "--header", metavar="NAME:VALUE", action="append", default=[], help="an HTTP header for each request to a URL"
     )
