@@ -76,7 +76,8 @@ def _once(arguments: argparse.Namespace) -> int:
         known = workspace.read_lock(folder)
         for path in work.manifests:
             trust = not (arguments.check or arguments.force or arguments.stubs)
-            built = build.build(path, work.target, known, trust=trust, force=arguments.force)
+            with printer.at_work(f"compiling {path}"):
+                built = build.build(path, work.target, known, trust=trust, force=arguments.force)
             printer.add(built.diagnostics, built.documents)
             if built.changes is not None:
                 known = _carry_out(built.changes, folder, printer, write=not arguments.check)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -62,6 +65,28 @@ class Printer:
         """Tell a person what was done; programs that asked for another format are not told."""
         if self._style == "text" and not self._quiet:
             print(text)
+
+    @contextmanager
+    def at_work(self, what: str) -> Iterator[None]:
+        """Tell a person at a terminal what takes longer than a second, and take it back at the end."""
+        if self._quiet or self._style != "text" or not sys.stderr.isatty():
+            yield
+            return
+        told = threading.Event()
+
+        def tell() -> None:
+            told.set()
+            print(f"{what} …", end="", file=sys.stderr, flush=True)
+
+        timer = threading.Timer(1, tell)
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+            timer.join()
+            if told.is_set():
+                print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
     def fits(self, fit: Fit | None) -> None:
         """Tell what does not fit in a handwritten class."""
