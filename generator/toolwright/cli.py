@@ -16,6 +16,7 @@ from typing import NoReturn
 from toolwright import __version__
 from toolwright.commands import VERBS
 from toolwright.commands.printing import UsageError
+from toolwright.commands.sources import CommandParser
 
 
 def main(argv: Sequence[str] | None = None) -> NoReturn:
@@ -59,7 +60,7 @@ def parser() -> argparse.ArgumentParser:
         epilog="Each command tells more with --help, such as `toolwright generate --help`.",
     )
     made.add_argument("--version", action="version", version=f"toolwright {__version__}")
-    verbs = made.add_subparsers(title="commands", metavar="COMMAND")
+    verbs = made.add_subparsers(title="commands", metavar="COMMAND", parser_class=CommandParser)
     for verb in VERBS:
         verb.add(verbs)
     return made
