@@ -7,6 +7,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -23,12 +26,11 @@ from toolwright.importing.openapi import arguments, assembling
 from toolwright.importing.openapi.documents import DocumentError, Documents
 from toolwright.importing.openapi.naming import Selection, SelectionError
 from toolwright.importing.openapi.operations import Parameter
-from toolwright.importing.tools import Imported
 
 HERE = Path(__file__).with_name("openapi")
 
 
-def imported(folder: Path, document: Mapping[str, Any], selection: Selection | None = None, **info: Any) -> Imported:
+def imported(folder: Path, document: Mapping[str, Any], selection: Selection | None = None, **info: Any) -> assembling.Made:
     """What a document becomes; it has a title and a version without saying so."""
     whole = {"openapi": "3.1.0", "info": {"title": "Sample", "version": "1", **info}, **document}
     path = folder / "document.json"
@@ -324,6 +326,62 @@ def test_a_file_that_is_no_such_document_is_refused(text: str, why: str, tmp_pat
     assert (done.returncode, done.stdout) == (1, "")
     assert why in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_fragment_is_a_file_for_an_include(tmp_path: Path) -> None:
+    imports = ("import", "openapi", str(HERE / "library.yaml"), "--name", "books", "--fragment", "-o", "parts.yaml")
+    assert toolwright(*imports, cwd=tmp_path).returncode == 0
+    (tmp_path / "manifest.yaml").write_text(
+        "toolwright: 1\nserver: {name: mine, version: '1'}\ninclude: [{path: parts.yaml, prefix: lib_}]\n"
+        "overlay: {tools: {listBooks: {policy: {confirm: true}}}}\n".replace("listBooks", "lib_listBooks")
+    )
+    assert toolwright("check", "manifest.yaml", cwd=tmp_path).returncode == 0
+    made = toolwright("generate", "manifest.yaml", cwd=tmp_path)
+    assert "it needs httpx2>=2.10, jsonschema-rs" in made.stdout
+
+
+def test_a_project_starts_from_a_document(tmp_path: Path) -> None:
+    options = ("--include", "books", "--rename", "listBooks=list_books")
+    done = toolwright("new", "shelf", "--from", "openapi", str(HERE / "library.yaml"), *options, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "shelf 2: 2 tools" in done.stderr
+    project = tmp_path / "shelf"
+    assert "- `SHELF_TOKEN`: the token for `shelf`" in (project / "README.md").read_text()
+    assert '"httpx2>=2.10"' in (project / "pyproject.toml").read_text()
+    assert toolwright("check", "--strict", cwd=project).returncode == 0
+    assert toolwright("generate", "--check", cwd=project).returncode == 0
+    path = os.pathsep.join(map(str, (project, project / "generated")))
+    tested = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"],
+        cwd=project,
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "1 passed" in tested.stdout, tested.stdout
+
+
+def test_a_project_that_lacks_what_calls_need_is_told(tmp_path: Path) -> None:
+    assert toolwright("new", "shelf", "--from", "openapi", str(HERE / "library.yaml"), cwd=tmp_path).returncode == 0
+    file = tmp_path / "shelf" / "pyproject.toml"
+    file.write_text(file.read_text().replace('  "httpx2>=2.10",\n', ""))
+    checked = toolwright("check", cwd=tmp_path / "shelf")
+    assert "TW411" in checked.stderr
+    assert "httpx2" in checked.stderr
+
+
+def test_handlers_need_not_have_what_is_called(tmp_path: Path) -> None:
+    done = toolwright("new", "shelf", "--from", "openapi", str(HERE / "library.yaml"), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    file = tmp_path / "shelf" / "shelf_server" / "handlers.py"
+    text = file.read_text()
+    assert "def " not in text
+    wrong = f"{text}\n    async def list_books(self, args: int) -> str:\n        return ''\n"
+    file.write_text(wrong)
+    told = toolwright("check", cwd=tmp_path / "shelf").stderr
+    assert "list_books" in told
+    assert "has no method" not in told
 
 
 def test_a_file_that_is_not_there_is_an_error(tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ OFFER_EXPORTS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
 _CLIENT_EXPORTS = {
     "._runtime.binding": ("OMIT", "CallEvent", "Omit"),
     "._runtime.callbacks": ("Question",),
-    "._runtime.errors": ("CallRefused", "InvalidResult"),
+    "._runtime.errors": ("CallRefused", "DriftError", "DriftWarning", "InvalidResult"),
     "._runtime.live": (
         "ListChanged",
         "ResourceUpdated",
@@ -249,7 +249,7 @@ def offer_module(offer: ir.Offer) -> str:
 
 
 def _folder(offer: ir.Offer) -> str:
-    return "resources" if "uriTemplate" in offer.definition else "prompts"
+    return "prompts" if offer.kind == "prompt" else "resources"
 
 
 def _every(manifest: ir.Manifest) -> tuple[ir.Offer, ...]:
@@ -380,7 +380,8 @@ def _contexts(manifest: ir.Manifest) -> tuple[AskingContext, ...]:
     )
 
 
-def _handlers(title: str, manifest: ir.Manifest) -> Mapping[str, Any]:
+def handler_methods(manifest: ir.Manifest) -> tuple[HandlerMethod, ...]:
+    """The methods that the handlers must have."""
     methods = [
         HandlerMethod(
             name=tool.names.method,
@@ -402,6 +403,11 @@ def _handlers(title: str, manifest: ir.Manifest) -> Mapping[str, Any]:
         for offer in _every(manifest)
         if offer.completes
     ]
+    return tuple(methods)
+
+
+def _handlers(title: str, manifest: ir.Manifest) -> Mapping[str, Any]:
+    methods = handler_methods(manifest)
     used = {
         name
         for method in methods

@@ -28,12 +28,13 @@ class Calls:
         self._tools = tools
 
     def needed(self) -> list[Needed]:
-        """The methods that the handlers must have."""
+        """The methods of the handlers."""
         return [
             Needed(
                 tool.method,
                 (f"args: {tool.input_name}", f"ctx: {tool.context_name}"),
                 "Content" if tool.output_name is None else tool.output_name,
+                tool.is_bound,
             )
             for tool in self._tools.values()
         ]

@@ -71,16 +71,22 @@ _ADMITTED: Final[Mapping[str, tuple[type[BaseModel], types.Result]]] = {
 
 
 def build_server(
-    tools: Tools, handlers: object, *, parts: Sequence[Part] = (), state: str = "memory://"
+    tools: Tools,
+    handlers: object,
+    *,
+    parts: Sequence[Part] = (),
+    state: str = "memory://",
+    bind: Callable[[Tools, object], object] | None = None,
 ) -> PackageServer:
     """A server that answers for `tools`, and for what else its parts offer, with `handlers`.
 
     Args:
         tools: The package's tools.
-        handlers: An object with the methods that the parts need. If it is an async context manager, it is entered
-            before the server's first connection, and left after its last.
+        handlers: An object with the methods that the parts need; `None` where they need none. If it is an async context
+            manager, it is entered before the server's first connection, and left after its last.
         parts: The parts beside the tools.
         state: Where state lives: `memory://`, which is this process.
+        bind: Adds the methods that need not be written, where there are any.
 
     Raises:
         TypeError: Methods are missing or cannot be called; the message lists them all.
@@ -89,8 +95,9 @@ def build_server(
     if state != "memory://":
         raise ValueError(f"state is {state!r}; this version keeps state in the process only: 'memory://'")
     every = (Calls(tools), *parts)
-    contract.check(tools.manifest["server"]["name"], [one for part in every for one in part.needed()], handlers)
-    return PackageServer(tools, handlers, every)
+    given = contract.NoHandlers() if handlers is None else handlers
+    contract.check(tools.manifest["server"]["name"], [one for part in every for one in part.needed()], given)
+    return PackageServer(tools, given if bind is None else bind(tools, given), every)
 
 
 class PackageServer(Server[Any]):

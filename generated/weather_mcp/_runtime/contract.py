@@ -9,12 +9,32 @@ from __future__ import annotations
 
 import inspect
 from types import FunctionType, MethodType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from .parts import Needed
+
+_Function = TypeVar("_Function", bound="Callable[..., object]")
+
+_MARK: Final = "_toolwright_optional"
+
+
+def optional(method: _Function) -> _Function:
+    """Mark a method of a handlers' interface that need not be written: the manifest says how it is done without."""
+    setattr(method, _MARK, True)
+    return method
+
+
+def written(handlers: object, name: str) -> Any:
+    """The method that was written for `name`; `None` where there is none but the interface's own."""
+    method = getattr(handlers, name, None)
+    return None if getattr(method, _MARK, False) is True else method
+
+
+class NoHandlers:
+    """What stands for the handlers of a server that needs none."""
 
 
 class Unfit(TypeError):  # noqa: N818 - what the object is
@@ -37,9 +57,10 @@ def check(server: str, needed: Sequence[Needed], handlers: object) -> None:
     missing: list[Needed] = []
     wrong: list[str] = []
     for one in needed:
-        method = getattr(handlers, one.name, None)
+        method = written(handlers, one.name)
         if method is None:
-            missing.append(one)
+            if not one.is_optional:
+                missing.append(one)
         elif not callable(method):
             wrong.append(f"{one.name} is {type(method).__name__}, not a method")
         elif not _takes(method, len(one.parameters)):

@@ -177,7 +177,10 @@ def _serve_http(handwritten: _Handwritten, options: argparse.Namespace, asgi_app
     except SystemExit as end:
         if server.started:
             raise
-        raise _Unusable("the handlers could not start; the log says why", status=1) from end
+        failure = getattr(app.state.server.lifespan, "failure", None)
+        if failure is None:
+            raise _Unusable("the server could not start; the log says why", status=1) from end
+        _refuse("the handlers could not start", failure, status=1)
     end_without_threads()
 
 
@@ -201,8 +204,11 @@ class _Handwritten:
     parts: tuple[Part, ...]
 
     def load(self) -> object:
-        """The handlers that `module:name` leads to."""
+        """The handlers that `module:name` leads to; `None` where none are named, and none are needed."""
+        needed = [one for part in self.parts for one in part.needed()]
         if self.path is None:
+            if all(one.is_optional for one in needed):
+                return None
             raise _Unusable("no handlers; say where they are, such as --handlers weather:Weather")
         module, _, name = self.path.partition(":")
         if not module or not name:
@@ -216,7 +222,6 @@ class _Handwritten:
                 hint = f"; did you mean {near[0]!r}?" if near else ""
                 raise _Unusable(f"{module!r} has no {name!r}{hint}")
             found = getattr(found, step)
-        needed = [one for part in self.parts for one in part.needed()]
         is_class = isinstance(found, type)
         if is_class and (reason := contract.abstract(needed, found)):
             raise _Unusable(reason)

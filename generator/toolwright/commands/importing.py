@@ -4,56 +4,181 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from toolwright.commands.printing import Printer, UsageError, reason
+from toolwright.commands import sources
+from toolwright.commands.printing import Printer, UsageError, reason, told
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-    from toolwright.importing.tools import Imported
+    from toolwright.importing.openapi.assembling import Made
 
 
 def add(verbs: Any) -> None:
     """Say how the verb is called."""
     imports = verbs.add_parser("import", help="make a manifest from what others describe")
     kinds = imports.add_subparsers(title="what to import", metavar="KIND", required=True)
+    live = kinds.add_parser(
+        "mcp",
+        help="a live server: its tools, resources and prompts",
+        usage="toolwright import mcp [options] URL\n       toolwright import mcp [options] -- COMMAND ARGS…",
+    )
+    live.add_argument("url", metavar="URL", nargs="?", help="a Streamable HTTP endpoint")
+    _options(live, "as the server says")
+    live.add_argument("--client", action="store_true", help="write `emit: [client]`: bindings without a server half")
+    live.add_argument("--fragment", action="store_true", help=_FRAGMENT)
+    sources.options(live)
+    live.set_defaults(verb=_import_mcp)
     tools = kinds.add_parser("tools", help="a saved tools/list result")
     tools.add_argument("file", metavar="FILE", help="its JSON, bare or in a wrapper")
-    tools.add_argument("--name", help="the server's name (default: as the file says, else the file's name)")
-    _options(tools)
+    _options(tools, "as the file says, else the file's name")
     tools.set_defaults(verb=_import_tools)
     openapi = kinds.add_parser("openapi", help="an OpenAPI 3 document: a server that calls the API")
     openapi.add_argument("file", metavar="FILE", help="the document, in YAML or JSON")
-    openapi.add_argument("--name", help="the server's name (default: the document's title)")
+    _options(openapi, "the document's title")
     selecting(openapi)
-    _options(openapi)
+    openapi.add_argument("--fragment", action="store_true", help=_FRAGMENT)
     openapi.set_defaults(verb=_import_openapi)
 
 
-def _options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--prefix", default="", help="put in front of each tool's name")
-    parser.add_argument("-o", "--output", metavar="MANIFEST", help="where to write (default: standard output)")
+_FRAGMENT: Final = "leave out `server`: a file for another one's `include`"
 
 
-def selecting(parser: argparse.ArgumentParser) -> None:
-    """Let a verb be told which operations of an OpenAPI document become tools."""
+def selecting(parser: argparse.ArgumentParser, note: str = "") -> None:
+    """Let a verb be told which operations of an OpenAPI document become tools, and what these are called."""
     for option, what in (("--include", "take only"), ("--exclude", "leave out")):
         parser.add_argument(
             option,
             metavar="GLOB",
             action="append",
             default=[],
-            help=f"{what} operations whose operationId, tag or path fits; may be given several times",
+            help=f"{note}{what} operations whose operationId, tag or path fits; may be given several times",
         )
     parser.add_argument(
         "--rename",
         metavar="OLD=NEW",
         action="append",
         default=[],
-        help="call the tool of an operation NEW; may be given several times",
+        help=f"{note}call the tool of an operation NEW; may be given several times",
     )
+
+
+def _options(parser: argparse.ArgumentParser, otherwise: str) -> None:
+    parser.add_argument("--name", help=f"the server's name (default: {otherwise})")
+    parser.add_argument("--prefix", default="", help="put in front of each tool's name")
+    parser.add_argument("-o", "--output", metavar="MANIFEST", help="where to write (default: standard output)")
+
+
+def _import_mcp(arguments: argparse.Namespace) -> int:
+    if arguments.client and arguments.prefix:
+        raise UsageError("--prefix changes names that the server would not know: it cannot go with --client")
+    if arguments.client and arguments.fragment:
+        raise UsageError("`emit` cannot stand in an included file: --client cannot go with --fragment")
+    if arguments.name is not None and not arguments.name.strip():
+        raise UsageError("--name is empty")
+    source = sources.of(arguments.url, arguments.command, arguments)
+    from toolwright.importing import live, servers, settling
+
+    try:
+        listed = live.read(source, arguments.timeout or live.TIMEOUT)
+        made = servers.manifest(
+            listed,
+            name=arguments.name,
+            otherwise=sources.name(source),
+            prefix=arguments.prefix,
+            client=arguments.client,
+            fragment=arguments.fragment,
+        )
+        _write(made.manifest, arguments.output)
+    except live.UnreachableError as error:
+        print(f"toolwright: {error}", file=sys.stderr)
+        return 1
+    except settling.UnsettledError as error:
+        print(f"toolwright: `{source.shown}` cannot be imported: {error}", file=sys.stderr)
+        return 1
+    except OSError as error:
+        print(f"toolwright: {reason(error)}", file=sys.stderr)
+        return 1
+    notes = list(made.notes)
+    if made.warnings:
+        word = "warning" if made.warnings == 1 else "warnings"
+        notes.append(f"`toolwright check` has {made.warnings} {word} of what the server says")
+    told(made.summary, notes)
+    return 0
+
+
+def _import_tools(arguments: argparse.Namespace) -> int:
+    from toolwright import workspace
+    from toolwright.importing import settling, tools
+
+    source = Path(arguments.file)
+    try:
+        listed, info = tools.read(workspace.Disk().read(arguments.file).decode("utf-8-sig"))
+        name = arguments.name or info.get("name") or source.stem
+        made = tools.manifest(listed, name=name, info=info, prefix=arguments.prefix)
+        settled = settling.settle(made.manifest)
+        _write(settled.manifest, arguments.output)
+    except (tools.ToolListError, settling.UnsettledError, UnicodeDecodeError) as error:
+        print(f"toolwright: `{source}` cannot be imported: {error}", file=sys.stderr)
+        return 1
+    except OSError as error:
+        print(f"toolwright: {reason(error)}", file=sys.stderr)
+        return 1
+    told(None, (*made.notes, *settled.notes))
+    return 0
+
+
+def _import_openapi(arguments: argparse.Namespace) -> int:
+    if arguments.name is not None and not arguments.name.strip():
+        raise UsageError("--name is empty")
+    made = openapi(arguments.file, arguments, name=arguments.name, prefix=arguments.prefix)
+    if made is None:
+        return 1
+    manifest = {key: value for key, value in made.manifest.items() if key != "server" or not arguments.fragment}
+    try:
+        _write(manifest, arguments.output)
+    except OSError as error:
+        print(f"toolwright: {reason(error)}", file=sys.stderr)
+        return 1
+    notes = list(made.notes)
+    if made.warnings:
+        word = "warning" if made.warnings == 1 else "warnings"
+        notes.append(f"`toolwright check` has {made.warnings} {word} of what the document says")
+    told(made.summary, notes)
+    return 0
+
+
+def openapi(file: str, arguments: argparse.Namespace, *, name: str | None, prefix: str = "") -> Made | None:
+    """What an OpenAPI document becomes; None where that fails, which is told.
+
+    Raises:
+        UsageError: `--rename` is not OLD=NEW.
+    """
+    from toolwright import workspace
+    from toolwright.importing import settling
+    from toolwright.importing.openapi import assembling
+    from toolwright.importing.openapi.documents import DocumentError, Documents
+    from toolwright.importing.openapi.naming import Selection, SelectionError
+
+    selection = Selection(arguments.include, arguments.exclude, renames(arguments.rename), prefix)
+    try:
+        return assembling.manifest(Documents(file, workspace.Disk()), selection, name)
+    except DocumentError as error:
+        if error.diagnostics:
+            printer = Printer("text", strict=False)
+            printer.add(error.diagnostics, error.documents)
+            printer.close()
+        else:
+            print(f"toolwright: `{file}` cannot be imported: {error}", file=sys.stderr)
+    except settling.UnsettledError as error:
+        print(f"toolwright: `{file}` cannot be imported: {error}", file=sys.stderr)
+    except SelectionError as error:
+        print(f"toolwright: {error}", file=sys.stderr)
+    except OSError as error:
+        print(f"toolwright: {reason(error)}", file=sys.stderr)
+    return None
 
 
 def renames(given: Sequence[str]) -> dict[str, str]:
@@ -67,60 +192,13 @@ def renames(given: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def _import_tools(arguments: argparse.Namespace) -> int:
-    from toolwright import workspace
-    from toolwright.importing import tools
-
-    source = Path(arguments.file)
-    try:
-        listed, info = tools.read(workspace.Disk().read(arguments.file).decode("utf-8-sig"))
-        name = arguments.name or info.get("name") or source.stem
-        made = tools.manifest(listed, name=name, info=info, prefix=arguments.prefix)
-        return _written(made, arguments.output)
-    except (tools.ToolListError, UnicodeDecodeError) as error:
-        print(f"toolwright: `{source}` cannot be imported: {error}", file=sys.stderr)
-        return 1
-    except OSError as error:
-        print(f"toolwright: {reason(error)}", file=sys.stderr)
-        return 1
-
-
-def _import_openapi(arguments: argparse.Namespace) -> int:
-    from toolwright import workspace
-    from toolwright.importing.openapi import assembling
-    from toolwright.importing.openapi.documents import DocumentError, Documents
-    from toolwright.importing.openapi.naming import Selection, SelectionError
-
-    selection = Selection(arguments.include, arguments.exclude, renames(arguments.rename), arguments.prefix)
-    try:
-        documents = Documents(arguments.file, workspace.Disk())
-        return _written(assembling.manifest(documents, selection, arguments.name), arguments.output)
-    except DocumentError as error:
-        if error.diagnostics:
-            printer = Printer("text", strict=False)
-            printer.add(error.diagnostics, error.documents)
-            printer.close()
-        else:
-            print(f"toolwright: `{arguments.file}` cannot be imported: {error}", file=sys.stderr)
-        return 1
-    except SelectionError as error:
-        print(f"toolwright: {error}", file=sys.stderr)
-        return 1
-    except OSError as error:
-        print(f"toolwright: {reason(error)}", file=sys.stderr)
-        return 1
-
-
-def _written(made: Imported, output: str | None) -> int:
-    """Write a manifest, and tell what is to be told of it. Raises OSError."""
+def _write(manifest: Mapping[str, Any], output: str | None) -> None:
+    """Write a manifest as YAML, to a file or to standard output. Raises OSError."""
     from toolwright import workspace
     from toolwright.importing import writing
 
-    text = writing.manifest(made.manifest)
+    text = writing.manifest(manifest)
     if output:
         workspace.create(Path(output), text)
     else:
         print(text, end="")
-    for note in made.notes:
-        print(f"note: {note}", file=sys.stderr)
-    return 0

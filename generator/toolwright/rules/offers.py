@@ -11,7 +11,7 @@ from toolwright.uritemplates import TemplateError, variables
 from toolwright.wording import nearest, quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from toolwright.assembly import Assembly, Declared
     from toolwright.ir import Json
@@ -40,7 +40,10 @@ def uris(assembly: Assembly) -> Iterator[Diagnostic]:
         (assembly.offers["resourceTemplates"], "uriTemplate"),
     ):
         for offer in offers:
-            if not _URI.match(offer.wire[field]):
+            if re.search(r"[\s\x00-\x1f\x7f]", offer.wire[field]):
+                message = "the URI has a blank in it"
+                yield Diagnostic("TW256", message, offer.place / field, "write `%20` for a space")
+            elif not _URI.match(offer.wire[field]):
                 yield Diagnostic(
                     "TW256",
                     f"`{offer.wire[field]}` has no scheme",
@@ -71,8 +74,9 @@ def arguments(assembly: Assembly) -> Iterator[Diagnostic]:
 
 def completions(assembly: Assembly) -> Iterator[Diagnostic]:
     """`complete` names arguments that there are."""
-    for offer in (*assembly.offers["resourceTemplates"], *assembly.offers["prompts"]):
-        known = _argument_names(offer)
+    known_of = [(offer, _variable_names(offer)) for offer in assembly.offers["resourceTemplates"]]
+    known_of += [(offer, _argument_names(offer)) for offer in assembly.offers["prompts"]]
+    for offer, known in known_of:
         for name in offer.ours.get("complete") or {}:
             if known is not None and name not in known:
                 at = (offer.place / "toolwright" / "complete" / name).key()
@@ -82,6 +86,14 @@ def completions(assembly: Assembly) -> Iterator[Diagnostic]:
 def messages(assembly: Assembly) -> Iterator[Diagnostic]:
     """A message is one thing, whole, and the arguments in its text are the prompt's own."""
     for prompt in assembly.offers["prompts"]:
+        at = prompt.place / "toolwright"
+        if prompt.ours.get("messages") == []:
+            yield Diagnostic(
+                "TW257", f"`{prompt.name}` says nothing", at / "messages", "write a message, or take it away"
+            )
+        if prompt.ours.get("messages") and prompt.ours.get("ask"):
+            mend = "take `messages` away, and write the method that asks"
+            yield Diagnostic("TW257", f"`{prompt.name}` has messages, so nobody asks", (at / "ask").key(), mend)
         for index, message in enumerate(prompt.ours.get("messages") or ()):
             place = prompt.place / "toolwright" / "messages" / index
             given = [kind for kind in _KINDS if kind in message]
@@ -118,19 +130,21 @@ def _part(kind: str, part: Json, place: Place, prompt: Declared) -> Iterator[Dia
 
 
 def _filled(text: str, place: Place, prompt: Declared) -> Iterator[Diagnostic]:
-    known = _argument_names(prompt) or ()
+    known = _argument_names(prompt)
     for name in dict.fromkeys(PLACEHOLDER.findall(text)):
         if name not in known:
             yield Diagnostic("TW258", f"`{prompt.name}` has no argument `{name}`", place, _mend(name, known))
 
 
-def _argument_names(offer: Declared) -> tuple[str, ...] | None:
-    """The names of an offer's arguments; None where its template is broken."""
-    wire: Mapping[str, Json] = offer.wire
-    if "uriTemplate" not in wire:
-        return tuple(argument["name"] for argument in wire.get("arguments") or ())
+def _argument_names(prompt: Declared) -> tuple[str, ...]:
+    """The names of a prompt's arguments."""
+    return tuple(argument["name"] for argument in prompt.wire.get("arguments") or ())
+
+
+def _variable_names(template: Declared) -> tuple[str, ...] | None:
+    """The names of a template's variables; None where it is broken."""
     try:
-        return tuple(variable.name for variable in variables(wire["uriTemplate"]))
+        return tuple(variable.name for variable in variables(template.wire["uriTemplate"]))
     except TemplateError:
         return None
 

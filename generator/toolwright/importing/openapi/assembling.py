@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from toolwright import naming as python_names
-from toolwright.importing import accepted
+from toolwright.importing import apart, settling
 from toolwright.importing.openapi import apis, arguments, naming, operations, results
 from toolwright.importing.openapi.documents import DocumentError, UnsupportedError
 from toolwright.importing.openapi.schemas import Schemas
-from toolwright.importing.tools import Imported, apart
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -30,12 +29,22 @@ _REPEATABLE = frozenset({"put", "delete"})
 
 
 @dataclass(frozen=True, slots=True)
+class Made:
+    """A manifest, what is in it in a few words, what had to be left out, and how many warnings `check` has."""
+
+    manifest: Mapping[str, Any]
+    summary: str
+    notes: tuple[str, ...]
+    warnings: int
+
+
+@dataclass(frozen=True, slots=True)
 class _Made:
     tool: dict[str, Any]
     uses: frozenset[str]
 
 
-def manifest(documents: Documents, selection: Selection, name: str | None = None) -> Imported:
+def manifest(documents: Documents, selection: Selection, name: str | None = None) -> Made:
     """The manifest of a server that calls the API that `documents` describe.
 
     Args:
@@ -46,6 +55,7 @@ def manifest(documents: Documents, selection: Selection, name: str | None = None
     Raises:
         DocumentError: The document's own parts are not what they must be.
         SelectionError: The selection does not fit the document.
+        UnsettledError: Nothing that can be left out would make it a manifest.
     """
     notes: list[str] = []
     server = _server(documents, name)
@@ -62,18 +72,17 @@ def manifest(documents: Documents, selection: Selection, name: str | None = None
         else:
             if operation.at.field("callbacks"):
                 notes.append(f"{operation.shown}: its callbacks were left out, since the API is what calls them")
-    for tool, method in apart([one.tool for one in made]):
-        tool["toolwright"] = {"pythonName": method, **tool["toolwright"]}
-        notes.append(f"tool `{tool['name']}` meets another in Python; it got `pythonName: {method}`")
     value: dict[str, Any] = {"toolwright": 1, "server": server}
     value["apis"] = called.made
     value["schemas"] = schemas.shared({use for one in made for use in one.uses})
     value["tools"] = [one.tool for one in made]
-    value, refused = accepted.accepted(value)
-    notes += refused
+    notes += apart.tell_apart(value)
+    settled = settling.settle(value)
+    value = {**settled.manifest}
     _prune(value)
-    notes += _needs(value.get("apis") or {})
-    return Imported(value, tuple(notes))
+    count = len(value["tools"])
+    summary = f"{server['name']} {server['version']}: {count} tool{'' if count == 1 else 's'}"
+    return Made(value, summary, (*notes, *settled.notes, *_needs(value.get("apis") or {})), settled.warnings)
 
 
 def _server(documents: Documents, name: str | None) -> dict[str, Json]:
@@ -143,7 +152,7 @@ def _annotations(method: str) -> dict[str, bool]:
 
 def _prune(value: dict[str, Any]) -> None:
     """Take away what no tool that is left uses; say security that all tools of an API share only once."""
-    value["schemas"] = accepted.used(value["schemas"], value["tools"])
+    value["schemas"] = settling.used(value["schemas"], value["tools"])
     bindings = [tool["toolwright"]["http"] for tool in value["tools"]]
     called = {http["api"]: [one for one in bindings if one["api"] == http["api"]] for http in bindings}
     value["apis"] = {name: api for name, api in value["apis"].items() if name in called}
