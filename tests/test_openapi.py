@@ -27,12 +27,13 @@ from toolwright.importing.openapi.documents import DocumentError, Documents
 from toolwright.importing.openapi.naming import Selection, SelectionError
 from toolwright.importing.openapi.operations import Parameter
 
+FORM = "application/x-www-form-urlencoded"
 HERE = Path(__file__).with_name("openapi")
 
 
-def imported(folder: Path, document: Mapping[str, Any], selection: Selection | None = None, **info: Any) -> assembling.Made:
+def imported(folder: Path, document: Mapping[str, Any], selection: Selection | None = None) -> assembling.Made:
     """What a document becomes; it has a title and a version without saying so."""
-    whole = {"openapi": "3.1.0", "info": {"title": "Sample", "version": "1", **info}, **document}
+    whole = {"openapi": "3.1.0", "info": {"title": "Sample", "version": "1"}, **document}
     path = folder / "document.json"
     path.write_text(json.dumps(whole))
     made = assembling.manifest(Documents(str(path), workspace.Disk()), selection or Selection())
@@ -245,7 +246,7 @@ def test_the_output_schema_is_what_success_promises(responses: Any, schema: Any,
         ({"parameters": [query("q", {}, style="matrix")]}, "the parameter `q` has the style `matrix`"),
         ({"parameters": [{"name": "q", "in": "query", "content": {"text/csv": {}}}]},
          "the parameter `q` is written as `text/csv`"),
-        ({"requestBody": {"content": {"application/json": {}}}}, "it is a GET with a body"),
+        ({"requestBody": {"required": True, "content": {}}}, "it is a GET that needs a body"),
         ({"security": [{"none": []}]}, "it needs the security scheme `none`, which is not described"),
         ({"parameters": [query("q", {"$ref": "#/components/nowhere"})]},
          "the reference `#/components/nowhere` leads nowhere"),
@@ -296,7 +297,53 @@ def test_security_is_that_of_the_operation_else_of_the_document(tmp_path: Path) 
     }
 
 
-@pytest.mark.parametrize("schema", [{"type": "strong"}, {"pattern": "["}, {"$ref": "#/components/schemas/Loop"}])
+@pytest.mark.parametrize(
+    ("method", "body", "http"),
+    [
+        ("get", {"content": {"application/json": {"schema": {"type": "object"}}}}, {}),
+        ("post", {"content": {FORM: {"schema": {"type": "object", "properties": {}}}}}, {}),
+        ("delete", {"content": {"application/json": {"schema": {"properties": {"a": {}}}}}}, {"body": "{body}"}),
+        ("post", {"content": {"*/*": {"schema": {"properties": {"a": {}}}}}}, {}),
+        ("post", {"content": {"application/json-patch+json": {"schema": {"type": "array"}}}},
+         {"contentType": "application/json-patch+json", "body": "{body}"}),
+        ("post", {"content": {FORM: {
+            "schema": {"properties": {"a": {}, "b": {}}},
+            "encoding": {"a": {"style": "deepObject", "explode": True}, "b": {"contentType": "application/json"}}}}},
+         {"contentType": FORM, "fields": {"a": {"style": "deepObject", "explode": True}}}),
+        ("post", {"content": {"text/plain": {}}}, {"contentType": "text/plain", "body": "{body}"}),
+    ],
+)  # fmt: skip
+def test_bodies(method: str, body: Any, http: dict[str, Any], tmp_path: Path) -> None:
+    made = operation(tmp_path, {"requestBody": body}, method=method)["toolwright"]["http"]
+    assert made == {"api": "sample", "method": method.upper(), "url": "/x", **http}
+
+
+def test_a_file_of_a_form_has_the_type_that_the_document_says(tmp_path: Path) -> None:
+    media = {
+        "schema": {"type": "object", "properties": {"f": {"type": "string", "format": "binary"}}},
+        "encoding": {"f": {"contentType": "image/png"}},
+    }
+    tool = operation(tmp_path, {"requestBody": {"content": {"multipart/form-data": media}}}, method="post")
+    made = tool["inputSchema"]["properties"]["f"]
+    assert made == {"type": "string", "contentEncoding": "base64", "contentMediaType": "image/png"}
+
+
+def test_a_pattern_that_is_none_is_left_out_and_told(tmp_path: Path) -> None:
+    told = {"operationId": "op", "parameters": [query("q", {"type": "string", "pattern": "["})]}
+    made = imported(tmp_path, {"servers": [{"url": "https://h.example"}], "paths": {"/x": {"get": told}}})
+    assert made.manifest["tools"][0]["inputSchema"]["properties"]["q"] == {"type": "string"}
+    assert made.notes[0].startswith("the pattern `[` was left out: ")
+
+
+def test_a_document_without_a_host_needs_a_variable(tmp_path: Path) -> None:
+    made = imported(tmp_path, {"servers": [{"url": "/api/v3"}], "paths": {"/x": {"get": {"operationId": "op"}}}})
+    assert made.manifest["apis"] == {"sample": {"baseUrlEnv": "SAMPLE_BASE_URL"}}
+    assert made.notes == (
+        "the document names no host; the server calls the URL in `SAMPLE_BASE_URL`, such as https://HOST/api/v3",
+    )
+
+
+@pytest.mark.parametrize("schema", [{"type": "strong"}, {"minLength": "1"}, {"$ref": "#/components/schemas/Loop"}])
 def test_what_check_would_refuse_is_left_out_and_told(schema: Any, tmp_path: Path) -> None:
     parameters = [query("q", schema)]
     paths = {"/x": {"get": {"operationId": "bad", "parameters": parameters}, "put": {"operationId": "good"}}}

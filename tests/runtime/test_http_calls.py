@@ -90,7 +90,11 @@ STYLES: list[tuple[dict[str, Any], Any, str]] = [
     ({"explode": False}, {"a": 1, "b": 2}, "q=a,1,b,2"),
     ({"style": "spaceDelimited"}, ["a", "b"], "q=a%20b"),
     ({"style": "pipeDelimited"}, ["a", "b"], "q=a%7Cb"),
-    ({"style": "deepObject"}, {"a": 1, "b": {"c": [2, 3]}}, "q%5Ba%5D=1&q%5Bb%5D%5Bc%5D=2&q%5Bb%5D%5Bc%5D=3"),
+    (
+        {"style": "deepObject"},
+        {"a": 1, "b": {"c": [2, 3]}},
+        "q%5Ba%5D=1&q%5Bb%5D%5Bc%5D%5B0%5D=2&q%5Bb%5D%5Bc%5D%5B1%5D=3",
+    ),
     ({"reserved": True}, "a/b:c&d", "q=a/b:c%26d"),
     ({"contentType": "application/json"}, {"a": [1]}, "q=%7B%22a%22%3A%5B1%5D%7D"),
 ]
@@ -185,6 +189,16 @@ def test_a_body_is_what_the_manifest_says(tmp_path: Path) -> None:
             {"a": {}, "b": {}, "c": {}},
             {"method": "POST", "url": "/x", "contentType": "application/x-www-form-urlencoded"},
         ),
+        called(
+            "styled",
+            {"a": {}, "b": {}},
+            {
+                "method": "POST",
+                "url": "/x",
+                "contentType": "application/x-www-form-urlencoded",
+                "fields": {"a": {"style": "deepObject"}, "b": {"explode": False}},
+            },
+        ),
     ]
     with running(tmp_path, tools, echo) as there:
         there.call("one", title=7)
@@ -200,6 +214,8 @@ def test_a_body_is_what_the_manifest_says(tmp_path: Path) -> None:
         assert there.refused("bytes", body="%%%") == "`body` is not base64 (RFC 4648, section 4)."
         there.call("form", a="x y", b=["1", "2"], c={"d": 1})
         assert there.api.last.body == b"a=x%20y&b=1&b=2&c=%7B%22d%22%3A1%7D"
+        there.call("styled", a=[{"b": 1}], b=[1, 2])
+        assert there.api.last.body == b"a%5B0%5D%5Bb%5D=1&b=1,2"
 
 
 def test_a_form_of_parts_has_files(tmp_path: Path) -> None:

@@ -213,12 +213,20 @@ class Binding:
         making.headers.append(("Content-Type", media.encode()))
         if kind == _FORM:
             fields = value.items() if isinstance(value, Mapping) else ()
-            return "&".join(part for name, one in fields for part in _form(name, one)).encode(), ()
+            return "&".join(part for name, one in fields for part in self._field(name, one)).encode(), ()
         if kind == "application/json" or kind.endswith("+json"):
             return _json(value).encode(), ()
         if kind.startswith("text/"):
             return plain(value).encode(), ()
         return _decoded("body", value), ()
+
+    def _field(self, name: str, value: Any) -> list[str]:
+        """A field of a form that is written like a query; an object without a style is JSON."""
+        said = (self._http.get("fields") or {}).get(name)
+        if said is None:
+            return pairs("form", explode=True, name=name, value=_json(value) if isinstance(value, Mapping) else value)
+        style = said.get("style", "form")
+        return pairs(style, explode=said.get("explode", style == "form"), name=name, value=value)
 
     def _parts(self, value: Any) -> list[Part]:
         parts: list[Part] = []
@@ -328,12 +336,6 @@ def _refuse_steps(name: str, value: Any) -> None:
     for text in texts:
         if any(part in (".", "..") for part in re.split(r"[/\\;]", plain(text))):
             raise ToolError(f"`{name}` is part of the URL, and cannot hold `.` or `..` as a step of a path.")
-
-
-def _form(name: str, value: Any) -> list[str]:
-    if isinstance(value, Mapping):
-        return pairs("form", explode=True, name=name, value=_json(value))
-    return pairs("form", explode=True, name=name, value=value)
 
 
 def _json(value: Any) -> str:

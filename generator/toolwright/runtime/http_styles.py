@@ -45,7 +45,7 @@ def pairs(style: str, *, explode: bool, name: str, value: Any, encode: Encode = 
         encode: Encodes names and values.
     """
     key = encode(name)
-    if style == "deepObject" and isinstance(value, Mapping):
+    if style == "deepObject" and isinstance(value, Mapping | list):
         return list(_deep(key, value, encode))
     if isinstance(value, Mapping) and explode:
         return [f"{encode(inner)}={encode(plain(one))}" for inner, one in value.items()]
@@ -96,9 +96,14 @@ def _flat(value: Mapping[str, Any] | list[Any]) -> list[Any]:
 
 
 def _deep(prefix: str, value: Any, encode: Encode) -> list[str]:
-    """`filter[a]=1`, also of objects in objects, and `filter[a]=1&filter[a]=2` of lists in them."""
+    """`filter[a]=1`, and of objects and lists in objects `filter[a][b]=1&filter[c][0]=2`, as servers read them.
+
+    The specification has objects of plain values only.
+    """
     if isinstance(value, Mapping):
         return [part for key, one in value.items() for part in _deep(f"{prefix}{encode('[' + key + ']')}", one, encode)]
     if isinstance(value, list):
-        return [f"{prefix}={encode(plain(one))}" for one in value]
+        return [
+            part for index, one in enumerate(value) for part in _deep(f"{prefix}{encode(f'[{index}]')}", one, encode)
+        ]
     return [f"{prefix}={encode(plain(value))}"]

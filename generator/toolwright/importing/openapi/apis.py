@@ -62,12 +62,17 @@ class Apis:
             )
         return Called(self._by_base[url], None if schemes is None else [list(each) for each in schemes])
 
+    @property
+    def bases(self) -> dict[str, str]:
+        """The base URL of each API, or its path where the document names no host."""
+        return {name: url for url, name in self._by_base.items()}
+
     def _name(self, url: str) -> str:
         own = _slug(self.name)
         if not self._by_base:
             return own
         parts = urlsplit(url)
-        name = _slug(f"{parts.netloc} {parts.path}") or "other"
+        name = _slug(f"{parts.netloc} {parts.path}")
         while name in self.made:
             name += "_"
         return name
@@ -140,7 +145,7 @@ def variable(*parts: str) -> str:
 
 
 def _slug(name: str) -> str:
-    return "_".join(word.lower() for word in naming.words(name))
+    return "_".join(word.lower() for word in naming.words(name)) or "api"
 
 
 def _filled(server: Located) -> str:

@@ -34,6 +34,9 @@ _REFUSED = re.compile(r"[^A-Za-z0-9_.-]+")
 _LONGEST = 64
 _SECTIONS: Final = {"query": "query", "header": "headers", "cookie": "cookies", "path": "path"}
 _DEFAULTS: Final = {"path": ("simple", False), "query": ("form", True), "header": ("simple", False)}
+_BODILESS = frozenset({"get", "head", "options"})
+"""Methods whose body means nothing (RFC 9110, 9.3), so that it is ignored (3.0.4, section 4.7.10.1)."""
+
 _BODIED = frozenset({"post", "put", "patch", "query"})
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 
@@ -64,10 +67,15 @@ class _Body:
     """A request body in the media type that is chosen of those it may have."""
 
     media: str
-    schema: Located | None
+    entry: Located
     required: bool
     description: str | None
     kind: str
+
+    @property
+    def schema(self) -> Located | None:
+        """Its schema."""
+        return self.entry.get("schema")
 
 
 def of(operation: Operation, schemas: Schemas) -> Arguments:
@@ -79,7 +87,7 @@ def of(operation: Operation, schemas: Schemas) -> Arguments:
     parameters = operations.parameters(schemas.documents, operation)
     body = _body(operation, schemas)
     flat = _flattened(operation, body, parameters, schemas) if body is not None else None
-    names = named(parameters, has_body=body is not None and flat is None)
+    names = named(parameters, has_body=body is not None and flat is None and not _is_nothing(body))
     making = _Making()
     making.http["url"] = _url(operation, parameters, names)
     for parameter, name in zip(parameters, names, strict=True):
@@ -87,9 +95,11 @@ def of(operation: Operation, schemas: Schemas) -> Arguments:
         if parameter.required:
             making.required.append(name)
         _place(parameter, name, making.http)
-    if body is not None:
+    if body is not None and not (flat is None and _is_nothing(body)):
         if body.kind != "json" or body.media != "application/json":
             making.http["contentType"] = body.media
+            if body.kind == "form" and (fields := _fields(body)):
+                making.http["fields"] = fields
         if flat is None:
             _whole(body, schemas, making)
         else:
@@ -100,6 +110,16 @@ def of(operation: Operation, schemas: Schemas) -> Arguments:
     if making.additional is not None:
         schema["additionalProperties"] = making.additional
     return Arguments(schema, making.http, frozenset(making.uses))
+
+
+def _is_nothing(body: _Body) -> bool:
+    """Whether a body is an object that has nothing, and may be left out."""
+    if body.required or body.schema is None or not isinstance(body.schema.value, dict):
+        return False
+    schema = body.schema.value
+    return (
+        schema.get("type") == "object" and not (schema.keys() - {"type", "properties"}) and not schema.get("properties")
+    )
 
 
 def named(parameters: list[Parameter], *, has_body: bool) -> list[str]:
@@ -193,8 +213,10 @@ def _body(operation: Operation, schemas: Schemas) -> _Body | None:
     at = operations.body(schemas.documents, operation)
     if at is None:
         return None
-    if operation.method in ("get", "head", "options"):
-        raise UnsupportedError(f"it is a {operation.method.upper()} with a body")
+    if operation.method in _BODILESS:
+        if at.field("required") is True:
+            raise UnsupportedError(f"it is a {operation.method.upper()} that needs a body")
+        return None
     content = at.entries("content")
     if not content:
         raise UnsupportedError("its body has no media type")
@@ -204,8 +226,8 @@ def _body(operation: Operation, schemas: Schemas) -> _Body | None:
             if kind == wanted:
                 description = at.field("description")
                 return _Body(
-                    media=media,
-                    schema=entry.get("schema"),
+                    media="application/json" if operations.is_any(media) else media,
+                    entry=entry,
                     required=at.field("required") is True,
                     description=description if isinstance(description, str) and description.strip() else None,
                     kind=kind,
@@ -215,36 +237,51 @@ def _body(operation: Operation, schemas: Schemas) -> _Body | None:
 
 def _kind(media: str, entry: Located) -> str | None:
     plain = media.partition(";")[0].strip().lower()
-    if operations.is_json(media):
+    schema = entry.get("schema")
+    is_binary = schema is not None and schema.field("format") == "binary"
+    if operations.is_json(media) or (operations.is_any(media) and schema is not None and not is_binary):
         return "json"
     if "itemSchema" in (entry.value if isinstance(entry.value, dict) else ()):
         return None
     if plain in (FORM, MULTIPART):
-        return None if _is_encoded(entry) else "form" if plain == FORM else "multipart"
+        is_form = plain == FORM
+        return None if _is_encoded(entry, is_form=is_form) else "form" if is_form else "multipart"
     if "*" in plain or plain.startswith("multipart/"):
         return None
-    schema = entry.get("schema")
     if plain.startswith("text/") and (schema is None or schema.field("type") == "string"):
         return "text"
     if plain.startswith(("image/", "audio/", "video/", "font/")) or plain in _BYTES:
         return "bytes"
-    return "bytes" if schema is not None and schema.field("format") == "binary" else None
+    return "bytes" if is_binary else None
 
 
 _BYTES = frozenset({"application/octet-stream", "application/pdf", "application/zip", "application/gzip"})
 
 
-def _is_encoded(entry: Located) -> bool:
-    """Whether a form says how its parts are written, other than it goes without saying (3.1.1, "Encoding Object")."""
+def _is_encoded(entry: Located, *, is_form: bool) -> bool:
+    """Whether a form says of a part how it is written, in a way that is not supported (3.1.1, "Encoding Object")."""
     for _, part in entry.entries("encoding"):
         said = part.value if isinstance(part.value, dict) else {}
         media = said.get("contentType", "text/plain")
-        usual = isinstance(media, str) and (
-            operations.is_json(media) or media in ("text/plain", "application/octet-stream")
-        )
-        if said.keys() & {"style", "explode", "allowReserved", "headers"} or not usual:
+        if not isinstance(media, str) or re.search(r"[*,]", media) or said.get("headers"):
+            return True
+        has_style = bool(said.keys() & {"style", "explode"})
+        if (has_style and not is_form) or said.get("style", "form") not in _FORM_STYLES:
             return True
     return False
+
+
+_FORM_STYLES = ("form", "spaceDelimited", "pipeDelimited", "deepObject")
+
+
+def _fields(body: _Body) -> dict[str, Json]:
+    """The styles of a form's fields, where it says them."""
+    found: dict[str, Json] = {}
+    for name, part in body.entry.entries("encoding"):
+        said = {key: part.field(key) for key in ("style", "explode") if part.field(key) is not None}
+        if said and "contentType" not in (part.value or {}):
+            found[name] = said
+    return found
 
 
 def _flattened(operation: Operation, body: _Body, parameters: list[Parameter], schemas: Schemas) -> Flat | None:
@@ -265,7 +302,7 @@ def _spread(flat: Flat, body: _Body, schemas: Schemas, making: _Making) -> None:
     for name, at in flat.properties.items():
         made, uses = schemas.converted(at, "request")
         making.uses |= uses
-        making.properties[name] = _file(made) if body.kind == "multipart" else made
+        making.properties[name] = _file(made, body.entry.get("encoding"), name) if body.kind == "multipart" else made
     making.required += [name for name in flat.properties if name in flat.required]
     making.additional = None
     if flat.additional is not None:
@@ -292,13 +329,16 @@ def _whole(body: _Body, schemas: Schemas, making: _Making) -> None:
     making.http["body"] = f"{{{BODY}}}"
 
 
-def _file(schema: Json) -> Json:
+def _file(schema: Json, encoding: Located | None, name: str) -> Json:
     """A part of a form; one that is a file takes base64, which the request has as bytes."""
     if not isinstance(schema, dict):
         return schema
     if isinstance(schema.get("items"), dict):
-        return {**schema, "items": _file(schema["items"])}
+        return {**schema, "items": _file(schema["items"], encoding, name)}
+    part = encoding.get(name) if encoding is not None else None
+    media = part.field("contentType") if part is not None else None
     if schema.get("format") == "binary" or ("contentMediaType" in schema and "contentEncoding" not in schema):
         kept = {key: value for key, value in schema.items() if key != "format"}
-        return {"type": "string", **kept, "contentEncoding": "base64"}
+        told = {"contentMediaType": media} if isinstance(media, str) else {}
+        return {"type": "string", **kept, "contentEncoding": "base64", **told}
     return schema

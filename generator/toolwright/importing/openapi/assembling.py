@@ -76,13 +76,16 @@ def manifest(documents: Documents, selection: Selection, name: str | None = None
     value["apis"] = called.made
     value["schemas"] = schemas.shared({use for one in made for use in one.uses})
     value["tools"] = [one.tool for one in made]
+    notes += dict.fromkeys(schemas.notes)
     notes += apart.tell_apart(value)
     settled = settling.settle(value)
     value = {**settled.manifest}
     _prune(value)
     count = len(value["tools"])
     summary = f"{server['name']} {server['version']}: {count} tool{'' if count == 1 else 's'}"
-    return Made(value, summary, (*notes, *settled.notes, *_needs(value.get("apis") or {})), settled.warnings)
+    return Made(
+        value, summary, (*notes, *settled.notes, *_needs(value.get("apis") or {}, called.bases)), settled.warnings
+    )
 
 
 def _server(documents: Documents, name: str | None) -> dict[str, Json]:
@@ -181,13 +184,14 @@ def _share_security(api: dict[str, Any], bindings: Sequence[dict[str, Any]]) -> 
             http["security"] = []
 
 
-def _needs(made: Mapping[str, Any]) -> list[str]:
+def _needs(made: Mapping[str, Any], bases: Mapping[str, str]) -> list[str]:
     """The variables of the environment that the server reads."""
     notes = []
-    for api in made.values():
+    for name, api in made.items():
         if "baseUrl" not in api:
-            notes.append(f"the document names no host; the server calls the URL in `{api['baseUrlEnv']}`")
-        for name, auth in (api.get("auth") or {}).items():
+            like = f", such as https://HOST{bases[name]}" if bases[name] else ""
+            notes.append(f"the document names no host; the server calls the URL in `{api['baseUrlEnv']}`{like}")
+        for scheme, auth in (api.get("auth") or {}).items():
             said = [f"`{auth[key]}`" for key in ("env", "usernameEnv", "passwordEnv") if key in auth]
-            notes.append(f"for `{name}`, the server reads its {auth['type']} credentials from {' and '.join(said)}")
+            notes.append(f"for `{scheme}`, the server reads its {auth['type']} credentials from {' and '.join(said)}")
     return list(dict.fromkeys(notes))

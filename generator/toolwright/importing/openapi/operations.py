@@ -221,4 +221,9 @@ def responses(documents: Documents, operation: Operation) -> list[tuple[str, Loc
 def is_json(media: str) -> bool:
     """Whether a media type is JSON (RFC 6839, section 3.1)."""
     plain = media.partition(";")[0].strip().lower()
-    return plain == "application/json" or plain.endswith("+json")
+    return plain in ("application/json", "text/json") or plain.endswith("+json")
+
+
+def is_any(media: str) -> bool:
+    """Whether a media type stands for any, JSON among them."""
+    return media.partition(";")[0].strip() in ("*/*", "application/*")

@@ -56,7 +56,7 @@ def of(operation: Operation, schemas: Schemas) -> Result:
             are_objects = are_objects and schemas.describes_object(schema)
             if made not in found:
                 found.append(made)
-    others = [name for name in media if not operations.is_json(name)]
+    others = [name for name in media if not operations.is_json(name) and not operations.is_any(name)]
     accept = ", ".join(media) if media and len(others) == len(media) else None
     if not found or not is_known:
         return Result(None, frozenset(), accept)
@@ -74,4 +74,8 @@ def _json(content: list[tuple[str, Located]]) -> Located | None:
     for media, entry in ranked:
         if operations.is_json(media):
             return entry.get("schema")
+    for media, entry in ranked:
+        schema = entry.get("schema")
+        if operations.is_any(media) and schema is not None and schema.field("type") != "string":
+            return schema  # a call asks for JSON
     return None

@@ -16,6 +16,7 @@ import keyword
 import posixpath
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from toolwright import naming
@@ -65,10 +66,12 @@ class Schemas:
     Attributes:
         documents: What references are resolved against.
         taken: Stems of classes that no shared schema may have; grows with each that is made.
+        notes: What was left out of schemas that are made.
     """
 
     documents: Documents
     taken: set[str]
+    notes: list[str] = field(default_factory=list)
     _names: dict[Key, str] = field(default_factory=dict)
     _made: dict[str, Json] = field(default_factory=dict)
     _uses: dict[str, frozenset[str]] = field(default_factory=dict)
@@ -299,7 +302,7 @@ class _Conversion:
             hidden = self._hidden(at)
             return {key: {name: self.schema(one) for name, one in at.entries(key) if name not in hidden}}
         if key == "required":
-            names = [name for name in entry if name not in absent] if isinstance(entry, list) else []
+            names = [*dict.fromkeys(name for name in entry if name not in absent)] if isinstance(entry, list) else []
             return {key: names} if names else {}
         if key in DIALECT.named:
             return {key: {name: self.schema(one) for name, one in at.entries(key)}}
@@ -308,6 +311,9 @@ class _Conversion:
             return {key: [self.schema(one, inner) for one in at.items(key)]}
         if key in DIALECT.single and isinstance(entry, dict | bool):
             return {key: self.schema(below)}
+        if key == "pattern" and isinstance(entry, str) and (wrong := _refusal(entry)):
+            self.schemas.notes.append(f"the pattern `{shorten(entry)}` was left out: {wrong}")
+            return {}
         if key == "examples" and not isinstance(entry, list):
             return {}
         return {key: entry}
@@ -326,6 +332,18 @@ class _Conversion:
     def _example(self, value: Mapping[str, Json], made: dict[str, Any]) -> None:
         if value.get("example") is not None and "examples" not in made and "$ref" not in made:
             made["examples"] = [value["example"]]
+
+
+@cache
+def _refusal(pattern: str) -> str | None:
+    """Why a pattern is no regular expression that validators have."""
+    from toolwright.runtime.validation import Validator
+
+    try:
+        Validator({"pattern": pattern})
+    except ValueError as error:
+        return str(error).partition("\n")[0].rstrip(".")
+    return None
 
 
 def _bytes(made: dict[str, Any], *, is_old: bool) -> None:
