@@ -110,10 +110,10 @@ def test_an_exact_output_is_compared(output: Any, fine: bool, tmp_path: Path) ->
     ],
 )
 def test_json_values_are_compared_as_json_has_them(output: Any, got: Any, same: bool) -> None:
-    from toolwright.runtime import example_tests
+    from toolwright.runtime.equality import same as equal
 
-    assert example_tests._same(output, got) is same
-    assert example_tests._same(got, output) is same
+    assert equal(output, got) is same
+    assert equal(got, output) is same
 
 
 @pytest.mark.parametrize(

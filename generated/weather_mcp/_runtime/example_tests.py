@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 from unittest import SkipTest
 
+from .equality import same
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -121,7 +123,7 @@ class Examples:
             raise AssertionError(f"{example.tool.name} answered with an error:\n{texts}")
         if example.given.get("exact") is True:
             wanted, got = example.given["output"], result.structured_content
-            if not _same(wanted, got):
+            if not same(wanted, got):
                 raise AssertionError(f"{example} gives another output:\n{_difference(wanted, got)}")
 
     def _loaded(self) -> object:
@@ -149,17 +151,6 @@ async def _called(build_server: Callable[[Any], Server[Any]], handlers: object, 
         except mcp.MCPError as error:  # raised when all is closed, since the SDK's task groups would wrap it
             failures.append(error)
     raise failures[0]
-
-
-def _same(one: Any, two: Any) -> bool:
-    """Whether two JSON values are one (JSON Schema 2020-12, 4.2.2): `1` is `1.0`, and `true` is not 1."""
-    if isinstance(one, bool) or isinstance(two, bool):
-        return one is two
-    if isinstance(one, dict) and isinstance(two, dict):
-        return one.keys() == two.keys() and all(_same(value, two[key]) for key, value in one.items())
-    if isinstance(one, list) and isinstance(two, list):
-        return len(one) == len(two) and all(map(_same, one, two))
-    return bool(one == two)
 
 
 def _difference(wanted: Any, got: Any) -> str:
