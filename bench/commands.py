@@ -24,7 +24,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "specs").mkdir()
-        shutil.copy(ROOT / "specs" / "weather.yaml", folder / "specs")
+        for file in ("weather.yaml", "weather.md"):
+            shutil.copy(ROOT / "specs" / file, folder / "specs")
         times = medians(
             {
                 "python -c pass": [sys.executable, "-c", "pass"],

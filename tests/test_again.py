@@ -226,3 +226,23 @@ def test_a_run_with_a_helper_leaves_no_process(tmp_path: Path) -> None:
     code = "import multiprocessing, sys\nfrom toolwright import cli\nassert cli.run(['generate', 'm.json']) == 0\n"
     code += "assert multiprocessing.active_children() == []\nassert 'datamodel_code_generator' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True, cwd=tmp_path, capture_output=True, timeout=60)
+
+
+@pytest.mark.parametrize("lost", ["client.py", "models/first.py", "manifest.json"])
+def test_a_file_that_was_lost_is_made_again(
+    lost: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    what = files()
+    generated(tmp_path, what, capsys)
+    what["manifest.json"]["tools"][0]["description"] = "Another."
+    whole, _ = generated(tmp_path, what, capsys)
+    what["manifest.json"]["tools"][0]["description"] = "The tool first."
+    generated(tmp_path, what, capsys)
+    (tmp_path / "generated" / "sample_mcp" / lost).unlink()
+    what["manifest.json"]["tools"][0]["description"] = "Another."
+    again, said = generated(tmp_path, what, capsys)
+    assert {path: data for path, data in again.items() if path != LOCK} == {
+        path: data for path, data in whole.items() if path != LOCK
+    }
+    assert said == ""

@@ -8,10 +8,13 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 from jsonschema import Draft202012Validator
+
+from toolwright.commands import printing
 
 ROOT = Path(__file__).parents[1]
 HEAVY = ("mcp", "datamodel_code_generator", "black")
@@ -247,3 +250,16 @@ def test_import_says_what_is_wrong(tmp_path: Path) -> None:
         'toolwright: `saved.json` cannot be imported: it holds no list of tools: expected `{"tools": […]}`, a list, '
         "or a JSON-RPC response\n"
     )
+
+
+def test_a_person_is_told_of_what_takes_long(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    with printing.Printer("text", strict=False).at_work("compiling a.yaml"):
+        time.sleep(1.2)
+    with printing.Printer("text", strict=False).at_work("compiling b.yaml"):
+        pass
+    with printing.Printer("text", strict=False, quiet=True).at_work("compiling c.yaml"):
+        time.sleep(1.2)
+    assert capsys.readouterr().err == "compiling a.yaml …\r\x1b[K"

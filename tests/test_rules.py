@@ -14,7 +14,8 @@ from memory import load, shown
 from toolwright import plan, rules
 from toolwright.assembly import assemble
 from toolwright.diagnostics import Diagnostic, Place
-from toolwright.rules import names
+from toolwright.rules import names, offers
+from toolwright.runtime import prompts as runtime_prompts
 from toolwright.schemas import dialects, references
 
 if TYPE_CHECKING:
@@ -45,6 +46,10 @@ def test_every_export_is_a_name_that_no_model_may_take() -> None:
     own = [plan._COMMON_EXPORTS, plan._SERVER_EXPORTS, plan._CLIENT_EXPORTS]  # the plan's own lists
     tables = [*own, *plan.OFFER_EXPORTS.values()]
     assert {name for table in tables for exports in table.values() for name in exports} <= names.EXPORTS
+
+
+def test_the_runtime_fills_in_what_the_rules_look_for() -> None:
+    assert runtime_prompts._PLACEHOLDER.pattern == offers.PLACEHOLDER.pattern
 
 
 def test_places_of_overlays_are_in_the_overlay() -> None:

@@ -6,7 +6,7 @@ nothing: `workspace.apply` does.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +15,8 @@ from toolwright import workspace
 from toolwright.diagnostics import Diagnostic
 
 if TYPE_CHECKING:
+    from toolwright import ir
+    from toolwright.handwritten import Findings, Handwritten
     from toolwright.helper import Helper
     from toolwright.lock import Lock
     from toolwright.source import Document
@@ -25,10 +27,14 @@ OUTPUT = "generated"
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where packages go. `told` says that the project names the folder, so that a command need not."""
+    """Where packages go, and where the modules of their handlers are.
+
+    `told` says that the project names the folder, so that a command need not.
+    """
 
     folder: Path
     told: bool = False
+    handlers: tuple[str, ...] = ()
 
     @property
     def option(self) -> str:
@@ -46,6 +52,16 @@ class Built:
     diagnostics: tuple[Diagnostic, ...] = ()
     documents: Mapping[str, Document] = field(default_factory=dict)
     failed: bool = False
+    fit: Fit | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """The handwritten class of a manifest: where it is, and what does not fit."""
+
+    file: Path
+    written: Handwritten
+    findings: Findings
 
 
 def build(path: str, target: Target, known: Lock, *, trust: bool, force: bool = False) -> Built:
@@ -98,7 +114,33 @@ def _built(
     artifacts = compiler.generate(checked.manifest, made, package, second)
     return replace(
         result,
+        fit=fit(checked.manifest, target.handlers, package.text("handlers.py")),
         package=workspace.shown(target.folder, checked.manifest.package),
         changes=workspace.compare(target.folder, known, name, made, artifacts, force=force),
         requirements=compiler.requirements(checked.manifest),
     )
+
+
+def fit(manifest: ir.Manifest, folders: Sequence[str], interface: str | None = None) -> Fit | None:
+    """How the handwritten class of a manifest fits; None where the manifest names none, or it is not found.
+
+    Args:
+        manifest: The lowered manifest.
+        folders: Where its module is looked for.
+        interface: The package's `handlers.py` as it was generated before.
+
+    Raises:
+        OSError: The module cannot be read.
+    """
+    if manifest.handlers is None or "server" not in manifest.emit:
+        return None
+    from toolwright import handwritten, plan
+
+    module, _, name = manifest.handlers.partition(":")
+    file = workspace.find_module(module, folders)
+    if file is None:
+        return None
+    text = file.read_bytes().decode("utf-8", "replace")
+    written = handwritten.Handwritten(file.as_posix(), text, name, f"{manifest.stem}Handlers")
+    before = handwritten.methods_of(interface or "")
+    return Fit(file, written, handwritten.compare(written, plan.handler_methods(manifest), before))

@@ -37,11 +37,11 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
 
 def run(argv: Sequence[str]) -> int:
     """Run one command and give its exit status."""
-    parser = _parser()
-    arguments = parser.parse_args(argv)
+    command_line = parser()
+    arguments = command_line.parse_args(argv)
     verb: Callable[[argparse.Namespace], int] | None = getattr(arguments, "verb", None)
     if verb is None:
-        parser.print_help(sys.stderr)
+        command_line.print_help(sys.stderr)
         return 2
     try:
         return verb(arguments)
@@ -50,14 +50,15 @@ def run(argv: Sequence[str]) -> int:
         return 2
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def parser() -> argparse.ArgumentParser:
+    """The whole command line."""
+    made = argparse.ArgumentParser(
         prog="toolwright",
         description="Compile declarative tool manifests into typed MCP servers and clients.",
         epilog="Each command tells more with --help, such as `toolwright generate --help`.",
     )
-    parser.add_argument("--version", action="version", version=f"toolwright {__version__}")
-    verbs = parser.add_subparsers(title="commands", metavar="COMMAND")
+    made.add_argument("--version", action="version", version=f"toolwright {__version__}")
+    verbs = made.add_subparsers(title="commands", metavar="COMMAND")
     for verb in VERBS:
         verb.add(verbs)
-    return parser
+    return made

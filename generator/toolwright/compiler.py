@@ -122,7 +122,8 @@ def generate(
 
     begun = units.begin(manifest, made.tools, before, helper)
     root = manifest.package
-    rest = [Artifact(f"{root}/{path}", data) for path, data in sorted(manifest.files.items())]
+    files = manifest.files if "server" in manifest.emit else {}
+    rest = [Artifact(f"{root}/{path}", data) for path, data in sorted(files.items())]
     rest += [Artifact(f"{root}/manifest.json", _json(manifest.document)), Artifact(f"{root}/py.typed", b"")]
     rest += [
         Artifact(f"{root}/_runtime/{name}.py", workspace.RUNTIME_MARK + (RUNTIME / f"{name}.py").read_bytes())

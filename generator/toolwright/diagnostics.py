@@ -171,6 +171,9 @@ CODES = _table(
     ("TW405", "error", "The lock cannot be read."),
     ("TW406", "error", "The output folder cannot be written."),
     ("TW407", "error", "A generated file is not what the manifest gives."),
+    ("TW420", "warning", "A handler method is missing."),
+    ("TW421", "warning", "A handler method is no longer asked for."),
+    ("TW422", "warning", "A handler method does not fit what it is called with, or what it gives."),
     ("TW410", "error", "`[tool.toolwright]` in pyproject.toml is wrong."),
     ("TW411", "warning", "The project does not depend on what its server needs."),
 )

@@ -386,7 +386,8 @@ def _contexts(manifest: ir.Manifest) -> tuple[AskingContext, ...]:
     )
 
 
-def _handlers(title: str, manifest: ir.Manifest) -> Mapping[str, Any]:
+def handler_methods(manifest: ir.Manifest) -> tuple[HandlerMethod, ...]:
+    """The methods that the handlers must have."""
     methods = [
         HandlerMethod(
             name=tool.names.method,
@@ -407,6 +408,11 @@ def _handlers(title: str, manifest: ir.Manifest) -> Mapping[str, Any]:
         for offer in _every(manifest)
         if offer.completes
     ]
+    return tuple(methods)
+
+
+def _handlers(title: str, manifest: ir.Manifest) -> Mapping[str, Any]:
+    methods = handler_methods(manifest)
     used = {
         name
         for method in methods

@@ -15,7 +15,10 @@ from typing import Any
 from toolwright.diagnostics import Diagnostic, Span
 
 FILE = "pyproject.toml"
-_KEYS = {"manifests", "output"}
+_KEYS = {"manifests", "output", "handlers"}
+HANDLERS = (".", "src")
+"""Where handwritten modules are looked for, where nothing says otherwise."""
+
 _NAME = re.compile(r"^\s*([A-Za-z0-9._-]+)")
 
 
@@ -24,13 +27,14 @@ class Project:
     """What a run without arguments compiles: manifest paths, and the folder that gets the packages.
 
     `dependencies` are the names of the project's own dependencies, normalized as package indexes do it, or None where
-    the file does not list any; `listed` is where it lists them.
+    the file does not list any; `listed` is where it lists them. `handlers` are the folders of handwritten modules.
     """
 
     manifests: tuple[str, ...]
     output: str | None
     dependencies: frozenset[str] | None
     listed: Span
+    handlers: tuple[str, ...] = HANDLERS
 
 
 def read(folder: Path) -> tuple[Project | None, list[Diagnostic]]:
@@ -71,7 +75,8 @@ def read(folder: Path) -> tuple[Project | None, list[Diagnostic]]:
     if problems:
         return None, problems
     listed = _Keys(text, "project").span("dependencies")
-    return Project(tuple(manifests), table.get("output"), _dependencies(value), listed), []
+    folders = tuple(table.get("handlers", HANDLERS))
+    return Project(tuple(manifests), table.get("output"), _dependencies(value), listed, folders), []
 
 
 def missing(project: Project, requirements: Iterable[str]) -> tuple[str, ...]:
@@ -111,7 +116,7 @@ def _problems(table: object, keys: _Keys) -> Iterable[Diagnostic]:
             "TW410",
             f"unknown key `{key}` in `[tool.toolwright]`",
             keys.span(key),
-            help="it knows `manifests` and `output`",
+            help="it knows `manifests`, `output` and `handlers`",
         )
     manifests = table.get("manifests", [])
     if not isinstance(manifests, list) or not all(isinstance(item, str) and item for item in manifests):
@@ -126,6 +131,14 @@ def _problems(table: object, keys: _Keys) -> Iterable[Diagnostic]:
             if item.startswith("/"):
                 message = f"`{item}` in `[tool.toolwright] manifests` must be relative to pyproject.toml"
                 yield Diagnostic("TW410", message, keys.span("manifests"))
+    folders = table.get("handlers", [])
+    if not isinstance(folders, list) or not all(isinstance(item, str) for item in folders):
+        yield Diagnostic(
+            "TW410",
+            "`handlers` in `[tool.toolwright]` must be a list of folders",
+            keys.span("handlers"),
+            help='write `handlers = ["src"]`',
+        )
     if not isinstance(table.get("output", ""), str):
         yield Diagnostic(
             "TW410",

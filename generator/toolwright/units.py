@@ -197,5 +197,5 @@ def _names(method: str) -> frozenset[str]:
 def _methods(client: str) -> dict[str, str]:
     """The methods of a client by name, cut out of its text."""
     starts = [(found.start(), found[1]) for found in _METHOD.finditer(client)]
-    ends = [start for start, _ in starts[1:]] + [len(client)]
+    ends = [start for start, _ in starts[1:]] + [len(client)] * bool(starts)
     return {name: client[start:end].rstrip("\n") + "\n" for (start, name), end in zip(starts, ends, strict=True)}

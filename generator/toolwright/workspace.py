@@ -66,6 +66,16 @@ class Disk:
         return Path(path).resolve().is_relative_to(Path(folder).resolve())
 
 
+def find_module(name: str, folders: Sequence[str]) -> Path | None:
+    """The file of a module, looked for in `folders`; None where it is in none of them."""
+    steps = name.split(".")
+    for folder in folders:
+        for path in (Path(folder, *steps).with_suffix(".py"), Path(folder, *steps, "__init__.py")):
+            if path.is_file():
+                return path
+    return None
+
+
 _LISTING = "//"
 """Between the folder and the pattern of a listing among inputs; no path holds it."""
 

@@ -239,6 +239,85 @@ async def test_prompts_and_templates_ask_too(package: ModuleType, era: str) -> N
         assert getattr(contents, "text", "") == "a for Bob"
 
 
+async def test_once_is_once_also_beside_a_question(package: ModuleType) -> None:
+    charged = []
+
+    async def charge() -> int:
+        await asyncio.sleep(0.05)
+        charged.append(1)
+        return len(charged)
+
+    async def ask(args: Any, ctx: Any) -> str:
+        who, first, second = await asyncio.gather(ctx.ask.who(), ctx.once("pay", charge), ctx.once("pay", charge))
+        return f"{who.name} {first} {second}"
+
+    for era in ERAS:
+        charged.clear()
+        async with client(server(package, ask), era, Person({"name": "Ada"})) as made:
+            assert text(await made.call_tool("ask")) == "Ada 1 1"
+        assert charged == [1]
+
+
+async def test_what_goes_wrong_once_may_be_tried_again(package: ModuleType) -> None:
+    tries = []
+
+    async def flaky() -> str:
+        tries.append(1)
+        if len(tries) == 1:
+            raise ValueError
+        return "done"
+
+    async def ask(args: Any, ctx: Any) -> str:
+        try:
+            return str(await ctx.once("k", flaky))
+        except ValueError:
+            return f"again: {await ctx.once('k', flaky)}"
+
+    async with client(server(package, ask), "2026-07-28") as made:
+        assert text(await made.call_tool("ask")) == "again: done"
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_a_missing_capability_is_told_out_of_a_group_of_tasks(package: ModuleType, era: str) -> None:
+    async def ask(args: Any, ctx: Any) -> str:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(ctx.sample("Hi"))
+        return ""
+
+    async with client(server(package, ask), era) as made:
+        if era == "legacy":
+            assert text(await made.call_tool("ask")) == "error: This needs a client with the capability 'sampling'."
+        else:
+            with pytest.raises(mcp.MCPError, match="capability 'sampling'"):
+                await made.call_tool("ask")
+
+
+async def test_a_client_that_fails_to_ask_is_told_so(package: ModuleType) -> None:
+    async def broken(_ctx: Any, _params: Any) -> types.ErrorData:
+        return types.ErrorData(code=-1, message="no screen")
+
+    async with client(server(package, twice), "legacy", broken) as made:
+        assert text(await made.call_tool("ask")) == "error: the client did not answer elicitation/create: no screen"
+        assert text(await made.call_tool("pay", {"sum": 3})) == (
+            "error: pay needs the user's leave, and the client could not ask for it."
+        )
+
+
+async def test_leave_cannot_be_given_before_it_is_asked_for(package: ModuleType) -> None:
+    answered = {"name": "pay", "inputResponses": {"toolwright.confirm": {"action": "accept"}}, **CAN}
+    [asked] = await exchange(server(package, twice), "2026-07-28", ("tools/call", answered))
+    assert list(asked["inputRequests"]) == ["toolwright.confirm"]
+
+
+async def test_only_pages_of_the_web_are_opened(package: ModuleType, caplog: pytest.LogCaptureFixture) -> None:
+    async def ask(args: Any, ctx: Any) -> str:
+        return str(await ctx.ask.sign_in("javascript:alert(1)"))
+
+    async with client(server(package, ask), "legacy", Person()) as made:
+        assert text(await made.call_tool("ask")).startswith("error: Internal error in ask")
+    assert "'javascript:alert(1)' is no http or https URL" in caplog.text
+
+
 # What clients cannot do
 
 

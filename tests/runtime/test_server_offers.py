@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import anyio
+import httpx2
 import mcp
 import mcp_types as types
 import pytest
@@ -490,7 +491,7 @@ async def test_links_to_resources_that_nobody_declared_are_told_once(
 
 async def test_messages_of_lost_streams_are_kept_within_bounds(package: ModuleType) -> None:
     asgi = importlib.import_module(f"{package.__name__}._runtime.asgi")
-    replay = asgi.Replay(streams=2, events=3)
+    replay = asgi.Replay(events=5)
     message = types.JSONRPCNotification(jsonrpc="2.0", method="m")
     first = await replay.store_event("a", None)
     ids = [await replay.store_event("a", message) for _ in range(4)]
@@ -502,9 +503,109 @@ async def test_messages_of_lost_streams_are_kept_within_bounds(package: ModuleTy
     assert await replay.replay_events_after(ids[1], send) == "a"
     assert sent == ids[2:]
     assert await replay.replay_events_after(first, send) == "a"
-    assert sent == [*ids[2:], *ids[1:]]  # the first is forgotten
-    await replay.store_event("b/c", message)
-    last = await replay.store_event("d", message)
-    assert await replay.replay_events_after(ids[3], send) is None
-    assert await replay.replay_events_after("nonsense", send) is None
-    assert await replay.replay_events_after(last, send) == "d"
+    assert sent == [*ids[2:], *ids]
+    last = await replay.store_event("b/c", message)
+    assert await replay.replay_events_after(last, send) == "b/c"
+    sent.clear()
+    for _ in range(2):
+        await replay.store_event("d", message)
+    assert await replay.replay_events_after(first, send) == "a"
+    assert sent == ids[2:]  # the oldest are forgotten
+    for odd in ("nonsense", "9" * 5000 + "/a", "1/e"):
+        assert await replay.replay_events_after(odd, send) is None
+
+
+async def test_messages_are_kept_up_to_a_size(package: ModuleType) -> None:
+    asgi = importlib.import_module(f"{package.__name__}._runtime.asgi")
+    replay = asgi.Replay(size=1000)
+    sent: list[Any] = []
+
+    async def send(event: Any) -> None:
+        sent.append(event.event_id)
+
+    big = types.JSONRPCNotification(jsonrpc="2.0", method="m", params={"text": "x" * 600})
+    ids = [await replay.store_event("a", big) for _ in range(3)]
+    assert await replay.replay_events_after("0/a", send) == "a"
+    assert sent == ids[2:]
+
+
+async def test_sessions_do_not_hear_of_each_other(package: ModuleType) -> None:
+    """Streams are called by request ids, which are alike in all sessions."""
+    app = package.asgi_app(Handlers(first=lambda args, ctx: f"for {ctx.request_id}"))
+    headers = {"accept": "application/json, text/event-stream", "mcp-protocol-version": "2025-11-25"}
+    hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+    async with (
+        app.router.lifespan_context(app),
+        httpx2.AsyncClient(transport=httpx2.ASGITransport(app=app), base_url="http://localhost:8000") as web,
+    ):
+
+        async def post(session: dict[str, str], method: str, params: Any, number: int | None = 7) -> Any:
+            message = {"jsonrpc": "2.0", "method": method, "params": params}
+            if number is not None:
+                message["id"] = number
+            return await web.post("/mcp", json=message, headers={**headers, **session})
+
+        sessions = []
+        for _ in range(2):
+            opened = await post({}, "initialize", hello, 0)
+            sessions.append({"mcp-session-id": opened.headers["mcp-session-id"]})
+            await post(sessions[-1], "notifications/initialized", {}, None)
+        secret = await post(sessions[0], "tools/call", {"name": "first"})
+        assert "for 7" in secret.text
+        for last in ("0/7", "1/7"):
+            with anyio.move_on_after(0.3):
+                asked = {**headers, **sessions[1], "last-event-id": last}
+                answer = await web.get("/mcp", headers=asked)
+                assert "for 7" not in answer.text
+
+
+async def test_a_client_that_says_hello_twice_hears_once(package: ModuleType) -> None:
+    server = package.build_server(Handlers())
+    told: list[Any] = []
+
+    async def hear(message: Any) -> None:
+        told.append(message)
+
+    async with mcp.Client(server, mode="legacy", message_handler=hear) as made:
+        for _ in range(3):
+            await made.session.send_notification(types.InitializedNotification())
+        await server.tools.changed()
+        assert len(await heard(made, told, 1)) == 1
+
+
+async def test_what_is_off_is_not_read_through_a_template(tmp_path: Any) -> None:
+    value = manifest(
+        [],
+        name="shadow",
+        resources=[{"uri": "w://oslo/now", "name": "oslo", "toolwright": {"text": "own"}}],
+        resourceTemplates=[{"uriTemplate": "w://{city}/now", "name": "any"}],
+    )
+    with imported(tmp_path, generate(tmp_path, value)) as package:
+        server = package.build_server(SimpleNamespace(read_any=lambda params, ctx: params.city))
+        async with mcp.Client(server) as made:
+            assert getattr((await made.read_resource("w://oslo/now")).contents[0], "text", "") == "own"
+            await server.resources.disable("w://oslo/now")
+            assert (await refusal(made.read_resource("w://oslo/now"))).message == "Resource not found: w://oslo/now"
+            assert getattr((await made.read_resource("w://bern/now")).contents[0], "text", "") == "bern"
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"prompts": [{"name": "p", "toolwright": {"messages": [{"text": "hi"}]}}]},
+        {"resources": [{"uri": "a://b", "name": "b", "toolwright": {"text": "B"}}]},
+        {"emit": ["server"]},
+        {"emit": ["client"]},
+        {"prompts": [], "resources": [], "resourceTemplates": []},
+    ],
+)
+async def test_packages_without_tools_and_without_code(tmp_path: Any, more: dict[str, Any]) -> None:
+    name = generate(tmp_path, manifest([], name="still", **more))
+    for path in (tmp_path / name).rglob("*.py"):
+        compile(path.read_text("utf-8"), str(path), "exec")
+    with imported(tmp_path, name) as package:
+        for exported in dir(package):
+            getattr(package, exported)
+        if more.get("emit") != ["client"]:
+            async with mcp.Client(package.build_server(object())) as made:
+                assert (await made.list_tools()).tools == []

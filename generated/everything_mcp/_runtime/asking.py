@@ -18,11 +18,13 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, cast
 
 import anyio.to_thread
 import mcp_types as types
+from mcp.shared.exceptions import MCPError
 from pydantic import BaseModel, ValidationError
 
 from .answers import Accepted, Cancelled, Declined
 from .hygiene import clean, mirrored
 from .revisions import FIRST_STATELESS, form_for
+from .running import is_cancelled
 from .validation import Validator
 
 if TYPE_CHECKING:
@@ -36,6 +38,9 @@ _Result = TypeVar("_Result", bound=BaseModel)
 
 _TRIES: Final = 3
 """How often a question is asked, up to 2025-11-25, where the answers do not fit it."""
+
+OURS: Final = "toolwright."
+"""How the names of questions begin that the server asks for itself; they are not answered before they are asked."""
 
 _TURNS: Final = 2
 """Turns of the event loop in which questions that are awaited together become one round."""
@@ -99,10 +104,11 @@ class Rounds:
         kept = {} if state is None else json.loads(state)
         self._answers: dict[str, Any] = dict(kept.get("answers", {}))
         self._done: dict[str, Any] = dict(kept.get("done", {}))
+        self._running: dict[str, asyncio.Future[Any]] = {}
         self._asked: Counter[str] = Counter()
         self._pending: dict[str, dict[str, Any]] = {}
         for key, response in (responses or {}).items():
-            if state is None or key in kept["asked"]:
+            if key in kept["asked"] if state is not None else not key.startswith(OURS):
                 self._answers.setdefault(key, response)
 
     @property
@@ -134,8 +140,7 @@ class Rounds:
 
         Raises:
             MissingCapability: It does not have it.
-            InvalidAnswer: The client kept answering what does not fit.
-            mcp.MCPError: The client answered with an error (up to 2025-11-25).
+            InvalidAnswer: The client kept answering what does not fit, or with an error (up to 2025-11-25).
         """
         if not self.can(needs):
             first, _, part = needs.partition(".")
@@ -161,9 +166,18 @@ class Rounds:
         Raises:
             TypeError: That is no JSON.
         """
-        if key not in self._done:
+        if key in self._done:
+            return self._done[key]
+        if key not in self._running:
+            self._running[key] = asyncio.ensure_future(self._make(key, function))
+        return await asyncio.shield(self._running[key])
+
+    async def _make(self, key: str, function: Callable[[], Any]) -> Any:
+        try:
             made = function() if inspect.iscoroutinefunction(function) else await anyio.to_thread.run_sync(function)
             self._done[key] = mirrored(await made if inspect.isawaitable(made) else made)[0]
+        finally:
+            del self._running[key]
         return self._done[key]
 
     async def run(self, handle: Callable[[], Awaitable[dict[str, Any]]]) -> dict[str, Any]:
@@ -176,6 +190,7 @@ class Rounds:
         else:
             if not self._pending:
                 return result
+        await asyncio.gather(*self._running.values(), return_exceptions=True)  # so that they are not made once more
         state = {"answers": self._answers, "done": self._done, "asked": [*self._pending]}
         return {
             "resultType": "input_required",
@@ -187,6 +202,8 @@ class Rounds:
         for number in range(1, _TRIES + 1):
             try:
                 return read(await self._peer.request(request, result))
+            except MCPError as error:
+                raise InvalidAnswer(f"the client did not answer {request.method}: {clean(error.message)}") from error
             except (InvalidAnswer, ValidationError) as error:
                 if number == _TRIES:
                     raise InvalidAnswer(f"the client's answer to {request.method} does not fit: {error}") from error
@@ -198,6 +215,24 @@ def is_suspended(error: BaseException) -> bool:
     if isinstance(error, BaseExceptionGroup):
         return all(is_suspended(one) for one in error.exceptions)
     return isinstance(error, Suspended)
+
+
+def missing_capability(error: BaseException) -> MissingCapability | None:
+    """What a handler asked of a client that cannot do it, in a group of tasks or alone."""
+    if isinstance(error, BaseExceptionGroup):
+        return next((found for one in error.exceptions if (found := missing_capability(one))), None)
+    return error if isinstance(error, MissingCapability) else None
+
+
+def must_leave(error: BaseException) -> bool:
+    """Whether what leaves a handler is no failure of its own: it waits, or its request is being cancelled.
+
+    Raises:
+        MissingCapability: It asked what the client cannot answer.
+    """
+    if missing := missing_capability(error):
+        raise missing from None
+    return is_suspended(error) or is_cancelled(error)
 
 
 class Ask:
@@ -229,6 +264,8 @@ class Ask:
 
     async def _url(self, name: str, url: str, message: str | None) -> Accepted | Declined | Cancelled:
         """Ask to open a URL (MCP 2025-11-25, client/elicitation, URL mode)."""
+        if not url.startswith(("https://", "http://")):
+            raise ValueError(f"{url!r} is no http or https URL")
         params = types.ElicitRequestURLParams(
             message=clean(message or self._questions[name]["message"]),
             url=url,

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_types import ContentBlock
 
-from .asking import InvalidAnswer, MissingCapability, is_suspended
+from .asking import InvalidAnswer, must_leave
 from .content import Reply
 from .errors import is_tool_error
 from .hygiene import block, clean, mirrored, whole
 from .model import Model, Root
 from .permission import refusal
-from .running import Method, is_cancelled
+from .running import Method
 from .validation import Validator, input_validator, output_validator
 
 if TYPE_CHECKING:
@@ -61,16 +61,16 @@ class Engine:
         """
         try:
             route = self._routes.get(tool) or self._prepare(tool)
-            values = whole(arguments) if arguments else {}
-            if violations := route.input.violations(values):
+            values, size = whole(arguments) if arguments else ({}, 2)
+            if violations := route.input.violations(values, size=size):
                 lines = "".join(f"\n- {line}" for line in violations)
                 return _failure(f"Invalid arguments for {tool.name}:{lines}")
-            if reason := await refusal(tool, values, context):
+            if route.asks_leave and (reason := await refusal(tool, values, context)):
                 return _failure(reason)
             value = await route.method(route.model.model_validate(values), context)
             return self._result(tool, route, value)
         except BaseException as error:  # a handler's SystemExit must not end the server
-            if is_suspended(error) or is_cancelled(error) or isinstance(error, MissingCapability):
+            if must_leave(error):
                 raise
             if texts := _told(error):
                 return _failure("\n".join(texts))
@@ -82,6 +82,7 @@ class Engine:
             input=input_validator(tool),
             model=tool.Input,
             method=Method.of(self._handlers, tool.method),
+            asks_leave=bool(tool.policy.get("confirm")),
             output=None if validator is None or model is None else _Output(validator, model),
         )
         self._routes[tool] = route
@@ -93,7 +94,7 @@ class Engine:
             result: dict[str, Any] = {"content": _content(tool, reply.model)}
         else:
             data, text = mirrored(_data(tool, route.output.model, reply.model))
-            if violations := route.output.validator.violations(data, "result"):
+            if violations := route.output.validator.violations(data, "result", size=len(text)):
                 return self._broken(tool, violations)
             result = {"content": [{"type": "text", "text": text}], "structuredContent": data}
         result["content"] += [block(one) for one in reply.content]
@@ -137,6 +138,7 @@ class _Route:
     input: Validator
     model: type[Model]
     method: Method
+    asks_leave: bool
     output: _Output | None
 
 

@@ -111,7 +111,8 @@ def _position(cursor: str, digest: str, length: int) -> int:
     except ValueError:
         text = ""
     position = text.removeprefix(digest)
-    is_ours = text.startswith(digest) and position.isdecimal() and 0 < int(position) < length
+    is_number = position.isdecimal() and len(position) <= len(str(length))
+    is_ours = text.startswith(digest) and is_number and 0 < int(position) < length
     if not is_ours or _cursor(digest, int(position)) != cursor:
         raise StaleCursor(cursor)
     return int(position)

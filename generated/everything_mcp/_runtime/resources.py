@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import base64
 import importlib
-import pkgutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -76,19 +75,13 @@ class Resources:
     def listings(self) -> Mapping[str, Mapping[str, dict[str, Any]]]:
         """The two lists."""
         return {
-            "resources": {key: wire for key, (wire, _) in self._known("resources", "uri").items()},
-            "resourceTemplates": {
-                key: wire for key, (wire, _) in self._known("resourceTemplates", "uriTemplate").items()
-            },
+            "resources": {key: wire for key, (wire, _) in self._entries["resources"].items()},
+            "resourceTemplates": {key: wire for key, (wire, _) in self._entries["resourceTemplates"].items()},
         }
 
     def answers(self, host: Host) -> Mapping[str, Answer]:
         """Its methods."""
         return {"resources/read": _Reading(self, host).read}
-
-    def has(self, uri: str, host: Host) -> bool:
-        """Whether a URI leads to a resource that is switched on."""
-        return uri in host.lists.by_name["resources"] or self.match(uri, host) is not None
 
     def match(self, uri: str, host: Host) -> tuple[_Template, dict[str, str | list[str]]] | None:
         """The first template that is on and fits a URI, with the values of its variables."""
@@ -105,17 +98,19 @@ class Resources:
 
     def entry(self, section: str, key: str) -> tuple[dict[str, Any], dict[str, Any]]:
         """What goes on the wire of a resource or a template, and what is ours."""
-        return self._known(section, "uri" if section == "resources" else "uriTemplate")[key]
+        return self._entries[section][key]
 
     def data(self, path: str) -> bytes:
         """A file inside the package."""
-        found = pkgutil.get_data(self._tools.package, path)
-        if found is None:
-            raise FileNotFoundError(f"{path} of the package {self._tools.package!r} cannot be read")
-        return found
+        return self._tools.data(path)
 
-    def _known(self, section: str, key: str) -> dict[str, tuple[dict[str, Any], dict[str, Any]]]:
-        return {wire[key]: (wire, ours) for wire, ours in self._tools.offers(section)}
+    @cached_property
+    def _entries(self) -> dict[str, dict[str, tuple[dict[str, Any], dict[str, Any]]]]:
+        keys = {"resources": "uri", "resourceTemplates": "uriTemplate"}
+        return {
+            section: {wire[key]: (wire, ours) for wire, ours in self._tools.offers(section)}
+            for section, key in keys.items()
+        }
 
 
 @dataclass(frozen=True)
@@ -148,8 +143,11 @@ class _Reading:
     async def read(self, request: Request) -> dict[str, Any]:
         """The contents of what a URI leads to."""
         uri: str = request.params["uri"]
-        contents = await self._static(uri, request) if uri in self.host.lists.by_name["resources"] else None
-        if contents is None:
+        listing = self.host.lists.by_name["resources"]
+        contents = None
+        if uri in listing:
+            contents = await self._static(uri, request)
+        elif not listing.has(uri):  # one that is switched off is not there for a template either
             contents = await self._matched(uri, request)
         if contents is None:
             raise not_found(uri, request.revision)

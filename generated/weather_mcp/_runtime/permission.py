@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from mcp_types import ElicitResult
 
 from .arguments import redacted
-from .asking import FORM, MissingCapability, form
+from .asking import FORM, OURS, InvalidAnswer, MissingCapability, form
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .context import Context
     from .tools import Tool
 
-_KEY: Final = "toolwright.confirm"
+_KEY: Final = f"{OURS}confirm"
 _NO_FIELDS: Final[dict[str, Any]] = {"type": "object", "properties": {}}
 _WIDTH: Final = 1000
 
@@ -40,6 +40,8 @@ async def refusal(tool: Tool, arguments: Mapping[str, Any], context: Context) ->
     question = form(f"Run {name} with {shown if len(shown) <= _WIDTH else shown[:_WIDTH] + '…'}?", _NO_FIELDS)
     try:
         action = await context.rounds.ask(_KEY, question, ElicitResult, lambda result: result.action, FORM)
+    except InvalidAnswer:
+        return f"{tool.name} needs the user's leave, and the client could not ask for it."
     except MissingCapability:
         if isinstance(confirm, dict) and confirm.get("fallback") == "allow":
             return None

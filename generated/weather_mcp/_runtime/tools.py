@@ -134,11 +134,19 @@ class Tools(Mapping[str, Tool]):
         Raises:
             FileNotFoundError: The package has lost its `manifest.json`.
         """
-        data = pkgutil.get_data(self.package, "manifest.json")
-        if data is None:
-            raise FileNotFoundError(f"manifest.json of the package {self.package!r} cannot be read")
-        manifest: dict[str, Any] = json.loads(data)
+        manifest: dict[str, Any] = json.loads(self.data("manifest.json"))
         return manifest
+
+    def data(self, path: str) -> bytes:
+        """A file inside the package.
+
+        Raises:
+            FileNotFoundError: The package has lost it.
+        """
+        found = pkgutil.get_data(self.package, path)
+        if found is None:
+            raise FileNotFoundError(f"{path} of the package {self.package!r} cannot be read")
+        return found
 
     @cached_property
     def entries(self) -> dict[str, tuple[dict[str, Any], dict[str, Any]]]:

@@ -22,13 +22,16 @@ def _check(arguments: argparse.Namespace) -> int:
     printer = Printer(arguments.format, strict=arguments.strict)
     work = works.of(arguments, printer)
     if work is not None:
-        from toolwright import compiler, project, workspace
+        from toolwright import build, compiler, project, workspace
         from toolwright.diagnostics import Diagnostic
 
         for path in work.manifests:
             checked = compiler.check(path, workspace.Disk())
             printer.add(checked.diagnostics, checked.documents)
-            if checked.manifest is None or work.project is None:
+            if checked.manifest is None:
+                continue
+            printer.fits(build.fit(checked.manifest, work.target.handlers))
+            if work.project is None:
                 continue
             absent = project.missing(work.project, compiler.requirements(checked.manifest))
             if absent:

@@ -1,18 +1,21 @@
-"""`toolwright generate`: compile, and write only what changed."""
+"""`toolwright generate`: compile, and write only what changed; once, or on each save."""
 
 from __future__ import annotations
 
+import argparse
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolwright.commands import work as works
-from toolwright.commands.printing import Printer, reason
+from toolwright.commands.printing import Printer, UsageError, reason
 
 if TYPE_CHECKING:
-    import argparse
-    from pathlib import Path
-
+    from toolwright.build import Fit
     from toolwright.lock import Lock
     from toolwright.workspace import Changes
+
+_PAUSE = 100
+"""Milliseconds without a change after which several saves count as one."""
 
 
 def add(verbs: Any) -> None:
@@ -26,14 +29,45 @@ def add(verbs: Any) -> None:
         "--check", action="store_true", help="write nothing; exit 1 and show the difference where the tree is stale"
     )
     generate.add_argument("--force", action="store_true", help="overwrite generated files that were edited by hand")
+    generate.add_argument("--stubs", action="store_true", help="append missing methods to the handwritten class")
+    generate.add_argument("--watch", action="store_true", help="generate again on each save, until interrupted")
+    generate.add_argument("-q", "--quiet", action="store_true", help="print diagnostics alone")
     generate.set_defaults(verb=_generate)
 
 
 def _generate(arguments: argparse.Namespace) -> int:
+    if arguments.watch and arguments.check:
+        raise UsageError("--watch writes, and --check writes nothing: give one of them")
+    if arguments.check and arguments.stubs:
+        raise UsageError("--stubs writes, and --check writes nothing: give one of them")
+    return _watch(arguments) if arguments.watch else _once(arguments)
+
+
+def _watch(arguments: argparse.Namespace) -> int:
+    """Generate now, and after each change of a file beside or below a manifest. A broken save leaves the last tree."""
+    import watchfiles
+
+    work = works.of(arguments, Printer(arguments.format, strict=False), arguments.output)
+    folders = {Path(path).parent for path in work.manifests} if work is not None else set()
+    _once(arguments)
+    if not arguments.quiet:
+        print(f"watching {', '.join(sorted(f'{folder}/' for folder in folders))}; interrupt to stop", flush=True)
+    output = work.target.folder.resolve() if work is not None else None
+
+    def concerns(_change: object, path: str) -> bool:
+        parts = Path(path)
+        return not any(part.startswith(".") for part in parts.parts[-1:]) and output not in parts.resolve().parents
+
+    for _ in watchfiles.watch(*folders, watch_filter=concerns, debounce=1600, step=_PAUSE, raise_interrupt=False):
+        _once(arguments)
+    return 0
+
+
+def _once(arguments: argparse.Namespace) -> int:
     from toolwright import build, lock, workspace
     from toolwright.diagnostics import Diagnostic
 
-    printer = Printer(arguments.format, strict=arguments.strict)
+    printer = Printer(arguments.format, strict=arguments.strict, quiet=arguments.quiet)
     work = works.of(arguments, printer, arguments.output)
     if work is None:
         return printer.close()
@@ -41,12 +75,14 @@ def _generate(arguments: argparse.Namespace) -> int:
     try:
         known = workspace.read_lock(folder)
         for path in work.manifests:
-            trust = not arguments.check and not arguments.force
-            built = build.build(path, work.target, known, trust=trust, force=arguments.force)
+            trust = not (arguments.check or arguments.force or arguments.stubs)
+            with printer.at_work(f"compiling {path}"):
+                built = build.build(path, work.target, known, trust=trust, force=arguments.force)
             printer.add(built.diagnostics, built.documents)
             if built.changes is not None:
                 known = _carry_out(built.changes, folder, printer, write=not arguments.check)
                 printer.made(built)
+                _fit(built.fit, printer, write=arguments.stubs)
             elif not built.failed:
                 printer.say(f"{path}: up to date")
         if work.whole and not printer.failed:
@@ -72,3 +108,24 @@ def _carry_out(changes: Changes, folder: Path, printer: Printer, *, write: bool)
     else:
         printer.stale(folder, changes)
     return changes.lock
+
+
+def _fit(fit: Fit | None, printer: Printer, *, write: bool) -> None:
+    """Tell what does not fit in the handwritten class, and with `write` append what is missing to it."""
+    if fit is None:
+        return
+    from dataclasses import replace
+
+    from toolwright import handwritten, workspace
+
+    missing = fit.findings.missing
+    if write and missing:
+        workspace.create(fit.file, handwritten.with_stubs(fit.written, missing))
+        names = handwritten.names_to_import(fit.written, missing)
+        count = "a method" if len(missing) == 1 else f"{len(missing)} methods"
+        printer.say(f"{fit.written.path}: {count} appended to {fit.written.name}")
+        if names:
+            printer.say(f"  import {', '.join(names)} there")
+        rest = tuple(one for one in fit.findings.diagnostics if one.code != "TW420")
+        fit = replace(fit, findings=replace(fit.findings, diagnostics=rest))
+    printer.fits(fit)

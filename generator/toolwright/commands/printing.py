@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from toolwright.build import Built
+    from toolwright.build import Built, Fit
     from toolwright.diagnostics import Diagnostic
     from toolwright.source import Document
     from toolwright.workspace import Changes
@@ -31,8 +34,9 @@ def reason(error: OSError) -> str:
 class Printer:
     """Collects diagnostics and prints them once, at the end; what a person reads of progress comes as it happens."""
 
-    def __init__(self, style: Format, *, strict: bool) -> None:
+    def __init__(self, style: Format, *, strict: bool, quiet: bool = False) -> None:
         self._style = style
+        self._quiet = quiet
         self._strict = strict
         self._found: list[Diagnostic] = []
         self._documents: dict[str, Document] = {}
@@ -50,8 +54,38 @@ class Printer:
 
     def say(self, text: str) -> None:
         """Tell a person what was done; programs that asked for another format are not told."""
-        if self._style == "text":
+        if self._style == "text" and not self._quiet:
             print(text)
+
+    @contextmanager
+    def at_work(self, what: str) -> Iterator[None]:
+        """Tell a person at a terminal what takes longer than a second, and take it back at the end."""
+        if self._quiet or self._style != "text" or not sys.stderr.isatty():
+            yield
+            return
+        told = threading.Event()
+
+        def tell() -> None:
+            told.set()
+            print(f"{what} …", end="", file=sys.stderr, flush=True)
+
+        timer = threading.Timer(1, tell)
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+            timer.join()
+            if told.is_set():
+                print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+    def fits(self, fit: Fit | None) -> None:
+        """Tell what does not fit in a handwritten class."""
+        if fit is not None and fit.findings.diagnostics:
+            from toolwright.source import Document
+
+            written = fit.written
+            self.add(fit.findings.diagnostics, {written.path: Document(written.path, written.text, None)})
 
     def made(self, built: Built) -> None:
         """Tell what was written of a package, and what it needs."""

@@ -48,7 +48,11 @@ def of(arguments: argparse.Namespace, printer: Printer, output: str | None = Non
         printer.add(problems)
         return None
     told = found.output if found is not None else None
-    target = build.Target(Path(output or told or build.OUTPUT), told=told is not None and output in (None, told))
+    target = build.Target(
+        Path(output or told or build.OUTPUT),
+        told=told is not None and output in (None, told),
+        handlers=project.HANDLERS if found is None else found.handlers,
+    )
     if given:
         return Run(given, target, whole=False, project=found)
     if found is None:

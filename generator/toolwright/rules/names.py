@@ -73,6 +73,7 @@ _LISTS = (
     ("resources", "resource", "uri"),
     ("resourceTemplates", "template", "uriTemplate"),
 )
+_BY_URI = frozenset({"resource", "template"})
 _ALLOWED = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 _ACCEPTED = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
@@ -97,7 +98,7 @@ def unique_on_the_wire(assembly: Assembly) -> Iterator[Diagnostic]:
                 "TW210",
                 f"the {kind} `{name}` is there already, at {_at(assembly, other)}",
                 place,
-                "rename one of them, or include its file with a `prefix`",
+                "rename one of them" if kind in _BY_URI else "rename one of them, or include its file with a `prefix`",
             )
 
 
@@ -111,6 +112,7 @@ def unique_in_python(assembly: Assembly) -> Iterator[Diagnostic]:
             ("class", f"{names.stem}Input", f"{names.stem}Input"),
             ("module", names.module, names.module.casefold()),  # many disks take `A.py` and `a.py` for one file
         ]
+        kinds += [("class", name, name) for name in _classes(kind, one)]
         if one.ours.get("complete"):
             kinds.append(("method", naming.completion(names), naming.completion(names)))
         for part, shown, key in kinds:
@@ -126,6 +128,15 @@ def unique_in_python(assembly: Assembly) -> Iterator[Diagnostic]:
                     "give one of them a `pythonName` under `toolwright`",
                 )
                 break
+
+
+def _classes(kind: str, one: Declared) -> Iterator[str]:
+    """The classes of a declaration beside those of a tool's arguments and result."""
+    if one.ours.get("ask"):
+        yield from (f"{one.names.stem}{end}" for end in ASKING)
+        yield from (naming.answer(one.names, question) for question in one.ours["ask"])
+    if kind in ARGUMENTS:
+        yield f"{one.names.stem}{ARGUMENTS[kind]}"
 
 
 _OFFERS: Final[Mapping[Section, str]] = {
@@ -153,12 +164,7 @@ def unique_classes(assembly: Assembly) -> Iterator[Diagnostic]:
             suffix = "Input" if field == "inputSchema" else "Output"
             taken[tool.names.stem + suffix] = f"is the class of the {field} of `{tool.name}`"
     for kind, one in _declared(assembly):
-        if one.ours.get("ask"):
-            taken |= {f"{one.names.stem}{end}": f"is a class of the questions of `{one.name}`" for end in ASKING}
-            for question in one.ours["ask"]:
-                taken[naming.answer(one.names, question)] = f"is the class of the answers to `{question}`"
-        if kind in ARGUMENTS:
-            taken[f"{one.names.stem}{ARGUMENTS[kind]}"] = f"is the class of the arguments of `{one.name}`"
+        taken |= dict.fromkeys(_classes(kind, one), f"is a class of `{one.name}`")
     first: dict[str, Outline] = {}
     for key, found in assembly.shared.items():
         name = naming.shared(key.name).stem

@@ -40,7 +40,10 @@ def uris(assembly: Assembly) -> Iterator[Diagnostic]:
         (assembly.offers["resourceTemplates"], "uriTemplate"),
     ):
         for offer in offers:
-            if not _URI.match(offer.wire[field]):
+            if re.search(r"[\s\x00-\x1f\x7f]", offer.wire[field]):
+                message = "the URI has a blank in it"
+                yield Diagnostic("TW256", message, offer.place / field, "write `%20` for a space")
+            elif not _URI.match(offer.wire[field]):
                 yield Diagnostic(
                     "TW256",
                     f"`{offer.wire[field]}` has no scheme",
@@ -82,6 +85,14 @@ def completions(assembly: Assembly) -> Iterator[Diagnostic]:
 def messages(assembly: Assembly) -> Iterator[Diagnostic]:
     """A message is one thing, whole, and the arguments in its text are the prompt's own."""
     for prompt in assembly.offers["prompts"]:
+        at = prompt.place / "toolwright"
+        if prompt.ours.get("messages") == []:
+            yield Diagnostic(
+                "TW257", f"`{prompt.name}` says nothing", at / "messages", "write a message, or take it away"
+            )
+        if prompt.ours.get("messages") and prompt.ours.get("ask"):
+            mend = "take `messages` away, and write the method that asks"
+            yield Diagnostic("TW257", f"`{prompt.name}` has messages, so nobody asks", (at / "ask").key(), mend)
         for index, message in enumerate(prompt.ours.get("messages") or ()):
             place = prompt.place / "toolwright" / "messages" / index
             given = [kind for kind in _KINDS if kind in message]

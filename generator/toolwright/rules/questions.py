@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from toolwright import naming
 from toolwright.diagnostics import Diagnostic, Place
-from toolwright.wording import nearest, quoted
+from toolwright.wording import nearest, quoted, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _NOTES: Final = frozenset({"type", "title", "description", "default"})
 _CHOICES: Final = frozenset({"enum", "enumNames", "oneOf"})
+_TYPES: Final = naming.ANNOTATION_NAMES | {"Accepted", "Cancelled", "Declined"}
 _FORMATS: Final = ("email", "uri", "date", "date-time")
 _KEYWORDS: Final[Mapping[str, frozenset[str]]] = {
     "string": _NOTES | _CHOICES | {"minLength", "maxLength", "pattern", "format"},
@@ -41,7 +42,12 @@ def flat(assembly: Assembly) -> Iterator[Diagnostic]:
             if not key.startswith("x-"):
                 mend = f"a form has {quoted(sorted(_ROOT - {'$schema'}))} at its root, and nothing else"
                 yield _problem(f"a question's schema cannot have `{key}`", (place / key).key(), mend)
-        for name, field in (schema.get("properties") or {}).items():
+        properties = schema.get("properties") or {}
+        for index, name in enumerate(schema.get("required") or ()):
+            if name not in properties:
+                mend = _mend(name, list(properties))
+                yield _problem(f"`{name}` is required, but no field of the form", place / "required" / index, mend)
+        for name, field in properties.items():
             yield from _field(field, place / "properties" / name)
 
 
@@ -51,8 +57,8 @@ def named(assembly: Assembly) -> Iterator[Diagnostic]:
         classes: dict[str, str] = {}
         for name in one.ours.get("ask") or {}:
             place = one.said("ask", name).key()
-            if name.startswith("_") or keyword.iskeyword(name):
-                mend = f"`{name.strip('_') or 'ask'}{'_' if keyword.iskeyword(name) else ''}` would do"
+            if name.startswith("_") or keyword.iskeyword(name) or name in _TYPES:
+                mend = f"`{name.strip('_').lower() or 'ask'}{'' if name.startswith('_') else '_'}` would do"
                 yield Diagnostic("TW213", f"`{name}` cannot be the method of a question", place, mend)
             other = classes.setdefault(naming.answer(one.names, name), name)
             if other != name:
@@ -78,15 +84,46 @@ def _field(field: Json, place: Place) -> Iterator[Diagnostic]:
     if kind == "string" and field.get("format", "email") not in _FORMATS:
         mend = f"the formats of a form are {quoted(_FORMATS)}"
         yield _problem(f"clients do not know the format `{field['format']}`", place / "format", mend)
-    if kind == "string" and "oneOf" in field:
-        yield from _options(field["oneOf"], place / "oneOf")
+    if kind == "string":
+        yield from _choice(field, place)
     if kind == "array":
         yield from _choices(field.get("items"), place / "items")
+
+
+def _choice(field: Mapping[str, Json], place: Place) -> Iterator[Diagnostic]:
+    """A choice of one is a list of texts, or of texts with titles; and not both."""
+    if "oneOf" in field:
+        yield from _options(field["oneOf"], place / "oneOf")
+        if "enum" in field:
+            yield _problem("the choices are given twice", (place / "enum").key(), "keep `oneOf`, which has titles")
+    texts = field.get("enum")
+    if isinstance(texts, list):
+        yield from _texts(texts, place / "enum")
+        names = field.get("enumNames", texts)
+        if not isinstance(names, list) or len(names) != len(texts):
+            mend = "give each choice one, in the same order"
+            yield _problem("there are not as many `enumNames` as choices", (place / "enumNames").key(), mend)
+    elif "enumNames" in field:
+        yield _problem("`enumNames` has no choices to name", (place / "enumNames").key(), "list them in `enum`")
+
+
+def _texts(texts: list[Json], place: Place) -> Iterator[Diagnostic]:
+    if not texts:
+        yield _problem("there is nothing to choose from", place, "list the choices")
+    for index, text in enumerate(texts):
+        if not isinstance(text, str):
+            yield _problem("a choice is a text", place / index, f'write `"{shown(text)}"`, in quotes')
+
+
+def _mend(name: str, known: list[str]) -> str:
+    near = nearest(name, known)
+    return f"did you mean `{near}`?" if near else "add it to `properties`, or take it away"
 
 
 def _choices(items: Json, place: Place) -> Iterator[Diagnostic]:
     """A list is a choice of several from a fixed set."""
     if isinstance(items, dict) and items.get("type") == "string" and isinstance(items.get("enum"), list):
+        yield from _texts(items["enum"], place / "enum")
         return
     if isinstance(items, dict) and isinstance(items.get("anyOf"), list):
         yield from _options(items["anyOf"], place / "anyOf")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from mcp_types import INVALID_PARAMS
@@ -25,7 +26,8 @@ Row: TypeAlias = tuple[Literal["prompt", "template"], str, str]
 _MOST: Final = 100
 """How many values one answer holds at most (MCP 2025-11-25, server/utilities/completion)."""
 
-_SECTIONS: Final = {"prompt": ("prompts", "name"), "template": ("resourceTemplates", "uriTemplate")}
+_SECTIONS: Final = {"prompt": "prompts", "template": "resourceTemplates"}
+_KEYS: Final = {"prompts": "name", "resourceTemplates": "uriTemplate"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,12 @@ class Completions:
         self._tools = tools
         self._rows = {(kind, key): method for kind, key, method in rows}
 
+    @cached_property
+    def _ours(self) -> dict[str, dict[str, dict[str, Any]]]:
+        return {
+            section: {wire[key]: ours for wire, ours in self._tools.offers(section)} for section, key in _KEYS.items()
+        }
+
     def needed(self) -> list[Needed]:
         """The methods that the handlers must have."""
         return [Needed(method, ("args: Completing", "ctx: Context"), "Sequence[str]") for method in self._rows.values()]
@@ -75,12 +83,12 @@ class Completions:
     async def _complete(self, request: Request, host: Host) -> dict[str, Any]:
         reference = request.params["ref"]
         kind: Literal["prompt", "template"] = "prompt" if reference["type"] == "ref/prompt" else "template"
-        section, field_ = _SECTIONS[kind]
+        section = _SECTIONS[kind]
         key: str = reference["name" if kind == "prompt" else "uri"]
         listing = host.lists.by_name.get(section)
         if listing is None or key not in listing:
             raise Refused(INVALID_PARAMS, f"Unknown {'prompt' if kind == 'prompt' else 'URI template'}: {clean(key)}")
-        ours = next(ours for wire, ours in self._tools.offers(section) if wire[field_] == key)
+        ours = self._ours[section][key]
         argument, value = request.params["argument"]["name"], request.params["argument"]["value"]
         offered = (ours.get("complete") or {}).get(argument, [])
         if offered == "handler":

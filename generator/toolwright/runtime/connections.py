@@ -23,6 +23,7 @@ from mcp.server.subscriptions import (
     ServerEvent,
     ToolsListChanged,
 )
+from mcp.shared.exceptions import MCPError
 
 from .context import LOG_LEVELS, LogLevel
 from .lists import Change, Kind
@@ -31,6 +32,9 @@ from .revisions import FIRST_STATELESS
 if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
 
+
+_SUBSCRIPTIONS: Final = 1000
+"""How many resources one connection may subscribe to."""
 
 _LISTS: Final[Mapping[Kind, ServerEvent]] = {
     "tools": ToolsListChanged(),
@@ -43,6 +47,7 @@ _LISTS: Final[Mapping[Kind, ServerEvent]] = {
 class _Wants:
     level: LogLevel = "info"
     uris: set[str] = field(default_factory=set)
+    is_told: bool = False
 
 
 class Connections:
@@ -77,7 +82,10 @@ class Connections:
         self, ctx: ServerRequestContext[Any, Any], params: types.SubscribeRequestParams
     ) -> types.EmptyResult:
         """Answer `resources/subscribe` (MCP 2025-11-25, server/resources, "Subscriptions")."""
-        self._of(ctx).uris.add(str(params.uri))
+        uris = self._of(ctx).uris
+        if len(uris) >= _SUBSCRIPTIONS:
+            raise MCPError(types.INVALID_PARAMS, f"More than {_SUBSCRIPTIONS} subscriptions")
+        uris.add(str(params.uri))
         return types.EmptyResult()
 
     async def unsubscribe(
@@ -93,6 +101,9 @@ class Connections:
         Of several changes of one kind that it has not heard of yet, it hears once: it reads the list anew anyway.
         """
         wants = self._of(ctx)
+        if wants.is_told:
+            return
+        wants.is_told = True
         waiting: dict[ServerEvent, None] = {}
         woken = anyio.Event()
 

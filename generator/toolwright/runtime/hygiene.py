@@ -40,18 +40,18 @@ def clean(text: str) -> str:
     return text if _SUSPECT.search(text) is None else _REMOVED.sub("", _joined(text))
 
 
-def whole(value: Any) -> Any:
-    """A JSON value whose strings and keys are Unicode: halves of surrogate pairs are joined or become U+FFFD.
+def whole(value: Any) -> tuple[Any, int | None]:
+    """A JSON value whose strings and keys are Unicode, and its size as JSON, in bytes.
 
-    A value that is no JSON comes back as it is; validation says what is wrong with it.
+    Halves of surrogate pairs are joined or become U+FFFD. A value that is no JSON comes back as it is, without a size;
+    validation says what is wrong with it.
     """
     try:
-        json.dumps(value, ensure_ascii=False).encode()
+        return value, len(json.dumps(value, ensure_ascii=False, allow_nan=False).encode())
     except UnicodeEncodeError:
-        return _mended(value)
+        return whole(_mended(value))
     except (RecursionError, TypeError, ValueError):
-        return value
-    return value
+        return value, None
 
 
 def mirrored(value: Any) -> tuple[Any, str]:

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 from mcp_types import INTERNAL_ERROR
 
-from .asking import MissingCapability, Rounds, is_suspended
+from .asking import Rounds, must_leave
 from .context import Channel, Context
-from .running import Method, is_cancelled
+from .running import Method
 
 if TYPE_CHECKING:
     import logging
@@ -120,7 +120,7 @@ class Host:
         try:
             return read(await method(*arguments))
         except BaseException as error:  # a handler's SystemExit must not end the server
-            if is_suspended(error) or is_cancelled(error) or isinstance(error, Refused | MissingCapability):
+            if must_leave(error) or isinstance(error, Refused):
                 raise
             reference = secrets.token_hex(4)
             self.log.exception("%s failed (reference %s)", method.name, reference)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import importlib
-import pkgutil
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -72,14 +71,14 @@ class Prompts:
     def answers(self, host: Host) -> Mapping[str, Answer]:
         """Its methods."""
         entries = {wire["name"]: (wire, ours) for wire, ours in self._tools.offers("prompts")}
-        return {"prompts/get": _Getting(self._tools.package, self._rows, entries, host).get}
+        return {"prompts/get": _Getting(self._tools, self._rows, entries, host).get}
 
 
 @dataclass(frozen=True, slots=True)
 class _Getting:
     """Answers `prompts/get` (MCP 2025-11-25, server/prompts, "Getting a Prompt")."""
 
-    package: str
+    tools: Tools
     rows: Mapping[str, Row]
     entries: Mapping[str, tuple[dict[str, Any], dict[str, Any]]]
     host: Host
@@ -102,7 +101,7 @@ class _Getting:
             messages = [self._filled(message, arguments) for message in ours["messages"]]
         else:
             context = self.host.context(request, name, args.removesuffix("Args"), ours)
-            model: type[Model] = getattr(importlib.import_module(f"{self.package}.models.{module}"), args)
+            model: type[Model] = getattr(importlib.import_module(f"{self.tools.package}.models.{module}"), args)
             handler = Method.of(self.host.handlers, method)
             messages = await self.host.handled(handler, _said, model.model_validate(arguments), context)
         for number, message in enumerate(messages, 1):
@@ -130,20 +129,14 @@ class _Getting:
         if "text" in part:
             resource["text"] = _fill(part["text"], arguments)
         elif "file" in part and not part["binary"]:
-            resource["text"] = self._data(part["file"]).decode()
+            resource["text"] = self.tools.data(part["file"]).decode()
         else:
             resource["blob"] = self._base64(part)
         return {"type": "resource", "resource": resource}
 
     def _base64(self, part: Mapping[str, Any]) -> str:
-        data: str = part["data"] if "data" in part else base64.b64encode(self._data(part["file"])).decode()
+        data: str = part["data"] if "data" in part else base64.b64encode(self.tools.data(part["file"])).decode()
         return data
-
-    def _data(self, path: str) -> bytes:
-        found = pkgutil.get_data(self.package, path)
-        if found is None:
-            raise FileNotFoundError(f"{path} of the package {self.package!r} cannot be read")
-        return found
 
 
 def _fill(text: str, arguments: Mapping[str, str]) -> str:

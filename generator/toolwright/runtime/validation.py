@@ -66,21 +66,23 @@ class Validator:
             offline=True,
         )
 
-    def violations(self, value: Any, root: str = "arguments") -> list[str]:
+    def violations(self, value: Any, root: str = "arguments", *, size: int | None = None) -> list[str]:
         """What is wrong with `value`: one line each, at most ten and one that counts the rest; none where it is valid.
 
         Args:
             value: What `json.loads` gives.
             root: What to call the value itself.
+            size: How large it is as JSON, in bytes or characters, where that is known, and so that it is JSON.
         """
-        try:
-            size = len(json.dumps(value, ensure_ascii=False, allow_nan=False).encode())
-        except UnicodeEncodeError:
-            return [f"{root}: holds half of a surrogate pair, which is no character"]
-        except RecursionError:
-            return [f"{root}: is nested too deeply"]
-        except (TypeError, ValueError) as error:
-            return [f"{root}: is not JSON: {error}"]
+        if size is None:
+            try:
+                size = len(json.dumps(value, ensure_ascii=False, allow_nan=False).encode())
+            except UnicodeEncodeError:
+                return [f"{root}: holds half of a surrogate pair, which is no character"]
+            except RecursionError:
+                return [f"{root}: is nested too deeply"]
+            except (TypeError, ValueError) as error:
+                return [f"{root}: is not JSON: {error}"]
         if self._validator.is_valid(value):
             return []
         lines = list(dict.fromkeys(line for error in self._errors(value, size) for line in self._lines(error, root)))

@@ -1,0 +1,254 @@
+"""The handwritten class beside the manifest: what is missing, gone or different, and the stubs for it."""
+
+from __future__ import annotations
+
+import ast
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from toolwright import handwritten
+from toolwright.diagnostics import Span
+from toolwright.handwritten import Handwritten
+from toolwright.plan import HandlerMethod
+
+GET = HandlerMethod("get", ("args: GetInput", "ctx: Context"), "Returns[GetOutput]", "Gets.")
+SAY = HandlerMethod("say", ("args: SayInput", "ctx: SayContext"), "Returns[Content]", "Says.")
+READ = HandlerMethod("read_a", ("ctx: Context",), "Gives[Contents]", "Reads.")
+NEEDED = (GET, SAY, READ)
+
+WHOLE = """\
+from __future__ import annotations
+from x_mcp import XHandlers
+
+class X(XHandlers):
+    async def get(self, args: GetInput, ctx: Context) -> GetOutput: ...
+    def say(self, args, ctx): ...
+    def read_a(self, ctx: "Context") -> str: ...
+"""
+
+
+def found(text: str, before: tuple[str, ...] = ()) -> list[str]:
+    findings = handwritten.compare(Handwritten("x.py", text, "X", "XHandlers"), NEEDED, before)
+    lines = []
+    for one in findings.diagnostics:
+        assert isinstance(one.at, Span)
+        lines.append(f"{one.at.line}:{one.at.column} {one.code} {one.message}")
+    return lines
+
+
+def test_a_class_that_fits() -> None:
+    assert found(WHOLE) == []
+    assert found(WHOLE, ("get", "old")) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (WHOLE.replace("def say(", "def sya("), ["4:7 TW420 `X` has no method `say`"]),
+        (WHOLE.replace("args: GetInput", "args: object"), []),
+        (WHOLE.replace("args: GetInput", "args: x_mcp.GetInput"), []),
+        (
+            WHOLE.replace("args: GetInput", "args: OldInput"),
+            ["5:15 TW422 `get` gets `GetInput`, and not `OldInput`, as `args`"],
+        ),
+        (WHOLE.replace("-> GetOutput", "-> OldOutput"), ["5:15 TW422 `get` gives `GetOutput`, and not `OldOutput`"]),
+        (WHOLE.replace("-> GetOutput", "-> Reply[GetOutput]"), []),
+        (WHOLE.replace("(self, args, ctx)", "(self, args)"), ["6:9 TW422 `say` is called with (args, ctx)"]),
+        (WHOLE.replace("(self, args, ctx)", "(self, args, ctx, more)"), ["6:9 TW422 `say` is called with (args, ctx)"]),
+        (WHOLE.replace("(self, args, ctx)", "(self, args, ctx, more=1, *, key=2)"), []),
+        (
+            WHOLE.replace("(self, args, ctx)", "(self, args, ctx, *, key)"),
+            ["6:9 TW422 `say` is called with (args, ctx)"],
+        ),
+        (WHOLE.replace("(self, args, ctx)", "(self, *all)"), []),
+        (WHOLE.replace("X(XHandlers)", "X(Base)"), []),
+        (WHOLE.replace("class X(XHandlers):\n", "class X(Base, XHandlers):\n    def old(self): ...\n"), []),
+        (WHOLE.replace("class X", "class Y"), []),
+        ("class X(:\n", []),
+    ],
+)
+def test_what_does_not_fit(text: str, expected: list[str]) -> None:
+    assert found(text) == expected
+
+
+def test_methods_of_bases_in_the_module_count() -> None:
+    text = WHOLE.replace("class X(XHandlers)", "class Base(XHandlers)") + "\nclass X(Base, object):\n    pass\n"
+    assert found(text) == []
+    assert found(text.replace("def get(", "def got(")) == ["9:7 TW420 `X` has no method `get`"]
+
+
+def test_what_is_no_longer_asked_for() -> None:
+    text = WHOLE + "    def old(self, args, ctx): ...\n    def helper(self): ...\n"
+    assert found(text, ("old", "get", "gone")) == ["8:9 TW421 `old` is no longer asked for"]
+
+
+def test_the_methods_of_an_interface() -> None:
+    assert handwritten.methods_of(WHOLE) == ("get", "say", "read_a")
+    assert handwritten.methods_of("class X(") == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "class X(XHandlers):\n    pass\n",
+        "class X(XHandlers): pass",
+        "class X(XHandlers):\n\tdef other(self): ...\n",
+        "class X(XHandlers):\r\n    async def other(self):\r\n        return 1\r\n\r\n\r\nY = X()\r\n",
+        "from __future__ import annotations\n\nclass X(XHandlers):\n    '''Doc.'''\n\n# a comment\nY = 1\n",
+        "from x_mcp import Context, GetInput\nclass X(XHandlers):\n    x = 1",
+    ],
+)
+def test_stubs_go_to_the_end_of_the_class_and_change_nothing_else(text: str) -> None:
+    written = Handwritten("x.py", text, "X", "XHandlers")
+    made = handwritten.with_stubs(written, NEEDED)
+    tree = ast.parse(made)
+    holder = next(node for node in tree.body if isinstance(node, ast.ClassDef))
+    names = [node.name for node in holder.body if isinstance(node, ast.AsyncFunctionDef)]
+    assert names[-3:] == ["get", "say", "read_a"]
+    kept = [line for line in text.replace("(XHandlers): pass", "(XHandlers):\n    pass").splitlines() if line.strip()]
+    assert [line for line in made.splitlines() if line in kept] == kept
+    assert ("\r\n" in made) == ("\r\n" in text)
+    assert found(made) == []
+    namespace: dict[str, object] = {"XHandlers": object, "Context": object, "GetInput": object}
+    exec(made.replace("from x_mcp import Context, GetInput", ""), namespace)
+    assert handwritten.with_stubs(Handwritten("x.py", made, "X", "XHandlers"), ()) == made
+
+
+def test_names_that_stubs_need() -> None:
+    text = "from x_mcp import (\n    Context,\n    GetInput,\n)\nclass X(XHandlers): pass\n"
+    written = Handwritten("x.py", text, "X", "XHandlers")
+    assert handwritten.names_to_import(written, NEEDED) == (
+        "Content",
+        "Contents",
+        "GetOutput",
+        "SayContext",
+        "SayInput",
+    )
+
+
+# The command
+
+MANIFEST = """\
+toolwright: 1
+server: {name: diary, version: 1.0.0}
+python: {handlers: "diary:Diary"}
+tools:
+  - {name: write, description: Writes., inputSchema: {type: object, properties: {text: {type: string}}}}
+"""
+MORE = "  - {name: read, description: Reads., inputSchema: {type: object}}\n"
+DIARY = """\
+from diary_mcp import Context, DiaryHandlers, WriteInput
+
+
+class Diary(DiaryHandlers):
+    def write(self, args: WriteInput, ctx: Context) -> str:
+        return "written"
+
+
+COUNT = 1
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    (tmp_path / "diary.yaml").write_text(MANIFEST)
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "diary.py").write_text(DIARY)
+    (tmp_path / "pyproject.toml").write_text('[tool.toolwright]\nmanifests = ["diary.yaml"]\n')
+    return tmp_path
+
+
+def toolwright(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "toolwright", *arguments]
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
+
+
+REPORT = """\
+src/diary.py:4:7: warning[TW420]: `Diary` has no method `read`
+    4 | class Diary(DiaryHandlers):
+      |       ^^^^^
+   help: write `async def read(self, args: ReadInput, ctx: Context) -> Content:`
+src/diary.py:5:9: warning[TW421]: `write` is no longer asked for
+    5 |     def write(self, args: WriteInput, ctx: Context) -> str:
+      |         ^^^^^
+   help: delete or rename it
+2 warnings in 1 file
+"""
+
+
+def test_what_a_change_asks_of_the_handlers_is_told(project: Path) -> None:
+    first = toolwright("generate", cwd=project)
+    assert (first.returncode, first.stderr) == (0, "")
+    (project / "diary.yaml").write_text(MANIFEST.partition("  - {name: write")[0] + MORE)
+    told = toolwright("generate", cwd=project)
+    assert (told.returncode, told.stderr) == (0, REPORT)
+    checked = toolwright("check", "--strict", cwd=project)
+    assert (checked.returncode, checked.stderr.count("TW420")) == (1, 1)
+    assert (project / "src" / "diary.py").read_text() == DIARY
+
+
+def test_stubs_are_appended_where_they_are_asked_for(project: Path) -> None:
+    toolwright("generate", cwd=project)
+    (project / "diary.yaml").write_text(MANIFEST + MORE)
+    done = toolwright("generate", "--stubs", cwd=project)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.endswith("src/diary.py: a method appended to Diary\n  import Content, ReadInput there\n")
+    stub = '\n    async def read(self, args: "ReadInput", ctx: "Context") -> "Content":\n'
+    stub += "        raise NotImplementedError\n"
+    assert (project / "src" / "diary.py").read_text() == DIARY.replace(
+        'return "written"\n', f'return "written"\n{stub}'
+    )
+    again = toolwright("generate", "--stubs", "--quiet", cwd=project)
+    assert (again.returncode, again.stdout, again.stderr) == (0, "", "")
+
+
+def test_watching_generates_on_each_save_and_outlives_a_broken_one(project: Path) -> None:
+    command = [sys.executable, "-u", "-m", "toolwright", "generate", "--watch"]
+    log = project / "log"
+    with log.open("wb") as out, subprocess.Popen(command, cwd=project, stdout=out, stderr=out) as process:
+        try:
+            _until(log, "watching ./; interrupt to stop")
+            manifest = project / "diary.yaml"
+            manifest.write_text(MANIFEST + MORE)
+            _until(log, "warning[TW420]: `Diary` has no method `read`")
+            assert "async def read(" in (project / "generated" / "diary_mcp" / "client.py").read_text()
+            manifest.write_text(MANIFEST + "  - {name: [\n")
+            _until(log, "error[TW004]")
+            assert "async def read(" in (project / "generated" / "diary_mcp" / "client.py").read_text()
+            manifest.write_text(MANIFEST)
+            _until(log, "1 file removed")
+        finally:
+            process.send_signal(2)
+            assert process.wait(10) in (0, 130)
+
+
+def _until(log: Path, text: str) -> None:
+    end = time.monotonic() + 20
+    while time.monotonic() < end:
+        if text in log.read_text():
+            return
+        time.sleep(0.05)
+    raise AssertionError(f"{text!r} was not printed in:\n{log.read_text()}")
+
+
+def test_commands_that_exclude_each_other(project: Path) -> None:
+    for option in ("--watch", "--stubs"):
+        done = toolwright("generate", "--check", option, cwd=project)
+        assert done.returncode == 2
+        assert done.stderr.startswith("toolwright: --")
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh"])
+def test_shells_complete(shell: str, tmp_path: Path) -> None:
+    done = toolwright("completion", shell, cwd=tmp_path)
+    assert done.returncode == 0
+    assert "generate" in done.stdout
+    script = tmp_path / "completion"
+    script.write_text(done.stdout)
+    if shell == "bash":
+        assert subprocess.run(["bash", "-n", str(script)], check=False, env=dict(os.environ)).returncode == 0
