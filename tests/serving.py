@@ -33,17 +33,22 @@ _REQUESTS: dict[str, type[mcp_types.Request[Any, Any]]] = {
 @contextmanager
 def served(server: Server[Any], port: int = 0) -> Iterator[str]:
     """The server over Streamable HTTP in a thread, on a free port unless one is named; gives its URL."""
+    with asgi(server.streamable_http_app(), port) as url:
+        yield f"{url}/mcp"
+
+
+@contextmanager
+def asgi(app: Any, port: int = 0) -> Iterator[str]:
+    """An ASGI application over HTTP in a thread; gives its URL, without a path."""
     listening = socket.socket()
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listening.bind(("127.0.0.1", port))
     listening.listen()
-    runner = uvicorn.Server(
-        uvicorn.Config(server.streamable_http_app(), log_level="critical", timeout_graceful_shutdown=1)
-    )
+    runner = uvicorn.Server(uvicorn.Config(app, log_level="critical", timeout_graceful_shutdown=1))
     thread = threading.Thread(target=runner.run, args=([listening],))
     thread.start()
     try:
-        yield f"http://127.0.0.1:{listening.getsockname()[1]}/mcp"
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
     finally:
         runner.should_exit = True
         thread.join()

@@ -25,7 +25,7 @@ from instances import same
 from packages import check, imported
 from server_fixture import exchange
 from toolwright import compiler, workspace
-from toolwright.importing import tools, writing
+from toolwright.importing import settling, tools, writing
 
 STATELESS = "2026-07-28"
 SHARD = pytest.mark.parametrize("shard", range(SHARDS))
@@ -85,13 +85,21 @@ def test_import_names_the_dialect_that_a_schema_is_written_in(
     assert not [found for found in check(tmp_path, made.manifest) if found.severity == "error"]
 
 
-def test_import_leaves_a_schema_that_is_wrong_in_every_dialect(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("role", "left", "what"),
+    [("inputSchema", [], "tool `go`"), ("outputSchema", ["go"], "`outputSchema` of tool `go`")],
+)
+def test_import_leaves_out_a_schema_that_is_wrong_in_every_dialect(
+    role: str, left: list[str], what: str, tmp_path: Path
+) -> None:
     schema = {"type": "object", "properties": {"x": {"type": "strng"}}}
-    made = tools.manifest([{"name": "go", "inputSchema": schema}], name="sample")
-    assert made.manifest["tools"][0]["inputSchema"] == schema
-    (note,) = made.notes
-    assert note.startswith("`check` will refuse the `inputSchema` of tool `go`, whatever its dialect: ")
-    assert "TW203" in [found.code for found in check(tmp_path, made.manifest)]
+    made = tools.manifest([{"name": "go", "inputSchema": {"type": "object"}, role: schema}], name="sample")
+    assert made.manifest["tools"][0][role] == schema
+    settled = settling.settle(made.manifest)
+    assert [tool["name"] for tool in settled.manifest["tools"]] == left
+    (note,) = settled.notes
+    assert note.startswith(f"{what} was left out: `strng` is not a JSON Schema type")
+    assert [found.severity for found in check(tmp_path, settled.manifest)] == ["warning"] * settled.warnings
 
 
 def test_import_mends_text_that_no_file_can_hold(tmp_path: Path) -> None:

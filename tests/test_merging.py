@@ -56,7 +56,7 @@ def test_branches_that_each_add_a_tool(side: str, tmp_path: Path, monkeypatch: p
     assert cli.run(["generate", "-q"]) == 0
     assert cli.run(["generate", "--check", "-q"]) == 0
     merged = {path: path.read_bytes() for path in (tmp_path / "generated").rglob("*") if path.is_file()}
-    for path in (tmp_path / "generated" / "m_mcp").rglob("*.py"):
-        path.unlink()
+    for module in (tmp_path / "generated" / "m_mcp").rglob("*.py"):
+        module.unlink()
     assert cli.run(["generate", "-q", "--force"]) == 0
     assert merged == {path: path.read_bytes() for path in merged}

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from ._runtime.context import Context as Context
     from ._runtime.errors import (
         CallRefused as CallRefused,
+        DriftError as DriftError,
+        DriftWarning as DriftWarning,
         InvalidResult as InvalidResult,
         ToolError as ToolError,
         ToolFailed as ToolFailed,
@@ -68,7 +70,14 @@ else:
             "._runtime.completion": ("Completing",),
             "._runtime.content": ("Content", "Gives", "Reply", "Returns", "audio", "embedded", "image", "link", "text"),
             "._runtime.context": ("Context",),
-            "._runtime.errors": ("CallRefused", "InvalidResult", "ToolError", "ToolFailed"),
+            "._runtime.errors": (
+                "CallRefused",
+                "DriftError",
+                "DriftWarning",
+                "InvalidResult",
+                "ToolError",
+                "ToolFailed",
+            ),
             "._runtime.live": (
                 "ListChanged",
                 "ResourceUpdated",

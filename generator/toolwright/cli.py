@@ -16,6 +16,7 @@ from typing import NoReturn
 from toolwright import __version__
 from toolwright.commands import VERBS
 from toolwright.commands.printing import UsageError
+from toolwright.commands.sources import CommandParser
 
 
 def main(argv: Sequence[str] | None = None) -> NoReturn:
@@ -39,6 +40,7 @@ def run(argv: Sequence[str]) -> int:
     """Run one command and give its exit status."""
     command_line = parser()
     arguments = command_line.parse_args(argv)
+    arguments.argv = tuple(argv)  # argparse does not say where `--` stood, which matters to what takes a command
     verb: Callable[[argparse.Namespace], int] | None = getattr(arguments, "verb", None)
     if verb is None:
         command_line.print_help(sys.stderr)
@@ -58,7 +60,7 @@ def parser() -> argparse.ArgumentParser:
         epilog="Each command tells more with --help, such as `toolwright generate --help`.",
     )
     made.add_argument("--version", action="version", version=f"toolwright {__version__}")
-    verbs = made.add_subparsers(title="commands", metavar="COMMAND")
+    verbs = made.add_subparsers(title="commands", metavar="COMMAND", parser_class=CommandParser)
     for verb in VERBS:
         verb.add(verbs)
     return made

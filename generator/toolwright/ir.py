@@ -97,11 +97,13 @@ class Argument:
 class Offer:
     """What a resource, a resource template and a prompt have in common.
 
-    `key` is what it is asked for by: a URI, a URI template, or a prompt's name. `handled` says that the handlers have a
+    `section` is the list that it stands in. `key` is what it is asked for by: a URI, a URI template, or a prompt's
+    name. `handled` says that the handlers have a
     method for it. `completed` are the arguments that something is offered for, and `completes` says that the handlers
     have a method for some of them. `arguments` is None for a resource, which takes none.
     """
 
+    section: str
     key: str
     names: Names
     definition: Mapping[str, Json]
@@ -121,9 +123,7 @@ class Offer:
     @property
     def kind(self) -> str:
         """What it is, in words."""
-        if "uri" in self.definition:
-            return "resource"
-        return "resource template" if "uriTemplate" in self.definition else "prompt"
+        return {"resources": "resource", "resourceTemplates": "resource template"}.get(self.section, "prompt")
 
 
 @dataclass(frozen=True, slots=True)

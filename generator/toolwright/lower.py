@@ -116,6 +116,7 @@ def _offer(declared: Declared, section: Section, assembly: Assembly) -> tuple[ir
     wire, ours = declared.wire, declared.ours
     completed: Mapping[str, ir.Json] = ours.get("complete") or {}
     offer = ir.Offer(
+        section=section,
         key=declared.name if section == "prompts" else wire[_KEYS[section]],
         names=declared.names,
         definition={

@@ -40,7 +40,7 @@ OFFER_EXPORTS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
 _CLIENT_EXPORTS = {
     "._runtime.binding": ("OMIT", "CallEvent", "Omit"),
     "._runtime.callbacks": ("Question",),
-    "._runtime.errors": ("CallRefused", "InvalidResult"),
+    "._runtime.errors": ("CallRefused", "DriftError", "DriftWarning", "InvalidResult"),
     "._runtime.live": (
         "ListChanged",
         "ResourceUpdated",
@@ -255,7 +255,7 @@ def offer_module(offer: ir.Offer) -> str:
 
 
 def _folder(offer: ir.Offer) -> str:
-    return "resources" if "uriTemplate" in offer.definition else "prompts"
+    return "prompts" if offer.kind == "prompt" else "resources"
 
 
 def _every(manifest: ir.Manifest) -> tuple[ir.Offer, ...]:

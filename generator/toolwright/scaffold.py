@@ -1,7 +1,7 @@
 """`toolwright new`: a server project that runs at once.
 
-Takes a name; writes a folder with a manifest, handlers, tests and packaging, and compiles the manifest into it.
-It never writes into a folder that holds anything.
+Takes a name, and perhaps what another server offers; writes a folder with a manifest, handlers, tests and packaging,
+and compiles the manifest into it. It never writes into a folder that holds anything.
 """
 
 from __future__ import annotations
@@ -12,12 +12,15 @@ import re
 import shlex
 import shutil
 import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import jinja2
 
-from toolwright import __version__, build, compiler, lock, naming, render, workspace
+from toolwright import __version__, build, compiler, handwritten, lock, naming, plan, render, workspace
+from toolwright.importing import writing
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:[-_. ][A-Za-z0-9]+)*")
 
@@ -26,20 +29,30 @@ class ScaffoldError(Exception):
     """The project cannot be made; the text says why and what to do."""
 
 
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What a project starts from: an imported manifest without its `server`, and that."""
+
+    fragment: Mapping[str, Any]
+    server: Mapping[str, Any]
+
+
 class NameRefusedError(ScaffoldError):
     """No server can have that name."""
 
 
-def create(name: str, folder: Path | None = None) -> str:
+def create(name: str, folder: Path | None = None, origin: Callable[[], Origin] | None = None) -> str:
     """Make a project and give the next steps to print.
 
     Args:
         name: The server's name: letters and digits, with single `-`, `_`, `.` or spaces between them.
         folder: Where to; by default a new folder with the server's name in the working folder.
+        origin: Gives what it starts from instead of the example; asked when all else is fine.
 
     Raises:
         NameRefusedError: The name cannot be used.
         ScaffoldError: The folder is not empty, or cannot be written.
+        Exception: What `origin` raises.
     """
     if not _NAME.fullmatch(name) or len(name) > 60:
         raise NameRefusedError(
@@ -51,7 +64,7 @@ def create(name: str, folder: Path | None = None) -> str:
     try:
         if target.exists() and (not target.is_dir() or any(target.iterdir())):
             raise ScaffoldError(f"`{target}` is there already: choose another folder with --dir")
-        made = _fill(name, slug)
+        made = _fill(name, slug, origin() if origin is not None else None)
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
             if target.exists():
@@ -64,10 +77,10 @@ def create(name: str, folder: Path | None = None) -> str:
     return _next_steps(target, slug)
 
 
-def _fill(name: str, slug: str) -> Path:
+def _fill(name: str, slug: str, origin: Origin | None) -> Path:
     """Make the whole project in a temporary folder."""
     stem = naming.server_stem(name)
-    handwritten = f"{slug.replace('-', '_')}_server"
+    module = f"{slug.replace('-', '_')}_server"
     values: dict[str, Any] = {
         "name": name,
         "file": f"{slug}.yaml",
@@ -75,11 +88,12 @@ def _fill(name: str, slug: str) -> Path:
         "package": naming.package(name),
         "stem": stem,
         "handlers": f"{stem}Server" if keyword.iskeyword(stem) or stem.startswith("Test") else stem,
-        "handwritten": handwritten,
+        "handwritten": module,
         "requirements": compiler.REQUIREMENTS,
     }
-    exported = ", ".join([*sorted(["ToolFailed", f"{stem}Client"]), "build_server"])
-    own = f"from {handwritten}.handlers import {values['handlers']}"
+    used = [*sorted(["ToolFailed", f"{stem}Client"]), "build_server"]
+    exported = ", ".join(used if origin is None else ["TOOLS", f"{stem}Client", "build_server", "list_tools"])
+    own = f"from {module}.handlers import {values['handlers']}"
     values["imports"] = sorted([own, f"from {values['package']} import {exported}"])
     files = {
         "pyproject.toml": "pyproject.toml",
@@ -88,8 +102,8 @@ def _fill(name: str, slug: str) -> Path:
         ".gitignore": "gitignore",
         ".gitattributes": "gitattributes",
         f"specs/{slug}.yaml": "manifest.yaml",
-        f"{handwritten}/__init__.py": "init.py",
-        f"{handwritten}/handlers.py": "handlers.py",
+        f"{module}/__init__.py": "init.py",
+        f"{module}/handlers.py": "handlers.py",
         "tests/test_tools.py": "test_tools.py",
     }
     templates = jinja2.Environment(
@@ -101,6 +115,10 @@ def _fill(name: str, slug: str) -> Path:
     )
     templates.filters["json"] = json.dumps
     made = Path(tempfile.mkdtemp(prefix="toolwright-"))
+    if origin is not None:
+        del files[f"specs/{slug}.yaml"]
+        values |= _start_from(origin, made, values)
+        files |= {f"{module}/handlers.py": "handlers_from.py", "tests/test_tools.py": "test_from.py"}
     for path, template in files.items():
         file = made / path
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -111,6 +129,45 @@ def _fill(name: str, slug: str) -> Path:
     _compile(made, f"specs/{slug}.yaml")
     made.chmod(0o755)
     return made
+
+
+def _start_from(origin: Origin, folder: Path, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Write the manifests of a project with an origin, and give what its handlers have."""
+    imported = f"imported/{values['file']}"
+    own = {
+        "toolwright": 1,
+        "server": {**origin.server, "name": values["name"], "version": "0.1.0"},
+        "python": {"package": values["package"], "handlers": f"{values['handwritten']}.handlers:{values['handlers']}"},
+        "include": [imported],
+    }
+    manifest = folder / "specs" / values["file"]
+    (folder / "specs" / "imported").mkdir(parents=True)
+    manifest.write_text(_MANIFEST.format(imported=imported) + writing.manifest(own), "utf-8")
+    (folder / "specs" / imported).write_text(writing.manifest(origin.fragment), "utf-8")
+    checked = compiler.check(str(manifest), workspace.Disk())
+    if checked.manifest is None:
+        raise ScaffoldError(f"what was imported cannot be a project: {checked.diagnostics[0].message}")
+    methods = plan.handler_methods(checked.manifest)
+    nothing = handwritten.Handwritten("", "", "", "")
+    used = {f"{values['stem']}Handlers", *handwritten.names_to_import(nothing, methods)}
+    raising = [method.returns.startswith("Returns[") for method in methods]
+    return {
+        "handler_imports": sorted(used | ({"ToolError"} if any(raising) else set())),
+        "methods": [
+            {
+                "signature": handwritten.signature(method),
+                "raised": f'ToolError("{method.name} is not written yet")' if is_tool else "NotImplementedError",
+            }
+            for method, is_tool in zip(methods, raising, strict=True)
+        ],
+    }
+
+
+_MANIFEST = """# What the server offers. After a change: toolwright generate
+# Its tools were imported into {imported}; what you add to them stands here, under `overlay`, so that they can be
+# imported again: toolwright import mcp --fragment -o specs/{imported} …
+# yaml-language-server: $schema=./toolwright.schema.json
+"""
 
 
 def _compile(folder: Path, manifest: str) -> None:

@@ -47,7 +47,7 @@ def asgi_app(
     allowed_hosts: Sequence[str] = (),
     token_verifier: TokenVerifier | None = None,
 ) -> Starlette:
-    """The server as an ASGI application.
+    """The server as an ASGI application, whose `state.server` it is.
 
     Args:
         server: What `build_server` gave.
@@ -65,7 +65,9 @@ def asgi_app(
             Middleware(AuthenticationMiddleware, backend=BearerAuthBackend(token_verifier)),
             Middleware(AuthContextMiddleware),
         ]
-    return Starlette(routes=[Route(path, endpoint=endpoint)], middleware=middleware, lifespan=lambda _: sessions.run())
+    app = Starlette(routes=[Route(path, endpoint=endpoint)], middleware=middleware, lifespan=lambda _: sessions.run())
+    app.state.server = server
+    return app
 
 
 class _Sessions(StreamableHTTPSessionManager):

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         TextResourceContents,
     )
 
+    from .drift import Drift
     from .tools import Tool, Tools
 
 __all__ = ["OMIT", "Binding", "CallEvent", "Omit"]
@@ -84,6 +85,7 @@ class Binding:
         headers: Mapping[str, str] | None = None,
         env: Mapping[str, str] | None = None,
         cwd: str | Path | None = None,
+        drift: Drift = "ignore",
     ) -> AbstractAsyncContextManager[Self, None]:
         """Connect for the length of an `async with` block, which gives the client.
 
@@ -111,12 +113,17 @@ class Binding:
             env: Environment variables for the command, beside the few that the SDK passes on (`PATH`, `HOME` and the
                 like); `os.environ` for all.
             cwd: The folder that the command starts in.
+            drift: What to do where the server's tools are not those that this client was compiled for: another title or
+                description, other schemas or annotations, tools that are new or not listed any more. `warn` gives a
+                `DriftWarning`, and `error` raises `DriftError`, when the block is entered. `ignore` asks for nothing.
 
         Raises:
             TypeError: The target is none of these.
             ValueError: A string is no http or https URL (it never becomes a process), or an option does not fit; an
                 `mcp.Client` brings its own callbacks.
         """
+        if drift not in ("ignore", "warn", "error"):
+            raise ValueError(f"drift is 'ignore', 'warn' or 'error', not {drift!r}")
         options = Options(timeout, confirm, on_call, on_progress)
         callbacks = Callbacks(on_question, on_sample, roots)
         underway, listening = Underway(expects_questions=bool(callbacks.given())), Listening()
@@ -125,7 +132,14 @@ class Binding:
         )
         if client is target:
             options = options.but(timeout=client.read_timeout_seconds if timeout is None else timeout)
-        return Connection(client, cls(Exchange(client, underway), listening, options), listening.close)
+        made = cls(Exchange(client, underway), listening, options)
+
+        async def opened() -> None:
+            from .drift import notice
+
+            await notice(made._exchange, cls._tools, options, drift)
+
+        return Connection(client, made, listening.close, None if drift == "ignore" else opened)
 
     def with_options(
         self,

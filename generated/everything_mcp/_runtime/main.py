@@ -163,7 +163,10 @@ def _serve_http(handwritten: Handwritten, options: argparse.Namespace, asgi_app:
     except SystemExit as end:
         if server.started:
             raise
-        raise Unusable("the handlers could not start; the log says why", status=1) from end
+        failure = getattr(app.state.server.lifespan, "failure", None)
+        if failure is None:
+            raise Unusable("the server could not start; the log says why", status=1) from end
+        refuse("the handlers could not start", failure, status=1)
     end_without_threads()
 
 

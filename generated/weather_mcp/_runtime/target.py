@@ -8,7 +8,7 @@ never becomes a process, and nothing is opened before the block is entered.
 from __future__ import annotations
 
 import shlex
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeGuard, TypeVar
 from urllib.parse import urlsplit
@@ -85,11 +85,21 @@ class Connection(Generic[_T], AbstractAsyncContextManager[_T, None]):
     one reason for which a connection could not be opened.
     """
 
-    def __init__(self, client: Client, made: _T, closing: Callable[[], None]) -> None:
-        """Take a client that is not open yet, what the block is given, and what is told when the block ends."""
+    def __init__(
+        self,
+        client: Client,
+        made: _T,
+        closing: Callable[[], None],
+        opened: Callable[[], Awaitable[None]] | None = None,
+    ) -> None:
+        """Take a client that is not open yet, what the block is given, and what is told when the block ends.
+
+        `opened` is called when the connection is open; what it raises closes the connection again.
+        """
         self._client = client
         self._made = made
         self._closing = closing
+        self._opened = opened
 
     async def __aenter__(self) -> _T:
         """Open the connection and agree on a revision of the protocol.
@@ -97,11 +107,18 @@ class Connection(Generic[_T], AbstractAsyncContextManager[_T, None]):
         Raises:
             OSError: The command cannot be started.
             mcp.MCPError: The server cannot be reached, says no, or ends.
+            DriftError: Its tools are not those that were compiled, and that was asked to be an error.
         """
         try:
             await self._client.__aenter__()
         except ExceptionGroup as group:
             raise _only(group) from None
+        if self._opened is not None:
+            try:
+                await self._opened()
+            except BaseException as error:
+                await self.__aexit__(type(error), error, error.__traceback__)
+                raise
         return self._made
 
     async def __aexit__(

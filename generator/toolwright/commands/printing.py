@@ -31,6 +31,15 @@ def reason(error: OSError) -> str:
     return f"{why} (`{error.filename}`)" if error.filename else why
 
 
+def told(summary: str | None, notes: Iterable[str]) -> None:
+    """Tell a person on standard error what was imported; much of the text is somebody else's."""
+    from toolwright.wording import printable
+
+    lines = [*([summary] if summary else []), *(f"note: {note}" for note in notes)]
+    for line in lines:
+        print(printable(line), file=sys.stderr)
+
+
 class Printer:
     """Collects diagnostics and prints them once, at the end; what a person reads of progress comes as it happens."""
 

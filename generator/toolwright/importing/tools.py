@@ -6,15 +6,13 @@ a manifest with the tools as they stand. What a manifest cannot hold is mended, 
 
 from __future__ import annotations
 
-import hashlib
 import json
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from toolwright import naming
 from toolwright.diagnostics import Place
+from toolwright.importing import apart
 from toolwright.schemas import dialects, metaschema
 
 if TYPE_CHECKING:
@@ -68,14 +66,27 @@ def manifest(listed: Sequence[Any], *, name: str, info: Mapping[str, Any] | None
     known = info or {}
     server = {"name": name, "version": known.get("version", "0.0.0")}
     server |= {key: known[key] for key in ("title", "description", "instructions", "websiteUrl") if key in known}
-    server = _whole("the server", server, notes)
+    server = whole("the server", server, notes)
+    made = {"toolwright": 1, "server": server, "tools": mended(listed, notes, prefix)}
+    notes += apart.tell_apart(made)
+    return Imported(made, tuple(notes))
+
+
+def mended(listed: Sequence[Any], notes: list[str], prefix: str = "") -> list[dict[str, Any]]:
+    """The tools as a manifest has them.
+
+    Args:
+        listed: The tools as `tools/list` gave them.
+        notes: Is told what was mended.
+        prefix: Put in front of each tool's name.
+    """
     tools: list[dict[str, Any]] = []
     seen: set[str] = set()
     for index, given in enumerate(listed):
-        if not isinstance(given, dict) or not isinstance(given.get("name"), str):
+        if not isinstance(given, dict) or not isinstance(given.get("name"), str) or not given["name"]:
             notes.append(f"entry {index} is not a tool with a name, and was left out")
             continue
-        tool = _whole(f"entry {index}", given, notes)
+        tool = whole(f"entry {index}", given, notes)
         wire = prefix + tool["name"]
         if wire in seen:
             notes.append(f"tool `{wire}` is listed twice; the second was left out")
@@ -91,10 +102,7 @@ def manifest(listed: Sequence[Any], *, name: str, info: Mapping[str, Any] | None
         if "outputSchema" in made:
             made["outputSchema"] = _dialect(wire, "outputSchema", made["outputSchema"], notes)
         tools.append(made)
-    for tool, method in _apart(tools):
-        tool["toolwright"] = {"pythonName": method}
-        notes.append(f"tool `{tool['name']}` meets another in Python; it got `pythonName: {method}`")
-    return Imported({"toolwright": 1, "server": server, "tools": tools}, tuple(notes))
+    return tools
 
 
 def _input(wire: str, schema: Any, notes: list[str]) -> Any:
@@ -108,7 +116,10 @@ def _input(wire: str, schema: Any, notes: list[str]) -> Any:
 
 
 def _dialect(wire: str, role: Role, schema: dict[str, Any], notes: list[str]) -> dict[str, Any]:
-    """The schema in a dialect that has it: its own, else the one that its `$schema` may mean, else the newest."""
+    """The schema in a dialect that has it: its own, else the one that its `$schema` may mean, else the newest.
+
+    One that no dialect has stays as it is, for `settling` to leave out.
+    """
     wrong = _refusal(role, schema)
     if wrong is None:
         return schema
@@ -123,7 +134,6 @@ def _dialect(wire: str, role: Role, schema: dict[str, Any], notes: list[str]) ->
                 f"it got `$schema: {dialect.uri}`"
             )
             return made
-    notes.append(f"`check` will refuse the `{role}` of tool `{wire}`, whatever its dialect: {wrong}")
     return schema
 
 
@@ -138,33 +148,16 @@ def _is_nearly(said: Any, uri: str) -> bool:
     return isinstance(said, str) and said.partition("://")[2].rstrip("#") == uri.partition("://")[2].rstrip("#")
 
 
-def _whole(what: str, given: dict[str, Any], notes: list[str]) -> dict[str, Any]:
+def whole(what: str, given: dict[str, Any], notes: list[str]) -> dict[str, Any]:
     """The value with U+FFFD for each half of a surrogate pair, which JSON can spell and UTF-8 cannot."""
     text = json.dumps(given, ensure_ascii=False)
-    whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    if whole == text:
+    replaced = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if replaced == text:
         return given
-    mended: dict[str, Any] = json.loads(whole)
-    named = f"tool `{mended['name']}`" if "inputSchema" in mended else what
+    made: dict[str, Any] = json.loads(replaced)
+    named = f"tool `{made['name']}`" if "inputSchema" in made else what
     notes.append(f"{named} had halves of surrogate pairs in its text; each became U+FFFD")
-    return mended
-
-
-def _apart(tools: Sequence[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], str]]:
-    """A method for each tool that meets another, but for one that has the very name of its method already."""
-    meeting: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for tool in tools:
-        meeting[naming.tool(tool["name"]).stem].append(tool)
-    for group in meeting.values():
-        spelled = naming.fields([tool["name"] for tool in group])
-        for tool in group if len(group) > 1 else ():
-            wire = tool["name"]
-            method = naming.method(wire)
-            if wire == method:
-                continue
-            other = naming.method(spelled[wire])
-            taken = naming.pascal(other) in meeting
-            yield tool, f"{method}_{hashlib.sha256(wire.encode()).hexdigest()[:6]}" if taken else other
+    return made
 
 
 def _refuse(constant: str) -> None:

@@ -24,7 +24,13 @@ class _Dumper(yaml.SafeDumper):
         return True
 
 
+# Line breaks of YAML 1.1 that are none of YAML 1.2, and controls: they are written as escapes.
+_ESCAPED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff]")
+
+
 def _text(dumper: _Dumper, value: str) -> yaml.ScalarNode:
+    if _ESCAPED.search(value):
+        return dumper.represent_scalar("tag:yaml.org,2002:str", value, style='"')
     several = "\n" in value.strip("\n") and not any(line != line.rstrip() for line in value.split("\n"))
     return dumper.represent_scalar("tag:yaml.org,2002:str", value, style="|" if several else None)
 

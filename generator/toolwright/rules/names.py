@@ -20,7 +20,17 @@ if TYPE_CHECKING:
 EXPORTS = frozenset(
     {
         *("Context", "Content", "Contents", "Completing", "Gives", "Messages", "Reply", "Returns"),
-        *("ToolError", "ToolFailed", "CallRefused", "InvalidResult", "Accepted", "Declined", "Cancelled"),
+        *(
+            "ToolError",
+            "ToolFailed",
+            "CallRefused",
+            "InvalidResult",
+            "DriftError",
+            "DriftWarning",
+            "Accepted",
+            "Declined",
+            "Cancelled",
+        ),
         *("assistant", "user", "Question", "ListChanged", "ResourceUpdated"),
         *("changes", "list_prompts", "list_resource_templates", "list_resources", "list_tools"),
         *(

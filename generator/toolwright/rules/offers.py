@@ -11,7 +11,7 @@ from toolwright.uritemplates import TemplateError, variables
 from toolwright.wording import nearest, quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from toolwright.assembly import Assembly, Declared
     from toolwright.ir import Json
@@ -74,8 +74,9 @@ def arguments(assembly: Assembly) -> Iterator[Diagnostic]:
 
 def completions(assembly: Assembly) -> Iterator[Diagnostic]:
     """`complete` names arguments that there are."""
-    for offer in (*assembly.offers["resourceTemplates"], *assembly.offers["prompts"]):
-        known = _argument_names(offer)
+    known_of = [(offer, _variable_names(offer)) for offer in assembly.offers["resourceTemplates"]]
+    known_of += [(offer, _argument_names(offer)) for offer in assembly.offers["prompts"]]
+    for offer, known in known_of:
         for name in offer.ours.get("complete") or {}:
             if known is not None and name not in known:
                 at = (offer.place / "toolwright" / "complete" / name).key()
@@ -129,19 +130,21 @@ def _part(kind: str, part: Json, place: Place, prompt: Declared) -> Iterator[Dia
 
 
 def _filled(text: str, place: Place, prompt: Declared) -> Iterator[Diagnostic]:
-    known = _argument_names(prompt) or ()
+    known = _argument_names(prompt)
     for name in dict.fromkeys(PLACEHOLDER.findall(text)):
         if name not in known:
             yield Diagnostic("TW258", f"`{prompt.name}` has no argument `{name}`", place, _mend(name, known))
 
 
-def _argument_names(offer: Declared) -> tuple[str, ...] | None:
-    """The names of an offer's arguments; None where its template is broken."""
-    wire: Mapping[str, Json] = offer.wire
-    if "uriTemplate" not in wire:
-        return tuple(argument["name"] for argument in wire.get("arguments") or ())
+def _argument_names(prompt: Declared) -> tuple[str, ...]:
+    """The names of a prompt's arguments."""
+    return tuple(argument["name"] for argument in prompt.wire.get("arguments") or ())
+
+
+def _variable_names(template: Declared) -> tuple[str, ...] | None:
+    """The names of a template's variables; None where it is broken."""
     try:
-        return tuple(variable.name for variable in variables(wire["uriTemplate"]))
+        return tuple(variable.name for variable in variables(template.wire["uriTemplate"]))
     except TemplateError:
         return None
 

@@ -4,7 +4,10 @@
     ├── ToolError      raised by a handler: the caller is told this text
     ├── ToolFailed     raised by a client: the tool answered with an error
     ├── InvalidResult  raised by a client: the result breaks the tool's `outputSchema`
-    └── CallRefused    raised by a client: its own `confirm` said no; nothing was sent
+    ├── CallRefused    raised by a client: its own `confirm` said no; nothing was sent
+    ├── DriftError     raised by a client while connecting: the server's tools are not those that were compiled
+    └── UserWarning
+        └── DriftWarning  the same as a warning
 
 Takes and gives plain values; imports nothing of the protocol's library.
 """
@@ -94,3 +97,39 @@ class CallRefused(Exception):  # noqa: N818 - it says what happened
         super().__init__(f"the call of {tool!r} was not confirmed")
         self.tool = tool
         self.arguments = arguments
+
+
+_TOLD: Final = 20
+"""How many changes a message has."""
+
+
+def _drift(changes: Sequence[str]) -> str:
+    more = [f"and {len(changes) - _TOLD} more"] if len(changes) > _TOLD else []
+    lines = "".join(f"\n  {line}" for line in [*changes[:_TOLD], *more])
+    return f"the server's tools are not those that this client was compiled for:{lines}"
+
+
+class DriftError(Exception):
+    """The server's tools are not those that the client was compiled for. The message has a line for each.
+
+    Attributes:
+        changes: One line for each tool that differs.
+    """
+
+    def __init__(self, changes: Sequence[str]) -> None:
+        """Say what differs."""
+        super().__init__(_drift(changes))
+        self.changes = tuple(changes)
+
+
+class DriftWarning(UserWarning):
+    """The server's tools are not those that the client was compiled for. The message has a line for each.
+
+    Attributes:
+        changes: One line for each tool that differs.
+    """
+
+    def __init__(self, changes: Sequence[str]) -> None:
+        """Say what differs."""
+        super().__init__(_drift(changes))
+        self.changes = tuple(changes)

@@ -1,7 +1,8 @@
 """A transport of the SDK that is content with less than the SDK is.
 
 Takes a transport; gives the same, but that a result without `resultType` is a complete one (MCP 2026-07-28, schema,
-`Result`). Servers that forget it are common, and the SDK refuses their results. It changes nothing else.
+`Result`), and that an `inputSchema` without a `type` is one of objects, as all are (`Tool`). Servers that forget these
+are common; the SDK refuses their results, and for one tool the list of all. It changes nothing else.
 """
 
 from __future__ import annotations
@@ -79,5 +80,10 @@ def _completed(item: SessionMessage | Exception) -> SessionMessage | Exception:
     from mcp_types import JSONRPCResponse
 
     if not isinstance(item, Exception) and isinstance(item.message, JSONRPCResponse):
-        item.message.result.setdefault("resultType", "complete")
+        result = item.message.result
+        result.setdefault("resultType", "complete")
+        tools = result.get("tools")
+        for tool in tools if isinstance(tools, list) else ():
+            if isinstance(tool, dict) and isinstance(tool.get("inputSchema"), dict):
+                tool["inputSchema"].setdefault("type", "object")
     return item

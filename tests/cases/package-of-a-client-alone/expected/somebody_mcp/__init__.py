@@ -12,7 +12,13 @@ if TYPE_CHECKING:
     from ._runtime.answers import Accepted as Accepted, Cancelled as Cancelled, Declined as Declined
     from ._runtime.binding import OMIT as OMIT, CallEvent as CallEvent, Omit as Omit
     from ._runtime.callbacks import Question as Question
-    from ._runtime.errors import CallRefused as CallRefused, InvalidResult as InvalidResult, ToolFailed as ToolFailed
+    from ._runtime.errors import (
+        CallRefused as CallRefused,
+        DriftError as DriftError,
+        DriftWarning as DriftWarning,
+        InvalidResult as InvalidResult,
+        ToolFailed as ToolFailed,
+    )
     from ._runtime.live import (
         ListChanged as ListChanged,
         ResourceUpdated as ResourceUpdated,
@@ -32,7 +38,7 @@ else:
             "._runtime.answers": ("Accepted", "Cancelled", "Declined"),
             "._runtime.binding": ("OMIT", "CallEvent", "Omit"),
             "._runtime.callbacks": ("Question",),
-            "._runtime.errors": ("CallRefused", "InvalidResult", "ToolFailed"),
+            "._runtime.errors": ("CallRefused", "DriftError", "DriftWarning", "InvalidResult", "ToolFailed"),
             "._runtime.live": (
                 "ListChanged",
                 "ResourceUpdated",

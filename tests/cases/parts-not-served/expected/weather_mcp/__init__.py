@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from ._runtime.context import Context as Context
     from ._runtime.errors import (
         CallRefused as CallRefused,
+        DriftError as DriftError,
+        DriftWarning as DriftWarning,
         InvalidResult as InvalidResult,
         ToolError as ToolError,
         ToolFailed as ToolFailed,
@@ -54,7 +56,14 @@ else:
             "._runtime.callbacks": ("Question",),
             "._runtime.content": ("Content", "Gives", "Reply", "Returns", "audio", "embedded", "image", "link", "text"),
             "._runtime.context": ("Context",),
-            "._runtime.errors": ("CallRefused", "InvalidResult", "ToolError", "ToolFailed"),
+            "._runtime.errors": (
+                "CallRefused",
+                "DriftError",
+                "DriftWarning",
+                "InvalidResult",
+                "ToolError",
+                "ToolFailed",
+            ),
             "._runtime.live": (
                 "ListChanged",
                 "ResourceUpdated",

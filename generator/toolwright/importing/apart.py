@@ -1,0 +1,94 @@
+"""Python names for imported entries that would meet: each gets a `pythonName`, made from what it is called by alone.
+
+Takes entries of a manifest; changes those that meet another, and tells which. Nothing is numbered, and the order of the
+entries changes nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from toolwright import naming
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+_LONGEST = 60
+"""How long a method's name may get that is made from a URI."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Offer:
+    """A prompt, a resource or a template: `key` is what it is called by on the wire."""
+
+    what: str
+    kind: Literal["prompt", "read"]
+    key: str
+    entry: dict[str, Any]
+
+    @property
+    def stem(self) -> str:
+        return naming.offer(self.kind, self.entry["name"]).stem
+
+
+def tell_apart(manifest: Mapping[str, Any]) -> Iterator[str]:
+    """Give a `pythonName` to each entry that meets another in Python; a note for each."""
+    tools: Sequence[dict[str, Any]] = manifest.get("tools", ())
+    taken: set[str] = set()
+    renamed = dict(_tools(tools))
+    for tool in tools:
+        wire = tool["name"]
+        if wire in renamed:
+            tool["toolwright"] = {"pythonName": renamed[wire]}
+            yield f"tool `{wire}` meets another in Python; it got `pythonName: {renamed[wire]}`"
+        taken.add(naming.tool(wire, renamed.get(wire)).stem)
+    offers = list(_offers(manifest))
+    meeting = Counter(offer.stem for offer in offers)
+    taken |= meeting.keys()
+    for offer in offers:
+        if meeting[offer.stem] == 1 and offer.stem not in {naming.tool(one["name"]).stem for one in tools}:
+            continue
+        method = _free(offer, taken)
+        taken.add(naming.pascal(method))
+        offer.entry["toolwright"] = {"pythonName": method}
+        yield f"{offer.what} `{offer.key}` meets another in Python; it got `pythonName: {method}`"
+
+
+def _tools(tools: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
+    """A method for each tool that meets another, but for one that has the very name of its method already."""
+    groups: dict[str, list[str]] = defaultdict(list)
+    for tool in tools:
+        groups[naming.tool(tool["name"]).stem].append(tool["name"])
+    for group in groups.values():
+        spelled = naming.fields(group)
+        for wire in group if len(group) > 1 else ():
+            method = naming.method(wire)
+            if wire == method:
+                continue
+            other = naming.method(spelled[wire])
+            yield wire, _digested(method, wire) if naming.pascal(other) in groups or not other.isascii() else other
+
+
+def _offers(manifest: Mapping[str, Any]) -> Iterator[_Offer]:
+    for prompt in manifest.get("prompts", ()):
+        yield _Offer("prompt", "prompt", prompt["name"], prompt)
+    for resource in manifest.get("resources", ()):
+        yield _Offer("resource", "read", resource["uri"], resource)
+    for template in manifest.get("resourceTemplates", ()):
+        yield _Offer("resource template", "read", template["uriTemplate"], template)
+
+
+def _free(offer: _Offer, taken: set[str]) -> str:
+    """A method from what an offer is called by, else with a digest of it."""
+    spelled = naming.offer(offer.kind, offer.key).method
+    fits = spelled.isascii() and len(spelled) <= _LONGEST and naming.pascal(spelled) not in taken
+    return spelled if fits else _digested(naming.offer(offer.kind, offer.entry["name"]).method, offer.key)
+
+
+def _digested(method: str, wire: str) -> str:
+    kept = re.sub("[^A-Za-z0-9_]", "", method)[:_LONGEST].rstrip("_") or "tool"
+    return f"{kept}_{hashlib.sha256(wire.encode('utf-8', 'surrogatepass')).hexdigest()[:6]}"
