@@ -107,6 +107,19 @@ def examples(assembly: Assembly) -> Iterator[Diagnostic]:
                         )
 
 
+def exact_examples(assembly: Assembly) -> Iterator[Diagnostic]:
+    """An example that wants just its output has one."""
+    for tool in assembly.tools:
+        for index, entry in enumerate(tool.ours.get("examples") or ()):
+            if entry.get("exact") is True and "output" not in entry:
+                yield Diagnostic(
+                    "TW242",
+                    "the example is `exact`, but has no output to compare with",
+                    (tool.said("examples") / index / "exact").key(),
+                    "add `output`, or take `exact` away",
+                )
+
+
 @dataclass(frozen=True, slots=True)
 class _Judge:
     """A schema with its validator; `formats` says whether formats are asserted."""
