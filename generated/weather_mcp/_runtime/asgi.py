@@ -65,9 +65,7 @@ def asgi_app(
             Middleware(AuthenticationMiddleware, backend=BearerAuthBackend(token_verifier)),
             Middleware(AuthContextMiddleware),
         ]
-    app = Starlette(
-        routes=[Route(path, endpoint=endpoint)], middleware=middleware, lifespan=lambda _: sessions.run()
-    )
+    app = Starlette(routes=[Route(path, endpoint=endpoint)], middleware=middleware, lifespan=lambda _: sessions.run())
     app.state.server = server
     return app
 
