@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 CODE := generator examples tests bench
 
-.PHONY: demo test lint corpus conformance docs generate clean
+.PHONY: demo test lint corpus subsumption conformance docs generate clean
 
 demo: .venv/ready
 	$(BIN)/toolwright generate
@@ -15,6 +15,10 @@ test: .venv/ready lint
 # All tools of public servers and all official cases, of which `make test` takes a sample; some minutes.
 corpus: .venv/ready
 	TOOLWRIGHT_WHOLE_CORPUS=1 $(BIN)/pytest -n 2 tests/test_corpus.py tests/test_models.py tests/test_suite.py
+
+# Ten thousands of random schemas and edits, of which `make test` takes some hundreds.
+subsumption: .venv/ready
+	TOOLWRIGHT_WHOLE_DIFF=1 $(BIN)/pytest -n 2 tests/test_subsumption.py
 
 # The official conformance suite, against the server of specs/everything/ and against clients; needs npx.
 conformance: .venv/ready

@@ -1,4 +1,4 @@
-"""Writes the two references that come from the code, so that they cannot drift: the manifest's and the diagnostics'.
+"""Writes the references that come from the code, so that they cannot drift: of the manifest, diagnostics and changes.
 
 python docs/reference.py [--check]
 """
@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import toolwright
+from toolwright.compat import changes
 from toolwright.diagnostics import CODES
 
 HERE = Path(__file__).parent
@@ -52,6 +53,13 @@ def diagnostics() -> str:
             "",
         ]
     )
+
+
+def diff() -> str:
+    """The page on `toolwright diff`: its words as they are, and one row for each code."""
+    words = (HERE / "diff.md").read_text("utf-8").partition("## Codes\n")[0]
+    rows = [f"| {code} | {side} | {_cell(meaning)} |" for code, (side, meaning) in sorted(changes.CODES.items())]
+    return "\n".join([f"{words}## Codes", "", "| code | side | what changed |", "|---|---|---|", *rows, ""])
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +129,8 @@ def _cell(text: str) -> str:
 
 
 def main() -> None:
-    """Write both, or with `--check` say which are stale."""
-    made = {"manifest.md": manifest(), "diagnostics.md": diagnostics()}
+    """Write them, or with `--check` say which are stale."""
+    made = {"manifest.md": manifest(), "diagnostics.md": diagnostics(), "diff.md": diff()}
     stale = [
         name for name, text in made.items() if not (HERE / name).is_file() or (HERE / name).read_text("utf-8") != text
     ]

@@ -200,7 +200,8 @@ class Sampler:
             high = schema["exclusiveMaximum"] - 1
         step = schema.get("multipleOf")
         if isinstance(step, int | float) and step > 0:
-            return step * self.chance.randint(int((low or 0) // step) + 1, int((high or 9 * step) // step) + 1)
+            first = int((low or 0) // step) + 1
+            return step * self.chance.randint(first, max(first, int((high or 9 * step) // step) + 1))
         if low is None and high is None:
             return self.chance.choice(INTEGERS if name == "integer" else NUMBERS)
         least = low if low is not None else (high or 0) - 10

@@ -168,3 +168,12 @@ def test_committed_code_is_formatted() -> None:
     for path in (ROOT / "generated").rglob("*.py"):
         text = path.read_text("utf-8")
         assert black.format_str(text, mode=black.Mode(line_length=120)) == text, path
+
+
+def test_a_server_without_tools_or_handlers(tmp_path: Path) -> None:
+    static = {"name": "hello", "toolwright": {"messages": [{"role": "user", "text": "Hello"}]}}
+    package = generate(tmp_path, {**manifest([]), "prompts": [static]})
+    for path in (tmp_path / package).rglob("*.py"):
+        ast.parse(path.read_text(), str(path))
+    with imported(tmp_path, package) as made:
+        assert "text='Hello'" in str(call(made, "SampleClient", "prompt_hello", {}))

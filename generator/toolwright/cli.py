@@ -40,6 +40,7 @@ def run(argv: Sequence[str]) -> int:
     """Run one command and give its exit status."""
     command_line = parser()
     arguments = command_line.parse_args(argv)
+    arguments.argv = tuple(argv)  # argparse does not say where `--` stood, which matters to what takes a command
     verb: Callable[[argparse.Namespace], int] | None = getattr(arguments, "verb", None)
     if verb is None:
         command_line.print_help(sys.stderr)

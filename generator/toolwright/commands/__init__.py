@@ -6,7 +6,7 @@ command line and gives the exit status.
 
 from __future__ import annotations
 
-from toolwright.commands import check, completion, generate, importing, new, schema
+from toolwright.commands import check, completion, diff, generate, importing, new, schema
 
-VERBS = (new, check, generate, importing, schema, completion)
+VERBS = (new, check, generate, diff, importing, schema, completion)
 """The modules, in the order in which `--help` lists them."""

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from toolwright.assembly import Assembly
     from toolwright.ir import Json
 
-_SECTIONS = ("handles", "auth", "diff")
+_SECTIONS = ("handles", "auth")
 _TOOL_PARTS = ("http",)
 _SERVED = frozenset({"confirm", "redact"})
 """The parts of a tool's policy that its package keeps: clients ask, and audit records leave out."""

@@ -1,0 +1,97 @@
+"""`toolwright diff`: what changed between two manifests, and whom it breaks."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+from toolwright.commands.printing import UsageError
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+    from toolwright.commands.sides import Side
+
+_SIDE = "a manifest, a saved tools/list result, git:REV, git:REV:PATH, a URL, or -- COMMAND"
+_FAILING: dict[str, tuple[str, ...]] = {"breaking": ("breaking",), "may-break": ("breaking", "may break"), "never": ()}
+
+
+def add(verbs: Any) -> None:
+    """Say how the verb is called."""
+    diff = verbs.add_parser(
+        "diff",
+        help="say what changed between two manifests, and whom it breaks",
+        epilog="A live server's command comes last: `toolwright diff specs/weather.yaml -- python -m weather_mcp`.",
+    )
+    diff.add_argument("old", metavar="OLD", help=_SIDE)
+    diff.add_argument("new", metavar="NEW", nargs="?", help="the same")
+    diff.add_argument("command", metavar="-- COMMAND", nargs="*", help="starts a live server, which is the new side")
+    diff.add_argument("--format", choices=("text", "json", "md"), default="text", help="how to print changes")
+    diff.add_argument(
+        "--fail-on",
+        choices=("breaking", "may-break", "any", "never"),
+        default="breaking",
+        help="from what on to exit 1 (default: breaking)",
+    )
+    diff.set_defaults(verb=_diff)
+
+
+def _diff(arguments: argparse.Namespace) -> int:
+    from toolwright import compat
+    from toolwright.commands import sides
+    from toolwright.compat import printing
+    from toolwright.compat.changes import CODES
+
+    try:
+        old, new = _sides(arguments)
+    except sides.SideError as error:
+        print(f"toolwright: {error}", file=sys.stderr)
+        return 1
+    if old.manifest is None or new.manifest is None:
+        _refuse([side for side in (old, new) if side.manifest is None])
+        return 1
+    ignored = (new.values.get("diff") or {}).get("ignore") or ()
+    for code in ignored:
+        if code not in CODES:
+            print(f"note: `diff.ignore` of {new.name} names `{code}`, which is no code of a change", file=sys.stderr)
+    changes = compat.compare(old.manifest, new.manifest, (old.values, new.values), (old.entry, new.entry), ignored)
+    versions = [str(side.manifest.server.get("version", "")) for side in (old, new) if side.manifest]
+    shown = printing.Shown(old.name, new.name, old.documents, new.documents, *versions)
+    match arguments.format:
+        case "json":
+            print(printing.json(changes, shown), end="")
+        case "md":
+            print(printing.markdown(changes, shown), end="")
+        case _:
+            color = sys.stdout.isatty() and "NO_COLOR" not in os.environ
+            print(printing.text(changes, shown, color=color), end="")
+    counted = [change for change in changes if not change.ignored]
+    if arguments.fail_on == "any":
+        return 1 if counted else 0
+    return 1 if any(change.impact in _FAILING[arguments.fail_on] for change in counted) else 0
+
+
+def _sides(arguments: argparse.Namespace) -> tuple[Side, Side]:
+    from toolwright.commands import sides
+
+    argv: tuple[str, ...] = arguments.argv
+    command = argv[argv.index("--") + 1 :] if "--" in argv else ()
+    words = [word for word in (arguments.old, arguments.new, *arguments.command) if word is not None]
+    words = words[: len(words) - len(command)]
+    if command and len(words) == 1:
+        return sides.read(words[0], ""), sides.live(command)
+    if command or len(words) != 2:
+        raise UsageError("name two sides: `toolwright diff OLD NEW`, or `toolwright diff OLD -- COMMAND`")
+    return sides.read(words[0], words[1]), sides.read(words[1], words[0])
+
+
+def _refuse(wrong: Sequence[Side]) -> None:
+    """Tell what is wrong with sides that cannot be compared."""
+    from toolwright import report
+
+    for side in wrong:
+        colour = sys.stderr.isatty() and "NO_COLOR" not in os.environ
+        print(f"toolwright: {side.name} cannot be compared:", file=sys.stderr)
+        print(report.text(side.diagnostics, side.documents, color=colour), end="", file=sys.stderr)

@@ -1,0 +1,147 @@
+"""What a change between two manifests is, and the one table of its codes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+if TYPE_CHECKING:
+    from toolwright.diagnostics import Place
+
+Impact: TypeAlias = Literal["breaking", "may break", "compatible", "cosmetic"]
+Side: TypeAlias = Literal["wire", "python"]
+Bump: TypeAlias = Literal["major", "minor", "patch"]
+
+IMPACTS: Final[tuple[Impact, ...]] = ("breaking", "may break", "compatible", "cosmetic")
+"""From the worst to the most harmless."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One change.
+
+    `side` is `wire` for what a model or a client that knew the old server sees, and `python` for handlers and typed
+    callers. `subject` is what changed, such as "tool `get_weather`"; `old` and `new` are its places, where there are
+    such. `help` says why, or what to do. `ignored` says that the manifest's `diff: {ignore: …}` counts it as harmless.
+    """
+
+    code: str
+    side: Side
+    impact: Impact
+    subject: str
+    message: str
+    old: Place | None = None
+    new: Place | None = None
+    help: str | None = None
+    ignored: bool = False
+
+    def __post_init__(self) -> None:
+        if self.code not in CODES:
+            raise KeyError(f"unknown code of a change {self.code}")
+
+
+def _table(*rows: tuple[str, Side, str]) -> dict[str, tuple[Side, str]]:
+    table = {code: (side, meaning) for code, side, meaning in rows}
+    if len(table) != len(rows):
+        raise ValueError("a code is listed twice")
+    return table
+
+
+CODES: Final = _table(
+    ("TW501", "wire", "A description changed."),
+    ("TW502", "wire", "A title, an icon, `_meta` or another field that only informs changed."),
+    ("TW503", "wire", "A list is in another order."),
+    ("TW504", "wire", "The server's name, version or instructions changed."),
+    ("TW505", "wire", "A capability came or went."),
+    ("TW506", "wire", "What callers need to be authorized changed."),
+    ("TW507", "wire", "How lists are sent, or the oldest revision meant, changed."),
+    ("TW508", "wire", "`format` is asserted now, or no longer."),
+    ("TW510", "wire", "A tool is gone."),
+    ("TW511", "wire", "A tool is new."),
+    ("TW512", "wire", "A tool is renamed."),
+    ("TW513", "wire", "A hint (an annotation of a tool) changed."),
+    ("TW514", "wire", "Whether a tool runs as a task changed."),
+    ("TW515", "wire", "The scopes that a tool requires changed."),
+    ("TW516", "wire", "The header that mirrors a parameter (`x-mcp-header`) changed."),
+    ("TW517", "wire", "An `outputSchema` is gone."),
+    ("TW518", "wire", "An `outputSchema` is new."),
+    ("TW519", "wire", "Something is deprecated now, or no longer."),
+    ("TW520", "wire", "A policy (a limit, a confirmation) changed."),
+    ("TW521", "wire", "What is asked in the middle of a call changed."),
+    ("TW522", "wire", "The implementation behind a tool (`http`) changed."),
+    ("TW530", "wire", "An optional property is new."),
+    ("TW531", "wire", "A required property is new."),
+    ("TW532", "wire", "A property is gone."),
+    ("TW533", "wire", "A property is renamed."),
+    ("TW534", "wire", "A property is required now."),
+    ("TW535", "wire", "A property is no longer required."),
+    ("TW536", "wire", "A type changed."),
+    ("TW537", "wire", "The values allowed (`enum`, `const`) changed."),
+    ("TW538", "wire", "A bound changed: of a number, a length or a count."),
+    ("TW539", "wire", "A `pattern` or `format` changed."),
+    ("TW540", "wire", "What keys and items without a schema of their own may be changed."),
+    ("TW541", "wire", "Alternatives or conditions (`anyOf`, `if`, …) changed."),
+    ("TW542", "wire", "Another keyword of a schema changed."),
+    ("TW543", "wire", "A reference leads elsewhere."),
+    ("TW544", "wire", "A schema is in another dialect."),
+    ("TW545", "wire", "A schema changed in a way that no single edit explains."),
+    ("TW546", "wire", "A default changed, which is an annotation on the wire."),
+    ("TW547", "wire", "Words in a schema changed, or keywords without a meaning."),
+    ("TW550", "wire", "A resource, template or prompt is gone."),
+    ("TW551", "wire", "A resource, template or prompt is new."),
+    ("TW552", "wire", "An argument of a prompt is required now."),
+    ("TW553", "wire", "An argument of a prompt is gone."),
+    ("TW554", "wire", "An argument of a prompt is optional: a new one, or one that was required."),
+    ("TW555", "wire", "A MIME type changed."),
+    ("TW556", "wire", "What is completed changed."),
+    ("TW557", "wire", "A static content changed."),
+    ("TW580", "python", "The package, its classes or what it emits are called otherwise, or are gone."),
+    ("TW581", "python", "Handlers must have another method."),
+    ("TW582", "python", "A method is gone."),
+    ("TW583", "python", "A handler's signature changed."),
+    ("TW584", "python", "A parameter of a client's method is new, gone or required now."),
+    ("TW585", "python", "A type in a client's method changed."),
+    ("TW586", "python", "A class is gone."),
+    ("TW587", "python", "An attribute of a model is new or gone."),
+    ("TW588", "python", "The type of a model's attribute changed."),
+    ("TW589", "python", "The default of a model's attribute changed, or whether it has one."),
+    ("TW590", "python", "A method of a client is new."),
+)
+"""For each code its side, and what it means."""
+
+
+def worst(changes: Iterable[Change]) -> Impact | None:
+    """The worst impact of those that are not ignored; None without any."""
+    found = {change.impact for change in changes if not change.ignored}
+    return next((impact for impact in IMPACTS if impact in found), None)
+
+
+def bump(changes: Iterable[Change]) -> Bump | None:
+    """Which part of the version should go up (https://semver.org): None where nothing changed."""
+    match worst(changes):
+        case "breaking":
+            return "major"
+        case "may break" | "compatible":
+            return "minor"
+        case "cosmetic":
+            return "patch"
+        case None:
+            return None
+
+
+_VERSION: Final = re.compile(r"(v?)(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(?:[-+].*)?")
+
+
+def bumped(version: str, part: Bump) -> str | None:
+    """A semantic version with that part raised; before 1.0.0 each part counts as the next lower one (semver.org, 4)."""
+    found = _VERSION.fullmatch(version)
+    if found is None:
+        return None
+    lead, numbers = found[1], [int(number) for number in found.groups()[1:]]
+    at = ("major", "minor", "patch").index(part)
+    if numbers[0] == 0:
+        at = min(at + 1, 2)
+    raised = [*numbers[:at], numbers[at] + 1, *[0] * (2 - at)]
+    return lead + ".".join(str(number) for number in raised)

@@ -1,0 +1,115 @@
+"""Files of a git repository as they were at a revision, without a checkout.
+
+Takes a revision and gives a reader for `source.load`. It runs `git` to read, and changes nothing.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import posixpath
+import subprocess
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import PurePosixPath
+
+from toolwright.workspace import MAX_FILE
+
+_LINK = "120000"
+
+
+class RevisionError(Exception):
+    """There is no such revision, or no git; the message says which."""
+
+
+@dataclass(frozen=True)
+class Revision:
+    """Reads files at a revision for `source.load`; paths are relative to the working folder.
+
+    A path that is a symbolic link there is read as git has it: where it leads to is not followed.
+    """
+
+    name: str
+    _blobs: dict[str, bytes] = field(default_factory=dict)
+
+    def read(self, path: str) -> bytes:
+        """The file's bytes. Raises OSError."""
+        if path not in self._blobs:
+            mode, kind, size = self._listed.get(posixpath.normpath(path), ("", "", 0))
+            if not kind:
+                folder = posixpath.normpath(path).rstrip("/") + "/"
+                if any(other.startswith(folder) for other in self._listed):
+                    raise IsADirectoryError(f"`{path}` is a folder at {self.name}")
+                raise FileNotFoundError(2, "no such file at this revision", path)
+            if kind != "blob" or mode == _LINK:
+                raise OSError(f"it is no ordinary file at {self.name}")
+            if size > MAX_FILE:
+                raise OSError(f"it is larger than {MAX_FILE // 1024 // 1024} MiB")
+            self._blobs[path] = _git("cat-file", "blob", f"{self.name}:./{posixpath.normpath(path)}")
+        return self._blobs[path]
+
+    def glob(self, folder: str, pattern: str) -> list[str]:
+        """Files below `folder` that match, sorted, with `/` between folders."""
+        base = posixpath.normpath(folder) if folder else "."
+        found = []
+        for path in self._listed:
+            below = path if base == "." else path.removeprefix(f"{base}/")
+            if (base == "." or path.startswith(f"{base}/")) and _matches(below, pattern):
+                found.append(posixpath.normpath(posixpath.join(folder, below)))
+        return sorted(found)
+
+    def within(self, path: str, folder: str) -> bool:
+        """Whether a path lies below `folder`; links are not followed, so that none leads out."""
+        base = posixpath.normpath(folder or ".")
+        whole = posixpath.normpath(path)
+        return not whole.startswith("../") and (base == "." or whole.startswith(f"{base}/"))
+
+    @cached_property
+    def _listed(self) -> dict[str, tuple[str, str, int]]:
+        """All files at or below the working folder: mode, kind and size by path."""
+        rows = _git("ls-tree", "-r", "-l", "-z", self.name).split(b"\0")
+        found = {}
+        for row in rows:
+            if row:
+                said, _, path = row.partition(b"\t")
+                mode, kind, _, size = said.decode().split()
+                found[path.decode("utf-8", "surrogateescape")] = mode, kind, int(size) if size.isdecimal() else 0
+        return found
+
+
+def at(name: str) -> Revision:
+    """The reader for a revision.
+
+    Raises:
+        RevisionError: There is no such revision, or no git.
+    """
+    if not name or name.startswith("-"):
+        raise RevisionError(f"`{name}` is no revision")
+    try:
+        found = _git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+    except OSError as error:
+        raise RevisionError(f"git knows no revision `{name}` here: {error}") from error
+    return Revision(found.decode().strip().splitlines()[-1])
+
+
+def _git(*arguments: str) -> bytes:
+    """What git prints. Raises OSError, with git's own words."""
+    try:
+        done = subprocess.run(["git", *arguments], capture_output=True, check=False)  # noqa: S603, S607 - no shell
+    except FileNotFoundError as error:
+        raise OSError("git is not installed") from error
+    if done.returncode:
+        raise OSError(done.stderr.decode("utf-8", "replace").strip() or "it is not there")
+    return done.stdout
+
+
+def _matches(path: str, pattern: str) -> bool:
+    """Whether a path matches as `Path.glob` has it: `**` is any number of folders, `*` stays in one."""
+    return _match(PurePosixPath(path).parts, PurePosixPath(pattern).parts)
+
+
+def _match(path: tuple[str, ...], pattern: tuple[str, ...]) -> bool:
+    if not pattern:
+        return not path
+    if pattern[0] == "**":
+        return any(_match(path[skip:], pattern[1:]) for skip in range(len(path) + 1))
+    return bool(path) and fnmatch.fnmatchcase(path[0], pattern[0]) and _match(path[1:], pattern[1:])

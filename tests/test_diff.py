@@ -1,0 +1,220 @@
+"""`toolwright diff`: golden texts, the sides that it takes, exit statuses, and the version that it suggests.
+
+`tests/diffs/NAME/` holds `old.yaml`, `new.yaml` and what is printed. `pytest --update` rewrites that.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from toolwright import cli
+from toolwright.compat.changes import CODES, Change, bump, bumped, worst
+
+CASES = Path(__file__).with_name("diffs")
+NAMES = sorted(path.name for path in CASES.iterdir() if path.is_dir())
+
+MANIFEST = """\
+toolwright: 1
+server: {name: tiny, version: 1.0.0}
+tools:
+  - name: ping
+    description: Ping.
+    inputSchema: {type: object, properties: {n: {type: number}}}
+"""
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_case(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], update: bool
+) -> None:
+    shutil.copytree(CASES / name, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    status = cli.run(["diff", "old.yaml", "new.yaml"])
+    printed = capsys.readouterr()
+    assert printed.err == ""
+    expected = CASES / name / "expected.txt"
+    text = f"{printed.out}exit {status}\n"
+    if update:
+        expected.write_text(text)
+    assert text == expected.read_text()
+
+
+def test_every_code_has_a_case() -> None:
+    shown = {
+        code for case in NAMES for code in re.findall(r"TW\d{3}", (CASES / case / "expected.txt").read_text("utf-8"))
+    }
+    assert sorted(set(CODES) - shown) == []
+
+
+def test_the_codes_are_documented() -> None:
+    text = (CASES.parents[1] / "docs" / "diff.md").read_text("utf-8")
+    rows = dict(re.findall(r"^\| (TW\d{3}) \| \w+ \| (.*) \|$", text, re.MULTILINE))
+    assert rows == {code: meaning for code, (_, meaning) in CODES.items()}
+
+
+def test_nothing_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("a.yaml").write_text(MANIFEST)
+    assert cli.run(["diff", "a.yaml", "a.yaml", "--fail-on", "any"]) == 0
+    assert capsys.readouterr().out == "nothing changed from a.yaml to a.yaml\n"
+
+
+@pytest.mark.parametrize(
+    ("change", "statuses"),
+    [
+        (("n: {type: number}", "n: {type: integer}"), {"breaking": 1, "may-break": 1, "any": 1, "never": 0}),
+        (("n: {type: number}", "m: {type: number}"), {"breaking": 1, "may-break": 1, "any": 1, "never": 0}),
+        (("1.0.0}", "1.0.0, title: Tiny}"), {"breaking": 0, "may-break": 0, "any": 1, "never": 0}),
+    ],
+)
+def test_fail_on(
+    change: tuple[str, str], statuses: dict[str, int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("a.yaml").write_text(MANIFEST)
+    Path("b.yaml").write_text(MANIFEST.replace(*change))
+    assert {name: cli.run(["diff", "a.yaml", "b.yaml", "--fail-on", name]) for name in statuses} == statuses
+
+
+def repository(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A git repository whose first commit has a manifest with an included file, and whose working tree differs."""
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
+    Path("specs/tools/more").mkdir(parents=True)
+    Path("specs/a.yaml").write_text(MANIFEST + 'include: ["tools/**/*.yaml"]\n')
+    Path("specs/tools/more/b.yaml").write_text(
+        "tools: [{name: pong, description: Pong., inputSchema: {type: object}}]\n"
+    )
+    who = ["-c", "user.name=a", "-c", "user.email=a@example.com"]
+    for command in (["init", "-q", "-b", "main"], ["add", "."], [*who, "commit", "-qm", "a"], ["tag", "v1"]):
+        subprocess.run(["git", *command], check=True)
+    Path("specs/a.yaml").write_text(MANIFEST)
+
+
+@pytest.mark.parametrize("said", ["git:HEAD", "git:v1:specs/a.yaml", "git:main"])
+def test_a_revision_is_read_with_what_it_includes(
+    said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    repository(tmp_path, monkeypatch)
+    assert cli.run(["diff", said, "specs/a.yaml"]) == 1
+    printed = capsys.readouterr().out
+    assert "TW510 wire    tool `pong`: the tool is gone" in printed
+    assert "was at specs/tools/more/b.yaml:1:" in printed
+    assert cli.run(["diff", "specs/a.yaml", said]) == 1  # handlers lack a method
+    assert "TW511 wire    tool `pong`: a new tool" in capsys.readouterr().out
+
+
+def test_a_revision_is_read_from_below_the_root(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    repository(tmp_path, monkeypatch)
+    monkeypatch.chdir(tmp_path / "specs")
+    assert cli.run(["diff", "git:HEAD", "a.yaml"]) == 1
+    assert "tool `pong`: the tool is gone" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("said", "expected", "status"),
+    [
+        (["git:nowhere", "specs/a.yaml"], "git knows no revision `nowhere` here", 1),
+        (["git:--output=x", "specs/a.yaml"], "is no revision", 1),
+        (["git:HEAD", "git:HEAD"], "names no file", 2),
+        (["git:HEAD:specs/none.yaml", "specs/a.yaml"], "`specs/none.yaml` does not exist", 1),
+        (["git:HEAD:specs", "specs/a.yaml"], "`specs` is a folder", 1),
+        (["specs/none.yaml", "specs/a.yaml"], "`specs/none.yaml` does not exist", 1),
+        (["specs/a.yaml"], "name two sides", 2),
+        (["specs/a.yaml", "specs/a.yaml", "specs/a.yaml"], "name two sides", 2),
+        (["specs/a.yaml", "specs/a.yaml", "--", "x"], "name two sides", 2),
+    ],
+)
+def test_sides_that_cannot_be_read(
+    said: list[str],
+    expected: str,
+    status: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    repository(tmp_path, monkeypatch)
+    assert cli.run(["diff", *said]) == status
+    assert expected in capsys.readouterr().err
+
+
+def test_saved_lists_of_tools(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    tool: dict[str, Any] = {"name": "ping", "inputSchema": {"type": "object", "required": ["a"]}}
+    Path("old.json").write_text(json.dumps({"jsonrpc": "2.0", "id": 1, "result": {"tools": [tool]}}))
+    Path("new.json").write_text(json.dumps([{**tool, "inputSchema": {"type": "object", "required": ["a", "b"]}}]))
+    assert cli.run(["diff", "old.json", "new.json", "--format", "json"]) == 1
+    value = json.loads(capsys.readouterr().out)
+    assert [(one["code"], one["impact"]) for one in value["changes"] if one["side"] == "wire"] == [
+        ("TW534", "breaking")
+    ]
+    assert (value["bump"], value["version"]) == ("major", "0.1.0")
+    assert {one["new"] for one in value["changes"]} == {None}  # no places in a text that nobody has
+
+
+def test_json_and_markdown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("a.yaml").write_text(MANIFEST)
+    Path("b.yaml").write_text(MANIFEST.replace("{n: {type: number}}", '{n: {enum: ["<b>|*", 1]}}'))
+    assert cli.run(["diff", "a.yaml", "b.yaml", "--format", "json"]) == 1
+    value = json.loads(capsys.readouterr().out)
+    assert value["counts"]["breaking"] >= 1
+    place = next(one["new"] for one in value["changes"] if one["code"] == "TW537")
+    assert (place["file"], place["line"]) == ("b.yaml", 6)
+    assert cli.run(["diff", "a.yaml", "b.yaml", "--format", "md"]) == 1
+    table = [line for line in capsys.readouterr().out.splitlines() if line.startswith("| TW537")]
+    assert len(table) == 1
+    assert table[0].count("|") == 6  # what a manifest holds ends no cell
+    assert set(re.findall(r"<\w+", table[0])) == {"<code", "<br"}
+    assert "&#60;b&#62;&#124;&#42;" in table[0]
+
+
+@pytest.mark.parametrize(
+    ("version", "part", "expected"),
+    [
+        ("1.2.3", "major", "2.0.0"),
+        ("1.2.3", "minor", "1.3.0"),
+        ("1.2.3", "patch", "1.2.4"),
+        ("0.2.3", "major", "0.3.0"),
+        ("0.2.3", "minor", "0.2.4"),
+        ("v1.0.0-rc.1", "patch", "v1.0.1"),
+        ("2024", "major", None),
+    ],
+)
+def test_the_suggested_version(version: str, part: Any, expected: str | None) -> None:
+    assert bumped(version, part) == expected
+
+
+def test_what_is_ignored_does_not_count() -> None:
+    changes = [
+        Change("TW510", "wire", "breaking", "tool `a`", "the tool is gone", ignored=True),
+        Change("TW501", "wire", "cosmetic", "tool `b`", "the description changed"),
+    ]
+    assert worst(changes) == "cosmetic"
+    assert bump(changes) == "patch"
+    assert bump(changes[:1]) is None
+
+
+def test_a_code_to_ignore_that_does_not_exist_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("a.yaml").write_text(MANIFEST + "diff: {ignore: [TW501, TW999]}\n")
+    assert cli.run(["diff", "a.yaml", "a.yaml"]) == 0
+    assert capsys.readouterr().err == "note: `diff.ignore` of a.yaml names `TW999`, which is no code of a change\n"
+
+
+def test_an_unknown_code_is_a_bug() -> None:
+    with pytest.raises(KeyError, match="TW599"):
+        Change("TW599", "wire", "breaking", "tool `a`", "it")

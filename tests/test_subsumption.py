@@ -1,0 +1,200 @@
+"""Whether `diff` is sound and useful about schemas: random schemas and edits, judged by the validator that serves.
+
+`TOOLWRIGHT_WHOLE_DIFF=1` takes many more.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+from collections import Counter
+from typing import Any, Literal
+
+import jsonschema_rs
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import schema_edits
+from toolwright import ir
+from toolwright.compat.changes import Impact, worst
+from toolwright.compat.dialect import newest
+from toolwright.compat.schemas import Compared
+from toolwright.compat.subsumption import Judge, covers
+from toolwright.diagnostics import Place
+from toolwright.schemas import dialects
+
+Json = Any
+
+WHOLE = bool(os.environ.get("TOOLWRIGHT_WHOLE_DIFF"))
+PAIRS = 10_000 if WHOLE else 300
+SEEDS = st.integers(0, 2**48)
+
+DRAFT_4 = {"$schema": dialects.DRAFT_4.uri}
+DRAFT_7 = {"$schema": dialects.DRAFT_7.uri}
+
+run = settings(max_examples=PAIRS, deadline=None, suppress_health_check=[*HealthCheck], database=None)
+
+
+def compared(
+    old: Json,
+    new: Json,
+    direction: Literal["input", "output"] = "input",
+    formats: tuple[ir.Formats, ir.Formats] = ("annotate", "annotate"),
+) -> Impact | None:
+    """What `diff` says about two schemas of one tool."""
+    place = Place("manifest.json", ("tools", 0, "inputSchema"))
+    one, two = (ir.Schema(schema, schema.get("$schema", dialects.DRAFT_2020_12.uri), place) for schema in (old, new))
+    return worst(Compared("tool `t`", direction, one, two, *formats, {}).changes())
+
+
+def counterexample(old: Json, new: Json, seed: str) -> Json | None:
+    """An instance of `old` that `new` rejects, alone in a list, if one is found."""
+    judges = Judge(old), Judge(new)
+    tried = schema_edits.aimed(old, new, seed)
+    return next(([one] for one in tried if judges[0].accepts(one) and not judges[1].accepts(one)), None)
+
+
+def is_harmless(impact: Impact | None) -> bool:
+    return impact in (None, "cosmetic", "compatible")
+
+
+@run
+@given(SEEDS)
+def test_what_diff_calls_compatible_is(seed: int) -> None:
+    chance = random.Random(seed)
+    old = schema_edits.schema(chance)
+    new = schema_edits.edited(chance, old)
+    if is_harmless(compared(old, new, "input")):
+        assert counterexample(old, new, str(seed)) is None, (old, new)
+    if is_harmless(compared(old, new, "output")):
+        assert counterexample(new, old, str(seed)) is None, (old, new)
+
+
+@run
+@given(SEEDS)
+def test_what_is_proved_across_dialects_is_so(seed: int) -> None:
+    chance = random.Random(seed)
+    old = schema_edits.schema(chance)
+    new = schema_edits.edited(chance, old)
+    pair: list[Json] = [old, new]
+    pair[chance.randint(0, 1)] = {**pair[0], **chance.choice((DRAFT_7, {"$schema": dialects.DRAFT_2019_09.uri}))}
+    if is_harmless(compared(pair[0], pair[1])):
+        assert counterexample(pair[0], pair[1], str(seed)) is None, pair
+
+
+def test_edits_that_are_compatible_by_construction_are_called_so() -> None:
+    found: Counter[tuple[str, bool]] = Counter()
+    for seed in range(PAIRS):
+        chance = random.Random(seed)
+        old = schema_edits.schema(chance)
+        edit = schema_edits.widened(chance, old)
+        if edit is None:
+            continue
+        name, new = edit
+        assert counterexample(old, new, str(seed)) is None, ("the edit does not widen", name, old, new)
+        found[name, is_harmless(compared(old, new, "input"))] += 1
+        found[name, is_harmless(compared(new, old, "output"))] += 1
+    assert {name for name, _ in found} == {name for name, _ in schema_edits.WIDENING}
+    known = sum(count for (_, harmless), count in found.items() if harmless)
+    assert known / found.total() >= 0.95, sorted(found.items())
+
+
+def test_a_break_is_shown_by_an_instance() -> None:
+    shown = 0
+    for seed in range(PAIRS // 3):
+        chance = random.Random(seed)
+        old = schema_edits.schema(chance)
+        new = schema_edits.edited(chance, old)
+        place = Place("manifest.json", ())
+        one, two = (ir.Schema(schema, dialects.DRAFT_2020_12.uri, place) for schema in (old, new))
+        for change in Compared("tool `t`", "input", one, two, "annotate", "annotate", {}).changes():
+            text = (change.help or "").partition("for example ")[2].partition(" was accepted")[0]
+            if change.impact == "breaking" and not text.endswith("…"):
+                instance = json.loads(text)
+                assert Judge(old).accepts(instance)
+                assert not Judge(new).accepts(instance)
+                shown += 1
+    assert shown > PAIRS // 20
+
+
+NODE = {"value": {"type": "integer"}, "next": {"$ref": "#/$defs/node"}}
+
+
+def linked(properties: Json, **more: Json) -> Json:
+    node = {"type": "object", "properties": properties, "additionalProperties": False}
+    return {"type": "object", "properties": {"head": {"$ref": "#/$defs/node"}}, "$defs": {"node": node}, **more}
+
+
+PROVED = [
+    ({"type": "integer"}, {"type": "number"}),
+    ({"enum": [1, "a"]}, {"enum": ["a", 1.0, 2]}),
+    ({"const": 3}, {"type": "integer", "minimum": 3}),
+    ({"type": "string", "minLength": 2}, {"type": "string", "minLength": 1, "default": "x"}),
+    ({"oneOf": [{"type": "string"}, {"type": "integer"}]}, {"type": ["string", "number"]}),
+    (linked(NODE), linked({**NODE, "value": {"type": "number"}})),
+    (linked(NODE), linked({**NODE, "label": {"type": "string"}})),
+    (DRAFT_7 | {"items": [{"type": "string"}]}, {"prefixItems": [{"type": "string"}]}),
+    (DRAFT_4 | {"minimum": 0, "exclusiveMinimum": True}, {"exclusiveMinimum": 0}),
+    (DRAFT_7 | {"dependencies": {"a": ["b"]}}, {"dependentRequired": {"a": ["b"]}}),
+    (DRAFT_7 | {"$ref": "#/definitions/a", "definitions": {"a": True}}, {"$ref": "#/$defs/a", "$defs": {"a": {}}}),
+]
+
+
+@pytest.mark.parametrize(("old", "new"), PROVED)
+def test_a_proof_is_found(old: Json, new: Json) -> None:
+    assert covers(Judge(new), Judge(old))
+
+
+NOT_PROVED = [
+    ({"type": "number"}, {"type": "integer"}),
+    ({"type": "number"}, {"type": "number", "minimum": 0}),
+    ({"properties": {"a": {"type": "string"}}}, {"properties": {"a": {"type": "string"}, "b": {"type": "string"}}}),
+    (linked({**NODE, "value": {"type": "number"}}), linked(NODE)),
+    (linked(NODE), linked({**NODE, "next": {"type": "null"}})),
+    (
+        linked(NODE, **{"not": {"$ref": "#/$defs/node"}}),
+        linked({**NODE, "x": True}, **{"not": {"$ref": "#/$defs/node"}}),
+    ),
+    ({"type": "integer"}, DRAFT_4 | {"type": "integer"}),
+    ({"items": {"type": "string"}}, DRAFT_7 | {"items": [{"type": "string"}], "additionalItems": False}),
+    ({"contentEncoding": "base64"}, DRAFT_7 | {"contentEncoding": "base64"}),
+    ({"type": "string"}, {"$ref": "#nowhere"}),
+]
+
+
+@pytest.mark.parametrize(("old", "new"), NOT_PROVED)
+def test_no_proof_is_found_where_there_is_none(old: Json, new: Json) -> None:
+    assert not covers(Judge(new), Judge(old))
+
+
+def test_formats_count_where_they_are_asserted() -> None:
+    old, new = {"type": "string"}, {"type": "string", "format": "date"}
+    wrap = [{"type": "object", "properties": {"day": schema}} for schema in (old, new)]
+    assert compared(wrap[0], wrap[1]) == "compatible"
+    assert compared(wrap[0], wrap[1], formats=("assert", "assert")) == "breaking"
+    assert compared(wrap[1], wrap[1], formats=("annotate", "assert")) == "breaking"
+    assert compared(wrap[1], wrap[1], formats=("assert", "annotate")) is None
+    assert compared(wrap[1], wrap[1], "output", formats=("assert", "annotate")) == "breaking"
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        DRAFT_7 | {"items": [{"type": "string"}, {"const": 1}], "additionalItems": {"type": "null"}},
+        DRAFT_7 | {"dependencies": {"a": ["b"], "b": {"required": ["c"]}}},
+        DRAFT_7 | {"$ref": "#/definitions/a", "type": "null", "definitions": {"a": {"type": "array"}}},
+        DRAFT_4 | {"maximum": 3, "exclusiveMaximum": True, "minimum": 1, "exclusiveMinimum": False, "const": 9},
+        {"$schema": dialects.DRAFT_2019_09.uri, "items": [{"type": "integer"}], "additionalItems": False},
+    ],
+)
+def test_a_translated_schema_accepts_the_same(schema: Json) -> None:
+    dialect = dialects.of(schema)
+    assert dialect is not None
+    made = newest(schema, dialect)
+    assert made is not None
+    judges = [jsonschema_rs.validator_for(one) for one in (schema, made)]
+    values: list[Json] = [None, 0, 1, 2.5, 3, "a", [], ["a"], [1], ["a", 1], ["a", 1, None], ["a", 1, 2], [1, 2]]
+    values += [{}, {"a": 1}, {"a": 1, "b": 2}, {"b": 1}, {"b": 1, "c": 2}]
+    assert [judges[0].is_valid(value) for value in values] == [judges[1].is_valid(value) for value in values]
