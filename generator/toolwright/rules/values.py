@@ -11,6 +11,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from toolwright.diagnostics import Diagnostic, Place, Pointer
+from toolwright.instances import located
 from toolwright.rules.references import is_enclosed
 from toolwright.schemas.bundling import bundle
 from toolwright.schemas.references import Broken, Outline, identifying, pointer_text
@@ -144,7 +145,8 @@ class _Judge:
 
         errors = iter_errors(self.schema, value, validate_formats=self.formats, offline=True)
         common = takewhile(
-            lambda steps: len(set(steps)) == 1, zip(*(error.instance_path for error in errors), strict=False)
+            lambda steps: len(set(steps)) == 1,
+            zip(*(located(error.instance_path, value)[0] for error in errors), strict=False),
         )
         yield "; ".join(line.removeprefix("value: ") for line in lines), _below(
             place, tuple(step for step, *_ in common)
