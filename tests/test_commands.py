@@ -38,7 +38,7 @@ def project(tmp_path: Path) -> Path:
 def test_help_names_each_command(tmp_path: Path) -> None:
     done = toolwright("--help", cwd=tmp_path)
     assert done.returncode == 0
-    for verb in ("new", "check", "generate", "import", "schema"):
+    for verb in ("new", "check", "generate", "import", "mock", "docs", "schema"):
         assert re.search(rf"^    {verb} ", done.stdout, re.MULTILINE), verb
 
 

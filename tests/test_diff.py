@@ -9,11 +9,13 @@ import json
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from conftest import ROOT
 from toolwright import cli
 from toolwright.compat.changes import CODES, Change, bump, bumped, worst
 
@@ -218,3 +220,19 @@ def test_a_code_to_ignore_that_does_not_exist_is_told(
 def test_an_unknown_code_is_a_bug() -> None:
     with pytest.raises(KeyError, match="TW599"):
         Change("TW599", "wire", "breaking", "tool `a`", "it")
+
+
+def test_a_live_server_is_a_side(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Only what goes on the wire is compared: a server does not tell what its handlers are."""
+    paths = f"PYTHONPATH={ROOT / 'generated'}:{ROOT / 'examples'}"
+    server = ["--", "env", paths, sys.executable, "-m", "weather_mcp"]
+    assert cli.run(["diff", str(ROOT / "specs" / "weather.yaml"), *server]) == 0
+    assert capsys.readouterr().out.startswith("nothing changed")
+    other = tmp_path / "weather.yaml"
+    shutil.copy(ROOT / "specs" / "weather.md", tmp_path)
+    text = (ROOT / "specs" / "weather.yaml").read_text("utf-8")
+    other.write_text(text.replace("maximum: 7", "maximum: 14"), "utf-8")
+    assert cli.run(["diff", str(other), *server]) == 1
+    assert "get_forecast" in capsys.readouterr().out
+    assert cli.run(["diff", str(other), "--", str(tmp_path / "nothing")]) == 1
+    assert capsys.readouterr().err.startswith("toolwright: ")

@@ -135,6 +135,7 @@ CODES = _table(
     ("TW233", "error", "`x-mcp-header` stands where clients do not look for it."),
     ("TW240", "error", "An example is rejected by its own tool's schema."),
     ("TW241", "error", "An example has an output, but its tool has no `outputSchema`."),
+    ("TW242", "error", "An example is `exact` without an output."),
     ("TW250", "error", "`overlay` names a tool that does not exist."),
     ("TW251", "error", "`deprecated.use` names a tool that does not exist."),
     ("TW252", "error", "`x-handle` names a handle that is not declared."),

@@ -220,6 +220,10 @@ def plan(
                 },
             ),
         ]
+        if has_examples(manifest):
+            doc = f"The examples of {title} as tests of its handlers: `pytest --pyargs {manifest.package}`."
+            values = {"doc": doc, "handlers": manifest.handlers, "offers": bool(offers)}
+            pages.append(Page("test_examples.py", "test_examples.py", values))
     if "client" in manifest.emit:
         methods = [units[tool.name].method for tool in manifest.tools] + [unit.method for unit in offer_units]
         pages.append(Page("client.py", "client.py", _client(title, manifest, units, offer_units), tuple(methods)))
@@ -236,6 +240,11 @@ def offered(manifest: ir.Manifest) -> frozenset[str]:
     if any(offer.completed for offer in _every(manifest)) or _has_capability(manifest, "completions"):
         parts.add("completion")
     return frozenset(parts)
+
+
+def has_examples(manifest: ir.Manifest) -> bool:
+    """Whether some tool has an example that can be a test."""
+    return any(tool.examples for tool in manifest.tools)
 
 
 def modelled(manifest: ir.Manifest) -> tuple[ir.Offer, ...]:
@@ -271,6 +280,7 @@ def runtime(manifest: ir.Manifest, imports: Mapping[str, Iterable[str]]) -> tupl
     waiting = [*needed]
     waiting += [*SERVER_RUNTIME, *sorted(offered(manifest))] if "server" in manifest.emit else ()
     waiting += ["http_calls"] if manifest.calls else ()
+    waiting += ("example_tests",) if "server" in manifest.emit and has_examples(manifest) else ()
     waiting += CLIENT_RUNTIME if "client" in manifest.emit else ()
     while waiting:
         name = waiting.pop()

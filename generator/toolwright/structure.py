@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from toolwright.diagnostics import Diagnostic, Place
+from toolwright.instances import located
 from toolwright.wording import KINDS, found, is_quoted, nearest, quoted, shown
 
 if TYPE_CHECKING:
@@ -85,9 +86,8 @@ def _grammar(role: Role) -> _Grammar:
 
 def _explained(error: ValidationError, value: Json, root: Place, grammar: _Grammar) -> Iterator[Diagnostic]:
     """The diagnostics for one error of the validator."""
-    at, here = root, value
-    for step in error.instance_path:
-        at, here = at / step, here[step]
+    steps, here = located(error.instance_path, value)
+    at = Place(root.file, (*root.pointer, *steps))
     schema, title = _rule(error.schema_path, grammar.schema)
     detail: Mapping[str, Any] = error.kind.as_dict()
     match error.kind.name:

@@ -380,6 +380,12 @@ def apply(output: Path, changes: Changes) -> None:
             _remove(output, output / change.path)
 
 
+def text(path: Path) -> str | None:
+    """The text of a file that a command may write anew; None where there is none. Raises OSError."""
+    data = _bytes(path)
+    return None if data is None else data.decode("utf-8", "replace")
+
+
 def create(path: Path, text: str) -> None:
     """Write one file that a person asked for by name, whole or not at all. Raises OSError."""
     path.parent.mkdir(parents=True, exist_ok=True)

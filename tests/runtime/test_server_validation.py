@@ -130,3 +130,10 @@ def test_formats_are_annotations_unless_asserted() -> None:
 def test_nothing_is_fetched() -> None:
     with pytest.raises(ValueError, match="Retrieval is disabled"):
         Validator({"$ref": "https://example.com/schema.json"})
+
+
+@pytest.mark.parametrize("key", ["01", "1", "0", "00"])
+def test_a_secret_below_a_key_of_digits_is_not_shown(key: str) -> None:
+    schema = {"type": "object", "properties": {key: {"type": "string", "pattern": "^a"}}}
+    [line] = Validator(schema, redact=[f"/{key}"]).violations({key: "hunter2"})
+    assert "hunter2" not in line

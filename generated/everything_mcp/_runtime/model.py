@@ -231,6 +231,8 @@ class Model(BaseModel):
     now; so an instance that came in goes out as it was, and a list that grew from its default goes out too.
     """
 
+    __test__: ClassVar[bool] = False  # pytest takes no model for a test, whatever its name
+
     model_config = ConfigDict(
         extra="allow",
         protected_namespaces=(),
@@ -299,6 +301,8 @@ class Model(BaseModel):
 
 class Root(RootModel[T], Generic[T]):
     """Base of the models of JSON values that are not objects; `root` is the value."""
+
+    __test__: ClassVar[bool] = False
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: type[BaseModel], handler: GetCoreSchemaHandler) -> CoreSchema:

@@ -59,7 +59,7 @@ class Validator:
             ValueError: The schema is not valid in its dialect, or refers to what it does not hold.
         """
         self._schema = schema
-        self._redacted = [tuple(_unescaped(step) for step in pointer.split("/")[1:]) for pointer in redact]
+        self._redacted = [tuple(_numbered(_unescaped(step)) for step in pointer.split("/")[1:]) for pointer in redact]
         self._validator = validator_for(
             schema,
             validate_formats=formats,
@@ -181,7 +181,7 @@ class Validator:
         return self._redacted_length(path) is not None
 
     def _redacted_length(self, path: Path) -> int | None:
-        steps = tuple(str(step) for step in path)
+        steps = tuple(_numbered(str(step)) for step in path)
         return next((len(secret) for secret in self._redacted if steps[: len(secret)] == secret), None)
 
     def _place(self, path: Path, root: str) -> str:
@@ -311,6 +311,11 @@ def _nearest(name: str, names: Iterable[str]) -> str | None:
 
 def _bare(name: str) -> str:
     return re.sub(r"[\W_]", "", name).lower()
+
+
+def _numbered(step: str) -> str:
+    """A step as the validator tells it: a key such as `01` comes as the number 1."""
+    return step.lstrip("0") or "0" if step.isdecimal() else step
 
 
 def _unescaped(step: str) -> str:

@@ -8,19 +8,15 @@ traceback. Logging is set up here and nowhere else, on standard error.
 from __future__ import annotations
 
 import argparse
-import importlib
 import logging
 import os
 import signal
 import socket
 import sys
-import traceback
-from dataclasses import dataclass
-from difflib import get_close_matches
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from . import contract
+from .handwritten import Handwritten, Unusable, refuse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -71,13 +67,13 @@ def main(
     )
     from .calls import Calls  # here, as below, since `--help` and mistakes need none of it
 
-    handwritten = _Handwritten(options.handlers, (Calls(tools), *parts))
+    handwritten = Handwritten(options.handlers, (Calls(tools), *parts))
     try:
         if options.http is None:
             _serve_stdio(handwritten, build_server)
         else:
             _serve_http(handwritten, options, asgi_app)
-    except _Unusable as error:
+    except Unusable as error:
         sys.stderr.write(f"{package}: {error}\n")
         raise SystemExit(error.status) from None
     except contract.Unfit as error:
@@ -85,14 +81,6 @@ def main(
         raise SystemExit(2) from None
     except KeyboardInterrupt:
         raise SystemExit(130) from None
-
-
-class _Unusable(Exception):  # noqa: N818 - a thing that cannot be used
-    """What is wrong, in a line, and the status to exit with."""
-
-    def __init__(self, message: str, status: int = 2) -> None:
-        super().__init__(message)
-        self.status = status
 
 
 def _parser(tools: Tools, package: str, handlers: str | None) -> argparse.ArgumentParser:
@@ -132,14 +120,12 @@ def _address(text: str) -> tuple[str, int]:
     return host.removeprefix("[").removesuffix("]") or "127.0.0.1", int(port)
 
 
-def _serve_stdio(handwritten: _Handwritten, build_server: BuildServer) -> None:
+def _serve_stdio(handwritten: Handwritten, build_server: BuildServer) -> None:
     from . import stdio
 
     for number, stream in enumerate((sys.stdin, sys.stdout)):
         if stream is None:  # so Python has it where the descriptor is closed
-            raise _Unusable(
-                f"standard {'output' if number else 'input'} is closed; start the server from an MCP client"
-            )
+            raise Unusable(f"standard {'output' if number else 'input'} is closed; start the server from an MCP client")
     if sys.stdin.isatty():
         _LOG.info("speaking MCP on standard input and output, as a client expects; --http serves over the network")
     with stdio.wire() as held:  # also while the handlers are imported: they may print
@@ -150,17 +136,17 @@ def _serve_stdio(handwritten: _Handwritten, build_server: BuildServer) -> None:
             failure = getattr(server.lifespan, "failure", None)
             if failure is None:
                 raise
-            _refuse("the handlers could not start", failure, status=1)
+            refuse("the handlers could not start", failure, status=1)
 
 
-def _serve_http(handwritten: _Handwritten, options: argparse.Namespace, asgi_app: AsgiApp) -> None:
+def _serve_http(handwritten: Handwritten, options: argparse.Namespace, asgi_app: AsgiApp) -> None:
     import uvicorn
 
     from .ending import end_without_threads
 
     host, port = options.http
     if not options.path.startswith("/"):
-        raise _Unusable(f"--path is {options.path!r}; it starts with /")
+        raise Unusable(f"--path is {options.path!r}; it starts with /")
     hosts = [*options.allow_host, *([] if host in _EVERYWHERE else [f"[{host}]" if ":" in host else host])]
     app = asgi_app(handwritten.load(), path=options.path, allowed_hosts=hosts)
     listener = _listen(host, port)
@@ -179,8 +165,8 @@ def _serve_http(handwritten: _Handwritten, options: argparse.Namespace, asgi_app
             raise
         failure = getattr(app.state.server.lifespan, "failure", None)
         if failure is None:
-            raise _Unusable("the server could not start; the log says why", status=1) from end
-        _refuse("the handlers could not start", failure, status=1)
+            raise Unusable("the server could not start; the log says why", status=1) from end
+        refuse("the handlers could not start", failure, status=1)
     end_without_threads()
 
 
@@ -189,69 +175,8 @@ def _listen(host: str, port: int) -> socket.socket:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         return socket.create_server(address[:2], family=family)
     except OSError as error:
-        raise _Unusable(f"cannot serve at {host}:{port}: {_reason(error)}", status=1) from None
+        raise Unusable(f"cannot serve at {host}:{port}: {_reason(error)}", status=1) from None
 
 
 def _reason(error: OSError) -> str:
     return str(error) if error.errno is None or isinstance(error, socket.gaierror) else os.strerror(error.errno)
-
-
-@dataclass(frozen=True, slots=True)
-class _Handwritten:
-    """Where the handlers are, and the parts that need them."""
-
-    path: str | None
-    parts: tuple[Part, ...]
-
-    def load(self) -> object:
-        """The handlers that `module:name` leads to; `None` where none are named, and none are needed."""
-        needed = [one for part in self.parts for one in part.needed()]
-        if self.path is None:
-            if all(one.is_optional for one in needed):
-                return None
-            raise _Unusable("no handlers; say where they are, such as --handlers weather:Weather")
-        module, _, name = self.path.partition(":")
-        if not module or not name:
-            raise _Unusable(f"--handlers is {self.path!r}; it is MODULE:NAME, such as weather:Weather")
-        if (here := str(Path.cwd())) not in sys.path:
-            sys.path.insert(0, here)
-        found: Any = _import(module)
-        for step in name.split("."):
-            if not hasattr(found, step):
-                near = get_close_matches(step, dir(found), n=1)
-                hint = f"; did you mean {near[0]!r}?" if near else ""
-                raise _Unusable(f"{module!r} has no {name!r}{hint}")
-            found = getattr(found, step)
-        is_class = isinstance(found, type)
-        if is_class and (reason := contract.abstract(needed, found)):
-            raise _Unusable(reason)
-        if is_class or (callable(found) and not any(hasattr(found, one.name) for one in needed)):
-            try:
-                return found()
-            except Exception as error:  # noqa: BLE001 - whatever it is, it says where
-                _refuse(f"{self.path} cannot be called", error)
-        if found is None:
-            raise _Unusable(f"{self.path} is None")
-        return found
-
-
-def _import(name: str) -> object:
-    try:
-        return importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        if error.name is not None and f"{name}.".startswith(f"{error.name}."):
-            raise _Unusable(f"there is no module {error.name!r}; looked in {Path.cwd()} and in sys.path") from None
-        _refuse(f"{name} cannot be imported", error)
-    except Exception as error:  # noqa: BLE001 - whatever it is, it says where
-        _refuse(f"{name} cannot be imported", error)
-
-
-def _refuse(what: str, error: Exception, status: int = 2) -> NoReturn:
-    """Say what failed, with the last line of its traceback and where that is; the whole of it goes to the debug log."""
-    _LOG.debug("%s", what, exc_info=error)
-    places = [(frame.filename, frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
-    if isinstance(error, SyntaxError):
-        places.append((error.filename or "", error.lineno))
-    theirs = [f" ({file}:{line})" for file, line in places if file and file != __file__]
-    message = traceback.format_exception_only(error)[-1].strip()
-    raise _Unusable(f"{what}: {message}{theirs[-1] if theirs else ''}", status) from None

@@ -38,6 +38,10 @@ def add(verbs: Any) -> None:
     diff.set_defaults(verb=_diff)
 
 
+_UNLISTED = frozenset({"TW556", "TW557"})
+"""Changes of what no list tells: completions, and the contents that a manifest has."""
+
+
 def _diff(arguments: argparse.Namespace) -> int:
     from toolwright import compat
     from toolwright.commands import sides
@@ -57,6 +61,8 @@ def _diff(arguments: argparse.Namespace) -> int:
         if code not in CODES:
             print(f"note: `diff.ignore` of {new.name} names `{code}`, which is no code of a change", file=sys.stderr)
     changes = compat.compare(old.manifest, new.manifest, (old.values, new.values), (old.entry, new.entry), ignored)
+    if old.is_listed or new.is_listed:
+        changes = [change for change in changes if change.side == "wire" and change.code not in _UNLISTED]
     versions = [str(side.manifest.server.get("version", "")) for side in (old, new) if side.manifest]
     shown = printing.Shown(old.name, new.name, old.documents, new.documents, *versions)
     match arguments.format:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from toolwright.commands.printing import UsageError
@@ -20,13 +20,17 @@ _GIT = "git:"
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One side: its name, and the manifest with what shows its places; there is no manifest where it is wrong."""
+    """One side: its name, and the manifest with what shows its places; there is no manifest where it is wrong.
+
+    `is_listed` says that the manifest was made of what a server lists, so that it knows only what goes on the wire.
+    """
 
     name: str
     manifest: ir.Manifest | None
     documents: Mapping[str, Document] = field(default_factory=dict)
     diagnostics: Sequence[Diagnostic] = ()
     entry: str = ""
+    is_listed: bool = False
 
     @property
     def values(self) -> Mapping[str, Any]:
@@ -65,15 +69,20 @@ def live(target: str | Sequence[str]) -> Side:
     Raises:
         SideError: It cannot be asked.
     """
-    shown = target if isinstance(target, str) else " ".join(target)
-    raise SideError(
-        f"`{shown}` is a live server, which this version cannot ask; compare with a saved tools/list result"
-    )
+    from toolwright.importing import live as asking
+    from toolwright.importing import servers, settling
+
+    source = asking.Endpoint(target) if isinstance(target, str) else asking.Command(target)
+    try:
+        made = servers.manifest(asking.read(source), name=None, otherwise="server")
+    except (asking.UnreachableError, settling.UnsettledError) as error:
+        raise SideError(str(error)) from error
+    return replace(of_manifest(source.shown, made.manifest), is_listed=True)
 
 
 def of_manifest(name: str, value: Mapping[str, Any]) -> Side:
     """A side that was never a file: a manifest as a value."""
-    return _checked(name, f"{name}.json", _Value(f"{name}.json", json.dumps(value, indent=2).encode()))
+    return _checked(name, "server.json", _Value("server.json", json.dumps(value, indent=2).encode()))
 
 
 def _at_revision(said: str, other: str) -> Side:
@@ -98,7 +107,7 @@ def _of_file(name: str, path: str, reader: Reader) -> Side:
     if path.lower().endswith(".json"):
         made = _listed(path, reader)
         if made is not None:
-            return _checked(name, path, _Value(path, made))
+            return replace(_checked(name, path, _Value(path, made)), is_listed=True)
     return _checked(name, path, reader)
 
 

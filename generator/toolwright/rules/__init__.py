@@ -51,6 +51,7 @@ _RULES = (
     values.defaults,
     values.schema_examples,
     values.examples,
+    values.exact_examples,
     contradictions.required,
     contradictions.bounds,
     tools.overlays_apply,

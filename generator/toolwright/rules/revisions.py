@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from toolwright.ir import Json
 
 _NAMED = {"title": "2025-06-18", "_meta": "2025-06-18", "icons": "2025-11-25"}
-_FIELDS: Mapping[str, Mapping[str, str]] = {
+FIELDS: Mapping[str, Mapping[str, str]] = {
     "server": {"title": "2025-06-18", "icons": "2025-11-25", "websiteUrl": "2025-11-25", "description": "2025-11-25"},
     "tools": {**_NAMED, "annotations": "2025-03-26", "outputSchema": "2025-06-18", "execution": "2025-11-25"},
     "resources": _NAMED,
@@ -24,8 +24,11 @@ _FIELDS: Mapping[str, Mapping[str, str]] = {
 }
 """The revision that brought each field, from the schemas that each revision publishes."""
 
-_ANY_ROOT = "2026-07-28"
-_HEADERS = "2026-07-28"
+ANY_ROOT = "2026-07-28"
+"""The revision that allows an `outputSchema` whose root is not an object."""
+
+HEADERS = "2026-07-28"
+"""The revision that has `x-mcp-header`."""
 
 
 def old_enough(assembly: Assembly) -> Iterator[Diagnostic]:
@@ -54,14 +57,14 @@ def _newer(assembly: Assembly) -> Iterator[tuple[Place, str, str]]:
         for field, found in assembly.schemas(tool):
             if field == "outputSchema" and found.schema.get("type") != "object":
                 at = found.place / "type" if "type" in found.schema else found.place.key()
-                yield at, "an `outputSchema` whose root is not an object", _ANY_ROOT
+                yield at, "an `outputSchema` whose root is not an object", ANY_ROOT
             for pointer, schema in found.schemas.items():
                 if isinstance(schema, dict) and HEADER in schema:
                     at = Place(found.place.file, (*found.place.pointer, *pointer, HEADER))
-                    yield at.key(), f"`{HEADER}`", _HEADERS
+                    yield at.key(), f"`{HEADER}`", HEADERS
 
 
 def _fields(place: Place, entry: Mapping[str, Json], section: str) -> Iterator[tuple[Place, str, str]]:
-    for field, revision in _FIELDS[section].items():
+    for field, revision in FIELDS[section].items():
         if field in entry:
             yield (place / field).key(), f"`{field}`", revision

@@ -11,6 +11,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from toolwright.diagnostics import Diagnostic, Place, Pointer
+from toolwright.instances import located
 from toolwright.rules.references import is_enclosed
 from toolwright.schemas.bundling import bundle
 from toolwright.schemas.references import Broken, Outline, identifying, pointer_text
@@ -107,6 +108,19 @@ def examples(assembly: Assembly) -> Iterator[Diagnostic]:
                         )
 
 
+def exact_examples(assembly: Assembly) -> Iterator[Diagnostic]:
+    """An example that wants just its output has one."""
+    for tool in assembly.tools:
+        for index, entry in enumerate(tool.ours.get("examples") or ()):
+            if entry.get("exact") is True and "output" not in entry:
+                yield Diagnostic(
+                    "TW242",
+                    "the example is `exact`, but has no output to compare with",
+                    (tool.said("examples") / index / "exact").key(),
+                    "add `output`, or take `exact` away",
+                )
+
+
 @dataclass(frozen=True, slots=True)
 class _Judge:
     """A schema with its validator; `formats` says whether formats are asserted."""
@@ -131,7 +145,8 @@ class _Judge:
 
         errors = iter_errors(self.schema, value, validate_formats=self.formats, offline=True)
         common = takewhile(
-            lambda steps: len(set(steps)) == 1, zip(*(error.instance_path for error in errors), strict=False)
+            lambda steps: len(set(steps)) == 1,
+            zip(*(located(error.instance_path, value)[0] for error in errors), strict=False),
         )
         yield "; ".join(line.removeprefix("value: ") for line in lines), _below(
             place, tuple(step for step, *_ in common)

@@ -10,6 +10,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from toolwright.diagnostics import Diagnostic, Place, Pointer
+from toolwright.instances import located
 from toolwright.schemas import dialects, places
 from toolwright.schemas.dialects import DIALECTS, DRAFT_4, KEYWORDS, Dialect
 from toolwright.texts.positions import shorten
@@ -169,10 +170,7 @@ def _explained(
     error: ValidationError, root: dict[str, Json], place: Place, dialect: Dialect, inner: dict[Pointer, Json]
 ) -> Iterator[Diagnostic]:
     """The diagnostics for one error of a meta-schema's validator."""
-    pointer: Pointer = tuple(error.instance_path)
-    value: Json = root
-    for step in pointer:
-        value = value[step]
+    pointer, value = located(error.instance_path, root)
     at = Place(place.file, place.pointer + pointer)
     if error.kind.name == "required":  # draft-04: an exclusive bound needs its bound
         yield from _without_bound(error.kind.as_dict()["property"], value, at)

@@ -1,0 +1,69 @@
+"""`toolwright docs`: a page of each server for people."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from toolwright.commands import work as works
+from toolwright.commands.printing import Printer, reason
+
+if TYPE_CHECKING:
+    import argparse
+
+
+def add(verbs: Any) -> None:
+    """Say how the verb is called."""
+    docs = verbs.add_parser("docs", help="make a static page of each server's tools")
+    works.options(docs)
+    docs.add_argument("-o", "--output", metavar="DIR", required=True, help="where the pages go")
+    docs.set_defaults(verb=_docs)
+
+
+def _docs(arguments: argparse.Namespace) -> int:
+    printer = Printer(arguments.format, strict=arguments.strict)
+    work = works.of(arguments, printer)
+    if work is None:
+        return printer.close()
+
+    from toolwright import compiler, workspace
+    from toolwright.diagnostics import Diagnostic
+    from toolwright.pages import page, views
+
+    folder = Path(arguments.output)
+    made: dict[Path, str] = {}
+    for path in work.manifests:
+        checked = compiler.check(path, workspace.Disk())
+        printer.add(checked.diagnostics, checked.documents)
+        if checked.manifest is None:
+            continue
+        target = folder / f"{checked.manifest.package}.html"
+        if target in made:
+            message = f"`{target}` is made from `{made[target]}` and from `{path}`"
+            printer.add([Diagnostic("TW401", message, help="give one of them another `python: {package: …}`")])
+            continue
+        made[target] = path
+        text = page.page(views.view(checked.manifest, checked.documents[path].value))
+        try:
+            _write(target, text, printer)
+        except OSError as error:
+            message = f"cannot write below `{folder}`: {reason(error)}"
+            printer.add([Diagnostic("TW406", message, help="mend it and run the command again")])
+    return printer.close()
+
+
+def _write(target: Path, text: str, printer: Printer) -> None:
+    """Write a page, unless a file is there that is none of ours."""
+    from toolwright import workspace
+    from toolwright.diagnostics import Diagnostic
+    from toolwright.pages import page
+
+    before = workspace.text(target)
+    if before is not None and page.GENERATOR not in before:
+        help_ = "move or delete it, or choose another folder"
+        printer.add([Diagnostic("TW403", f"`{target}` was not written by toolwright", help=help_)])
+    elif before == text:
+        printer.say(f"{target}: up to date")
+    else:
+        workspace.create(target, text)
+        printer.say(f"{target}: written")

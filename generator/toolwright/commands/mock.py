@@ -1,0 +1,40 @@
+"""`toolwright mock`: serve a manifest before there is any logic."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+from toolwright.commands.printing import Printer, UsageError, reason
+
+if TYPE_CHECKING:
+    import argparse
+
+
+def add(verbs: Any) -> None:
+    """Say how the verb is called."""
+    mock = verbs.add_parser("mock", help="serve a manifest with its examples, or answers made from its schemas")
+    mock.add_argument("manifest", metavar="MANIFEST", help="the manifest to serve")
+    mock.add_argument("--http", metavar="HOST:PORT", help="serve Streamable HTTP at this address (default: stdio)")
+    mock.add_argument("--seed", metavar="N", type=int, default=0, help="what made answers depend on (default: 0)")
+    mock.set_defaults(verb=_mock)
+
+
+def _mock(arguments: argparse.Namespace) -> int:
+    from toolwright import compiler, workspace
+    from toolwright.mocking import serving
+
+    if arguments.http is not None and not arguments.http.rpartition(":")[2].isdecimal():
+        raise UsageError(f"--http is {arguments.http!r}; it is HOST:PORT, such as 127.0.0.1:8000")
+    printer = Printer("text", strict=False)
+    checked = compiler.check(arguments.manifest, workspace.Disk())
+    printer.add(checked.diagnostics, checked.documents)
+    status = printer.close()  # on standard error: standard output is the protocol's
+    if checked.manifest is None:
+        return status
+    options = [] if arguments.http is None else ["--http", arguments.http]
+    try:
+        return serving.serve(checked.manifest, options, seed=arguments.seed)
+    except OSError as error:
+        print(f"toolwright: the mock cannot be written: {reason(error)}", file=sys.stderr)
+        return 1

@@ -1,0 +1,1 @@
+"""`toolwright docs`: one self-contained HTML page for each server."""

@@ -1,0 +1,65 @@
+"""A real headless Chromium, and what a page does in it.
+
+The one on the `PATH` is taken, else one that `npx` fetches: `@sparticuz/chromium` is Chromium in an npm package, for
+Linux. Playwright, which drives it, comes from npm as well.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+_NODE = "node@22"
+_PLAYWRIGHT = "playwright-core@1.65.1"
+_CHROMIUM = "@sparticuz/chromium@147.0.0"
+_INSTALLED = ("chromium", "chromium-browser", "google-chrome", "chrome")
+_FETCH = ("npx", "-y", "-p", _NODE, "-p", _PLAYWRIGHT, "-p", _CHROMIUM)
+_RUN = 120  # seconds
+
+
+class NotThereError(Exception):
+    """There is no browser."""
+
+
+@dataclass(frozen=True, slots=True)
+class Browser:
+    """A browser as it was found: the Node that drives it, the folder of its modules, and perhaps its program."""
+
+    node: Path
+    modules: Path
+    program: str | None
+
+    def run(self, script: Path, page: Path, folder: Path) -> Any:
+        """What a script of ours says, as JSON, of a page; `folder` is for its pictures.
+
+        Raises:
+            AssertionError: The script failed.
+        """
+        environment = {**os.environ, "MODULES": str(self.modules), "CHROMIUM": self.program or ""}
+        command = [str(self.node), str(script), page.as_uri(), str(folder)]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=_RUN)
+        assert done.returncode == 0, f"{done.stderr}\n{done.stdout}"
+        return json.loads(done.stdout)
+
+
+def find() -> Browser:
+    """Find a browser, or fetch one.
+
+    Raises:
+        NotThereError: There is none.
+    """
+    if shutil.which(_FETCH[0]) is None:
+        raise NotThereError("there is no npx, with which Playwright and a Chromium are fetched")
+    done = subprocess.run(
+        [*_FETCH, "-c", "command -v node && command -v playwright-core"], capture_output=True, text=True
+    )
+    if done.returncode:
+        raise NotThereError(f"npx cannot fetch Playwright and a Chromium:\n{done.stderr}")
+    node, entry = map(Path, done.stdout.split())
+    program = next((found for name in _INSTALLED if (found := shutil.which(name))), None)
+    return Browser(node, entry.parents[1], program)

@@ -1,0 +1,454 @@
+"""The pages of `toolwright docs`: what they say, that no text becomes markup, and how a browser has them."""
+
+from __future__ import annotations
+
+import fcntl
+import html
+import json
+import os
+import re
+from collections.abc import Mapping
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import browser
+import corpus as real
+from conftest import ROOT
+from corpus import SHARDS
+from packages import manifest, tool
+from test_commands import toolwright
+from test_generated import HOSTILE
+from toolwright import compiler, ir, workspace
+from toolwright.diagnostics import Place
+from toolwright.pages import cost, page, tables, views
+from toolwright.schemas import dialects
+
+EVIL = HOSTILE + "</script><script>alert(1)</script><img src=x onerror=alert(2)>\" onload='alert(3)' & <!-- ]]>"
+VOID = {"meta", "input", "br"}
+
+
+def view(value: Mapping[str, Any], folder: Path) -> views.View:
+    """What the page of a manifest says."""
+    path = folder / "manifest.json"
+    path.write_text(json.dumps(value))
+    checked = compiler.check(str(path), workspace.Disk(), "manifest.json")
+    assert checked.manifest is not None, checked.diagnostics
+    return views.view(checked.manifest, checked.documents[str(path)].value)
+
+
+class Outline(HTMLParser):
+    """The tags of a page, which must be balanced, with its ids, its links inside, and its text."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self._open: list[str] = []
+        self.feed(text)
+        self.close()
+        assert self._open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self._open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self._open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+    def having(self, attribute: str) -> list[str]:
+        return [str(attrs[attribute]) for _, attrs in self.tags if attribute in attrs]
+
+
+def rows(schema: Any, dialect: str = dialects.DRAFT_2020_12.uri) -> list[str]:
+    """The tables of a schema in short: a line for each row."""
+    lines = []
+    for table in tables.tables(ir.Schema(schema, dialect, Place(""))):
+        for row in (table.whole, *table.rows):
+            name = (table.name or "-") if row is table.whole else "  " * row.depth + row.name + "*" * row.required
+            kinds = " | ".join(
+                kind.text + (f" #{kind.target}" if kind.target is not None else "") for kind in row.kinds
+            )
+            notes = "; ".join(" ".join((note.words, *note.values)) for note in row.notes)
+            lines.append(
+                f"{name}: {kinds}" + f" [{notes}]" * bool(notes) + f" {row.description}" * bool(row.description)
+            )
+    return lines
+
+
+@pytest.mark.parametrize(
+    ("schema", "expected"),
+    [
+        ({"type": "object"}, ["-: object"]),
+        (
+            {
+                "type": "object",
+                "properties": {
+                    "n": {"type": "integer", "minimum": 1, "maxLength": 1, "default": None, "description": "N"}
+                },
+                "required": ["n", "other"],
+                "additionalProperties": False,
+            },
+            [
+                "-: object [also required other; no other keys]",
+                "n*: integer [≥ 1; at most 1 character; default null] N",
+            ],
+        ),
+        (
+            {"properties": {"a": {"type": "array", "minItems": 2, "items": {"type": "string"}}}},
+            ["-: any", "a: array of | string [at least 2 items]"],
+        ),
+        (
+            {"type": "array", "items": {"type": "object", "properties": {"x": {"const": 1}}}},
+            ["-: array", "each item: object", "  x: integer [always 1]"],
+        ),
+        (
+            {"properties": {"a": {"anyOf": [{"type": "string"}, {"type": "null"}]}}},
+            ["-: any", "a: string | null"],
+        ),
+        (
+            {"properties": {"a": {"oneOf": [{"type": "string", "format": "date"}, {"enum": ["x", 1]}]}}},
+            [
+                "-: any",
+                "a: one of these",
+                "  option 1: string [format date]",
+                '  option 2: string | integer [one of "x" 1]',
+            ],
+        ),
+        (
+            {"type": "object", "anyOf": [{"required": ["a"]}, {"required": ["b"]}]},
+            [
+                "-: object [and any of these]",
+                "option 1: any [also required a]",
+                "option 2: any [also required b]",
+            ],
+        ),
+        (
+            {"allOf": [{"type": "object"}], "not": {"required": ["x"]}, "dependentRequired": {"a": ["b"]}},
+            ["-: any [with a, also b]", "also: object", "but not: any [also required x]"],
+        ),
+        (
+            {"prefixItems": [{"type": "number"}, True], "items": False, "uniqueItems": True},
+            ["-: any [no items; no item twice]", "item 1: number", "item 2: any"],
+        ),
+        (
+            {"patternProperties": {"^x-": {"type": "string"}}, "additionalProperties": {"type": "number"}},
+            ["-: any", "keys like ^x-: string", "any other key: number"],
+        ),
+        ({"properties": {"never": False, "any": True}}, ["-: any", "never: nothing", "any: any"]),
+        (
+            {"if": {"const": 1}, "then": {"type": "integer"}},
+            ["-: any", "if it fits: integer [always 1]", "then also: integer"],
+        ),
+        (
+            {"x-mcp-header": "Region", "contentMediaType": "text/html"},
+            ["-: any [x-mcp-header Region; contentMediaType text/html]"],
+        ),
+    ],
+)
+def test_a_schema_as_rows(schema: Any, expected: list[str]) -> None:
+    assert rows(schema) == expected
+
+
+def test_references_lead_to_tables_of_their_own() -> None:
+    node = {
+        "type": "object",
+        "description": "A node",
+        "properties": {"next": {"$ref": "#/$defs/Node"}, "all": {"type": "array", "items": {"$ref": "#/$defs/Node"}}},
+    }
+    schema = {
+        "properties": {
+            "first": {"$ref": "#/$defs/Node"},
+            "self": {"$ref": "#"},
+            "meta": {"$ref": dialects.DRAFT_2020_12.uri},
+        },
+        "$defs": {"Node": node, "Unused": {"type": "string"}, "Named": {"$anchor": "it", "type": "null"}},
+        "items": {"$ref": "#it"},
+    }
+    assert rows(schema) == [
+        "-: any",
+        "first: Node #1 A node",
+        "self: the whole, again #0",
+        f"meta: JSON Schema ({dialects.DRAFT_2020_12.uri})",
+        "each item: Named #2",
+        "Node: object A node",
+        "next: Node #1 A node",
+        "all: array of | Node #1",
+        "Named: null",
+    ]
+
+
+def test_before_2019_09_a_reference_stands_alone() -> None:
+    schema = {
+        "properties": {"a": {"$ref": "#/definitions/A", "type": "string"}},
+        "definitions": {"A": {"type": "null"}},
+    }
+    assert rows(schema, dialects.DRAFT_7.uri) == ["-: any", "a: A #1", "A: null"]
+    assert rows(schema)[1] == "a: A #1 | string"
+
+
+def test_tokens_are_a_quarter_of_the_characters_of_compact_json() -> None:
+    assert cost.tokens({"name": "ab"}) == 4  # {"name":"ab"} has 13 characters
+    assert cost.tokens({"name": "東京"}) == 4
+
+
+def test_what_a_page_says(tmp_path: Path) -> None:
+    first = tool(
+        "pay",
+        {"n": {"type": "integer"}},
+        title="Pay",
+        annotations={"destructiveHint": True},
+        outputSchema={"type": "array"},
+        toolwright={
+            "policy": {"timeout": "3s", "scopes": ["a", "b"], "confirm": {"fallback": "allow"}},
+            "examples": [{"name": "one", "input": {"n": 1}, "output": [1], "exact": True}, {"input": {"n": 2}}],
+            "deprecated": {"since": "1.1", "use": "pay_more"},
+            "ask": {
+                "sure": {"message": "Sure?", "schema": {"type": "object", "properties": {"yes": {"type": "boolean"}}}}
+            },
+        },
+    )
+    prompt = {
+        "name": "plan",
+        "arguments": [{"name": "city", "required": True}],
+        "toolwright": {"messages": [{"role": "user", "text": "Plan {{city}}"}], "complete": {"city": ["Oslo"]}},
+    }
+    found = view(
+        manifest(
+            [first, tool("pay_more")], prompts=[prompt], policy={"timeout": "30s"}, protocol={"min": "2025-06-18"}
+        ),
+        tmp_path,
+    )
+    [pay, more] = found.sections[0].entries
+    assert (pay.title, pay.deprecated) == ("Pay", "Deprecated since 1.1; use pay_more.")
+    assert [badge.text for badge in pay.badges] == ["destructive"]
+    assert [(fact.name, fact.values, fact.note) for fact in pay.facts] == [
+        ("Time limit", ("3s",), ""),
+        ("Scopes needed", ("a", "b"), ""),
+        ("Asks for leave first", ("fallback: allow",), ""),
+    ]
+    assert [(fact.name, fact.values, fact.note) for fact in more.facts] == [("Time limit", ("30s",), "of all tools")]
+    assert [part.heading for part in pay.parts] == ["Arguments", "Result", "May ask: sure"]
+    assert [(one.name, one.answer is None, one.is_exact) for one in pay.examples] == [
+        ("one", False, True),
+        ("example 2", True, False),
+    ]
+    assert json.loads(pay.examples[0].request) == {"name": "pay", "arguments": {"n": 1}}
+    [plan] = found.sections[1].entries
+    assert plan.arguments == (views.Argument("city", None, True, ("Oslo",)),)
+    assert plan.messages == (("user", "Plan {{city}}"),)
+    assert found.oldest == "2025-06-18"
+    assert ("title", "2025-06-18", ("pay",)) in [(one.field, one.since, one.users) for one in found.newer]
+    assert ("an outputSchema that is not for an object", "2026-07-28", ("pay",)) in [
+        (one.field, one.since, one.users) for one in found.newer
+    ]
+    assert [json.loads(one.code)["mcpServers"]["sample"] for one in found.snippets[:2]] == [
+        {"command": "python", "args": ["-m", "sample_mcp"]},
+        {"type": "http", "url": "http://127.0.0.1:8000/mcp"},
+    ]
+    assert "Message of the user" in Outline(page.page(found)).text
+
+
+def test_a_client_alone_has_no_server_to_start(tmp_path: Path) -> None:
+    found = view(manifest([tool("ping")], emit=["client"]), tmp_path)
+    assert [one.heading for one in found.snippets] == ["From Python"]
+
+
+@pytest.mark.parametrize("name", ["weather.yaml", "everything/everything.yaml"])
+def test_a_page_is_well_formed_and_needs_nothing_else(name: str, tmp_path: Path) -> None:
+    done = toolwright("docs", str(ROOT / "specs" / name), "-o", "site", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    [made] = (tmp_path / "site").iterdir()
+    found = Outline(made.read_text("utf-8"))
+    ids = found.having("id")
+    assert len(ids) == len(set(ids))
+    assert {link[1:] for link in found.having("href") if link.startswith("#")} <= set(ids)
+    assert {reference for listed in found.having("aria-labelledby") for reference in listed.split()} <= set(ids)
+    assert [found.having(attribute) for attribute in ("src", "style", "onclick")] == [[], [], []]
+    assert not [tag for tag, _ in found.tags if tag in ("link", "iframe", "object", "base", "form")]
+    policy = next(attrs["content"] for tag, attrs in found.tags if attrs.get("http-equiv") == "Content-Security-Policy")
+    assert str(policy).startswith("default-src 'none'; ")
+    assert "unsafe" not in str(policy)
+
+
+def evil(key: str) -> dict[str, Any]:
+    """A tool whose every text is hostile."""
+    schema = {
+        "type": "object",
+        "title": EVIL,
+        "description": EVIL,
+        "properties": {EVIL: {"enum": [EVIL], "default": EVIL, "examples": [EVIL], "format": EVIL, EVIL: EVIL}},
+        "required": [EVIL],
+        "$defs": {EVIL: {"type": "string"}},
+        "patternProperties": {"</script>": {"pattern": "<script>"}},
+        "dependentRequired": {EVIL: [EVIL]},
+    }
+    ours = {
+        "examples": [{"name": EVIL, "description": EVIL, "input": {EVIL: EVIL}}],
+        "deprecated": {"since": EVIL},
+        "policy": {"scopes": [EVIL]},
+        "ask": {
+            "really": {
+                "message": EVIL,
+                "schema": {"type": "object", "properties": {"a": {"type": "string", "title": EVIL}}},
+            }
+        },
+    }
+    return {
+        "name": key,
+        "title": EVIL,
+        "description": EVIL,
+        "inputSchema": schema,
+        "outputSchema": {**schema, "properties": {}, "required": []},
+        "annotations": {"title": EVIL},
+        "toolwright": ours,
+    }
+
+
+def hostile() -> dict[str, Any]:
+    """A manifest whose every text is hostile."""
+    return manifest(
+        [evil("evil"), evil("</h3><script>alert(4)</script>")],
+        resources=[{"uri": "x:<script>alert(5)</script>", "name": EVIL, "description": EVIL, "mimeType": EVIL}],
+        prompts=[
+            {
+                "name": "<script>alert(6)</script>",
+                "description": EVIL,
+                "arguments": [{"name": "x", "description": EVIL}],
+                "toolwright": {"messages": [{"role": "user", "text": EVIL}], "complete": {"x": [EVIL]}},
+            }
+        ],
+        server={
+            "name": "sample",
+            "version": EVIL,
+            "title": EVIL,
+            "instructions": EVIL,
+            "description": EVIL,
+            "websiteUrl": "javascript:alert(7)",
+        },
+    )
+
+
+def test_text_never_becomes_markup(tmp_path: Path) -> None:
+    text = page.page(view(hostile(), tmp_path))
+    harmless = re.sub(r"(</h3>)?<script>alert.[456].</script>", "calm", json.dumps(hostile()))
+    harmless = harmless.replace(json.dumps(EVIL)[1:-1], "calm {{ x }}")
+    assert "alert(1)" not in harmless
+    found, plain = Outline(text), Outline(page.page(view(json.loads(harmless), tmp_path)))
+    assert [tag for tag, _ in found.tags] == [tag for tag, _ in plain.tags]
+    assert [list(attrs) for _, attrs in found.tags] == [list(attrs) for _, attrs in plain.tags]
+    assert [tag for tag, _ in found.tags].count("script") == 1
+    assert not [name for _, attrs in found.tags for name in attrs if name.startswith("on")]
+    assert not [link for link in found.having("href") if not link.startswith("#")]
+    assert "\u202e" not in text
+    assert "\\u202e" in text
+    assert html.escape("<script>alert(1)</script>") in text
+
+
+def test_the_same_bytes_under_any_hash_seed(tmp_path: Path) -> None:
+    (tmp_path / "m.json").write_text(json.dumps(hostile()))
+    made = []
+    for seed in ("1", "2"):
+        done = toolwright("docs", "m.json", "-o", seed, cwd=tmp_path, env={"PYTHONHASHSEED": seed})
+        assert done.returncode == 0, done.stderr
+        made.append((tmp_path / seed / "sample_mcp.html").read_bytes())
+    assert made[0] == made[1]
+
+
+def test_the_command(tmp_path: Path) -> None:
+    good, bad = json.dumps(manifest([tool("a")])), json.dumps(manifest([{**tool("a"), "inputSchema": 3}]))
+    (tmp_path / "good.json").write_text(good)
+    (tmp_path / "twin.json").write_text(good)
+    (tmp_path / "bad.json").write_text(bad)
+    target = Path("site") / "sample_mcp.html"
+    assert toolwright("docs", "good.json", cwd=tmp_path).returncode == 2
+    first = toolwright("docs", "good.json", "-o", "site", cwd=tmp_path)
+    assert (first.returncode, first.stdout) == (0, f"{target}: written\n")
+    again = toolwright("docs", "good.json", "-o", "site", cwd=tmp_path)
+    assert (again.returncode, again.stdout) == (0, f"{target}: up to date\n")
+    twice = toolwright("docs", "good.json", "twin.json", "-o", "site", cwd=tmp_path)
+    assert twice.returncode == 1
+    assert "error[TW401]: `site/sample_mcp.html` is made from `good.json` and from `twin.json`" in twice.stderr
+    wrong = toolwright("docs", "bad.json", "-o", "site", cwd=tmp_path)
+    assert wrong.returncode == 1
+    assert "error[TW102]" in wrong.stderr
+    (tmp_path / target).write_text("<p>mine</p>")
+    theirs = toolwright("docs", "good.json", "-o", "site", cwd=tmp_path)
+    assert theirs.returncode == 1
+    assert "error[TW403]: `site/sample_mcp.html` was not written by toolwright" in theirs.stderr
+    assert (tmp_path / target).read_text() == "<p>mine</p>"
+    blocked = toolwright("docs", "good.json", "-o", "good.json", cwd=tmp_path)
+    assert blocked.returncode == 1
+    assert "error[TW406]" in blocked.stderr
+
+
+@pytest.mark.parametrize("shard", range(SHARDS))
+def test_the_tools_of_public_servers(shard: int, corpus: Path, tmp_path: Path) -> None:
+    for path in real.files(corpus, shard):
+        made = view(real.imported(path).manifest, tmp_path)
+        found = Outline(page.page(made))
+        ids = found.having("id")
+        assert len(ids) == len(set(ids)), path.stem
+        assert {link[1:] for link in found.having("href") if link.startswith("#")} <= set(ids), path.stem
+
+
+@pytest.fixture(scope="module")
+def chromium(tmp_path_factory: pytest.TempPathFactory) -> browser.Browser:
+    """A browser, fetched once, however many processes the tests run in."""
+    with (tmp_path_factory.getbasetemp().parent / "browser.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        try:
+            return browser.find()
+        except browser.NotThereError as error:
+            if os.environ.get("CI") == "true":
+                raise
+            pytest.skip(str(error))
+
+
+def opened(chromium: browser.Browser, text: str, folder: Path) -> Any:
+    """What a browser says of a page."""
+    (folder / "page.html").write_text(text, "utf-8")
+    return chromium.run(Path(__file__).with_name("browser.mjs"), folder / "page.html", folder)
+
+
+def test_a_page_in_a_browser(chromium: browser.Browser, tmp_path: Path) -> None:
+    path = str(ROOT / "specs" / "weather.yaml")
+    checked = compiler.check(path, workspace.Disk())
+    assert checked.manifest is not None
+    said = opened(chromium, page.page(views.view(checked.manifest, checked.documents[path].value)), tmp_path)
+    everything = ["get_weather", "get_forecast", "list_stations"]
+    everything = [f"tool-{name}" for name in everything] + [
+        "resource-read_about",
+        "template-read_current",
+        "prompt-prompt_plan_day",
+    ]
+    assert (said["console"], said["errors"]) == ([], [])
+    assert {re.sub(r".*/", "", url) for url in said["requests"]} == {"page.html"}
+    assert said["all"] == said["cleared"] == said["revealed"] == everything
+    assert (said["firstTab"], said["skipIsSeen"], said["skipped"]) == ("#content", True, "content")
+    assert said["slash"] == "search"
+    assert (said["found"], said["status"]) == (["tool-get_forecast"], "1 of 6 found")
+    assert said["listed"] == ["get_forecast", "Connect", "Revisions"]
+    assert (said["down"], said["up"], said["outline"]) == ("#tool-get_forecast", "search", "solid")
+    assert said["entered"] == "#tool-get_forecast"
+    assert (said["none"], said["nothing"]) == ([], True)
+    assert said["referred"] == "Place"
+    assert said["light"] == said["toggledBack"] != said["dark"] == said["toggled"] == said["remembered"]
+    assert said["overflow"] <= 0
+    assert (said["withoutScript"], said["deadControls"]) == (6, 0)
+
+
+def test_a_hostile_page_in_a_browser(chromium: browser.Browser, tmp_path: Path) -> None:
+    value = hostile()
+    value["tools"] = [tool("get_weather", {"a": {"$ref": "#/schemas/Place"}}), *value["tools"]]
+    value["schemas"] = {"Place": {"type": "string"}}
+    said = opened(chromium, page.page(view(value, tmp_path)), tmp_path)
+    assert (said["console"], said["errors"]) == ([], [])
+    assert {re.sub(r".*/", "", url) for url in said["requests"]} == {"page.html"}
+    assert said["overflow"] <= 0
