@@ -113,7 +113,7 @@ def test_what_is_not_served_is_said_once() -> None:
     assert shown(bundle, [found]) == [
         (
             "m.yaml:6:10 TW390 checked, but not served yet: `policy.timeout`, "
-            "`toolwright.http`, `execution.taskSupport` (the generated package works without them)"
+            "`execution.taskSupport` (the generated package works without them)"
         )
     ]
 
