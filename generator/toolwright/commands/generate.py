@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 _PAUSE = 100
 """Milliseconds without a change after which several saves count as one."""
 
+_WAKE = 250
+"""Milliseconds after which the watcher says that nothing happened."""
+
 
 def add(verbs: Any) -> None:
     """Say how the verb is called."""
@@ -49,17 +52,26 @@ def _watch(arguments: argparse.Namespace) -> int:
 
     work = works.of(arguments, Printer(arguments.format, strict=False), arguments.output)
     folders = {Path(path).parent for path in work.manifests} if work is not None else set()
-    _once(arguments)
-    if not arguments.quiet:
-        print(f"watching {', '.join(sorted(f'{folder}/' for folder in folders))}; interrupt to stop", flush=True)
     output = work.target.folder.resolve() if work is not None else None
 
     def concerns(_change: object, path: str) -> bool:
-        parts = Path(path)
-        return not any(part.startswith(".") for part in parts.parts[-1:]) and output not in parts.resolve().parents
+        return not Path(path).name.startswith(".") and output not in Path(path).resolve().parents
 
-    for _ in watchfiles.watch(*folders, watch_filter=concerns, debounce=1600, step=_PAUSE, raise_interrupt=False):
-        _once(arguments)
+    watching = watchfiles.watch(
+        *folders,
+        watch_filter=concerns,
+        step=_PAUSE,
+        rust_timeout=_WAKE,
+        yield_on_timeout=True,
+        raise_interrupt=False,
+    )
+    begun = False
+    for changes in watching:
+        if changes or not begun:  # the first run comes when changes are seen already, so that none is missed
+            _once(arguments)
+        if not begun and not arguments.quiet:
+            print(f"watching {', '.join(sorted(f'{folder}/' for folder in folders))}; interrupt to stop", flush=True)
+        begun = True
     return 0
 
 
