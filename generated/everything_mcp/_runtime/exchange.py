@@ -13,8 +13,8 @@ import math
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from .mirroring import Mirroring
 from .pages import pages
+from .parameters import ParameterHeaders
 from .revisions import FIRST_STATELESS
 from .rounds import rounds
 
@@ -62,7 +62,7 @@ class Exchange:
         """Take a client, which is used when it is open, and what keeps account of its requests."""
         self.client = client
         self.underway = underway
-        self._mirroring = Mirroring(client)
+        self._headers = ParameterHeaders(client)
 
     @property
     def modern(self) -> bool:
@@ -75,7 +75,7 @@ class Exchange:
 
         async def send(params: CallToolRequestParams) -> CallToolResult | InputRequiredResult:
             request = CallToolRequest(params=params)
-            return await self._mirroring.sent(
+            return await self._headers.sent(
                 tool, options.timeout, lambda: self.send(request, _or_question(CallToolResult), options)
             )
 

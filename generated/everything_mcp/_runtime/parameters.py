@@ -29,7 +29,7 @@ _Answer = TypeVar("_Answer")
 _LOG: Final = logging.getLogger(__name__)
 
 
-class Mirroring:
+class ParameterHeaders:
     """What is known of the headers over one connection."""
 
     def __init__(self, client: Client) -> None:
