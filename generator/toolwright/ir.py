@@ -59,7 +59,6 @@ class Question:
     """Something that a handler may ask: `answer` is the class of its answers; a question by URL has no `schema`."""
 
     name: str
-    method: str
     message: str
     schema: Schema | None
     answer: str

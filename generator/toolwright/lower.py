@@ -193,7 +193,6 @@ def _questions(declared: Declared, assembly: Assembly) -> tuple[ir.Question, ...
     return tuple(
         ir.Question(
             name=name,
-            method=name,
             message=question["message"],
             schema=None if question.get("mode") == "url" else _schema(assembly.asides[at / "schema"], assembly),
             answer=naming.answer(declared.names, name),

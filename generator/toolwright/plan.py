@@ -381,7 +381,7 @@ def _contexts(manifest: ir.Manifest) -> tuple[AskingContext, ...]:
             one.names.stem,
             what,
             tuple(
-                AskMethod(question.method, question.schema is None, question.answer, question.message)
+                AskMethod(question.name, question.schema is None, question.answer, question.message)
                 for question in one.questions
             ),
         )

@@ -14,6 +14,7 @@ from typing import Any, Final
 from pydantic import BaseModel
 
 from .options import Omit
+from .texts import joined, steps
 
 REDACTED: Final = "[redacted]"
 
@@ -41,9 +42,9 @@ def redacted(arguments: Mapping[str, Any], pointers: Sequence[str]) -> dict[str,
         arguments: What `to_json` gave.
         pointers: JSON Pointers (RFC 6901) to the values, from the arguments' root; one that leads nowhere is passed by.
     """
-    steps = [[step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:]] for pointer in pointers]
+    secrets = [steps(pointer) for pointer in pointers]
     return {
-        name: _without(value, [path[1:] for path in steps if path[:1] in ([], [name])])
+        name: _without(value, [path[1:] for path in secrets if path[:1] in ([], [name])])
         for name, value in arguments.items()
     }
 
@@ -65,7 +66,7 @@ def _json(value: object, place: str) -> Any:
     if isinstance(value, BaseModel):
         return _json(value.model_dump(mode="json"), place)
     if isinstance(value, str):
-        return _whole(value)
+        return joined(value)
     if value is None or isinstance(value, bool | int):
         return value
     if isinstance(value, float):
@@ -82,11 +83,4 @@ def _json(value: object, place: str) -> Any:
 def _key(key: object, place: str) -> str:
     if not isinstance(key, str):
         raise TypeError(f"{place}: the key {key!r} is not a string")
-    return _whole(key)
-
-
-def _whole(text: str) -> str:
-    """`text` with U+FFFD for each lone surrogate; two that make a pair become the character they stand for."""
-    if text.isascii():
-        return text
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return joined(key)

@@ -23,6 +23,7 @@ from mcp_types import (
 )
 
 from .content import checked_base64, checked_mime_type
+from .texts import joined
 
 # C0 but for tab, line feed and carriage return; DEL; C1; bidirectional embeddings, overrides and isolates.
 _UNSAFE: Final = "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069"
@@ -38,7 +39,7 @@ _ESCAPED: Final = re.compile(f"[{_UNSAFE}]")
 
 def clean(text: str) -> str:
     """`text` without control characters, escape sequences and bidirectional overrides, and with whole characters."""
-    return text if _SUSPECT.search(text) is None else _REMOVED.sub("", _joined(text))
+    return text if _SUSPECT.search(text) is None else _REMOVED.sub("", joined(text))
 
 
 def whole(value: Any) -> tuple[Any, int | None]:
@@ -103,13 +104,9 @@ def block(content: ContentBlock) -> dict[str, Any]:
     return wire
 
 
-def _joined(text: str) -> str:
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-
-
 def _mended(value: Any) -> Any:
     if isinstance(value, str):
-        return _joined(value)
+        return joined(value)
     if isinstance(value, dict):
         return {_mended(key): _mended(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import unquote
 
 import jsonschema_rs
 from jsonschema_rs import CanonicalSchema, FancyRegexOptions, canonicalize
@@ -20,6 +19,7 @@ from jsonschema_rs.canonical import CanonicalizationError, Containment, Incompat
 from toolwright.compat import congruence
 from toolwright.compat import dialect as dialects_
 from toolwright.schemas import dialects
+from toolwright.schemas.pointers import local
 
 if TYPE_CHECKING:
     from toolwright.ir import Formats, Json
@@ -233,31 +233,12 @@ class _Definitions:
         if not isinstance(reference, str) or reference in self.bodies:
             return
         try:
-            body = _at(self.bodies["#"], reference)
+            body = local(self.bodies["#"], reference)
         except LookupError:
             self.plain = False
             return
         self.bodies[reference] = body
         yield body
-
-
-def _at(root: Json, reference: str) -> Json:
-    """What a local reference leads to. Raises LookupError."""
-    if reference != "#" and not reference.startswith("#/"):
-        raise LookupError(reference)
-    here: Any = root
-    for step in unquote(reference[1:]).split("/")[1:]:
-        name = step.replace("~1", "/").replace("~0", "~")
-        if isinstance(here, list) and not name.isdecimal():
-            raise LookupError(reference)
-        match here:
-            case dict():
-                here = here[name]
-            case list():
-                here = here[int(name)]
-            case _:
-                raise LookupError(reference)
-    return here
 
 
 def _redirected(body: Json, of: _Definitions, assumed: frozenset[str]) -> Json:

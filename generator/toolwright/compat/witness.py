@@ -10,7 +10,8 @@ import json
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import unquote
+
+from toolwright.schemas.pointers import local
 
 if TYPE_CHECKING:
     from toolwright.compat.subsumption import Judge
@@ -184,14 +185,10 @@ def _resolved(schema: Any, root: Any) -> dict[str, Any]:
 
 
 def _target(root: Any, reference: str) -> Any:
-    here = root
-    for step in unquote(reference[1:]).split("/")[1:]:
-        name = step.replace("~1", "/").replace("~0", "~")
-        try:
-            here = here[int(name)] if isinstance(here, list) else here[name]
-        except (KeyError, IndexError, ValueError, TypeError):
-            return {}
-    return here
+    try:
+        return local(root, reference)
+    except LookupError:
+        return {}
 
 
 def _merged(one: dict[str, Any], two: Any) -> dict[str, Any]:

@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from jsonschema_rs import FancyRegexOptions, ValidationError, ValidationErrorKind, validator_for
 
+from .texts import steps
+
 if TYPE_CHECKING:
     from .tools import Tool
 
@@ -58,7 +60,7 @@ class Validator:
             ValueError: The schema is not valid in its dialect, or refers to what it does not hold.
         """
         self._schema = schema
-        self._redacted = [tuple(_numbered(_unescaped(step)) for step in pointer.split("/")[1:]) for pointer in redact]
+        self._redacted = [tuple(map(_numbered, steps(pointer))) for pointer in redact]
         self._validator = validator_for(
             schema,
             validate_formats=formats,
@@ -180,8 +182,8 @@ class Validator:
         return self._redacted_length(path) is not None
 
     def _redacted_length(self, path: Path) -> int | None:
-        steps = tuple(_numbered(str(step)) for step in path)
-        return next((len(secret) for secret in self._redacted if steps[: len(secret)] == secret), None)
+        told = tuple(_numbered(str(step)) for step in path)
+        return next((len(secret) for secret in self._redacted if told[: len(secret)] == secret), None)
 
     def _place(self, path: Path, root: str) -> str:
         """`path` as people write it; below a secret it ends where the secret starts."""
@@ -315,7 +317,3 @@ def _bare(name: str) -> str:
 def _numbered(step: str) -> str:
     """A step as the validator tells it: a key such as `01` comes as the number 1."""
     return step.lstrip("0") or "0" if step.isdecimal() else step
-
-
-def _unescaped(step: str) -> str:
-    return step.replace("~1", "/").replace("~0", "~")

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from urllib.parse import unquote, urljoin
 
 from toolwright.schemas import dialects
+from toolwright.schemas.pointers import steps
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping
@@ -247,7 +248,7 @@ class _Walk:
             return self._local(text, uri, unquote(fragment))
         shared = _SHARED.fullmatch(text)
         if shared is not None and not _SCHEME.match(text) and self.place.file in self.folder.schemas:
-            return self._shared(text, unquote(shared["file"]), _steps(unquote(shared["steps"])))
+            return self._shared(text, unquote(shared["file"]), steps(unquote(shared["steps"])))
         if uri.startswith(("http://json-schema.org/", "https://json-schema.org/")):
             return self._meta(text, uri, fragment)
         return self._outside(text, uri)
@@ -264,7 +265,7 @@ class _Walk:
             )
         pointer: Pointer = start
         value = at(self.schema, start)
-        for step in _steps(fragment[1:]) if fragment else ():
+        for step in steps(fragment[1:]) if fragment else ():
             if isinstance(value, dict) and step in value:
                 value, pointer = value[step], (*pointer, step)
             elif isinstance(value, list) and step.isdecimal() and int(step) < len(value):
@@ -364,10 +365,6 @@ def at(value: Json, pointer: Pointer) -> Json:
     for step in pointer:
         value = value[step]
     return value
-
-
-def _steps(text: str) -> tuple[str, ...]:
-    return tuple(step.replace("~1", "/").replace("~0", "~") for step in text.split("/"))
 
 
 def _escape(text: str) -> Broken:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
+from toolwright.schemas.pointers import steps
 from toolwright.source import Document
 from toolwright.texts import jsontext, yamltext
 from toolwright.texts.positions import Lines, shorten
@@ -161,8 +162,7 @@ class Documents:
         at = Located(self._value(path, reference), path, ())
         if fragment and not fragment.startswith("/"):
             raise UnsupportedError(f"the reference `{shorten(reference)}` is to an anchor")
-        for step in fragment.split("/")[1:]:
-            name = unquote(step).replace("~1", "/").replace("~0", "~")
+        for name in steps(unquote(fragment))[1:]:
             try:
                 at = at / name
             except (KeyError, IndexError, TypeError, ValueError):
