@@ -41,7 +41,8 @@ def generate(folder: Path, value: Mapping[str, Any]) -> str:
     assert checked.manifest is not None, checked.diagnostics
     made = compiler.digests(checked.manifest, checked)
     artifacts = compiler.generate(checked.manifest, made)
-    workspace.apply(folder, workspace.compare(folder, lock.Lock(""), path.name, made, artifacts, force=True))
+    tree = workspace.Tree(folder)
+    workspace.apply(folder, workspace.compare(tree, lock.Lock(""), path.name, made, artifacts, force=True))
     return checked.manifest.package
 
 

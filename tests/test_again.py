@@ -164,6 +164,13 @@ def test_a_warning_is_said_again(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert "warning[TW312]: `first` has no description" in both(in_the_middle, tmp_path, capsys, before=wordless)
 
 
+def test_a_schema_that_breaks_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def broken(what: Files) -> None:
+        what["manifest.json"]["tools"][0]["inputSchema"]["properties"]["n"]["type"] = "intger"
+
+    assert "error[TW203]: `intger` is not a JSON Schema type" in both(broken, tmp_path, capsys)
+
+
 def test_a_lock_that_was_edited_proves_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "generated" / LOCK
     wordless = files()

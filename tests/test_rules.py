@@ -194,7 +194,7 @@ def test_references_resolve_where_the_validator_resolves_them(corpus: Path, fold
             schema = group["schema"]
             if dialects.of(schema, dialect) is None or not isinstance(schema, dict):
                 continue
-            found = references.outline(Place("m"), schema, dialect, references.Folder("", {"m": ()}))
+            found = references.Outline(Place("m"), schema, dialect, references.Folder("", {"m": ()}))
             broken = [one.text for one in found.references if isinstance(one.target, references.Broken)]
             try:
                 validator_for({"$schema": dialect.uri} | schema, offline=True)

@@ -14,9 +14,11 @@ import jsonschema_rs
 import pytest
 
 from memory import Files
-from toolwright import report, schema, source, structure
+from packages import manifest
+from toolwright import compiler, report, schema, source, structure
 from toolwright.diagnostics import CODES, Diagnostic, Place
 from toolwright.schemas import metaschema
+from toolwright.schemas.dialects import DIALECTS, Dialect
 
 SCHEMA = json.loads(Path(schema.__file__).with_name("manifest.schema.json").read_text("utf-8"))
 TYPES = "types are `string`, `number`, `integer`, `boolean`, `object`, `array` or `null`"
@@ -89,7 +91,7 @@ def check(text: str, **files: str) -> list[Diagnostic]:
     bundle, found = source.load("m.yaml", Files(**{"m.yaml": text}, **files))
     assert found == []
     assert bundle is not None
-    return schema.validate(bundle)
+    return schema.in_order(bundle, (*schema.files(bundle), *schema.schemas(bundle)))
 
 
 def validate(value: Any) -> list[Diagnostic]:
@@ -97,7 +99,7 @@ def validate(value: Any) -> list[Diagnostic]:
     text = json.dumps(value)
     bundle, found = source.load("m.json", Files(**{"m.json": text}))
     assert bundle is not None
-    diagnostics = found + schema.validate(bundle)
+    diagnostics = found + schema.in_order(bundle, (*schema.files(bundle), *schema.schemas(bundle)))
     assert report.text(diagnostics, bundle.documents, color=False) or not diagnostics
     return diagnostics
 
@@ -175,6 +177,21 @@ def test_anything_may_stand_anywhere(other: Any) -> None:
         found = validate(value if pointer else other)
         if len(pointer) == 1 and pointer != ("x-ours",) and not isinstance(other, type(whole[pointer[0]])):
             assert found, pointer
+
+
+@pytest.mark.parametrize("other", [None, True, 7, "", "#", "#/$defs/Gone", "x y", [], [{}], {}, {"a": 1}])
+@pytest.mark.parametrize("dialect", DIALECTS, ids=[dialect.name for dialect in DIALECTS])
+def test_anything_may_stand_anywhere_in_a_schema(dialect: Dialect, other: Any) -> None:
+    """What is put together before schemas are judged takes wrong ones, too."""
+    own = {"$ref": "#/$defs/A", "not": {"$ref": "other.json#/schemas/A"}}
+    for keyword in sorted(dialect.keywords - {"$schema", "type", "properties", "$defs"}):
+        root = {"$schema": dialect.uri, "type": "object", keyword: other, "$defs": {"A": own}}
+        root["properties"] = {"p": {**own, keyword: other}, "q": {keyword: other}}
+        text = json.dumps(manifest([{"name": "a", "description": "A.", "inputSchema": root}]))
+        files = Files(**{"m.json": text, "other.json": json.dumps({"schemas": {"A": {**own, keyword: other}}})})
+        checked = compiler.check("m.json", files)
+        assert checked.manifest is None
+        assert report.text(list(checked.diagnostics), checked.documents, color=False)
 
 
 def test_all_problems_come_at_once_in_the_order_of_the_file() -> None:
@@ -343,7 +360,7 @@ def test_checking_loads_nothing_heavy() -> None:
 import sys
 from toolwright import schema, source, workspace
 bundle, found = source.load({str(Path(__file__).parents[1] / "specs" / "weather.yaml")!r}, workspace.Disk())
-assert not found + schema.validate(bundle)
+assert not [*found, *schema.files(bundle), *schema.schemas(bundle)]
 print([name for name in ("jsonschema", "referencing", "pydantic", "mcp", "black", "jinja2") if name in sys.modules])
 """
     done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)

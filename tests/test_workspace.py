@@ -16,7 +16,7 @@ MANIFEST = "specs/weather.yaml"
 def write(output: Path, files: dict[str, str], *, manifest: str = MANIFEST, force: bool = False) -> Changes:
     artifacts = [Artifact(path, text.encode()) for path, text in files.items()]
     changes = workspace.compare(
-        output, workspace.read_lock(output), manifest, lock.Entry("sha256:1"), artifacts, force=force
+        workspace.Tree(output), workspace.read_lock(output), manifest, lock.Entry("sha256:1"), artifacts, force=force
     )
     workspace.apply(output, changes)
     return changes

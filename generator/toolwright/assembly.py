@@ -6,6 +6,7 @@ judges nothing.
 
 from __future__ import annotations
 
+import json
 import posixpath
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
 from toolwright import naming
 from toolwright.diagnostics import Place
 from toolwright.schemas import dialects
-from toolwright.schemas.references import Folder, Key, Outline, outline
+from toolwright.schemas.references import Folder, Key, Outline, is_plain
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Mapping
@@ -27,13 +28,14 @@ class Declared:
     """One tool, resource, resource template or prompt as it is declared.
 
     `name` is its name on the wire, with the prefixes of the fragments that it came through. `wire` is the whole entry
-    as written. `ours` is what stands under its `toolwright` key and in overlays, merged; `layers` are those parts with
-    their places, the strongest last. `names` are its Python names.
+    as written, and `data` the same as JSON. `ours` is what stands under its `toolwright` key and in overlays, merged;
+    `layers` are those parts with their places, the strongest last. `names` are its Python names.
     """
 
     name: str
     prefix: str
     wire: Mapping[str, Json]
+    data: bytes
     place: Place
     ours: Mapping[str, Json]
     layers: tuple[tuple[Place, Mapping[str, Json]], ...]
@@ -127,11 +129,11 @@ def assemble(bundle: Bundle) -> Assembly:
         },
     )
 
-    def outlined(place: Place, schema: Json) -> Outline:
-        return outline(place, schema, dialects.of(schema) or dialects.DRAFT_2020_12, folder)
+    def outlined(place: Place, schema: Json, *, plain: bool = False) -> Outline:
+        return Outline(place, schema, dialects.of(schema) or dialects.DRAFT_2020_12, folder, plain)
 
     outlines = {
-        tool.place / field: outlined(tool.place / field, tool.wire[field])
+        tool.place / field: outlined(tool.place / field, tool.wire[field], plain=is_plain(tool.data))
         for tool in declared
         for field in SCHEMA_FIELDS
         if isinstance(tool.wire.get(field), dict)
@@ -195,7 +197,7 @@ def offers(bundle: Bundle, section: Section) -> tuple[Declared, ...]:
             name, ours = fragment.prefix + wire["name"], wire.get("toolwright") or {}
             names = naming.offer(kind, name, ours.get("pythonName"))
             layers = ((place / "toolwright", ours),)
-            found.append(Declared(name, fragment.prefix, wire, place, ours, layers, names))
+            found.append(Declared(name, fragment.prefix, wire, to_json(wire), place, ours, layers, names))
     return tuple(found)
 
 
@@ -246,4 +248,10 @@ def _declared(
     ours: Mapping[str, Json] = own
     for _, layer in layers[1:]:
         ours = merged(ours, layer)
-    return Declared(name, fragment.prefix, wire, place, ours, tuple(layers), naming.tool(name, ours.get("pythonName")))
+    names = naming.tool(name, ours.get("pythonName"))
+    return Declared(name, fragment.prefix, wire, to_json(wire), place, ours, tuple(layers), names)
+
+
+def to_json(value: Json) -> bytes:
+    """A value as JSON, the same for the same value in the same order."""
+    return json.dumps(value).encode()

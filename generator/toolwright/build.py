@@ -110,13 +110,14 @@ def _built(
         return result
     if not found:
         made = replace(made, inputs=workspace.read_inputs(disk, target.folder, target.option))
-    package = workspace.generated(target.folder, known, name, checked.manifest.package)
+    tree = workspace.Tree(target.folder)
+    package = workspace.generated(tree, known, name, checked.manifest.package)
     artifacts = compiler.generate(checked.manifest, made, package, second)
     return replace(
         result,
         fit=fit(checked.manifest, target.handlers, package.text("handlers.py")),
         package=workspace.shown(target.folder, checked.manifest.package),
-        changes=workspace.compare(target.folder, known, name, made, artifacts, force=force),
+        changes=workspace.compare(tree, known, name, made, artifacts, force=force),
         requirements=compiler.requirements(checked.manifest),
     )
 

@@ -1,6 +1,6 @@
 """The compiler: one pure function from a manifest's files to the files of its package.
 
-    source.load → schema.validate → assemble → rules.check → lower.lower → units → plan.plan → render.page
+    source.load → schema.files → assemble → schema.schemas → rules.check → lower.lower → units → plan.plan → render.page
 
 `check` goes as far as the IR; `generate` goes to the artifacts. Neither reads a clock, a disk or an environment, but
 for the files that the reader gives and toolwright's own templates and runtime.
@@ -69,21 +69,28 @@ def check(
     bundle, found = source.load(entry, reader)
     if bundle is None:
         return Checked(None, tuple(found), {}, None)
-    if not has_errors(found):
-        found += schema.validate(bundle)
     if has_errors(found):
         return Checked(None, tuple(found), bundle.documents, None)
+    wrong = list(schema.files(bundle))
+    if has_errors(wrong):
+        wrong += schema.schemas(bundle)
+        return Checked(None, (*found, *schema.in_order(bundle, wrong)), bundle.documents, None)
     assembly = assemble(bundle)
     source_ = shown or entry
     command_ = command or f"toolwright generate {source_}"
     now = proof.digests(assembly, (workspace.generator(), source_, command_))
-    found = rules.heeded(assembly, found + rules.check(assembly, proof.unproven(assembly, now, before)))
+    unproven = proof.unproven(assembly, now, before)
+    clean = {tool.place for tool in assembly.tools} - {tool.place for tool in unproven.tools}
+    found += schema.in_order(bundle, (*wrong, *schema.schemas(bundle, clean)))
+    if has_errors(found):
+        return Checked(None, tuple(found), bundle.documents, None)
+    found = rules.heeded(assembly, found + rules.check(assembly, unproven))
     if has_errors(found):
         return Checked(None, tuple(found), bundle.documents, None)
     manifest = replace(lower.lower(assembly, source_), command=command_)
     tools = {tool.name: digest for tool, digest in zip(assembly.tools, now.tools, strict=True)}
-    clean = "" if found else now.clean(tools)
-    return Checked(manifest, tuple(found), bundle.documents, rules.unserved(assembly), tools, clean)
+    proven = "" if found else now.clean(tools)
+    return Checked(manifest, tuple(found), bundle.documents, rules.unserved(assembly), tools, proven)
 
 
 def digests(manifest: ir.Manifest, checked: Checked) -> lock.Entry:

@@ -18,6 +18,7 @@ from typing import Literal
 
 _STEP = re.compile(r"(?<=[^\W\d_A-Z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][^\W\d_A-Z])")
 _NO_WORD = re.compile(r"[\W_]+")
+_PLAIN = re.compile(r"[A-Za-z0-9_]*")
 _GAPS = re.compile(r"\0+")
 
 ANNOTATION_NAMES = frozenset({"bool", "dict", "float", "int", "list", "str", "tuple"})
@@ -187,6 +188,8 @@ def _kept(name: str) -> str:
 
 def _identifier(text: str) -> str:
     """What an identifier can hold of `text`, with one `_` for each run of the rest."""
+    if _PLAIN.fullmatch(text):
+        return text
     plain = unicodedata.normalize("NFKC", text)
     return _GAPS.sub("_", "".join(char if _is_part(char) else "\0" for char in plain))
 

@@ -7,13 +7,12 @@ become wrong. The lock's word is taken only where its digests prove that nobody 
 from __future__ import annotations
 
 import hashlib
-import json
 import posixpath
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from toolwright import lock
-from toolwright.assembly import meant
+from toolwright.assembly import meant, to_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -31,23 +30,24 @@ class Digests:
 
     def clean(self, tools: Mapping[str, str]) -> str:
         """What the lock says where these tools were found clean, with this around them."""
-        return lock.digest(_bytes([self.around, sorted(tools.items())]))
+        return lock.digest(to_json([self.around, sorted(tools.items())]))
 
 
 def digests(assembly: Assembly, made_by: Sequence[str]) -> Digests:
     """The digests of an assembly; `made_by` is what else goes into all that is generated, such as the generator."""
-    head = hashlib.sha256(_bytes([*made_by, assembly.entry.get("formats")]))
+    head = hashlib.sha256(to_json([*made_by, assembly.entry.get("formats")]))
     folder = posixpath.dirname(assembly.bundle.entry)
     files = {path: posixpath.relpath(path, folder or ".") for path in assembly.bundle.documents}
     names = frozenset(tool.name for tool in assembly.tools)
     shared = [[files[key.file], key.name, found.schema] for key, found in assembly.shared.items()]
 
     def digest(tool: Declared) -> str:
-        parts: list[Json] = [tool.name, files[tool.place.file], tool.wire, tool.ours, _use(tool, names)]
-        if any(found.references and found.shared() for _, found in assembly.schemas(tool)):
+        parts: list[Json] = [tool.name, files[tool.place.file], tool.ours, _use(tool, names)]
+        if any(found.shared() for _, found in assembly.schemas(tool)):
             parts.append(shared)
         made = head.copy()
-        made.update(_bytes(parts))
+        made.update(tool.data)
+        made.update(to_json(parts))
         return f"sha256:{made.hexdigest()}"
 
     around = [
@@ -55,7 +55,7 @@ def digests(assembly: Assembly, made_by: Sequence[str]) -> Digests:
         [(files[fragment.path], fragment.prefix, fragment.kind) for fragment in assembly.bundle.fragments],
         [(files[path], _around(document.value)) for path, document in assembly.bundle.documents.items()],
     ]
-    return Digests(tuple(map(digest, assembly.tools)), lock.digest(_bytes(around)))
+    return Digests(tuple(map(digest, assembly.tools)), lock.digest(to_json(around)))
 
 
 def unproven(assembly: Assembly, now: Digests, before: lock.Entry | None) -> Assembly:
@@ -77,7 +77,3 @@ def _use(tool: Declared, names: frozenset[str]) -> str | None:
     """The tool to use in place of a deprecated one, which depends on what other tools there are."""
     use = (tool.ours.get("deprecated") or {}).get("use")
     return None if use is None else meant(use, tool, names)
-
-
-def _bytes(value: Json) -> bytes:
-    return json.dumps(value, separators=(",", ":")).encode()

@@ -93,9 +93,15 @@ def _lines(text: str) -> Iterator[tuple[str, bool]]:
             inside = len(bare) < 6 or not bare.endswith('"""')
             yield line, False
         elif "'" in line and not bare.startswith("#"):
-            yield _STRING.sub(lambda found: literals.literal(ast.literal_eval(found[0])), line), True
+            yield _STRING.sub(_requoted, line), True
         else:
             yield line, True
+
+
+def _requoted(string: re.Match[str]) -> str:
+    """A string with the quotes that Black prefers; one in double quotes that needs no escapes has them."""
+    text = string[0]
+    return text if text[0] == '"' and "\\" not in text else literals.literal(ast.literal_eval(text))
 
 
 def _laid_out(items: Sequence[str | Sequence[str]], before: str, after: str, indent: int) -> str:

@@ -1,6 +1,6 @@
 """The structure of a bundle: each file against the manifest's own schema, each JSON Schema in it against its dialect.
 
-Takes a bundle whose files could all be read; gives diagnostics, sorted by place. What a manifest means is for `rules`.
+Takes a bundle whose files could all be read; gives diagnostics. What a manifest means is for `rules`.
 """
 
 from __future__ import annotations
@@ -12,30 +12,41 @@ from toolwright.diagnostics import Diagnostic, Place
 from toolwright.schemas import metaschema, places
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Container, Iterable, Iterator
 
-    from toolwright.source import Bundle, Document
+    from toolwright.source import Bundle
     from toolwright.structure import Role
 
 
-def validate(bundle: Bundle) -> list[Diagnostic]:
-    """All that is wrong with the structure of a bundle's files and schemas, each thing once, in their order."""
+def files(bundle: Bundle) -> Iterator[Diagnostic]:
+    """What is wrong with the structure of a bundle's files."""
     roles: dict[str, Role] = {bundle.entry: "entry"}
     for fragment in bundle.fragments[1:]:
         roles.setdefault(fragment.path, "fragment" if fragment.kind == "manifest" else "tools-list")
-    found: list[Diagnostic] = []
     for path, document in bundle.documents.items():
-        diagnostics = dict.fromkeys(_check(document, roles.get(path, "fragment")))
-        found += sorted(diagnostics, key=lambda diagnostic: _order(diagnostic, document))
-    return found
+        yield from structure.check(document.value, path, roles.get(path, "fragment"))
 
 
-def _check(document: Document, role: Role) -> Iterator[Diagnostic]:
-    yield from structure.check(document.value, document.path, role)
-    for purpose, pointer, schema in places.schemas(document.value):
-        yield from metaschema.check(purpose, Place(document.path, pointer), schema)
+def schemas(bundle: Bundle, clean: Container[Place] = frozenset()) -> Iterator[Diagnostic]:
+    """What is wrong with the JSON Schemas of a bundle, also of one whose files are structurally wrong.
+
+    Args:
+        bundle: The bundle.
+        clean: The places of tools whose schemas are known to be right.
+    """
+    for path, document in bundle.documents.items():
+        for purpose, pointer, schema in places.schemas(document.value):
+            if Place(path, pointer[:2]) not in clean:
+                yield from metaschema.check(purpose, Place(path, pointer), schema)
 
 
-def _order(diagnostic: Diagnostic, document: Document) -> tuple[int, int, str, str]:
-    span = document.span(diagnostic.at) if isinstance(diagnostic.at, Place) else None
-    return (span.line if span else 0, span.column if span else 0, diagnostic.code, diagnostic.message)
+def in_order(bundle: Bundle, found: Iterable[Diagnostic]) -> list[Diagnostic]:
+    """What `files` and `schemas` found, each thing once, in the order of the files and of their lines."""
+    files = list(bundle.documents)
+
+    def order(diagnostic: Diagnostic) -> tuple[int, int, int, str, str]:
+        at = diagnostic.at if isinstance(diagnostic.at, Place) else Place(bundle.entry)
+        span = bundle.documents[at.file].span(at)
+        return (files.index(span.file), span.line, span.column, diagnostic.code, diagnostic.message)
+
+    return sorted(dict.fromkeys(found), key=order)

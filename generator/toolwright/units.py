@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 
 _CLASS = re.compile(r"^class (\w+)\(", re.MULTILINE)
 _METHOD = re.compile(r"^(?:    @deprecated\((?:.|\n)*?\n)?    async def (\w+)\(", re.MULTILINE)
-_TOKEN = re.compile(r"""\"{3}|(["'])(?:\\.|(?!\1)[^\\])*\1|(?P<name>\b[^\W\d_]\w*\b)(?!\s*:)""")
+_DEFINITION = "\n    async def "
+_DOCSTRING = '\n        """'
+_STRING = re.compile(r"""(["'])(?:\\.|(?!\1)[^\\])*\1""")
+_NAME = re.compile(r"\b[^\W\d_]\w*\b(?!:)")
 _BUILTIN = naming.ANNOTATION_NAMES | {"False", "None", "OMIT", "True", "self"}
 
 BATCH = 24
@@ -188,10 +191,10 @@ def _kept(manifest: ir.Manifest, digests: Mapping[str, str], before: Generated) 
 
 
 def _names(method: str) -> frozenset[str]:
-    end = next((token.start() for token in _TOKEN.finditer(method) if token[0] == '"""'), 0)
-    signature = method[:end].rstrip().removesuffix(":")  # so that the name before it is none of a parameter
-    found = [token["name"] for token in _TOKEN.finditer(signature) if token["name"]]
-    return frozenset(found[found.index("def") + 2 :] if found else ()) - _BUILTIN
+    """The names in the signature of a method, but for those of parameters and builtins."""
+    head, _, _ = method.partition(_DOCSTRING)
+    signature = _STRING.sub("", head[f"\n{head}".index(_DEFINITION) :]).removesuffix(":")
+    return frozenset(_NAME.findall(signature)[3:]) - _BUILTIN
 
 
 def _methods(client: str) -> dict[str, str]:

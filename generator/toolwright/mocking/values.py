@@ -19,7 +19,7 @@ from toolwright.mocking import patterns
 from toolwright.runtime.equality import same
 from toolwright.runtime.validation import Validator
 from toolwright.schemas import dialects
-from toolwright.schemas.references import KEYWORDS, Folder, Local, at, outline
+from toolwright.schemas.references import KEYWORDS, Folder, Local, Outline, at
 
 TRIES: Final = 200
 """Values that are tried; the later ones are bolder."""
@@ -362,7 +362,7 @@ def _targets(schema: Any) -> Mapping[str, Any]:
     if not isinstance(schema, dict):
         return {}
     dialect = dialects.of(schema) or dialects.DRAFT_2020_12
-    found = outline(Place(""), schema, dialect, Folder("", {}))
+    found = Outline(Place(""), schema, dialect, Folder("", {}))
     return {
         reference.text: at(schema, reference.target.pointer)
         for reference in found.references

@@ -160,7 +160,7 @@ class Document:
         self.dialect = dialects.of(schema.wire) or dialects.DRAFT_2020_12
         self.root = Leaf(name, ())
         self._merged = merged
-        outline = references.outline(schema.place, schema.wire, self.dialect, references.Folder("", {}))
+        outline = references.Outline(schema.place, schema.wire, self.dialect, references.Folder("", {}))
         self._values = outline.schemas
         self._targets = {
             (reference.pointer, reference.keyword): Leaf(name, reference.target.pointer)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from toolwright.diagnostics import Place
 from toolwright.schemas import dialects
-from toolwright.schemas.references import KEYWORDS, Folder, Local, Meta, at, outline
+from toolwright.schemas.references import KEYWORDS, Folder, Local, Meta, Outline, at
 
 if TYPE_CHECKING:
     from toolwright import ir
@@ -112,7 +112,7 @@ def tables(schema: ir.Schema) -> tuple[Table, ...]:
 class _Reader:
     def __init__(self, schema: ir.Schema) -> None:
         dialect = next(one for one in dialects.DIALECTS if one.uri == schema.dialect)
-        self._outline: Outline = outline(Place(""), schema.wire, dialect, Folder("", {}))
+        self._outline = Outline(Place(""), schema.wire, dialect, Folder("", {}))
         self._hides = dialect.reference_hides_siblings
         self._references: dict[tuple[Pointer, str], Reference] = {
             (reference.pointer, reference.keyword): reference for reference in self._outline.references

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from toolwright.assembly import entries, manifests, meant, overlays
 from toolwright.diagnostics import Diagnostic, Place
-from toolwright.schemas.bundling import HANDLE
+from toolwright.schemas.references import HANDLE
 from toolwright.texts.positions import shorten
 
 if TYPE_CHECKING:

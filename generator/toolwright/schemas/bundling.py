@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
-from toolwright.schemas.references import Key, Local, Outline, Shared, pointer_text
+from toolwright.schemas.references import HANDLE, Key, Local, Outline, Shared, pointer_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -20,9 +20,6 @@ if TYPE_CHECKING:
     from toolwright.assembly import Assembly
     from toolwright.diagnostics import Pointer
     from toolwright.ir import Json
-
-HANDLE = "x-handle"
-"""Our only keyword in a schema; it marks a state handle."""
 
 _GONE: Final = object()
 
@@ -41,7 +38,7 @@ def bundle(root: Outline, assembly: Assembly) -> Bundled:
     A shared schema keeps its name there; where the name is taken, `shared_` goes in front, and where that is taken
     too, a digest of its file and name goes behind. A shared schema that leads back to itself is itself: `#`.
     """
-    if not isinstance(root.schema, dict) or not (root.references or HANDLE in root.keys):
+    if root.plain or not isinstance(root.schema, dict) or not (root.references or HANDLE in root.keys):
         return Bundled(root.schema, {})
     keyword = root.dialect.defs
     reached = [found for found in assembly.closure(root) if found.place != root.place]

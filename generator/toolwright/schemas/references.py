@@ -11,6 +11,7 @@ import posixpath
 import re
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from urllib.parse import unquote, urljoin
 
@@ -18,7 +19,7 @@ from toolwright.schemas import dialects
 from toolwright.schemas.pointers import steps
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Mapping
+    from collections.abc import Container, Iterable, Mapping, Sequence
 
     from toolwright.diagnostics import Place, Pointer
     from toolwright.ir import Json
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
 KEYWORDS = ("$ref", "$dynamicRef", "$recursiveRef")
 """The keywords that refer."""
 
+HANDLE = "x-handle"
+"""Our only keyword in a schema; it marks a state handle."""
+
+_LINKING = tuple(f'"{keyword}"'.encode() for keyword in (*KEYWORDS, HANDLE))
 _NAMING = frozenset({*KEYWORDS, "$id", "id", "$anchor", "$dynamicAnchor"})
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*(?=:)")
 _SHARED = re.compile(r"(?P<file>[^#]*)#/schemas/(?P<steps>[^/].*)", re.DOTALL)
@@ -88,23 +93,49 @@ class Reference:
     enclosed: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Outline:
-    """One root schema.
+    """One root schema, which stands at `place`. What is in it is looked up when it is asked for.
 
-    `schemas` are the places where schemas stand in it, in the order of the source, then those that only references
-    lead to, and `keys` are all keys that they have. `anchors` has where each plain name is given, by the URI that it
-    counts for and the name; `repeated` are the places where an anchor or identifier is given again.
+    `plain` says that it is known to have neither references nor handles, so that nobody need look for them.
     """
 
     place: Place
     schema: Json
     dialect: Dialect
-    schemas: Mapping[Pointer, Json]
-    keys: Container[str]
-    references: tuple[Reference, ...]
-    anchors: Mapping[tuple[str, str], Pointer]
-    repeated: tuple[Pointer, ...]
+    folder: Folder
+    plain: bool = False
+
+    @property
+    def schemas(self) -> Mapping[Pointer, Json]:
+        """The places where schemas stand, in the order of the source, then those that only references lead to."""
+        return self._walked.schemas
+
+    @property
+    def keys(self) -> Container[str]:
+        """All keys that `schemas` have."""
+        return self._walked.keys
+
+    @property
+    def references(self) -> Sequence[Reference]:
+        """All that refers, in the order of `schemas`."""
+        return () if self.plain else self._walked.references
+
+    @property
+    def anchors(self) -> Mapping[tuple[str, str], Pointer]:
+        """Where each plain name is given, by the URI that it counts for and the name."""
+        return self._walked.anchors
+
+    @property
+    def repeated(self) -> Sequence[Pointer]:
+        """The places where an anchor or identifier is given again."""
+        return self._walked.repeated
+
+    @cached_property
+    def _walked(self) -> _Walk:
+        walk = _Walk(self.place, self.schema, self.dialect, self.folder)
+        walk.walk()
+        return walk
 
     @property
     def identified(self) -> bool:
@@ -149,9 +180,9 @@ class Folder:
         return None if posixpath.isabs(path) or path.split("/")[0] == ".." else posixpath.join(self.path, path)
 
 
-def outline(place: Place, schema: Json, dialect: Dialect, folder: Folder) -> Outline:
-    """The outline of the root `schema`, which stands at `place`."""
-    return _Walk(place, schema, dialect, folder).outline()
+def is_plain(text: bytes) -> bool:
+    """Whether schemas that stand in this JSON can have neither references nor handles."""
+    return not any(keyword in text for keyword in _LINKING)
 
 
 def pointer_text(pointer: Pointer) -> str:
@@ -172,30 +203,20 @@ class _Walk:
     folder: Folder
     schemas: dict[Pointer, Json] = field(default_factory=dict)
     keys: set[str] = field(default_factory=set)
+    references: list[Reference] = field(default_factory=list)
     bases: dict[Pointer, str] = field(default_factory=dict)
     resources: dict[str, Pointer] = field(default_factory=dict)
     anchors: dict[tuple[str, str], Pointer] = field(default_factory=dict)
     repeated: list[Pointer] = field(default_factory=list)
 
-    def outline(self) -> Outline:
+    def walk(self) -> None:
         waiting: list[tuple[Pointer, str, str]] = []
         self._enter((), self.schema, waiting)
-        found: list[Reference] = []
         for pointer, keyword, text in waiting:  # grows while it is read: targets that no keyword leads to
             reference = self._reference(pointer, keyword, text)
-            found.append(reference)
+            self.references.append(reference)
             if isinstance(reference.target, Local) and reference.target.pointer not in self.schemas:
                 self._enter(reference.target.pointer, at(self.schema, reference.target.pointer), waiting)
-        return Outline(
-            self.place,
-            self.schema,
-            self.dialect,
-            self.schemas,
-            self.keys,
-            tuple(found),
-            self.anchors,
-            tuple(self.repeated),
-        )
 
     def _enter(self, start: Pointer, schema: Json, waiting: list[tuple[Pointer, str, str]]) -> None:
         """Take down the schemas at and below `start`, and what refers in them."""
