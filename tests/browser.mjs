@@ -59,7 +59,7 @@ facts.entered = await page.evaluate(() => location.hash);
 await page.keyboard.press("/");
 await page.keyboard.type("nothing has this");
 facts.none = await visible(page);
-facts.nothing = await page.isVisible("#nothing");
+facts.nothing = await page.locator("#nothing").waitFor({ timeout: 5000 }).then(() => true, () => false);
 await page.keyboard.press("Escape");
 facts.cleared = await visible(page);
 

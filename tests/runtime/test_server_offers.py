@@ -326,6 +326,20 @@ LISTS = {
 }
 
 
+async def test_only_what_the_manifest_holds_is_kept_by_clients(package: ModuleType) -> None:
+    server = package.build_server(Handlers())
+    for uri, hints in [
+        ("docs://a", (300_000, "public")),
+        ("docs://notes", (300_000, "public")),
+        ("docs://live", (0, "private")),
+        ("weather://Oslo/now", (0, "private")),
+    ]:
+        [read] = await exchange(server, "2026-07-28", ("resources/read", {"uri": uri}))
+        assert (read["ttlMs"], read["cacheScope"]) == hints, uri
+        [read] = await exchange(server, "2025-11-25", ("resources/read", {"uri": uri}))
+        assert not {"ttlMs", "cacheScope"} & read.keys()
+
+
 @pytest.mark.parametrize("revision", ["2024-11-05", "2026-07-28"])
 async def test_all_lists_come_in_pages(package: ModuleType, revision: str) -> None:
     server = package.build_server(Handlers())

@@ -48,7 +48,7 @@ class Weather(WeatherHandlers):
 
     def say(self, args, ctx):
         extra = args.model_extra
-        print("printed", flush=True)
+        print("printed")
         os.system("echo from a child")
         if "sleep" in extra:
             tell("STARTED")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import logging
+import threading
 import time
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -335,6 +336,41 @@ async def test_cancellation_reaches_the_handler(package: Any, mode: Any) -> None
         tasks.cancel_scope.cancel()
     with anyio.fail_after(5):
         await cancelled.wait()
+
+
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+async def test_a_thread_learns_that_its_call_was_cancelled(
+    package: Any, mode: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    started, stop, ended = threading.Event(), threading.Event(), threading.Event()
+
+    def handler(args: Any, ctx: Any) -> str:
+        ctx.on_cancel(lambda: 1 / 0)
+        ctx.on_cancel(stop.set)
+        started.set()
+        assert stop.wait(10)
+        ctx.on_cancel(ended.set)  # at once: it has happened
+        return "late"
+
+    async with mcp.Client(serve(package, say=handler), mode=mode) as client, anyio.create_task_group() as tasks:
+        tasks.start_soon(client.call_tool, "say", {})
+        assert await anyio.to_thread.run_sync(started.wait, 5)
+        tasks.cancel_scope.cancel()
+    assert await anyio.to_thread.run_sync(ended.wait, 5)
+    assert "what `ctx.on_cancel` was given failed" in caplog.text
+    assert "ZeroDivisionError" in caplog.text
+
+
+async def test_nobody_is_told_of_a_call_that_ends_by_itself(package: Any) -> None:
+    told: list[str] = []
+
+    async def handler(args: Any, ctx: Any) -> str:
+        ctx.on_cancel(lambda: told.append(ctx.name))
+        return "done"
+
+    async with mcp.Client(serve(package, say=handler)) as client:
+        await client.call_tool("say", {})
+    assert told == []
 
 
 async def test_a_blocked_thread_holds_up_nobody(package: Any) -> None:

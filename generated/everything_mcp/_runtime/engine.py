@@ -67,7 +67,7 @@ class Engine:
                 return _failure(f"Invalid arguments for {tool.name}:{lines}")
             if route.asks_leave and (reason := await refusal(tool, values, context)):
                 return _failure(reason)
-            value = await route.method(route.model.model_validate(values), context)
+            value = await route.method(route.model.model_validate(values), context=context)
             return self._result(tool, route, value)
         except BaseException as error:  # a handler's SystemExit must not end the server
             if must_leave(error):

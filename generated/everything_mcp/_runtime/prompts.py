@@ -104,7 +104,7 @@ class _Getting:
             context = self.host.context(request, name, args.removesuffix("Args"), ours)
             model: type[Model] = getattr(importlib.import_module(f"{self.tools.package}.models.{module}"), args)
             handler = Method.of(self.host.handlers, method)
-            messages = await self.host.handled(handler, _said, model.model_validate(arguments), context)
+            messages = await self.host.handled(handler, _said, model.model_validate(arguments), context=context)
         for number, message in enumerate(messages, 1):
             message["content"] = block_for(message["content"], request.revision, number)
         described = wire.get("description")

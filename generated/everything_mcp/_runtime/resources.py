@@ -133,6 +133,10 @@ class _Template:
         return found
 
 
+_OWN_HINTS: Final = {"ttlMs": 0, "cacheScope": "private"}
+"""What clients may keep of what a handler gives: nothing, since it may be another for each caller and at each time."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Reading:
     """Answers `resources/read` (MCP 2025-11-25, server/resources, "Reading Resources")."""
@@ -145,14 +149,17 @@ class _Reading:
         uri: str = request.params["uri"]
         listing = self.host.lists.by_name["resources"]
         contents = None
+        hints = _OWN_HINTS
         if uri in listing:
+            if self.resources.method(uri) is None:
+                hints = self.host.lists.hints
             contents = await self._static(uri, request)
         elif not listing.has(uri):  # one that is switched off is not there for a template either
             contents = await self._matched(uri, request)
         if contents is None:
             raise not_found(uri, request.revision)
         result: dict[str, Any] = {"contents": contents}
-        return {**result, **self.host.lists.hints} if request.revision >= FIRST_STATELESS else result
+        return {**result, **hints} if request.revision >= FIRST_STATELESS else result
 
     async def _static(self, uri: str, request: Request) -> list[dict[str, Any]] | None:
         wire, ours = self.resources.entry("resources", uri)
@@ -161,7 +168,7 @@ class _Reading:
         if method is not None:
             context = self.host.context(request, uri, "", {})
             handler = Method.of(self.host.handlers, method)
-            return await self.host.handled(handler, lambda value: _contents(value, uri, mime_type), context)
+            return await self.host.handled(handler, lambda value: _contents(value, uri, mime_type), context=context)
         if "text" in ours:
             return [_one(uri, mime_type, text=ours["text"])]
         data = self.resources.data(ours["file"])
@@ -179,7 +186,7 @@ class _Reading:
             handler,
             lambda value: _contents(value, uri, wire.get("mimeType")),
             template.model.model_validate(values),
-            context,
+            context=context,
         )
 
 

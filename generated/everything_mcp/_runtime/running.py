@@ -8,15 +8,21 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import logging
 import math
+import threading
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 import anyio.to_thread
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
+
+    from .context import Context
+
+_LOG: Final = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,14 +39,57 @@ class Method:
         function = getattr(handlers, name)
         return cls(name, function, inspect.iscoroutinefunction(function))
 
-    async def __call__(self, *arguments: object) -> Any:
-        """Run it. A plain `def` runs in a worker thread, so that it can block."""
+    async def __call__(self, *arguments: object, context: Context) -> Any:
+        """Run it, with the context as its last argument. A plain `def` runs in a worker thread, so that it can block.
+
+        Where the request is cancelled, the context is told; the thread of a plain `def` runs on by itself.
+        """
+        try:
+            return await self._run((*arguments, context))
+        except BaseException as error:
+            if is_cancelled(error):
+                context.cancellation.tell()
+            raise
+
+    async def _run(self, arguments: tuple[object, ...]) -> Any:
         if self._is_async:
             return await _awaited(self._function(*arguments))
         value, error = await anyio.to_thread.run_sync(_outcome, self._function, arguments, abandon_on_cancel=True)
         if error is not None:
             raise error
         return await _awaited(value) if inspect.isawaitable(value) else value
+
+
+class Cancellation:
+    """What a handler wants to be called when its request is cancelled."""
+
+    def __init__(self) -> None:
+        """Nothing is cancelled yet."""
+        self._lock = threading.Lock()  # handlers in worker threads add, the event loop tells
+        self._wanted: list[Callable[[], object]] = []
+        self._told = False
+
+    def add(self, function: Callable[[], object]) -> None:
+        """Have `function` called: when it happens, or at once where it has happened already."""
+        with self._lock:
+            if not self._told:
+                self._wanted.append(function)
+                return
+        _call(function)
+
+    def tell(self) -> None:
+        """It has happened."""
+        with self._lock:
+            self._told, wanted, self._wanted = True, self._wanted, []
+        for function in wanted:
+            _call(function)
+
+
+def _call(function: Callable[[], object]) -> None:
+    try:
+        function()
+    except Exception:  # noqa: BLE001 - it was given by a handler
+        _LOG.exception("what `ctx.on_cancel` was given failed")
 
 
 async def _awaited(value: Awaitable[Any]) -> Any:

@@ -96,7 +96,7 @@ class Completions:
             given = (request.params.get("context") or {}).get("arguments") or {}
             method = Method.of(host.handlers, self._rows[kind, key])
             context = host.context(request, key, "", {})
-            values = await host.handled(method, _texts, Completing(argument, value, given), context)
+            values = await host.handled(method, _texts, Completing(argument, value, given), context=context)
         else:
             values = [text for text in offered if text.casefold().startswith(value.casefold())]
         shown = values[:_MOST]

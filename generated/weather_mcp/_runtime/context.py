@@ -30,6 +30,7 @@ from mcp_types import (
 )
 
 from .hygiene import clean, mirrored
+from .running import Cancellation
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -70,6 +71,7 @@ class Context:
         prompts: The server's prompts, likewise.
         resources: The server's resources and resource templates, likewise, and to tell that one changed.
         rounds: The questions of this request and what was answered so far; `ask` is the way to put them.
+        cancellation: Whom to tell when this request is cancelled; `on_cancel` is the way to be told.
     """
 
     request_id: str | int
@@ -81,6 +83,7 @@ class Context:
     rounds: Rounds = field(repr=False)
     _channel: Channel = field(repr=False)
     _questions: Mapping[str, Any] = field(repr=False, default_factory=dict)
+    cancellation: Cancellation = field(repr=False, default_factory=Cancellation)
 
     async def progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
         """Tell the caller how far the work is. Does nothing where the caller did not ask.
@@ -226,6 +229,20 @@ class Context:
         """
         value: T = await self.rounds.once(key, function)
         return value
+
+    def on_cancel(self, function: Callable[[], object]) -> None:
+        """Have `function` called when this request is cancelled while its handler runs (MCP 2025-11-25, cancellation).
+
+        An `async def` handler is cancelled itself; this is for a plain `def`, whose thread nobody can stop.
+
+        Args:
+            function: Is called on the event loop, so that it must not block; where the request is cancelled already, at
+                once. What it raises is logged.
+
+        Example:
+            `ctx.on_cancel(stop.set)`, with `stop = threading.Event()`
+        """
+        self.cancellation.add(function)
 
     async def release_stream(self) -> None:
         """Close the stream of this request, so that nothing holds a connection open while the work goes on.

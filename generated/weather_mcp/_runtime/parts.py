@@ -115,7 +115,7 @@ class Host:
             questions,
         )
 
-    async def handled(self, method: Method, read: Callable[[Any], _T], *arguments: object) -> _T:
+    async def handled(self, method: Method, read: Callable[[Any], _T], *arguments: object, context: Context) -> _T:
         """What `read` makes of what a method of the handlers gives.
 
         Raises:
@@ -123,7 +123,7 @@ class Host:
                 the log (MCP 2025-11-25, server/prompts and server/resources, "Error Handling").
         """
         try:
-            return read(await method(*arguments))
+            return read(await method(*arguments, context=context))
         except BaseException as error:  # a handler's SystemExit must not end the server
             if must_leave(error) or isinstance(error, Refused):
                 raise

@@ -9,6 +9,7 @@ nothing.
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 import logging
 import os
@@ -61,13 +62,29 @@ def wire() -> Generator[Wire, None, None]:
     os.close(nothing)
     os.dup2(_STDERR, _STDOUT)
     try:
-        yield Wire(source, sink)
+        with _printed_at_once():
+            yield Wire(source, sink)
     finally:
         sys.stdout.flush()
         os.dup2(source, _STDIN)
         os.dup2(sink, _STDOUT)
         os.close(source)
         os.close(sink)
+
+
+@contextmanager
+def _printed_at_once() -> Generator[None, None, None]:
+    """Write out each line that is printed, as standard error does, also where both are a pipe."""
+    printed = sys.stdout
+    if not isinstance(printed, io.TextIOWrapper):
+        yield
+        return
+    before = printed.line_buffering
+    printed.reconfigure(line_buffering=True)
+    try:
+        yield
+    finally:
+        printed.reconfigure(line_buffering=before)
 
 
 def run(server: Server[Any], held: Wire | None = None) -> None:
