@@ -101,14 +101,13 @@ def _built(
     shown = name if not name.startswith("..") else Path(path).name
     before = known.manifests.get(name) if trust else None
     checked = compiler.check(path, disk, shown, f"toolwright generate {shown}{target.option}", before)
-    found = checked.diagnostics + ((checked.unserved,) if checked.unserved is not None else ())
-    result = Built(diagnostics=found, documents=checked.documents, failed=checked.manifest is None)
+    result = Built(diagnostics=checked.diagnostics, documents=checked.documents, failed=checked.manifest is None)
     if checked.manifest is None:
         return result
     made = compiler.digests(checked.manifest, checked)
     if trust and workspace.up_to_date(target.folder, known, name, made.hash):
         return result
-    if not found:
+    if not checked.diagnostics:
         made = replace(made, inputs=workspace.read_inputs(disk, target.folder, target.option))
     tree = workspace.Tree(target.folder)
     package = workspace.generated(tree, known, name, checked.manifest.package)

@@ -45,7 +45,6 @@ class Checked:
     manifest: ir.Manifest | None
     diagnostics: tuple[Diagnostic, ...]
     documents: Mapping[str, Document]
-    unserved: Diagnostic | None
     tools: Mapping[str, str] = field(default_factory=dict)
     clean: str = ""
 
@@ -68,13 +67,13 @@ def check(
     """
     bundle, found = source.load(entry, reader)
     if bundle is None:
-        return Checked(None, tuple(found), {}, None)
+        return Checked(None, tuple(found), {})
     if has_errors(found):
-        return Checked(None, tuple(found), bundle.documents, None)
+        return Checked(None, tuple(found), bundle.documents)
     wrong = list(schema.files(bundle))
     if has_errors(wrong):
         wrong += schema.schemas(bundle)
-        return Checked(None, (*found, *schema.in_order(bundle, wrong)), bundle.documents, None)
+        return Checked(None, (*found, *schema.in_order(bundle, wrong)), bundle.documents)
     assembly = assemble(bundle)
     source_ = shown or entry
     command_ = command or f"toolwright generate {source_}"
@@ -83,14 +82,14 @@ def check(
     clean = {tool.place for tool in assembly.tools} - {tool.place for tool in unproven.tools}
     found += schema.in_order(bundle, (*wrong, *schema.schemas(bundle, clean)))
     if has_errors(found):
-        return Checked(None, tuple(found), bundle.documents, None)
+        return Checked(None, tuple(found), bundle.documents)
     found = rules.heeded(assembly, found + rules.check(assembly, unproven))
     if has_errors(found):
-        return Checked(None, tuple(found), bundle.documents, None)
+        return Checked(None, tuple(found), bundle.documents)
     manifest = replace(lower.lower(assembly, source_), command=command_)
     tools = {tool.name: digest for tool, digest in zip(assembly.tools, now.tools, strict=True)}
     proven = "" if found else now.clean(tools)
-    return Checked(manifest, tuple(found), bundle.documents, rules.unserved(assembly), tools, proven)
+    return Checked(manifest, (*found, *rules.unserved(assembly)), bundle.documents, tools, proven)
 
 
 def digests(manifest: ir.Manifest, checked: Checked) -> lock.Entry:

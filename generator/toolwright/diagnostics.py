@@ -166,6 +166,7 @@ CODES = _table(
     ("TW332", "warning", "Clients could fetch a resource themselves."),
     ("TW333", "warning", "Clients refuse an icon."),
     ("TW334", "warning", "An argument goes nowhere in an HTTP call."),
+    ("TW335", "warning", "A policy redacts an argument that is not there."),
     ("TW340", "warning", "A field is newer than the oldest revision meant."),
     ("TW380", "warning", "`lint.ignore` names an error."),
     ("TW381", "warning", "`lint.ignore` names a code that does not exist."),

@@ -69,7 +69,8 @@ class Question:
 class Tool:
     """One tool: `definition` is the whole of it as `tools/list` sends it; the rest is what the Python view needs.
 
-    `call` is the method and URL of the HTTP call that implements it, where the manifest says one.
+    `policy` is its own with what the manifest says for all tools. `call` is the method and URL of the HTTP call that
+    implements it, where the manifest says one.
     """
 
     name: str
@@ -83,6 +84,7 @@ class Tool:
     deprecated: Mapping[str, str] | None
     questions: tuple[Question, ...]
     place: Place
+    policy: Mapping[str, Json] = field(default_factory=dict)
     call: str | None = None
 
 

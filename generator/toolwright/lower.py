@@ -27,7 +27,7 @@ FORMAT = 1
 
 _ONLY_OURS = frozenset({"toolwright"})
 _NOT_SERVED = frozenset({"lint"})
-_LISTING = ("cache", "pageSize")
+_OF_ALL = ("cache", "pageSize", "policy")
 _KEYS: Final[Mapping[Section, str]] = {"resources": "uri", "resourceTemplates": "uriTemplate", "prompts": "name"}
 
 _BINARY = re.compile(r"(image/(?!svg)|audio/|video/|font/|application/(octet-stream|pdf|zip|gzip))", re.IGNORECASE)
@@ -74,7 +74,7 @@ def lower(assembly: Assembly, source: str) -> ir.Manifest:
             "toolwright": FORMAT,
             "server": server,
             "formats": formats,
-            **{key: entry[key] for key in _LISTING if key in entry},
+            **{key: entry[key] for key in _OF_ALL if entry.get(key)},
             **({"apis": apis} if (apis := _apis(assembly)) else {}),
             **{
                 section: [{**one.definition, "toolwright": ours} if ours else one.definition for one, ours in ones]
@@ -104,6 +104,7 @@ def _tool(declared: Declared, assembly: Assembly, names: frozenset[str]) -> tupl
     annotations = wire.get("annotations")
     description = wire.get("description")
     http: Mapping[str, ir.Json] = ours.get("http") or {}
+    policy = {**(assembly.entry.get("policy") or {}), **(ours.get("policy") or {})}
     tool = ir.Tool(
         name=declared.name,
         names=declared.names,
@@ -116,6 +117,7 @@ def _tool(declared: Declared, assembly: Assembly, names: frozenset[str]) -> tupl
         deprecated=deprecated,
         questions=_questions(declared, assembly),
         place=declared.place,
+        policy={key: value for key, value in policy.items() if not key.startswith("x-")},
         call=f"{http.get('method', 'GET')} {http['url']}" if http else None,
     )
     return tool, {key: value for key, value in ours.items() if key not in _NOT_SERVED}

@@ -7,12 +7,13 @@ out and writes nothing.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from toolwright import ir, naming
 from toolwright.literals import literal
+from toolwright.schemas.pointers import steps
 
 if TYPE_CHECKING:
     from toolwright.models import ModelModule, Parameter
@@ -622,12 +623,20 @@ def _tool_doc(tool: ir.Tool) -> str:
     """The manifest's own words, then the wire name and the hints, so that they are seen where the method is."""
     hints = [text for hint, value, text in _HINTS if tool.annotations.get(hint) is value]
     facts = f"Tool ``{tool.name}``{': ' if hints else ''}{', '.join(hints)}."
-    deprecation = _deprecation(tool)
-    if deprecation:
-        facts += f" {deprecation}"
+    facts = " ".join(filter(None, (facts, *_limits(tool), _deprecation(tool))))
     title = tool.definition.get("title")
     words = tool.description or (f"{title}." if isinstance(title, str) and title else "")
     return f"{words.strip()}\n\n{facts}" if words.strip() else facts
+
+
+def _limits(tool: ir.Tool) -> Iterator[str]:
+    """What the tool's policy means for whoever writes it or calls it."""
+    if tool.policy.get("confirm"):
+        yield "The server asks the user for leave first."
+    arguments = tool.input.wire.get("properties") or {}
+    redacted = [pointer for pointer in tool.policy.get("redact") or () if steps(f"{pointer}/")[1] in {*arguments, ""}]
+    if redacted:
+        yield f"Never logged: {', '.join(f'``{pointer}``' for pointer in redacted)}."
 
 
 _HINTS = (
@@ -645,7 +654,8 @@ def _deprecation(tool: ir.Tool | ir.Offer) -> str | None:
         return None
     since = f" since {tool.deprecated['since']}" if "since" in tool.deprecated else ""
     use = f"; use {tool.deprecated['use']}" if "use" in tool.deprecated else ""
-    return f"Deprecated{since}{use}."
+    reason = " ".join(str(tool.deprecated.get("reason", "")).split())
+    return f"Deprecated{since}{use}.{' ' if reason else ''}{reason}"
 
 
 def _about(manifest: ir.Manifest) -> str:

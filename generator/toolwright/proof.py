@@ -35,7 +35,7 @@ class Digests:
 
 def digests(assembly: Assembly, made_by: Sequence[str]) -> Digests:
     """The digests of an assembly; `made_by` is what else goes into all that is generated, such as the generator."""
-    head = hashlib.sha256(to_json([*made_by, assembly.entry.get("formats")]))
+    head = hashlib.sha256(to_json([*made_by, assembly.entry.get("formats"), assembly.entry.get("policy")]))
     folder = posixpath.dirname(assembly.bundle.entry)
     files = {path: posixpath.relpath(path, folder or ".") for path in assembly.bundle.documents}
     names = frozenset(tool.name for tool in assembly.tools)

@@ -18,6 +18,7 @@ from server_fixture import exchange
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
+    from pathlib import Path
     from types import ModuleType
 
 pytestmark = pytest.mark.anyio
@@ -465,6 +466,36 @@ async def test_the_server_asks_before_it_runs_a_tool(package: ModuleType, era: s
             "error: pay needs the user's leave, and this client cannot ask for it (elicitation)."
         )
         assert text(await connected.call_tool("trust")) == "done"
+
+
+async def test_the_policy_of_all_tools_holds_where_one_says_nothing_else(tmp_path: Path) -> None:
+    tools = [
+        tool("pay", {"card": {"type": "string"}}),
+        tool("look", toolwright={"policy": {"confirm": False}}),
+        tool("tell", {"card": {"type": "string"}}, toolwright={"policy": {"redact": []}}),
+    ]
+    value = manifest(tools, name="guarded", policy={"confirm": True, "redact": ["/card"]})
+
+    class Handlers:
+        def pay(self, args: Any, ctx: Any) -> str:
+            return "paid"
+
+        look = tell = pay
+
+    with imported(tmp_path, generate(tmp_path, value)) as made:
+        assert "``pay``. The server asks the user for leave first. Never logged: ``/card``." in (
+            made.GuardedHandlers.pay.__doc__
+        )
+        assert made.GuardedHandlers.look.__doc__.endswith("Tool ``look``.\n        ")
+        assert [made.TOOLS[name].redacted for name in ("pay", "look", "tell")] == [["/card"], ["/card"], []]
+        built = made.build_server(Handlers())
+        asked = []
+        for name in ("pay", "look", "tell"):
+            person = Person({})
+            async with client(built, "legacy", person) as connected:
+                assert text(await connected.call_tool(name, {"card": "12"})) == "paid"
+            asked.append([question.message for question in person.asked])
+    assert asked == [['Run pay with {"card": "[redacted]"}?'], [], ['Run tell with {"card": "12"}?']]
 
 
 # A typed client, whose callbacks answer

@@ -69,9 +69,8 @@ class Tool:
 
     @property
     def policy(self) -> dict[str, Any]:
-        """The tool's policy in the manifest."""
-        found: dict[str, Any] = self.ours.get("policy") or {}
-        return found
+        """The tool's policy in the manifest: its own, and of the default of all tools what it does not say itself."""
+        return {**(self._tools.manifest.get("policy") or {}), **(self.ours.get("policy") or {})}
 
     @property
     def redacted(self) -> list[str]:

@@ -77,7 +77,7 @@ def settle(manifest: Mapping[str, Any]) -> Settled:
         errors = [found for found in checked.diagnostics if found.severity == "error"]
         errors = [meant for error in errors for meant in _meant(made, error)]
         if not errors:
-            warnings = len(checked.diagnostics) + (checked.unserved is not None)
+            warnings = len(checked.diagnostics)
             return Settled(made, tuple(notes), warnings)
         notes += _without(made, errors)
         if "schemas" in made:

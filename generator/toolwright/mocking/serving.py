@@ -79,7 +79,7 @@ def _open(entry: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _write(folder: Path, manifest: ir.Manifest, seed: int) -> None:
-    entry = compiler.digests(manifest, compiler.Checked(manifest, (), {}, None))
+    entry = compiler.digests(manifest, compiler.Checked(manifest, (), {}))
     for artifact in compiler.generate(manifest, entry):
         path = folder / artifact.path
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -306,7 +306,8 @@ def _deprecation(deprecated: Mapping[str, str] | None) -> str | None:
         return None
     since = f" since {deprecated['since']}" if "since" in deprecated else ""
     use = f"; use {deprecated['use']}" if "use" in deprecated else ""
-    return f"Deprecated{since}{use}."
+    reason = deprecated.get("reason", "").strip()
+    return f"Deprecated{since}{use}.{' ' if reason else ''}{reason}"
 
 
 def _snippets(manifest: ir.Manifest) -> Iterator[Snippet]:

@@ -57,6 +57,7 @@ _RULES = (
     tools.overlays_apply,
     tools.deprecations,
     tools.handles,
+    tools.redactions,
     tools.public_cache,
     tools.described,
     tools.plain_roots,
@@ -109,7 +110,9 @@ def heeded(assembly: Assembly, diagnostics: list[Diagnostic]) -> list[Diagnostic
     return lint.heeded(assembly, diagnostics)
 
 
-def unserved(assembly: Assembly) -> Diagnostic | None:
-    """One warning that lists the parts of the manifest that this version checks but does not serve yet."""
-    found = serving.unserved(assembly)
-    return found if found is not None and lint.heeded(assembly, [found]) else None
+def unserved(assembly: Assembly) -> list[Diagnostic]:
+    """A warning that lists the parts of the manifest that this version checks but does not serve yet, if there are any.
+
+    It is none of the findings of `check`, since it is about all tools at once and may be true of clean ones.
+    """
+    return lint.heeded(assembly, serving.unserved(assembly))

@@ -17,26 +17,24 @@ _SECTIONS = ("handles", "auth")
 _SERVED = frozenset({"confirm", "redact"})
 """The parts of a tool's policy that its package keeps: clients ask, and audit records leave out."""
 
+_GUARDS = frozenset({"auth", "policy.scopes", "toolwright.policy.scopes"})
 _TASK_ONLY = "execution.taskSupport: required"
 
 
-def unserved(assembly: Assembly) -> Diagnostic | None:
-    """One warning for all of them; None where everything is served."""
+def unserved(assembly: Assembly) -> Iterator[Diagnostic]:
+    """One warning for all of them, where there are any."""
     parts: dict[str, Place] = {}
     for name, place in _parts(assembly):
         parts.setdefault(name, place)
     if not parts:
-        return None
-    mend = "the generated package works without them"
+        return
+    mends = ["the generated package works without them"] if parts.keys() != {_TASK_ONLY} else []
+    if not parts.keys().isdisjoint(_GUARDS):
+        mends.append("anybody who reaches the server may call all of its tools")
     if _TASK_ONLY in parts:
-        others = "" if len(parts) == 1 else f"{mend}, but for one: "
-        mend = f"{others}with `taskSupport: required`, clients see a tool that only runs as a task; leave it out"
-    return Diagnostic(
-        "TW390",
-        f"checked, but not served yet: {', '.join(f'`{name}`' for name in parts)}",
-        next(iter(parts.values())),
-        mend,
-    )
+        mends.append("with `taskSupport: required`, clients see a tool that only runs as a task; leave it out")
+    message = f"checked, but not served yet: {', '.join(f'`{name}`' for name in parts)}"
+    yield Diagnostic("TW390", message, next(iter(parts.values())), "; ".join(mends))
 
 
 def _parts(assembly: Assembly) -> Iterator[tuple[str, Place]]:
@@ -44,17 +42,16 @@ def _parts(assembly: Assembly) -> Iterator[tuple[str, Place]]:
         for section in _SECTIONS:
             if manifest.get(section):
                 yield section, Place(path, (section,), "key")
-        for key in _keys(manifest.get("policy")):
+        for key in _limits(manifest.get("policy")):
             yield f"policy.{key}", Place(path, ("policy", key), "key")
     for tool in assembly.tools:
-        for key in _keys(tool.ours.get("policy")):
-            if key not in _SERVED:
-                yield f"toolwright.policy.{key}", tool.said("policy", key).key()
+        for key in _limits(tool.ours.get("policy")):
+            yield f"toolwright.policy.{key}", tool.said("policy", key).key()
         support = (tool.wire.get("execution") or {}).get("taskSupport")
         if support in ("optional", "required"):
             name = _TASK_ONLY if support == "required" else "execution.taskSupport"
             yield name, tool.place / "execution" / "taskSupport"
 
 
-def _keys(policy: Mapping[str, Json] | None) -> list[str]:
-    return [key for key in policy or () if not key.startswith("x-")]
+def _limits(policy: Mapping[str, Json] | None) -> list[str]:
+    return [key for key in policy or () if key not in _SERVED and not key.startswith("x-")]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from toolwright.assembly import entries, manifests, meant, overlays
 from toolwright.diagnostics import Diagnostic, Place
+from toolwright.schemas.pointers import steps
 from toolwright.schemas.references import HANDLE
 from toolwright.texts.positions import shorten
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
     from toolwright.assembly import Assembly
 
+_LOOSE = ("patternProperties", "additionalProperties", "unevaluatedProperties")
 _ICON_SCHEMES = ("https:", "data:", "http:")
 
 
@@ -57,6 +59,23 @@ def handles(assembly: Assembly) -> Iterator[Diagnostic]:
                     f"there is no handle `{schema[HANDLE]}`",
                     Place(found.place.file, (*found.place.pointer, *pointer, HANDLE)),
                     _nearest(str(schema[HANDLE]), declared, "handles") if declared else "declare it under `handles`",
+                )
+
+
+def redactions(assembly: Assembly) -> Iterator[Diagnostic]:
+    """A tool's `policy.redact` names arguments that it has: a misspelt one would be logged."""
+    for tool in assembly.tools:
+        own = (tool.ours.get("policy") or {}).get("redact") or ()
+        found = assembly.outlines[tool.place / "inputSchema"]
+        if not own or found.shared() or any(isinstance(found.schema.get(key), dict) for key in _LOOSE):
+            continue
+        names = dict.fromkeys(name for _, schema in found.having("properties") for name in schema["properties"])
+        for index, pointer in enumerate(own):
+            name = steps(f"{pointer}/")[1]
+            if pointer and name not in names:
+                message = f"`{tool.name}` has no argument `{name}` to redact"
+                yield Diagnostic(
+                    "TW335", message, tool.said("policy", "redact") / index, _nearest(name, names, "arguments")
                 )
 
 
@@ -137,7 +156,7 @@ def web_resources(assembly: Assembly) -> Iterator[Diagnostic]:
 
 
 def safe_icons(assembly: Assembly) -> Iterator[Diagnostic]:
-    """Icons are `https:` or `data:` URIs; clients MUST refuse schemes such as `javascript:` (MCP 2025-11-25, Icons)."""
+    """Icons are web or `data:` addresses; clients MUST refuse others, such as `javascript:` (MCP 2025-11-25, Icons)."""
     bundle = assembly.bundle
     holders = [(Place(bundle.entry, ("server",)), assembly.entry["server"])]
     for path in dict.fromkeys(fragment.path for fragment in bundle.fragments):

@@ -34,7 +34,7 @@ class ShopClient(Binding):
     async def checkout(self, *, basket: Basket) -> list[ContentBlock]:
         """Buys what is in the basket.
 
-        Tool ``checkout``.
+        Tool ``checkout``. The server asks the user for leave first.
         """
         return await self._call_content("checkout", {"basket": basket})
 

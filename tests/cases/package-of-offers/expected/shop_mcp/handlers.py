@@ -30,7 +30,7 @@ class ShopHandlers(Protocol):
     def checkout(self, args: CheckoutInput, ctx: CheckoutContext) -> Returns[Content]:
         """Buys what is in the basket.
 
-        Tool ``checkout``.
+        Tool ``checkout``. The server asks the user for leave first.
         """
 
     @abstractmethod
