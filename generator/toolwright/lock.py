@@ -1,7 +1,8 @@
 """`toolwright.lock.json`: which files are ours, and what they held when we wrote them.
 
 Takes the lock's text and gives a `Lock`, and back. Each manifest has its own entry with one file on a line, sorted, so
-that branches that touch different files merge; a lock with conflict markers in it is read as both of its sides.
+that branches that touch different files merge; a lock that holds both sides of a merge, with conflict markers or one
+after the other (git's `merge=union`), is read as both.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from toolwright.diagnostics import Diagnostic
 
 NAME = "toolwright.lock.json"
 _MARKER = re.compile(r"^(?:<{7}|={7}|>{7}|\|{7}).*$", re.MULTILINE)
+_LINE = re.compile(r'\s*(?:\{\}?|\}|"(?:[^"\\]|\\.)*":\s*(?:\{\}?|"(?:[^"\\]|\\.)*")),?')
 _PAIR = re.compile(r'^\s*"((?:[^"\\]|\\.)*)":\s*"(sha256:[0-9a-f]{64})",?\s*$')
 _OPEN = re.compile(r'^\s*"((?:[^"\\]|\\.)*)":\s*\{\s*$')
 
@@ -74,7 +76,7 @@ def load(text: str) -> Lock:
     Raises:
         LockError: It is not a lock of this format.
     """
-    lock = _merged(text) if _MARKER.search(text) else _parsed(text)
+    lock = _merged(text) if _MARKER.search(text) else _read(text)
     for entry_ in lock.manifests.values():
         for path in entry_.files:
             if path.startswith("/") or ".." in path.split("/"):
@@ -82,26 +84,45 @@ def load(text: str) -> Lock:
     return lock
 
 
-def _parsed(text: str) -> Lock:
+def _read(text: str) -> Lock:
     try:
-        value = json.loads(text)
-        return Lock(
-            generator=str(value["generator"]),
-            manifests={
-                name: Entry(
-                    str(made["hash"]),
-                    {path: frozenset({str(seen)}) for path, seen in made["files"].items()},
-                    {tool: str(seen) for tool, seen in made.get("tools", {}).items()},
-                    {path: str(seen) for path, seen in made.get("inputs", {}).items()},
-                    str(made.get("clean", "")),
-                )
-                for name, made in value["manifests"].items()
-            },
-        )
+        return _parsed(json.loads(text, object_pairs_hook=_unique))
+    except _TwiceError:
+        return _merged(text)
     except json.JSONDecodeError as error:
+        lines = text.splitlines()
+        if lines[:1] + lines[-1:] == ["{", "}"] and all(map(_LINE.fullmatch, lines)):
+            return _merged(text)
         raise LockError(f"it is not JSON: {error}") from error
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise LockError("it does not have the form of a lock of toolwright's") from error
+
+
+class _TwiceError(Exception):
+    """A mapping has a key twice."""
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        raise _TwiceError
+    return value
+
+
+def _parsed(value: Any) -> Lock:
+    return Lock(
+        generator=str(value["generator"]),
+        manifests={
+            name: Entry(
+                str(made["hash"]),
+                {path: frozenset({str(seen)}) for path, seen in made["files"].items()},
+                {tool: str(seen) for tool, seen in made.get("tools", {}).items()},
+                {path: str(seen) for path, seen in made.get("inputs", {}).items()},
+                str(made.get("clean", "")),
+            )
+            for name, made in value["manifests"].items()
+        },
+    )
 
 
 def dump(lock: Lock) -> str:
