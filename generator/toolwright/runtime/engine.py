@@ -96,7 +96,7 @@ class Engine:
             if violations := route.output.validator.violations(data, "result", size=len(text)):
                 return self._broken(tool, violations)
             result = {"content": [{"type": "text", "text": text}], "structuredContent": data}
-        result["content"] += [block(one) for one in reply.content]
+        result["content"] += [_added(tool, one) for one in reply.content]
         if not self._may_link and any(one["type"] == "resource_link" for one in result["content"]):
             self._may_link = True
             self._log.warning(
@@ -158,6 +158,12 @@ def _content(tool: Tool, value: object) -> list[dict[str, Any]]:
     if isinstance(value, list | tuple) and all(isinstance(one, ContentBlock) for one in value):
         return [block(one) for one in value]
     raise TypeError(f"{tool.method} returned {_kind(value)}; it should return text, a content block, or a list of them")
+
+
+def _added(tool: Tool, value: object) -> dict[str, Any]:
+    if not isinstance(value, ContentBlock):
+        raise TypeError(f"{tool.method} returned a Reply whose content holds {_kind(value)}; it should hold blocks")
+    return block(value)
 
 
 def _kind(value: object) -> str:
