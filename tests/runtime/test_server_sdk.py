@@ -271,8 +271,8 @@ async def test_a_wrong_answer_without_a_schema(package: Any, caplog: pytest.LogC
     assert "say returned None; it should return text, a content block, or a list of them" in caplog.text
 
 
-async def test_a_reply_holds_blocks(package: Any, caplog: pytest.LogCaptureFixture) -> None:
-    wrong = importlib.import_module("sdk_weather_mcp").Reply("said", content=["more"])
+async def test_a_reply_holds_blocks(package: Any, api: Any, caplog: pytest.LogCaptureFixture) -> None:
+    wrong = api.Reply("said", content=["more"])
     assert error_text(await call(serve(package, say=lambda args, ctx: wrong), "say")).startswith("Internal error")
     assert "say returned a Reply whose content holds a value of type str; it should hold blocks" in caplog.text
 
