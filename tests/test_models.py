@@ -19,6 +19,7 @@ from pydantic import ValidationError
 
 import instances
 import modules
+import suite
 from modules import load, made
 from toolwright import ir, models, naming, render
 from toolwright.models import Parameter
@@ -491,46 +492,31 @@ def test_every_any_has_a_reason(corpus: Path) -> None:
     assert not bare
 
 
-@pytest.mark.parametrize("draft", ["draft2020-12", "draft7"])
+@pytest.mark.parametrize("draft", suite.DRAFTS)
 def test_official_suite(corpus: Path, draft: str) -> None:
     """Valid cases of JSON-Schema-Test-Suite, as structured results and below a property."""
     wrong: list[str] = []
-    uri = modules.LATEST if draft == "draft2020-12" else "http://json-schema.org/draft-07/schema#"
+    dialect = suite.DRAFTS[draft]
+    uri = dialect.uri
     cases = [
         (path.stem, case)
-        for path in sorted((corpus / "json-schema-test-suite" / "tests" / draft).rglob("*.json"))
+        for path in suite.files(corpus, draft, "**/*.json")
         for case in json.loads(path.read_text("utf-8"))
     ]
     for number, (stem, case) in enumerate(cases):
         if not WHOLE and number % 8:
             continue
         plain = case["schema"] if isinstance(case["schema"], dict) else {"allOf": [case["schema"]]}
-        below = {"$schema": uri, "type": "object", "properties": {"value": rebased(case["schema"])}}
+        below = {"$schema": uri, "type": "object", "properties": {suite.VALUE: suite.rebased(case["schema"], dialect)}}
         module, loaded = made(below, {"$schema": uri, **plain}, f"{stem}_{number}")
         for test in case["tests"]:
             if test["valid"]:
                 results = [
-                    outcome(getattr(loaded, module.input), {"value": test["data"]}),
+                    outcome(getattr(loaded, module.input), {suite.VALUE: test["data"]}),
                     outcome(getattr(loaded, str(module.output)), test["data"]),
                 ]
                 wrong += [f"{stem}: {case['description']}: {result}" for result in results if result]
     assert not wrong, wrong[:3]
-
-
-def rebased(schema: Any) -> Any:
-    """A schema whose references count from the root, put below a property."""
-    if isinstance(schema, list):
-        return [rebased(item) for item in schema]
-    if not isinstance(schema, dict):
-        return schema
-    return {
-        key: (
-            f"#/properties/value{value[1:]}"
-            if key in ("$ref", "$recursiveRef") and isinstance(value, str) and (value == "#" or value.startswith("#/"))
-            else value if key in ("enum", "const") else rebased(value)
-        )
-        for key, value in schema.items()
-    }
 
 
 NAMES = ("a", "b", "a-b", "a_b", "class", "copy", "x", "self", "1", "", "Field", "StartTime", "StartTime<")
