@@ -202,6 +202,85 @@ def test_nested_classes_are_called_by_where_they_stand() -> None:
     }
 
 
+POINT = {"type": "object", "properties": {"x": {"type": "number"}}, "required": ["x"]}
+LABEL = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
+DRAFT_7 = "http://json-schema.org/draft-07/schema#"
+
+
+def pair(*places: Any, **more: Any) -> dict[str, Any]:
+    """A list with these items and no others."""
+    return {"type": "array", "prefixItems": [*places], "items": False, "minItems": len(places), **more}
+
+
+def test_tuples_hold_classes() -> None:
+    properties = {
+        "pair": pair(POINT, LABEL),
+        "pairs": {"type": "array", "items": pair(POINT, {"type": ["string", "null"]})},
+        "one": pair({"enum": ["a"]}, POINT),
+        "known": pair({"$ref": "#/$defs/Place"}, {"type": "array", "items": {"$ref": "#/$defs/Place"}}),
+        "same": pair(POINT, POINT),
+        "deep": pair(pair(POINT, {}), {"type": "object", "additionalProperties": LABEL}),
+        "open": {"type": "array", "prefixItems": [POINT, LABEL]},
+    }
+    defs = {"Place": {"type": "object", "properties": {"near": pair({"$ref": "#/$defs/Place"}, {"type": "number"})}}}
+    wire = {"type": "object", "properties": properties, "$defs": defs}
+    assert fields(properties, **{"$defs": defs}) == [
+        "pair: tuple[DoItInputPairItem0, DoItInputPairItem1] | None = None",
+        "pairs: list[tuple[DoItInputPairs, str | None]] | None = None",
+        'one: tuple[Literal["a"], DoItInputOne] | None = None',
+        "known: tuple[DoItPlace, list[DoItPlace]] | None = None",
+        "same: tuple[DoItInputSame, DoItInputSame] | None = None",
+        "deep: tuple[tuple[DoItInputDeepItem0Item0, Any], dict[str, DoItInputDeepItem1Value]] | None = None",
+        "open: list[DoItInputOpenItem0 | DoItInputOpenItem1 | Any] | None = None",
+    ]
+    module, loaded = made(wire)
+    point, label = {"x": 1, "more": None}, {"text": ""}
+    good: list[dict[str, Any]] = [
+        {"pair": [point, label], "pairs": [[point, None], [point, "a"]], "one": ["a", point]},
+        {"known": [{"near": [{}, 1.0]}, [{}, {"near": [{"a": 1}, 2**53 + 1]}]]},
+        {"deep": [[point, None], {"a": label}], "open": [point, label, 1]},
+    ]
+    for each in good:
+        assert outcome(loaded.DoItInput, each) is None
+    first, second = loaded.DoItInput.model_validate(good[0]).pair
+    assert (first.x, second.text) == (1, "")
+    assert "DoItInputPairItem0" in module.names
+
+
+def test_tuples_of_draft_7_and_as_results() -> None:
+    old = {"$schema": DRAFT_7, "type": "array", "items": [POINT, {"$ref": "#/definitions/L"}], "additionalItems": False}
+    result = {**old, "minItems": 2, "definitions": {"L": LABEL}}
+    text = source({"type": "object"}, result)
+    assert "class DoItOutput(Root[tuple[DoItOutputItem0, DoItL]]):" in text
+    assert "Item 0 of the result." in of(text, "DoItOutputItem0")
+    _, loaded = made({"type": "object"}, result)
+    assert outcome(loaded.DoItOutput, [{"x": 1}, {"text": "a", "b": [None]}]) is None
+
+
+def test_a_tuple_of_models_may_be_a_default() -> None:
+    wire = pair(POINT, {"type": "string"}, default=[{"x": 1}, "a"])
+    _, loaded = made({"type": "object", "properties": {"x": wire}})
+    value = loaded.DoItInput()
+    assert isinstance(value.x, tuple)
+    assert value.model_dump(mode="json") == {}
+    value.x[0].x = 2
+    assert value.model_dump(mode="json") == {"x": [{"x": 2}, "a"]}
+
+
+def test_tuples_that_hold_themselves() -> None:
+    """Below an object a tuple stays one; where the whole value is one, its type would be read before its class is."""
+    tree = pair({"type": "string"}, {"anyOf": [{"$ref": "#/$defs/Tree"}, {"type": "null"}]}, POINT)
+    text = source({"type": "object", "properties": {"tree": {"$ref": "#/$defs/Tree"}}, "$defs": {"Tree": tree}}, tree)
+    assert "tree: tuple[str, DoItTreeItem1, DoItTreeItem2] | None = None" in text
+    defs = {"Tree": tree}
+    _, loaded = made(
+        {"type": "object", "properties": {"tree": {"$ref": "#/$defs/Tree"}}, "$defs": defs}, {**tree, "$defs": defs}
+    )
+    value = ["a", ["b", None, {"x": 1.5}], {"x": 2, "y": 3}]
+    assert outcome(loaded.DoItInput, {"tree": value}) is None
+    assert outcome(loaded.DoItOutput, value) is None
+
+
 def test_names_do_not_depend_on_the_order_of_keys() -> None:
     def shuffled(value: Any, chance: random.Random) -> Any:
         if isinstance(value, dict):
