@@ -10,6 +10,7 @@ import pickle
 import random
 from collections import Counter
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -130,6 +131,13 @@ def test_what_a_module_tells_the_rest_of_the_package() -> None:
         ({"type": "null"}, "x: Nullable[None] = None"),
         ({"enum": [1, True, "a", None]}, 'x: Nullable[Literal[1, True, "a"]] = None'),
         ({"enum": ["-INF", "+1", ""]}, 'x: Literal["-INF", "+1", ""] | None = None'),
+        ({"enum": [-(2**63) + 1, 2**63 - 1]}, "x: Literal[-9223372036854775807, 9223372036854775807] | None = None"),
+        ({"enum": [2**63]}, "x: int | None = None"),
+        ({"enum": [-(2**63)]}, "x: int | None = None"),
+        ({"const": 1e15}, "x: Literal[1000000000000000] | None = None"),
+        ({"const": 1e300}, "x: float | None = None"),
+        ({"type": "integer", "default": 1e22}, "x: int = 10000000000000000000000"),
+        ({"type": "integer", "default": 1e23}, "x: int | None = None"),
         ({"type": "object", "additionalProperties": {"type": "integer"}}, "x: dict[str, int] | None = None"),
         ({"items": {"type": "string"}}, "x: Nullable[list[str] | Any] = None"),
         (
@@ -152,6 +160,7 @@ def test_docstrings_say_what_a_type_cannot() -> None:
         "c": {"type": "array", "items": {"type": "string", "format": "uri"}, "minItems": 1, "uniqueItems": True},
         "d": {"type": "string", "default": None, "description": "Two\nlines"},
         "e": {"enum": [1.5, {"a": 1}]},
+        "g": {"const": 2**63},
         "f": {"type": "object", "additionalProperties": False, "required": ["k"], "maxProperties": 1},
     }
     (made_class,) = ast.parse(of(source({"type": "object", "properties": properties}), "DoItInput")).body
@@ -163,6 +172,7 @@ def test_docstrings_say_what_a_type_cannot() -> None:
         "At least 1 item. No item twice. Each item: format: uri.",
         "Two\n    lines\n\n    The schema's default, null, is not of this type.\n    ",
         'One of 1.5, {"a": 1}.',
+        "Always 9223372036854775808.",
         "At most 1 key. Needs `k`.",
     ]
 
@@ -435,6 +445,8 @@ def test_models_are_ordinary_objects(things: ModuleType) -> None:
         ({"type": "string"}, ["", "1"], [1, True]),
         ({"enum": [1, "a"]}, [1, 1.0, "a"], [True, "1"]),
         ({"enum": [True]}, [True], [1]),
+        ({"enum": [1e300, 2**70]}, [1e300, 2**70], [True, "1"]),
+        ({"enum": [4611686018427388000]}, [4611686018427388000, 4.611686018427388e18], [1, 1.5]),
         ({"type": ["boolean", "integer", "string"]}, [True, 1, 1.0, "1", "true"], [1.5]),
         ({"anyOf": [{"const": 1}, {"type": "boolean"}]}, [1, True, False], [0]),
     ],
@@ -446,6 +458,16 @@ def test_nothing_is_coerced(wire: dict[str, Any], good: list[Any], bad: list[Any
     for value in bad:
         with pytest.raises(ValidationError):
             loaded.DoItInput.model_validate({"x": value})
+
+
+@pytest.mark.parametrize("text", ["1e22", "1e23", "1e300", "4.611686018427388e18", "-1e23", "1.0", "9007199254740993"])
+def test_a_number_stays_the_same_in_json(text: str) -> None:
+    """Digits count in JSON, so that 1e23 must not become the integer that the float 1e23 happens to be."""
+    wire = {"type": "object", "properties": {"i": {"type": "integer"}, "e": {"enum": [json.loads(text)]}}}
+    _, loaded = made(wire)
+    value = json.loads(f'{{"i": {text}, "e": {text}}}')
+    dumped = loaded.DoItInput.model_validate(value).model_dump(mode="json")
+    assert {key: Decimal(json.dumps(each)) for key, each in dumped.items()} == dict.fromkeys("ie", Decimal(text))
 
 
 def test_a_model_that_would_change_an_instance_is_not_chosen_over_one_that_keeps_it() -> None:

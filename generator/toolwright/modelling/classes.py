@@ -37,6 +37,7 @@ from toolwright.modelling.shapes import (
     Leaf,
     Object,
     Shape,
+    written,
 )
 
 RESERVED = frozenset({"cast", "Annotated", "Any", "Field", "Literal", "Model", "Nullable", "Optional", "Root", "Union"})
@@ -475,9 +476,9 @@ def _is_of(value: Json, name: str) -> bool:
         case "null":
             return value is None
         case "integer":
-            return not isinstance(value, bool) and (
-                isinstance(value, int) or (isinstance(value, float) and value.is_integer())
-            )
+            if isinstance(value, float):
+                return value.is_integer() and written(value) == int(value)
+            return isinstance(value, int) and not isinstance(value, bool)
         case _:
             return isinstance(value, int | float) and not isinstance(value, bool)
 

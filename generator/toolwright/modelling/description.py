@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from toolwright.modelling.shapes import AnyOf, Const, Fixed, Free, Items, Leaf
+from toolwright.modelling.shapes import AnyOf, Const, Fixed, Free, Items, Leaf, constant
 
 if TYPE_CHECKING:
     from toolwright.ir import Json
@@ -144,7 +144,7 @@ def _members(document: Document, leaf: Leaf, keywords: Mapping[str, Json]) -> It
         isinstance(each, Const) or each == Free("null") for each in document.shape(leaf)
     ):
         return
-    if any(isinstance(member, float | list | dict) for member in members):
+    if any(member is not None and not isinstance(constant(member), Const) for member in members):
         yield f"{'One of' if len(members) > 1 else 'Always'} {_short(', '.join(map(shown, members)))}."
 
 
