@@ -177,6 +177,21 @@ def test_docstrings_say_what_a_type_cannot() -> None:
     ]
 
 
+def test_docstrings_are_silent_about_keywords_of_other_dialects() -> None:
+    old = {"minProperties": 1, "deprecated": True}
+    new = {"const": 2.5, "contentEncoding": "base64", "if": {}, "dependentRequired": {"a": ["b"]}}
+    wire = {"type": "object", "properties": {"x": {**old, **new}}}
+    always, further = "Always 2.5.", "The schema has further conditions."
+    for uri, said in (
+        ("http://json-schema.org/draft-04/schema#", []),
+        ("http://json-schema.org/draft-06/schema#", [always]),
+        (DRAFT_7, ["Encoded as base64.", always, further]),
+        (modules.LATEST, ["Encoded as base64.", always, "`a` needs `b`.", further]),
+    ):
+        (parameter,) = models.modules([modules.tool("do_it", {"$schema": uri, **wire})])[0].parameters
+        assert parameter.doc == " ".join(["At least 1 key.", *said, "Deprecated."])
+
+
 def test_nested_classes_are_called_by_where_they_stand() -> None:
     thing = {"type": "object", "properties": {"a": {"type": "string"}}}
     wire = {
