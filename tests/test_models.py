@@ -219,7 +219,7 @@ def test_nested_classes_are_called_by_where_they_stand() -> None:
         "DoItInputPeople",
         "DoItDeep",
         "DoItInputEitherFirst",
-        "DoItInputEither",
+        "DoItInputEitherWithA",
         "DoItInputMixed",
         "DoItInputMixedItem",
         "DoItInputKindCircle",
@@ -315,9 +315,20 @@ def test_names_do_not_depend_on_the_order_of_keys() -> None:
         return [shuffled(item, chance) for item in value] if isinstance(value, list) else value
 
     inner = {"type": "object", "properties": {"v": {"$ref": "#/$defs/V"}, "StartTime<": {}, "StartTime>": {}}}
+    forms = [
+        {"type": "object", "properties": {"z": {"const": "shape"}, "a": {"const": name}, "k": {"const": f"{name}s"}}}
+        for name in ("circle", "square")
+    ]
+    more = [{"type": "object", "properties": dict.fromkeys(names, True)} for names in ("ab", "abdfe")]
     wire = {
         "type": "object",
-        "properties": {"a": inner, "a_b": {"anyOf": [inner, {"items": inner}]}, "c": {"$ref": "#/properties/a_b"}},
+        "properties": {
+            "a": inner,
+            "a_b": {"anyOf": [inner, {"items": inner}]},
+            "c": {"$ref": "#/properties/a_b"},
+            "forms": {"anyOf": forms},
+            "more": {"anyOf": more},
+        },
         "$defs": {"V": {"type": "object", "properties": {"a": inner}}},
     }
 
@@ -328,6 +339,8 @@ def test_names_do_not_depend_on_the_order_of_keys() -> None:
         }
 
     expected = described(wire)
+    named = {"DoItInputFormsCircle", "DoItInputFormsSquare", "DoItInputMore", "DoItInputMoreWithDAndE"}
+    assert named <= expected.keys()
     for seed in range(5):
         assert described(shuffled(wire, random.Random(seed))) == expected
 

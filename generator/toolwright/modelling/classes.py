@@ -604,7 +604,7 @@ def _takes_a_step(keyword: str, following: str | int, document: Document) -> boo
 
 
 def _hint(keyword: str, pointer: Pointer, document: Document) -> str:
-    """What tells an alternative from its neighbours: its title, a value that it alone has, or what it requires."""
+    """What tells an alternative from its neighbours: its title, a value that it alone has, or which keys it has."""
     try:
         value = document.value(Leaf(document.name, pointer))
     except KeyError:
@@ -615,16 +615,44 @@ def _hint(keyword: str, pointer: Pointer, document: Document) -> str:
         return title
     if isinstance(reference := value.get("$ref"), str):
         return reference.rpartition("/")[2]
-    properties = value.get("properties")
-    for child in properties.values() if isinstance(properties, dict) else ():
+    siblings = _siblings(document, pointer)
+    known = _constants(value)
+    others = [_constants(other) for other in siblings]
+    alone = [text for name, text in known.items() if not any(other.get(name) == text for other in others)]
+    if known:
+        return [*alone, *known.values()][0]
+    required = value.get("required")
+    named = [name for name in sorted(_properties(value)) if not any(name in _properties(other) for other in siblings)]
+    if not isinstance(required, list) or (named and any(other.get("required") == required for other in siblings)):
+        required = named[:2] if any(map(_properties, siblings)) else []
+    if required:
+        return f"with {' and '.join(map(str, required[:3]))}"
+    return keyword if keyword in ("if", "then", "else", "not") else ""
+
+
+def _siblings(document: Document, pointer: Pointer) -> Sequence[Mapping[str, Json]]:
+    """The other alternatives beside one."""
+    if not isinstance(pointer[-1], int):
+        return ()
+    leaves = document.children(Leaf(document.name, pointer[:-2]), str(pointer[-2]))
+    values = [document.value(leaf) for leaf in leaves if leaf.pointer != pointer]
+    return [value for value in values if isinstance(value, dict)]
+
+
+def _properties(schema: Mapping[str, Json]) -> Mapping[str, Json]:
+    found = schema.get("properties")
+    return found if isinstance(found, dict) else {}
+
+
+def _constants(schema: Mapping[str, Json]) -> Mapping[str, str]:
+    """The properties that can be one text only, by name."""
+    made = {}
+    for name, child in sorted(_properties(schema).items()):
         if isinstance(child, dict):
             only = [child["const"]] if "const" in child else child.get("enum") or []
             if len(only) == 1 and isinstance(only[0], str) and naming.words(only[0]):
-                return only[0]
-    required = value.get("required")
-    if isinstance(required, list) and required:
-        return f"with {' and '.join(map(str, required[:3]))}"
-    return keyword if keyword in ("if", "then", "else", "not") else ""
+                made[name] = only[0]
+    return made
 
 
 def _ladder(stem: str, root: str, found: _Found) -> tuple[str, ...]:
