@@ -188,7 +188,7 @@ class Sampler:
 
     def string(self, schema: Mapping[str, Json]) -> str:
         if isinstance(schema.get("pattern"), str):
-            return matching(schema["pattern"], self.chance)
+            return matching(schema["pattern"], self.chance, int(schema.get("minLength") or 0))
         made = self.chance.choice(STRINGS)
         return (made + "y" * int(schema.get("minLength") or 0))[: int(schema.get("maxLength", 10**6))]
 
@@ -221,10 +221,10 @@ class Sampler:
 CHOICES = ("$ref", "$dynamicRef", "$recursiveRef", "allOf", "anyOf", "oneOf", "if", "then", "else")
 
 
-def matching(pattern: str, chance: random.Random) -> str:
-    """A text that is likely to match a regular expression."""
+def matching(pattern: str, chance: random.Random, length: int = 0) -> str:
+    """A text that is likely to match a regular expression, and to be that long."""
     tree = _parsed(pattern)
-    return "".join(_texts(tree, chance)) if tree is not None else chance.choice(STRINGS)
+    return "".join(_texts(tree, chance, length)) if tree is not None else chance.choice(STRINGS)
 
 
 @cache
@@ -235,7 +235,7 @@ def _parsed(pattern: str) -> Any:
         return None
 
 
-def _texts(tree: Any, chance: random.Random) -> Iterator[str]:
+def _texts(tree: Any, chance: random.Random, length: int) -> Iterator[str]:
     for kind, argument in tree:
         if kind is sre.LITERAL:
             yield chr(argument)
@@ -245,12 +245,13 @@ def _texts(tree: Any, chance: random.Random) -> Iterator[str]:
             yield "k"
         elif kind in (sre.MAX_REPEAT, sre.MIN_REPEAT):
             least, most, inner = argument
+            least = min(int(most), max(least, length))
             for _ in range(chance.randint(least, min(int(most), least + 3))):
-                yield from _texts(inner, chance)
+                yield from _texts(inner, chance, 0)
         elif kind is sre.SUBPATTERN:
-            yield from _texts(argument[3], chance)
+            yield from _texts(argument[3], chance, length)
         elif kind is sre.BRANCH:
-            yield from _texts(chance.choice(argument[1]), chance)
+            yield from _texts(chance.choice(argument[1]), chance, length)
         elif kind is sre.NOT_LITERAL:
             yield "k" if argument != ord("k") else "m"
 

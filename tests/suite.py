@@ -8,13 +8,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import jsonschema_rs
+import pytest
+
 from toolwright.schemas import dialects
+from toolwright.schemas.references import identifying
 
 VALUE = "value"
 DRAFTS = {
-    "draft2020-12": "https://json-schema.org/draft/2020-12/schema",
-    "draft7": "http://json-schema.org/draft-07/schema#",
+    "draft2020-12": dialects.DRAFT_2020_12,
+    "draft2019-09": dialects.DRAFT_2019_09,
+    "draft7": dialects.DRAFT_7,
+    "draft6": dialects.DRAFT_6,
+    "draft4": dialects.DRAFT_4,
 }
+"""The dialects by the suite's names for them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,35 +34,103 @@ class Group:
     tests: Sequence[Mapping[str, Any]]
 
 
-def groups(folder: Path, draft: str) -> Iterator[Group]:
+NEWER = {"draft2019-09": "draft2020-12", "draft6": "draft7", "draft4": "draft7"}
+"""For some drafts, a newer one of which many groups say the same in them."""
+
+CHANGED = {
+    "draft2019-09": frozenset({"unevaluatedItems"}),  # which takes no notice of `contains` yet
+    "draft6": frozenset[str](),
+    "draft4": frozenset({"exclusiveMaximum", "exclusiveMinimum"}),
+}
+"""The keywords that both drafts have, with different meanings."""
+
+
+def files(corpus: Path, draft: str, pattern: str = "*.json") -> list[Path]:
+    """The suite's files of a draft; without them the test is skipped. `**/*.json` takes the optional ones, too."""
+    folder = corpus / "json-schema-test-suite" / "tests" / draft
+    if not folder.is_dir():
+        pytest.skip(f"{folder} is not here; TOOLWRIGHT_CORPUS may name a corpus that has it")
+    return sorted(folder.glob(pattern))
+
+
+def groups(corpus: Path, draft: str) -> Iterator[Group]:
     """All required groups of a draft."""
-    for path in sorted((folder / "tests" / draft).glob("*.json")):
+    for path in files(corpus, draft):
         for index, group in enumerate(json.loads(path.read_text("utf-8"))):
-            name = f"{path.stem}_{index}"
-            schema = rebased(group["schema"], DRAFTS[draft])
-            tool = {
-                "name": name,
-                "description": group["description"],
-                "inputSchema": {
-                    "$schema": DRAFTS[draft],
-                    "type": "object",
-                    "properties": {VALUE: schema},
-                    "required": [VALUE],
-                },
-            }
-            yield Group(f"{path.stem}: {group['description']}", tool, group["tests"])
+            yield made(f"{path.stem}_{index}", path.stem, group, DRAFTS[draft])
 
 
-def rebased(schema: Any, uri: str) -> Any:
+def borrowed(corpus: Path, draft: str) -> Iterator[Group]:
+    """The groups of a newer draft whose schemas say the same in this one."""
+    for path in files(corpus, NEWER[draft]):
+        for index, group in enumerate(json.loads(path.read_text("utf-8"))):
+            schema = _undeclared(group["schema"], DRAFTS[NEWER[draft]])
+            if path.stem != "refRemote" and says_the_same(schema, draft):
+                # An integer has no fraction in draft-04, not even zero (Core, section 3.5).
+                tests = [test for test in group["tests"] if draft != "draft4" or not _has_whole_floats(test["data"])]
+                yield made(
+                    f"{path.stem}_{index}", path.stem, {**group, "schema": schema, "tests": tests}, DRAFTS[draft]
+                )
+
+
+def says_the_same(schema: Any, draft: str) -> bool:
+    """Whether a schema of the newer draft says the same in `draft`: all in it is in both, and is meant alike."""
+    newer, older = DRAFTS[NEWER[draft]], DRAFTS[draft]
+    if "json-schema.org" in json.dumps(schema) or not _is_valid(schema, older):
+        return False
+    strange = (newer.keywords ^ older.keywords) | CHANGED[draft]
+    return all(
+        strange.isdisjoint(inner) if isinstance(inner, dict) else older is not dialects.DRAFT_4
+        for _, inner in dialects.subschemas(schema, newer)
+    )
+
+
+def _undeclared(schema: Any, dialect: dialects.Dialect) -> Any:
+    """The schema without the `$schema` that names this dialect."""
+    if not isinstance(schema, dict) or schema.get("$schema") != dialect.uri:
+        return schema
+    return {key: item for key, item in schema.items() if key != "$schema"}
+
+
+def _is_valid(schema: Any, dialect: dialects.Dialect) -> bool:
+    return isinstance(schema, bool) or bool(jsonschema_rs.meta.is_valid({**schema, "$schema": dialect.uri}))
+
+
+def _has_whole_floats(value: Any) -> bool:
+    if isinstance(value, dict | list):
+        return any(map(_has_whole_floats, value.values() if isinstance(value, dict) else value))
+    return isinstance(value, float) and value.is_integer()
+
+
+def made(name: str, stem: str, group: Mapping[str, Any], dialect: dialects.Dialect) -> Group:
+    """A group of the suite's file `stem` as a tool of that name."""
+    tool = {
+        "name": name,
+        "description": group["description"],
+        "inputSchema": {
+            "$schema": dialect.uri,
+            "type": "object",
+            "properties": {VALUE: rebased(group["schema"], dialect)},
+            "required": [VALUE],
+        },
+    }
+    return Group(f"{stem}: {group['description']}", tool, group["tests"])
+
+
+def rebased(schema: Any, dialect: dialects.Dialect) -> Any:
     """The schema as it must read below `#/properties/value`: its local references start there.
 
-    A schema with an `$id` of its own is a document of its own, so that its references stay as they are.
+    A schema with an identifier of its own is a document of its own, so that its references stay as they are.
     """
-    dialect = dialects.of({"$schema": uri})
-    assert dialect is not None
-    if isinstance(schema, dict) and schema.get("$schema") == uri:
-        schema = {key: item for key, item in schema.items() if key != "$schema"}
-    return _moved(schema, dialect)
+    return _moved(identified(_undeclared(schema, dialect), dialect), dialect)
+
+
+def identified(schema: Any, dialect: dialects.Dialect) -> Any:
+    """The schema, with an identifier if it has a `$recursiveRef`, which can be nothing but `#` wherever it is put."""
+    below = [inner for _, inner in dialects.subschemas(schema, dialect) if isinstance(inner, dict)]
+    if "$recursiveRef" in dialect.plain and any("$recursiveRef" in inner for inner in below):
+        return {"$id": "https://example.com/suite", **schema}
+    return schema
 
 
 def _moved(schema: Any, dialect: dialects.Dialect) -> Any:
@@ -76,6 +152,6 @@ def _moved(schema: Any, dialect: dialects.Dialect) -> Any:
 
 
 def _is_document(schema: Mapping[str, Any], dialect: dialects.Dialect) -> bool:
-    identifier = schema.get("$id")
+    identifier = schema.get(identifying(dialect))
     hidden = dialect.reference_hides_siblings and "$ref" in schema
     return isinstance(identifier, str) and not identifier.startswith("#") and not hidden

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from jsonschema_rs import validator_for
 
+import suite
 from memory import load
 from toolwright import rules
 from toolwright.assembly import assemble
@@ -22,10 +23,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from toolwright import ir
-    from toolwright.schemas.dialects import Dialect
 
 SERVER = {"name": "weather", "version": "1.0.0"}
-DRAFTS = [("draft2020-12", dialects.DRAFT_2020_12), ("draft7", dialects.DRAFT_7)]
 
 
 def lowered(value: Mapping[str, Any], **more: Any) -> ir.Manifest:
@@ -291,27 +290,28 @@ def test_one_yaml_node_under_two_names_is_changed_in_one_place_only() -> None:
     assert made["$defs"]["P"]["properties"]["a"] == {"properties": {"b": {"$ref": "#/$defs/P/$defs/n"}}}
 
 
-@pytest.mark.parametrize(("folder", "dialect"), DRAFTS)
-def test_bundled_schemas_decide_as_before(corpus: Path, folder: str, dialect: Dialect) -> None:
+@pytest.mark.parametrize("draft", suite.DRAFTS)
+def test_bundled_schemas_decide_as_before(corpus: Path, draft: str) -> None:
     """Every case of the official suite, through a shared schema whose name is taken in the tool."""
     judged = 0
-    for path in sorted((corpus / "json-schema-test-suite/tests" / folder).glob("*.json")):
+    dialect = suite.DRAFTS[draft]
+    for path in suite.files(corpus, draft):
         for group in json.loads(path.read_text("utf-8")):
-            shared = group["schema"]
+            shared = suite.identified(group["schema"], dialect)
             if isinstance(shared, bool) or dialects.of(shared, dialect) != dialect or "localhost" in json.dumps(shared):
                 continue
             schema = {"$schema": dialect.uri, "type": "object", "properties": {"v": {"$ref": "#/schemas/S"}}}
             made = lowered(
                 {
                     "schemas": {"S": {"$schema": dialect.uri, **shared}},
-                    "tools": [tool() | {"inputSchema": schema | {dialect.defs: {"S": False}}}],
+                    "tools": [tool() | {"inputSchema": schema | {dialect.defs: {"S": {"not": {}}}}}],
                 }
             )
             validator = validator_for(dict(made.tools[0].input.wire), offline=True)
             for case in group["tests"]:
                 assert validator.is_valid({"v": case["data"]}) is case["valid"], f"{group['description']}: {case}"
                 judged += 1
-    assert judged > 800
+    assert judged > 500
 
 
 def test_tools_of_public_servers_go_on_the_wire_verbatim(corpus: Path) -> None:

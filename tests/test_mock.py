@@ -93,6 +93,9 @@ TREE = {
 }
 
 
+OLD = {"$schema": "http://json-schema.org/draft-07/schema#"}
+
+
 @pytest.mark.parametrize(
     "schema",
     [
@@ -123,6 +126,8 @@ TREE = {
         {"type": "object", "oneOf": [{"required": ["a"]}, {"required": ["b"]}], "properties": {"a": {}, "b": {}}},
         {"if": {"properties": {"k": {"const": 1}}}, "then": {"required": ["v"]}, "properties": {"k": {"enum": [1, 2]}}},
         {"not": {"type": "string"}, "type": ["string", "integer"]},
+        {"not": {"type": ["string", "null"]}},
+        {**OLD, "$ref": "#/definitions/a", "type": "integer", "definitions": {"a": {"type": "string"}}},
         {"type": ["number", "string"], "allOf": [{"type": ["integer", "null"]}]},
         {"enum": [3, "x"], "examples": ["not allowed"], "default": None},
         TREE,

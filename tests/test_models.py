@@ -10,6 +10,7 @@ import pickle
 import random
 from collections import Counter
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -19,6 +20,7 @@ from pydantic import ValidationError
 
 import instances
 import modules
+import suite
 from modules import load, made
 from toolwright import ir, models, naming, render
 from toolwright.models import Parameter
@@ -129,6 +131,13 @@ def test_what_a_module_tells_the_rest_of_the_package() -> None:
         ({"type": "null"}, "x: Nullable[None] = None"),
         ({"enum": [1, True, "a", None]}, 'x: Nullable[Literal[1, True, "a"]] = None'),
         ({"enum": ["-INF", "+1", ""]}, 'x: Literal["-INF", "+1", ""] | None = None'),
+        ({"enum": [-(2**63) + 1, 2**63 - 1]}, "x: Literal[-9223372036854775807, 9223372036854775807] | None = None"),
+        ({"enum": [2**63]}, "x: int | None = None"),
+        ({"enum": [-(2**63)]}, "x: int | None = None"),
+        ({"const": 1e15}, "x: Literal[1000000000000000] | None = None"),
+        ({"const": 1e300}, "x: float | None = None"),
+        ({"type": "integer", "default": 1e22}, "x: int = 10000000000000000000000"),
+        ({"type": "integer", "default": 1e23}, "x: int | None = None"),
         ({"type": "object", "additionalProperties": {"type": "integer"}}, "x: dict[str, int] | None = None"),
         ({"items": {"type": "string"}}, "x: Nullable[list[str] | Any] = None"),
         (
@@ -151,6 +160,7 @@ def test_docstrings_say_what_a_type_cannot() -> None:
         "c": {"type": "array", "items": {"type": "string", "format": "uri"}, "minItems": 1, "uniqueItems": True},
         "d": {"type": "string", "default": None, "description": "Two\nlines"},
         "e": {"enum": [1.5, {"a": 1}]},
+        "g": {"const": 2**63},
         "f": {"type": "object", "additionalProperties": False, "required": ["k"], "maxProperties": 1},
     }
     (made_class,) = ast.parse(of(source({"type": "object", "properties": properties}), "DoItInput")).body
@@ -162,8 +172,24 @@ def test_docstrings_say_what_a_type_cannot() -> None:
         "At least 1 item. No item twice. Each item: format: uri.",
         "Two\n    lines\n\n    The schema's default, null, is not of this type.\n    ",
         'One of 1.5, {"a": 1}.',
+        "Always 9223372036854775808.",
         "At most 1 key. Needs `k`.",
     ]
+
+
+def test_docstrings_are_silent_about_keywords_of_other_dialects() -> None:
+    old = {"minProperties": 1, "deprecated": True}
+    new = {"const": 2.5, "contentEncoding": "base64", "if": {}, "dependentRequired": {"a": ["b"]}}
+    wire = {"type": "object", "properties": {"x": {**old, **new}}}
+    always, further = "Always 2.5.", "The schema has further conditions."
+    for uri, said in (
+        ("http://json-schema.org/draft-04/schema#", []),
+        ("http://json-schema.org/draft-06/schema#", [always]),
+        (DRAFT_7, ["Encoded as base64.", always, further]),
+        (modules.LATEST, ["Encoded as base64.", always, "`a` needs `b`.", further]),
+    ):
+        (parameter,) = models.modules([modules.tool("do_it", {"$schema": uri, **wire})])[0].parameters
+        assert parameter.doc == " ".join(["At least 1 key.", *said, "Deprecated."])
 
 
 def test_nested_classes_are_called_by_where_they_stand() -> None:
@@ -193,12 +219,91 @@ def test_nested_classes_are_called_by_where_they_stand() -> None:
         "DoItInputPeople",
         "DoItDeep",
         "DoItInputEitherFirst",
-        "DoItInputEither",
+        "DoItInputEitherWithA",
         "DoItInputMixed",
         "DoItInputMixedItem",
         "DoItInputKindCircle",
         "DoItInputKindSquare",
     }
+
+
+POINT = {"type": "object", "properties": {"x": {"type": "number"}}, "required": ["x"]}
+LABEL = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
+DRAFT_7 = "http://json-schema.org/draft-07/schema#"
+
+
+def pair(*places: Any, **more: Any) -> dict[str, Any]:
+    """A list with these items and no others."""
+    return {"type": "array", "prefixItems": [*places], "items": False, "minItems": len(places), **more}
+
+
+def test_tuples_hold_classes() -> None:
+    properties = {
+        "pair": pair(POINT, LABEL),
+        "pairs": {"type": "array", "items": pair(POINT, {"type": ["string", "null"]})},
+        "one": pair({"enum": ["a"]}, POINT),
+        "known": pair({"$ref": "#/$defs/Place"}, {"type": "array", "items": {"$ref": "#/$defs/Place"}}),
+        "same": pair(POINT, POINT),
+        "deep": pair(pair(POINT, {}), {"type": "object", "additionalProperties": LABEL}),
+        "open": {"type": "array", "prefixItems": [POINT, LABEL]},
+    }
+    defs = {"Place": {"type": "object", "properties": {"near": pair({"$ref": "#/$defs/Place"}, {"type": "number"})}}}
+    wire = {"type": "object", "properties": properties, "$defs": defs}
+    assert fields(properties, **{"$defs": defs}) == [
+        "pair: tuple[DoItInputPairItem0, DoItInputPairItem1] | None = None",
+        "pairs: list[tuple[DoItInputPairs, str | None]] | None = None",
+        'one: tuple[Literal["a"], DoItInputOne] | None = None',
+        "known: tuple[DoItPlace, list[DoItPlace]] | None = None",
+        "same: tuple[DoItInputSame, DoItInputSame] | None = None",
+        "deep: tuple[tuple[DoItInputDeepItem0Item0, Any], dict[str, DoItInputDeepItem1Value]] | None = None",
+        "open: list[DoItInputOpenItem0 | DoItInputOpenItem1 | Any] | None = None",
+    ]
+    module, loaded = made(wire)
+    point, label = {"x": 1, "more": None}, {"text": ""}
+    good: list[dict[str, Any]] = [
+        {"pair": [point, label], "pairs": [[point, None], [point, "a"]], "one": ["a", point]},
+        {"known": [{"near": [{}, 1.0]}, [{}, {"near": [{"a": 1}, 2**53 + 1]}]]},
+        {"deep": [[point, None], {"a": label}], "open": [point, label, 1]},
+    ]
+    for each in good:
+        assert outcome(loaded.DoItInput, each) is None
+    first, second = loaded.DoItInput.model_validate(good[0]).pair
+    assert (first.x, second.text) == (1, "")
+    assert "DoItInputPairItem0" in module.names
+
+
+def test_tuples_of_draft_7_and_as_results() -> None:
+    old = {"$schema": DRAFT_7, "type": "array", "items": [POINT, {"$ref": "#/definitions/L"}], "additionalItems": False}
+    result = {**old, "minItems": 2, "definitions": {"L": LABEL}}
+    text = source({"type": "object"}, result)
+    assert "class DoItOutput(Root[tuple[DoItOutputItem0, DoItL]]):" in text
+    assert "Item 0 of the result." in of(text, "DoItOutputItem0")
+    _, loaded = made({"type": "object"}, result)
+    assert outcome(loaded.DoItOutput, [{"x": 1}, {"text": "a", "b": [None]}]) is None
+
+
+def test_a_tuple_of_models_may_be_a_default() -> None:
+    wire = pair(POINT, {"type": "string"}, default=[{"x": 1}, "a"])
+    _, loaded = made({"type": "object", "properties": {"x": wire}})
+    value = loaded.DoItInput()
+    assert isinstance(value.x, tuple)
+    assert value.model_dump(mode="json") == {}
+    value.x[0].x = 2
+    assert value.model_dump(mode="json") == {"x": [{"x": 2}, "a"]}
+
+
+def test_tuples_that_hold_themselves() -> None:
+    """Below an object a tuple stays one; where the whole value is one, its type would be read before its class is."""
+    tree = pair({"type": "string"}, {"anyOf": [{"$ref": "#/$defs/Tree"}, {"type": "null"}]}, POINT)
+    text = source({"type": "object", "properties": {"tree": {"$ref": "#/$defs/Tree"}}, "$defs": {"Tree": tree}}, tree)
+    assert "tree: tuple[str, DoItTreeItem1, DoItTreeItem2] | None = None" in text
+    defs = {"Tree": tree}
+    _, loaded = made(
+        {"type": "object", "properties": {"tree": {"$ref": "#/$defs/Tree"}}, "$defs": defs}, {**tree, "$defs": defs}
+    )
+    value = ["a", ["b", None, {"x": 1.5}], {"x": 2, "y": 3}]
+    assert outcome(loaded.DoItInput, {"tree": value}) is None
+    assert outcome(loaded.DoItOutput, value) is None
 
 
 def test_names_do_not_depend_on_the_order_of_keys() -> None:
@@ -210,9 +315,20 @@ def test_names_do_not_depend_on_the_order_of_keys() -> None:
         return [shuffled(item, chance) for item in value] if isinstance(value, list) else value
 
     inner = {"type": "object", "properties": {"v": {"$ref": "#/$defs/V"}, "StartTime<": {}, "StartTime>": {}}}
+    forms = [
+        {"type": "object", "properties": {"z": {"const": "shape"}, "a": {"const": name}, "k": {"const": f"{name}s"}}}
+        for name in ("circle", "square")
+    ]
+    more = [{"type": "object", "properties": dict.fromkeys(names, True)} for names in ("ab", "abdfe")]
     wire = {
         "type": "object",
-        "properties": {"a": inner, "a_b": {"anyOf": [inner, {"items": inner}]}, "c": {"$ref": "#/properties/a_b"}},
+        "properties": {
+            "a": inner,
+            "a_b": {"anyOf": [inner, {"items": inner}]},
+            "c": {"$ref": "#/properties/a_b"},
+            "forms": {"anyOf": forms},
+            "more": {"anyOf": more},
+        },
         "$defs": {"V": {"type": "object", "properties": {"a": inner}}},
     }
 
@@ -223,6 +339,8 @@ def test_names_do_not_depend_on_the_order_of_keys() -> None:
         }
 
     expected = described(wire)
+    named = {"DoItInputFormsCircle", "DoItInputFormsSquare", "DoItInputMore", "DoItInputMoreWithDAndE"}
+    assert named <= expected.keys()
     for seed in range(5):
         assert described(shuffled(wire, random.Random(seed))) == expected
 
@@ -355,6 +473,8 @@ def test_models_are_ordinary_objects(things: ModuleType) -> None:
         ({"type": "string"}, ["", "1"], [1, True]),
         ({"enum": [1, "a"]}, [1, 1.0, "a"], [True, "1"]),
         ({"enum": [True]}, [True], [1]),
+        ({"enum": [1e300, 2**70]}, [1e300, 2**70], [True, "1"]),
+        ({"enum": [4611686018427388000]}, [4611686018427388000, 4.611686018427388e18], [1, 1.5]),
         ({"type": ["boolean", "integer", "string"]}, [True, 1, 1.0, "1", "true"], [1.5]),
         ({"anyOf": [{"const": 1}, {"type": "boolean"}]}, [1, True, False], [0]),
     ],
@@ -366,6 +486,16 @@ def test_nothing_is_coerced(wire: dict[str, Any], good: list[Any], bad: list[Any
     for value in bad:
         with pytest.raises(ValidationError):
             loaded.DoItInput.model_validate({"x": value})
+
+
+@pytest.mark.parametrize("text", ["1e22", "1e23", "1e300", "4.611686018427388e18", "-1e23", "1.0", "9007199254740993"])
+def test_a_number_stays_the_same_in_json(text: str) -> None:
+    """Digits count in JSON, so that 1e23 must not become the integer that the float 1e23 happens to be."""
+    wire = {"type": "object", "properties": {"i": {"type": "integer"}, "e": {"enum": [json.loads(text)]}}}
+    _, loaded = made(wire)
+    value = json.loads(f'{{"i": {text}, "e": {text}}}')
+    dumped = loaded.DoItInput.model_validate(value).model_dump(mode="json")
+    assert {key: Decimal(json.dumps(each)) for key, each in dumped.items()} == dict.fromkeys("ie", Decimal(text))
 
 
 def test_a_model_that_would_change_an_instance_is_not_chosen_over_one_that_keeps_it() -> None:
@@ -491,46 +621,31 @@ def test_every_any_has_a_reason(corpus: Path) -> None:
     assert not bare
 
 
-@pytest.mark.parametrize("draft", ["draft2020-12", "draft7"])
+@pytest.mark.parametrize("draft", suite.DRAFTS)
 def test_official_suite(corpus: Path, draft: str) -> None:
     """Valid cases of JSON-Schema-Test-Suite, as structured results and below a property."""
     wrong: list[str] = []
-    uri = modules.LATEST if draft == "draft2020-12" else "http://json-schema.org/draft-07/schema#"
+    dialect = suite.DRAFTS[draft]
+    uri = dialect.uri
     cases = [
         (path.stem, case)
-        for path in sorted((corpus / "json-schema-test-suite" / "tests" / draft).rglob("*.json"))
+        for path in suite.files(corpus, draft, "**/*.json")
         for case in json.loads(path.read_text("utf-8"))
     ]
     for number, (stem, case) in enumerate(cases):
         if not WHOLE and number % 8:
             continue
         plain = case["schema"] if isinstance(case["schema"], dict) else {"allOf": [case["schema"]]}
-        below = {"$schema": uri, "type": "object", "properties": {"value": rebased(case["schema"])}}
+        below = {"$schema": uri, "type": "object", "properties": {suite.VALUE: suite.rebased(case["schema"], dialect)}}
         module, loaded = made(below, {"$schema": uri, **plain}, f"{stem}_{number}")
         for test in case["tests"]:
             if test["valid"]:
                 results = [
-                    outcome(getattr(loaded, module.input), {"value": test["data"]}),
+                    outcome(getattr(loaded, module.input), {suite.VALUE: test["data"]}),
                     outcome(getattr(loaded, str(module.output)), test["data"]),
                 ]
                 wrong += [f"{stem}: {case['description']}: {result}" for result in results if result]
     assert not wrong, wrong[:3]
-
-
-def rebased(schema: Any) -> Any:
-    """A schema whose references count from the root, put below a property."""
-    if isinstance(schema, list):
-        return [rebased(item) for item in schema]
-    if not isinstance(schema, dict):
-        return schema
-    return {
-        key: (
-            f"#/properties/value{value[1:]}"
-            if key in ("$ref", "$recursiveRef") and isinstance(value, str) and (value == "#" or value.startswith("#/"))
-            else value if key in ("enum", "const") else rebased(value)
-        )
-        for key, value in schema.items()
-    }
 
 
 NAMES = ("a", "b", "a-b", "a_b", "class", "copy", "x", "self", "1", "", "Field", "StartTime", "StartTime<")

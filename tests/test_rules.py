@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from jsonschema_rs import validator_for
 
+import suite
 from memory import load, shown
 from toolwright import plan, rules
 from toolwright.assembly import assemble
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from toolwright.source import Bundle
 
 HEAD = "toolwright: 1\nserver: {name: weather, version: 1.0.0}\n"
-DRAFTS = [("draft2020-12", dialects.DRAFT_2020_12), ("draft7", dialects.DRAFT_7)]
 
 
 def bundle_of(value: Mapping[str, Any], **more: str) -> Bundle:
@@ -192,10 +192,11 @@ def test_a_default_below_an_identified_root_finds_its_references() -> None:
     ]
 
 
-@pytest.mark.parametrize(("folder", "dialect"), DRAFTS)
-def test_references_resolve_where_the_validator_resolves_them(corpus: Path, folder: str, dialect: Dialect) -> None:
+@pytest.mark.parametrize("draft", suite.DRAFTS)
+def test_references_resolve_where_the_validator_resolves_them(corpus: Path, draft: str) -> None:
     judged = 0
-    for path in sorted((corpus / "json-schema-test-suite/tests" / folder).rglob("*.json")):
+    dialect = suite.DRAFTS[draft]
+    for path in suite.files(corpus, draft, "**/*.json"):
         for group in json.loads(path.read_text("utf-8")):
             schema = group["schema"]
             if dialects.of(schema, dialect) is None or not isinstance(schema, dict):
@@ -209,7 +210,7 @@ def test_references_resolve_where_the_validator_resolves_them(corpus: Path, fold
             else:
                 assert broken == [], f"{path.name}: {group['description']}"
             judged += 1
-    assert judged > 200
+    assert judged > 150
 
 
 def test_tools_of_public_servers_have_no_false_errors(corpus: Path) -> None:

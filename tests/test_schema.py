@@ -13,6 +13,7 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
+import suite
 from memory import Files
 from packages import manifest
 from toolwright import compiler, report, schema, source, structure
@@ -341,18 +342,19 @@ def test_schemas_of_public_servers_are_valid(corpus: Path) -> None:
     assert wrong == [("livemcpbench--pdf-reader-mcp.json", "TW204", "`exclusiveMinimum` must be a number, not `true`")]
 
 
-def test_schemas_of_the_official_suite_are_valid(corpus: Path) -> None:
+@pytest.mark.parametrize("draft", suite.DRAFTS)
+def test_schemas_of_the_official_suite_are_valid(corpus: Path, draft: str) -> None:
     checked = 0
-    for path in sorted((corpus / "json-schema-test-suite" / "tests").glob("*/*.json")):
+    for path in suite.files(corpus, draft):
         for group in json.loads(path.read_text("utf-8")):
             written = group["schema"]
-            if "draft7" in path.parts and isinstance(written, dict):
-                written = {"$schema": "http://json-schema.org/draft-07/schema#", **written}
+            if isinstance(written, dict):
+                written = {"$schema": suite.DRAFTS[draft].uri, **written}
             found = list(metaschema.check("schemas", Place("x"), written))
             if path.name != "vocabulary.json":  # which has a dialect of its own
                 assert found == [], (path.name, group["description"])
             checked += 1
-    assert checked > 500
+    assert checked > 150
 
 
 def test_checking_loads_nothing_heavy() -> None:

@@ -7,8 +7,12 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+import modules
+from toolwright import models
 
 ROOT = Path(__file__).parents[1]
 RIGHT = """
@@ -126,3 +130,45 @@ def test_wrong_handlers_are_found(name: str, tmp_path: Path) -> None:
     found, printed = lines(name, WRONG, tmp_path)
     expected = {number for number, line in enumerate(WRONG.splitlines(), 1) if line.endswith("# error")}
     assert found == expected, printed
+
+
+POINT = {"type": "object", "properties": {"x": {"type": "number"}}}
+LABEL = {"type": "object", "properties": {"text": {"type": "string"}}}
+DEFAULTS: list[tuple[list[Any], list[Any]]] = [
+    ([POINT, LABEL], [{"x": 1}, {}]),
+    ([POINT, {"type": ["string", "null"]}], [{"x": 1}, None]),
+    ([POINT, {"type": "number"}], [{}, 1]),
+    ([POINT, {"enum": ["a", 1]}], [{}, "a"]),
+    ([{"anyOf": [POINT, {"type": "boolean"}]}, LABEL], [True, {}]),
+    ([POINT, {"type": "array", "items": {"type": "integer"}}], [{}, [1, 2]]),
+    ([POINT, {"type": "array", "items": {"type": "number"}}], [{}, [1, 2]]),
+    ([POINT, {"type": "array", "items": {"type": "number"}}], [{}, [1, 2.5]]),
+    ([POINT, {"type": "array", "items": {"enum": ["a", "b"]}}], [{}, ["a"]]),
+    ([POINT, {"type": "array", "items": {"anyOf": [POINT, LABEL]}}], [{}, [{"x": 1}]]),
+    ([POINT, {"type": "array", "items": {"anyOf": [POINT, {"type": "null"}]}}], [{}, [{"x": 1}, None]]),
+    ([POINT, {"type": "array", "items": POINT}], [{}, [{"x": 1}]]),
+    ([POINT, {"type": "array", "items": POINT}], [{}, []]),
+    ([POINT, {"type": "array"}], [{}, [1, "a"]]),
+    ([POINT, {"type": "array"}], [{}, []]),
+    ([POINT, {"type": "object"}], [{}, {"a": 1}]),
+    ([POINT, {"type": "object", "additionalProperties": {"type": "number"}}], [{}, {"a": 1}]),
+    ([POINT, {"type": ["array", "null"], "items": {"type": "integer"}}], [{}, [1]]),
+]
+
+
+@pytest.mark.parametrize("name", ["mypy", "pyright"])
+def test_defaults_are_of_their_types(name: str, tmp_path: Path) -> None:
+    """Tuples of models and what is wider than its default: no error, and no cast that says nothing."""
+    properties: dict[str, Any] = {}
+    for number, (places, value) in enumerate(DEFAULTS):
+        fixed = {"type": "array", "prefixItems": places, "minItems": 2, "maxItems": 2}
+        properties[f"p{number}"] = {**fixed, "default": value}
+        properties[f"q{number}"] = {"type": "array", "items": fixed, "default": [value]}
+    module = models.modules([modules.tool("do_it", {"type": "object", "properties": properties})])[0]
+    assert all(each.default is not None for each in module.parameters)
+    runtime = tmp_path / "_runtime"
+    runtime.mkdir()
+    (runtime / "model.py").write_text((ROOT / "generator" / "toolwright" / "runtime" / "model.py").read_text("utf-8"))
+    (tmp_path / "handlers.py").write_text(module.source.replace("from .._runtime.", "from _runtime."))
+    done = subprocess.run([*checker(name), "handlers.py"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr

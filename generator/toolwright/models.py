@@ -10,14 +10,14 @@ from __future__ import annotations
 import ast
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from toolwright import ir, naming
 from toolwright.diagnostics import Place
 from toolwright.literals import docstring, literal
-from toolwright.modelling.classes import RESERVED, Imported, Part, plan_classes
+from toolwright.modelling.classes import RESERVED, Imported, Part, plan_classes, python
 from toolwright.modelling.shapes import Document, Leaf, Object
 from toolwright.render import templates
 from toolwright.schemas.dialects import DRAFT_2020_12
@@ -356,7 +356,8 @@ def _generate(plans: Iterable[ClassPlan], used: Iterable[Imported]) -> str:
     from datamodel_code_generator import GenerateConfig, InputFileType, LiteralType, PythonVersion, generate
     from datamodel_code_generator.enums import DataModelType
 
-    definitions = {plan.name: _definition(plan) for plan in plans}
+    roots = {plan.name for plan in plans if plan.root is not None}
+    definitions = {plan.name: _definition(plan, roots) for plan in plans}
     for each in used:
         definitions[each.name] = {"x-python-import": {"module": each.module.lstrip("."), "name": each.name}}
     config = GenerateConfig(
@@ -381,13 +382,48 @@ def _generate(plans: Iterable[ClassPlan], used: Iterable[Imported]) -> str:
     return text
 
 
-def _definition(plan: ClassPlan) -> Json:
+def _definition(plan: ClassPlan, roots: Collection[str]) -> Json:
     """A class as a schema. Its properties go by the names of the attributes, and all are required: whether one can be
-    absent is told to the template, not to the generator."""
+    absent is told to the template, not to the generator. `roots` are the classes that come last."""
     if plan.root is not None:
-        return {"anyOf": [plan.root]}  # the generator forgets the items of a list that is recursive at the top
-    properties = {row.name: row.schema for row in plan.rows}
+        # The generator forgets the items of a list that is recursive at the top.
+        return {"anyOf": [_with_tuples(plan.root, roots)]}
+    properties = {row.name: _with_tuples(row.schema) for row in plan.rows}
     return {"type": "object", "properties": properties, "required": list(properties)}
+
+
+def _with_tuples(schema: Json, later: Collection[str] = ()) -> Json:
+    """The schema with each tuple as its type's text, since the generator would make a class of one in another type.
+
+    A type in brackets after a base is read at once, and the generator takes no text with quotes in it: there a tuple
+    that holds one of the classes `later` becomes a list.
+    """
+    match schema:
+        case {"prefixItems": items} if any(_holds(item, later) for item in items):
+            return {"type": "array", "items": {"anyOf": [_with_tuples(item, later) for item in items]}}
+        case {"prefixItems": _}:
+            return {"type": "object", "x-python-type": python(schema)}
+        case {"anyOf": choices}:
+            return {"anyOf": [_with_tuples(choice, later) for choice in choices]}
+        case {"type": "array", "items": item}:
+            return {"type": "array", "items": _with_tuples(item, later)}
+        case {"type": "object", "additionalProperties": values}:
+            return {"type": "object", "additionalProperties": _with_tuples(values, later)}
+        case _:
+            return schema
+
+
+def _holds(schema: Json, names: Collection[str]) -> bool:
+    """Whether a schema that holds nothing but types refers to one of these classes."""
+    match schema:
+        case {"$ref": reference}:
+            return reference.rpartition("/")[2] in names
+        case {"anyOf": parts} | {"prefixItems": parts}:
+            return any(_holds(part, names) for part in parts)
+        case {"items": inner} | {"additionalProperties": inner}:
+            return _holds(inner, names)
+        case _:
+            return False
 
 
 def _view(plan: ClassPlan) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, TypeAlias, TypeVar, cast
 
@@ -151,10 +152,23 @@ def _without_null(schema: Any) -> Any:
     return schema
 
 
-def _integral(value: object) -> int:
+def _integral(value: object) -> int | float:
+    """The integer of a float such as `1.0`.
+
+    `1e23` is 10**23 in JSON, but another number as a float and so as an `int`; such a float stays what it is.
+    """
     if isinstance(value, float) and value.is_integer():
-        return int(value)
+        whole = int(value)
+        return whole if whole == _written(value) else value
     raise ValueError("not an integer")
+
+
+def _written(value: float) -> int:
+    """The integer that a float without a fraction stands for in JSON, where digits count and not bits."""
+    return int(value) if abs(value) < _EXACT else int(Decimal(repr(value)))
+
+
+_EXACT = 2**53
 
 
 _INT = core_schema.union_schema(
@@ -209,8 +223,11 @@ def _exact_literal(schema: Any) -> Any:
     expected = ", ".join(repr(value) for value in schema["expected"])
 
     def choose(value: object) -> object:
-        if isinstance(value, str | int | float) and (isinstance(value, bool), value) in members:
-            return members[isinstance(value, bool), value]
+        if isinstance(value, str | int | float):
+            written = _written(value) if isinstance(value, float) and value.is_integer() else value
+            if (isinstance(value, bool), written) in members:
+                member = members[isinstance(value, bool), written]
+                return member if member == value else value
         raise ValueError(f"expected one of {expected}")
 
     return core_schema.no_info_plain_validator_function(choose, json_schema_input_schema=schema)

@@ -19,6 +19,7 @@ from toolwright.mocking import patterns
 from toolwright.runtime.equality import same
 from toolwright.runtime.validation import Validator
 from toolwright.schemas import dialects
+from toolwright.schemas.metaschema import TYPES
 from toolwright.schemas.references import KEYWORDS, Folder, Local, Outline, at
 
 TRIES: Final = 200
@@ -80,7 +81,9 @@ class _Maker:
         self._root = schema
         self._chance = chance
         self._wise = wise
-        self._targets: Mapping[str, Any] = _targets(schema)
+        dialect = dialects.of(schema) or dialects.DRAFT_2020_12
+        self._hides_siblings = dialect.reference_hides_siblings
+        self._targets: Mapping[str, Any] = _targets(schema, dialect)
 
     def value(self, schema: Any, depth: int) -> Any:
         """A value for a schema, which may be a boolean."""
@@ -124,7 +127,8 @@ class _Maker:
                 return "null"
             telling = [one for one in types if one != "null"] if self._wise else types
             return str(self._chance.choice(telling or types))
-        return next((kind for kind, words in _KINDS.items() if any(word in schema for word in words)), "string")
+        meant = (kind for kind, words in _KINDS.items() if any(word in schema for word in words))
+        return next(meant, "string" if self._wise else self._chance.choice(TYPES))
 
     # Schemas that are made of others
 
@@ -132,6 +136,8 @@ class _Maker:
         """A schema with what it refers to, all its parts, and one of each of its alternatives folded in."""
         if depth > _DEEPEST:
             raise _DeadEndError
+        if self._hides_siblings and "$ref" in schema:
+            schema = {"$ref": schema["$ref"]}
         made = {key: value for key, value in schema.items() if key not in _FOLDED}
         for part in self._parts(schema, depth):
             if part is False:
@@ -357,11 +363,10 @@ def _is_open(schema: Mapping[str, Any]) -> bool:
     return bool(schema.keys() & {*KEYWORDS, "properties", "items", "allOf", "anyOf", "oneOf", "prefixItems"})
 
 
-def _targets(schema: Any) -> Mapping[str, Any]:
+def _targets(schema: Any, dialect: dialects.Dialect) -> Mapping[str, Any]:
     """What each reference in a schema leads to, by its text."""
     if not isinstance(schema, dict):
         return {}
-    dialect = dialects.of(schema) or dialects.DRAFT_2020_12
     found = Outline(Place(""), schema, dialect, Folder("", {}))
     return {
         reference.text: at(schema, reference.target.pointer)

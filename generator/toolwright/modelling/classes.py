@@ -2,13 +2,13 @@
 
 Takes documents of `shapes` and gives a plan of classes: for each a name, a docstring, and its fields, with their types
 as JSON Schema that holds nothing but types, which datamodel-code-generator represents exactly. It writes no Python but
-values and the types of tuples.
+values and types that go with them.
 
 A class is called by where its schema stands: `GetWeatherInput` and the property `place` give `GetWeatherInputPlace`,
 whether the property holds the object, a list of them, or one of several; a schema in `$defs` is called by the tool and
-its own name. Where two meet in a name, those that can take a longer one, which spells out lists, values and
-alternatives, and where that is not enough, a digest of the place; so a name never depends on the order of its
-neighbours.
+its own name. Where two meet in a name, those that can take a longer one, which spells out lists, places in tuples,
+values and alternatives, and where that is not enough, a digest of the place; so a name never depends on the order of
+its neighbours.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from toolwright.modelling.shapes import (
     Leaf,
     Object,
     Shape,
-    any_of,
+    written,
 )
 
 RESERVED = frozenset({"cast", "Annotated", "Any", "Field", "Literal", "Model", "Nullable", "Optional", "Root", "Union"})
@@ -191,9 +191,9 @@ class _Planner:
                 case Items(item):
                     yield from self._within(document, item, (*pointer, "items"), above)
                 case Fixed(items):
+                    keyword = "prefixItems" if "prefixItems" in document.dialect.keywords else "items"
                     for index, item in enumerate(items):
-                        yield from self._within(document, item, (*pointer, "prefixItems", index), above)
-                    yield from self._within(document, any_of(*items), (*pointer, "items"), above)
+                        yield from self._within(document, item, (*pointer, keyword, index), above)
 
     def _name(self, fixed: Mapping[Key, str]) -> None:
         """Give each class its name, from the shortest on, until no two meet."""
@@ -267,6 +267,8 @@ class _Planner:
         owner = named[-1] if named else trail.definition
         inside = trail.steps[-1].kind if trail.steps else "property"
         what = {"item": "An item", "value": "A value", "property": "The value", "branch": "One form"}[inside]
+        if last is not None and last.kind == "item" and last.name:
+            what = f"Item {last.name}"
         return (
             f"{what} of ``{owner}``."
             if owner is not None
@@ -309,7 +311,7 @@ class _Planner:
         named = document.settled(expression) in self.names
         schema = self._type(document, expression) if named else self._schema(document, shape, null=form == "plain")
         if source is not None and default is None:
-            default = _assigned(source, schema)
+            default = _assigned(source, schema, given[0])
         return Row(wire, name, form, schema, default, source, required, nullable, doc)
 
     def _type(self, document: Document, expression: Expression) -> Json:
@@ -349,21 +351,12 @@ class _Planner:
             case Items(item):
                 return {"type": "array", "items": self._type(document, item)}
             case Fixed(items):
-                text = self._tuple(document, items)
-                if text is None:
-                    return {"type": "array", "items": self._type(document, any_of(*items))}
-                # The generator makes a class of a tuple inside another type, unless it is given the type's text.
-                return {"type": "object", "x-python-type": text}
+                return {"type": "array", "prefixItems": [self._type(document, item) for item in items]}
             case Object(properties=properties, values=values):
                 if properties:
                     return {"$ref": f"#/$defs/{self._class_of(alternative)}"}
                 values_type = self._type(document, values) if values is not None else {}
                 return {"type": "object", "additionalProperties": values_type or True}
-
-    def _tuple(self, document: Document, items: Iterable[Expression]) -> str | None:
-        """The type of a list of fixed length, or nothing where one of its items has a class."""
-        texts = [_python(self._type(document, item)) for item in items]
-        return None if None in texts else f"tuple[{', '.join(text for text in texts if text)}]"
 
     def _class_of(self, thing: Object) -> str:
         return self.imported[thing].name if thing in self.imported else self.names[thing]
@@ -390,7 +383,7 @@ class _Planner:
                 return _brackets("[]", [self._default(document, each, item) for each in value])
             case Fixed(items) if isinstance(value, list) and len(value) == len(items):
                 sources = [self._default(document, each, item) for each, item in zip(value, items, strict=True)]
-                return _brackets("()" if self._tuple(document, items) else "[]", sources)
+                return _brackets("()", sources)
             case Object() if isinstance(value, dict):
                 return self._object_value(document, value, alternative)
             case _:
@@ -450,26 +443,23 @@ def _is_plain(alternative: Object | Items | Fixed) -> bool:
             return False
 
 
-def _python(schema: Json, *, classes: bool = False) -> str | None:
-    """The Python type for a schema that holds nothing but types; without `classes`, nothing where it refers to one."""
+def python(schema: Json) -> str:
+    """The Python type for a schema that holds nothing but types."""
     match schema:
         case {"anyOf": choices}:
-            texts = [_python(choice, classes=classes) for choice in choices]
-            return None if None in texts else " | ".join(text for text in texts if text)
+            return " | ".join(map(python, choices))
         case {"enum": members}:
             return f"Literal[{', '.join(map(literal, members))}]"
-        case {"x-python-type": text}:
-            return str(text)
+        case {"prefixItems": items}:
+            return f"tuple[{', '.join(map(python, items))}]"
         case {"type": "array", "items": item}:
-            inner = _python(item, classes=classes)
-            return inner and f"list[{inner}]"
+            return f"list[{python(item)}]"
         case {"type": "object", "additionalProperties": values}:
-            inner = _python({} if values is True else values, classes=classes)
-            return inner and f"dict[str, {inner}]"
+            return f"dict[str, {python({} if values is True else values)}]"
         case {"type": name}:
             return _SCALARS[name]
         case {"$ref": reference}:
-            return str(reference).rpartition("/")[2] if classes else None
+            return str(reference).rpartition("/")[2]
         case _:
             return "Any"
 
@@ -486,9 +476,9 @@ def _is_of(value: Json, name: str) -> bool:
         case "null":
             return value is None
         case "integer":
-            return not isinstance(value, bool) and (
-                isinstance(value, int) or (isinstance(value, float) and value.is_integer())
-            )
+            if isinstance(value, float):
+                return value.is_integer() and written(value) == int(value)
+            return isinstance(value, int) and not isinstance(value, bool)
         case _:
             return isinstance(value, int | float) and not isinstance(value, bool)
 
@@ -504,17 +494,47 @@ def _brackets(pair: str, sources: Sequence[str | None]) -> str | None:
     return f"{pair[0]}{inside}{',' if pair == '()' and len(sources) == 1 else ''}{pair[1]}"
 
 
-def _assigned(source: str, schema: Json) -> str:
+def _assigned(source: str, schema: Json, value: Json) -> str:
     """What stands after the `=` of a field.
 
     Pydantic copies a default list for each instance. One that holds models is made when needed; a checker takes it for
-    a list of just these models, so it is told where the field's type is wider.
+    a list of just these models, so it is told where the field's type is wider. Told more than it needs, it complains.
     """
     if ".model_validate(" not in source or source[0] in "\"'":
         return source
-    if source[0] in "[{" and not _is_of_one_class(schema):
-        source = f"cast({literal(_python(schema, classes=True))}, {source})"
+    if source[0] in "[{(" and not _is_of_one_class(schema) and not (source[0] == "(" and _is_taken(schema, value)):
+        source = f"cast({literal(python(schema))}, {source})"
     return f"Field(default_factory=lambda: {source})"
+
+
+def _is_taken(schema: Json, value: Json) -> bool:
+    """Whether a checker takes the expression of this value for one of the schema's type.
+
+    It does for what cannot change, however wide its type; of lists and mappings it must find the very type.
+    """
+    match schema:
+        case {"prefixItems": items}:
+            return all(map(_is_taken, items, value))
+        case {"anyOf": choices}:
+            return all("$ref" in choice or "enum" in choice or choice.get("type") in _SCALARS for choice in choices)
+        case {"type": "array", "items": inner}:
+            return _is_found(inner, value)
+        case {"type": "object", "additionalProperties": inner}:
+            return _is_found({} if inner is True else inner, [*value.values()])
+        case _:
+            return True
+
+
+def _is_found(schema: Json, values: Sequence[Json]) -> bool:
+    """Whether a checker finds this type, and no other, for what the values have in common."""
+    match schema:
+        case {"anyOf": [inner, {"type": "null"}]} if None in values:
+            return _is_found(inner, [value for value in values if value is not None])
+    if not values or "anyOf" in schema or "enum" in schema:
+        return False
+    if schema.get("type") == "number":
+        return any(isinstance(value, float) for value in values)
+    return all(_is_taken(schema, value) for value in values)
 
 
 def _is_of_one_class(schema: Json) -> bool:
@@ -527,6 +547,8 @@ def _is_of_one_class(schema: Json) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Step:
+    """A step down; `name` is the property's, the place of an item that has one of its own, or what tells a branch."""
+
     kind: Literal["property", "item", "value", "branch"]
     name: str = ""
 
@@ -564,7 +586,7 @@ def _trail(pointer: Pointer, document: Document) -> _Trail:
         elif keyword == "properties":
             steps.append(_Step("property", following))
         elif keyword in ("items", "prefixItems", "additionalItems", "contains", "unevaluatedItems"):
-            steps.append(_Step("item"))
+            steps.append(_Step("item", following))
         elif keyword in ("additionalProperties", "patternProperties", "unevaluatedProperties"):
             steps.append(_Step("value"))
         elif keyword in document.dialect.keywords:
@@ -582,7 +604,7 @@ def _takes_a_step(keyword: str, following: str | int, document: Document) -> boo
 
 
 def _hint(keyword: str, pointer: Pointer, document: Document) -> str:
-    """What tells an alternative from its neighbours: its title, a value that it alone has, or what it requires."""
+    """What tells an alternative from its neighbours: its title, a value that it alone has, or which keys it has."""
     try:
         value = document.value(Leaf(document.name, pointer))
     except KeyError:
@@ -593,16 +615,44 @@ def _hint(keyword: str, pointer: Pointer, document: Document) -> str:
         return title
     if isinstance(reference := value.get("$ref"), str):
         return reference.rpartition("/")[2]
-    properties = value.get("properties")
-    for child in properties.values() if isinstance(properties, dict) else ():
+    siblings = _siblings(document, pointer)
+    known = _constants(value)
+    others = [_constants(other) for other in siblings]
+    alone = [text for name, text in known.items() if not any(other.get(name) == text for other in others)]
+    if known:
+        return [*alone, *known.values()][0]
+    required = value.get("required")
+    named = [name for name in sorted(_properties(value)) if not any(name in _properties(other) for other in siblings)]
+    if not isinstance(required, list) or (named and any(other.get("required") == required for other in siblings)):
+        required = named[:2] if any(map(_properties, siblings)) else []
+    if required:
+        return f"with {' and '.join(map(str, required[:3]))}"
+    return keyword if keyword in ("if", "then", "else", "not") else ""
+
+
+def _siblings(document: Document, pointer: Pointer) -> Sequence[Mapping[str, Json]]:
+    """The other alternatives beside one."""
+    if not isinstance(pointer[-1], int):
+        return ()
+    leaves = document.children(Leaf(document.name, pointer[:-2]), str(pointer[-2]))
+    values = [document.value(leaf) for leaf in leaves if leaf.pointer != pointer]
+    return [value for value in values if isinstance(value, dict)]
+
+
+def _properties(schema: Mapping[str, Json]) -> Mapping[str, Json]:
+    found = schema.get("properties")
+    return found if isinstance(found, dict) else {}
+
+
+def _constants(schema: Mapping[str, Json]) -> Mapping[str, str]:
+    """The properties that can be one text only, by name."""
+    made = {}
+    for name, child in sorted(_properties(schema).items()):
         if isinstance(child, dict):
             only = [child["const"]] if "const" in child else child.get("enum") or []
             if len(only) == 1 and isinstance(only[0], str) and naming.words(only[0]):
-                return only[0]
-    required = value.get("required")
-    if isinstance(required, list) and required:
-        return f"with {' and '.join(map(str, required[:3]))}"
-    return keyword if keyword in ("if", "then", "else", "not") else ""
+                made[name] = only[0]
+    return made
 
 
 def _ladder(stem: str, root: str, found: _Found) -> tuple[str, ...]:
@@ -639,5 +689,5 @@ def _spelled(start: str, steps: Iterable[_Step], kinds: frozenset[str]) -> str:
     made = start
     for step in steps:
         if step.kind in kinds and (step.name or step.kind in ("item", "value", "property")):
-            made = naming.nested(made, step.name if step.kind in ("property", "branch") else step.kind)
+            made = naming.nested(made, step.name if step.kind in ("property", "branch") else step.kind + step.name)
     return made

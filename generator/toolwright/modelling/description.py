@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from toolwright.modelling.shapes import AnyOf, Const, Fixed, Free, Items, Leaf
+from toolwright.modelling.shapes import AnyOf, Const, Fixed, Free, Items, Leaf, constant
 
 if TYPE_CHECKING:
     from toolwright.ir import Json
@@ -57,7 +57,7 @@ def _text(value: Json, keyword: str) -> str:
 
 
 def _sentences(document: Document, leaf: Leaf) -> Iterator[str]:
-    keywords = document.keywords(leaf)
+    keywords = _keywords(document, leaf)
     if document.value(leaf) is False:
         yield "Never allowed."
     shape = document.shape(leaf)
@@ -67,7 +67,7 @@ def _sentences(document: Document, leaf: Leaf) -> Iterator[str]:
     if keywords.get("uniqueItems") is True:
         yield "No item twice."
     yield from _keys(keywords)
-    if any(keyword in keywords and keyword in document.dialect.keywords for keyword in _CONDITIONS):
+    if any(keyword in keywords for keyword in _CONDITIONS):
         yield "The schema has further conditions."
     if keywords.get("deprecated") is True:
         yield "Deprecated."
@@ -76,10 +76,16 @@ def _sentences(document: Document, leaf: Leaf) -> Iterator[str]:
             yield from _items(document, alternative.item)
 
 
+def _keywords(document: Document, leaf: Leaf) -> Mapping[str, Json]:
+    """The keywords of a subschema that say something in its dialect; `deprecated` does in all."""
+    known = document.dialect.keywords | {"deprecated"}
+    return {keyword: value for keyword, value in document.keywords(leaf).items() if keyword in known}
+
+
 def _items(document: Document, item: Expression) -> Iterator[str]:
     """What holds for each item of a list of plain values."""
     if all(isinstance(each, Free) for each in document.shape(item)):
-        added = [text for leaf in document.leaves(item) for text in _plain_sentences(document.keywords(leaf))]
+        added = [text for leaf in document.leaves(item) for text in _plain_sentences(_keywords(document, leaf))]
         if added:
             yield f"Each item: {' '.join(text[:1].lower() + text[1:] for text in added)}"
 
@@ -138,13 +144,13 @@ def _range(keywords: Mapping[str, Json]) -> Iterator[str]:
 def _members(document: Document, leaf: Leaf, keywords: Mapping[str, Json]) -> Iterator[str]:
     """The members of an enumeration that a `Literal` cannot hold."""
     members: Json = keywords.get("enum")
-    if members is None and "const" in keywords and "const" in document.dialect.keywords:
+    if members is None and "const" in keywords:
         members = [keywords["const"]]
     if not isinstance(members, list) or all(
         isinstance(each, Const) or each == Free("null") for each in document.shape(leaf)
     ):
         return
-    if any(isinstance(member, float | list | dict) for member in members):
+    if any(member is not None and not isinstance(constant(member), Const) for member in members):
         yield f"{'One of' if len(members) > 1 else 'Always'} {_short(', '.join(map(shown, members)))}."
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from typing import Literal, TypeAlias
 
 from toolwright import ir
@@ -24,6 +25,7 @@ _WIDEST = 400
 _MOST_FOLDED = 3
 _MOST_PARTS = 200
 _MOST_SHAPES = 5000
+_GREATEST = 2**63 - 1  # type checkers take no greater number in a `Literal`
 _SCALARS: tuple[Scalar, ...] = ("string", "number", "boolean", "null")
 _ANNOTATIONS = frozenset(
     {"$anchor", "$comment", "$defs", "$id", "$ref", "$schema", "default", "definitions", "deprecated", "description"}
@@ -307,9 +309,9 @@ class Document:
             detailed = thing != OBJECT or things != LIST
             shape = (thing, things, *(Free(name) for name in _SCALARS)) if detailed else (ANY,)
         if isinstance(keywords.get("enum"), list):
-            shape = _both(_union(_constant(value) for value in keywords["enum"]), shape)
+            shape = _both(_union(constant(value) for value in keywords["enum"]), shape)
         if "const" in keywords and "const" in self.dialect.keywords:
-            shape = _both((_constant(keywords["const"]),), shape)
+            shape = _both((constant(keywords["const"]),), shape)
         return shape
 
     def _typed(self, leaf: Leaf, name: Json, keywords: Mapping[str, Json]) -> Alternative:
@@ -393,7 +395,12 @@ def _is_text(value: str) -> bool:
     return value.isascii() or not any("\ud800" <= char <= "\udfff" for char in value)
 
 
-def _constant(value: Json) -> Alternative:
+def written(value: float) -> int | None:
+    """The integer that a float is in JSON, where digits count and not bits: `1e23` is 10**23, which no float is."""
+    return int(Decimal(repr(value))) if value.is_integer() else None
+
+
+def constant(value: Json) -> Alternative:
     """What a member of an enumeration is, as near as a type can say it."""
     match value:
         case bool():
@@ -401,9 +408,10 @@ def _constant(value: Json) -> Alternative:
         case str():
             return Const("string", value) if _is_text(value) else Free("string")
         case int():
-            return Const("integer", value)
+            return Const("integer", value) if abs(value) <= _GREATEST else Free("integer")
         case float():
-            return Const("integer", int(value)) if value.is_integer() else Free("number")
+            whole = written(value)
+            return Free("number") if whole is None or abs(whole) > _GREATEST else Const("integer", whole)
         case list():
             return LIST
         case dict():

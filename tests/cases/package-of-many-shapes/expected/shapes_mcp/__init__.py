@@ -49,6 +49,8 @@ if TYPE_CHECKING:
     from .models import (
         EverythingAtOnceInput as EverythingAtOnceInput,
         EverythingAtOnceInputEither as EverythingAtOnceInputEither,
+        EverythingAtOnceInputLegItem0 as EverythingAtOnceInputLegItem0,
+        EverythingAtOnceInputLegItem1 as EverythingAtOnceInputLegItem1,
         EverythingAtOnceInputPlace as EverythingAtOnceInputPlace,
         EverythingAtOnceInputPlaces as EverythingAtOnceInputPlaces,
         EverythingAtOnceNode as EverythingAtOnceNode,
@@ -88,6 +90,8 @@ else:
             ".models": (
                 "EverythingAtOnceInput",
                 "EverythingAtOnceInputEither",
+                "EverythingAtOnceInputLegItem0",
+                "EverythingAtOnceInputLegItem1",
                 "EverythingAtOnceInputPlace",
                 "EverythingAtOnceInputPlaces",
                 "EverythingAtOnceNode",

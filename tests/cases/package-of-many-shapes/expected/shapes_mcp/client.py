@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from .models import (
         EverythingAtOnceInputEither,
+        EverythingAtOnceInputLegItem0,
+        EverythingAtOnceInputLegItem1,
         EverythingAtOnceInputPlace,
         EverythingAtOnceInputPlaces,
         EverythingAtOnceNode,
@@ -49,6 +51,7 @@ class ShapesClient(Binding):
         when: str | Omit = OMIT,
         tags: list[str] | Omit = OMIT,
         point: tuple[float, float] | Omit = OMIT,
+        leg: tuple[EverythingAtOnceInputLegItem0, EverythingAtOnceInputLegItem1] | Omit = OMIT,
         place: EverythingAtOnceInputPlace | Omit = OMIT,
         places: list[EverythingAtOnceInputPlaces] | Omit = OMIT,
         labels: dict[str, int] | Omit = OMIT,
@@ -87,6 +90,7 @@ class ShapesClient(Binding):
                 "when": when,
                 "tags": tags,
                 "point": point,
+                "leg": leg,
                 "place": place,
                 "places": places,
                 "labels": labels,

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from .everything_at_once import (
         EverythingAtOnceInput as EverythingAtOnceInput,
         EverythingAtOnceInputEither as EverythingAtOnceInputEither,
+        EverythingAtOnceInputLegItem0 as EverythingAtOnceInputLegItem0,
+        EverythingAtOnceInputLegItem1 as EverythingAtOnceInputLegItem1,
         EverythingAtOnceInputPlace as EverythingAtOnceInputPlace,
         EverythingAtOnceInputPlaces as EverythingAtOnceInputPlaces,
         EverythingAtOnceNode as EverythingAtOnceNode,
@@ -25,6 +27,8 @@ else:
             ".everything_at_once": (
                 "EverythingAtOnceInput",
                 "EverythingAtOnceInputEither",
+                "EverythingAtOnceInputLegItem0",
+                "EverythingAtOnceInputLegItem1",
                 "EverythingAtOnceInputPlace",
                 "EverythingAtOnceInputPlaces",
                 "EverythingAtOnceNode",

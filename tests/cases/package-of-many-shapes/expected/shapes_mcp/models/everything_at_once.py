@@ -37,6 +37,19 @@ class EverythingAtOnceInputEither(Model):
     id: int
 
 
+class EverythingAtOnceInputLegItem0(Model):
+    """Item 0 of ``leg``."""
+
+    city: str
+
+
+class EverythingAtOnceInputLegItem1(Model):
+    """Item 1 of ``leg``."""
+
+    town: str | None = None
+    km: float | None = None
+
+
 class EverythingAtOnceInput(Model, extra="forbid"):
     """Arguments of the tool ``everything-at-once``."""
 
@@ -55,6 +68,7 @@ class EverythingAtOnceInput(Model, extra="forbid"):
     tags: list[str] = []
     """No item twice."""
     point: tuple[float, float] | None = None
+    leg: tuple[EverythingAtOnceInputLegItem0, EverythingAtOnceInputLegItem1] | None = None
     place: EverythingAtOnceInputPlace | None = None
     """Where"""
     places: list[EverythingAtOnceInputPlaces] | None = None
