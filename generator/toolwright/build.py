@@ -134,7 +134,8 @@ def fit(manifest: ir.Manifest, folders: Sequence[str], interface: str | None = N
     """
     if manifest.handlers is None or "server" not in manifest.emit:
         return None
-    from toolwright import handwritten, plan
+    from toolwright import handwritten
+    from toolwright.planning import handlers
 
     module, _, name = manifest.handlers.partition(":")
     file = workspace.find_module(module, folders)
@@ -143,4 +144,4 @@ def fit(manifest: ir.Manifest, folders: Sequence[str], interface: str | None = N
     text = file.read_bytes().decode("utf-8", "replace")
     written = handwritten.Handwritten(file.as_posix(), text, name, f"{manifest.stem}Handlers")
     before = handwritten.methods_of(interface or "")
-    return Fit(file, written, handwritten.compare(written, plan.handler_methods(manifest), before))
+    return Fit(file, written, handwritten.compare(written, handlers.handler_methods(manifest), before))

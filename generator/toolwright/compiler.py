@@ -1,6 +1,7 @@
 """The compiler: one pure function from a manifest's files to the files of its package.
 
-    source.load → schema.files → assemble → schema.schemas → rules.check → lower.lower → units → plan.plan → render.page
+    source.load → schema.files → assemble → schema.schemas → rules.check → lower.lower → units → files.plan →
+    render.page
 
 `check` goes as far as the IR; `generate` goes to the artifacts. Neither reads a clock, a disk or an environment, but
 for the files that the reader gives and toolwright's own templates and runtime.
@@ -126,22 +127,23 @@ def generate(
         before: The package as it was generated before, from which the parts of unchanged tools are taken.
         helper: Makes the parts of other tools, if there is one.
     """
-    from toolwright import plan, render, units
+    from toolwright import render, units
+    from toolwright.planning import files, parts
 
     begun = units.begin(manifest, made.tools, before, helper)
     root = manifest.package
-    files = manifest.files if "server" in manifest.emit else {}
-    rest = [Artifact(f"{root}/{path}", data) for path, data in sorted(files.items())]
+    attached = manifest.files if "server" in manifest.emit else {}
+    rest = [Artifact(f"{root}/{path}", data) for path, data in sorted(attached.items())]
     rest += [Artifact(f"{root}/manifest.json", _json(manifest.document)), Artifact(f"{root}/py.typed", b"")]
     rest += [
         Artifact(f"{root}/_runtime/{name}.py", workspace.RUNTIME_MARK + (RUNTIME / f"{name}.py").read_bytes())
-        for name in plan.runtime(manifest, _runtime_imports())
+        for name in parts.runtime(manifest, _runtime_imports())
     ]
     models = begun()
     head = render.header(manifest.source, manifest.command)
     pages = [
         Artifact(f"{root}/{page.path}", render.page(head, page).encode())
-        for page in plan.plan(manifest, models.units, models.offers, models.shared)
+        for page in files.plan(manifest, models.units, models.offers, models.shared)
     ]
     modules = [
         Artifact(f"{root}/models/{tool.names.module}.py", models.units[tool.name].module.encode())

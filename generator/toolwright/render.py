@@ -16,7 +16,8 @@ from typing import Any
 import jinja2
 
 from toolwright import literals
-from toolwright.plan import ClientMethod, Page
+from toolwright.planning.clients import ClientMethod
+from toolwright.planning.files import Page
 
 LINE_LENGTH = 120
 CUT = "\f"

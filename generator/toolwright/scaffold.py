@@ -19,8 +19,9 @@ from typing import Any
 
 import jinja2
 
-from toolwright import __version__, build, compiler, handwritten, lock, naming, plan, render, workspace
+from toolwright import __version__, build, compiler, handwritten, lock, naming, render, workspace
 from toolwright.importing import writing
+from toolwright.planning import handlers
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:[-_. ][A-Za-z0-9]+)*")
 
@@ -151,7 +152,7 @@ def _start_from(origin: Origin, folder: Path, values: Mapping[str, Any]) -> dict
     checked = compiler.check(str(manifest), workspace.Disk())
     if checked.manifest is None:
         raise ScaffoldError(f"what was imported cannot be a project: {checked.diagnostics[0].message}")
-    methods = [method for method in plan.handler_methods(checked.manifest) if not method.is_optional]
+    methods = [method for method in handlers.handler_methods(checked.manifest) if not method.is_optional]
     nothing = handwritten.Handwritten("", "", "", "")
     used = {f"{values['stem']}Handlers", *handwritten.names_to_import(nothing, methods)}
     raising = [method.returns.startswith("Returns[") for method in methods]

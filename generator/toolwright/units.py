@@ -121,22 +121,23 @@ def _few(
 
 def _offers(offers: Sequence[ir.Offer], modelled: frozenset[str], source: str, command: str) -> list[Unit]:
     """The units of offers; those of `modelled` have models."""
-    from toolwright import models, plan, render
+    from toolwright import models, render
+    from toolwright.planning import clients, files, parts
 
     head = render.header(source, command)
     served = [offer for offer in offers if offer.key in modelled]
     made = dict(zip((offer.key for offer in served), models.offer_modules(served), strict=True))
     units = []
     for offer in offers:
-        methods = [render.method(method) for method in plan.offer_methods(offer)]
+        methods = [render.method(method) for method in clients.offer_methods(offer)]
         module = made.get(offer.key)
         units.append(
             Unit(
-                module=render.page(head, plan.Page("", "module.py", {"source": module.source})) if module else "",
+                module=render.page(head, files.Page("", "module.py", {"source": module.source})) if module else "",
                 classes=module.classes if module else (),
                 method="\n".join(methods),
                 names=frozenset(name for method in methods for name in _names(method)),
-                home=plan.offer_module(offer),
+                home=parts.offer_module(offer),
             )
         )
     return units
@@ -163,15 +164,16 @@ def make(tools: Sequence[ir.Tool], shared: Sequence[ir.SharedSchema], source: st
         source: The manifest's path, as headers show it.
         command: What generates its package, as headers show it.
     """
-    from toolwright import models, plan, render
+    from toolwright import models, render
+    from toolwright.planning import clients, files
 
     head = render.header(source, command)
     made = zip(tools, models.modules(tools, shared), strict=True)
     return [
         Unit(
-            module=render.page(head, plan.Page("", "module.py", {"source": module.source})),
+            module=render.page(head, files.Page("", "module.py", {"source": module.source})),
             classes=module.classes,
-            method=(method := render.method(plan.client_method(tool, module))),
+            method=(method := render.method(clients.client_method(tool, module))),
             names=_names(method),
         )
         for tool, module in made

@@ -17,7 +17,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from toolwright import compiler, plan, workspace
+from toolwright import compiler, workspace
+from toolwright.planning import parts
 
 if TYPE_CHECKING:
     from toolwright import ir
@@ -84,7 +85,7 @@ def _write(folder: Path, manifest: ir.Manifest, seed: int) -> None:
         path = folder / artifact.path
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(artifact.data)
-    has_parts = bool(plan.offered(manifest))
+    has_parts = bool(parts.offered(manifest))
     workspace.create(
         folder / PACKAGE / "mock.py",
         f"from toolwright.mocking.handlers import mocked\n"

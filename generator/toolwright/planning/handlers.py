@@ -1,0 +1,123 @@
+"""The interface of the handlers: one method for each tool and offer that needs one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from toolwright import naming
+from toolwright.planning.homes import as_homes
+from toolwright.planning.parts import asking_contexts, every, input_class, output_class
+from toolwright.planning.words import offer_doc, tool_doc
+
+if TYPE_CHECKING:
+    from toolwright import ir
+
+
+@dataclass(frozen=True, slots=True)
+class HandlerMethod:
+    """One method of the handlers' interface: `parameters` and `returns` are Python source."""
+
+    name: str
+    parameters: tuple[str, ...]
+    returns: str
+    doc: str
+    is_optional: bool = False
+
+
+_HANDLER_HOMES = {
+    "collections.abc": ("Sequence",),
+    "._runtime.completion": ("Completing",),
+    "._runtime.content": ("Content", "Gives", "Returns"),
+    "._runtime.context": ("Context",),
+    "._runtime.prompts": ("Messages",),
+    "._runtime.resources": ("Contents",),
+}
+
+
+_HANDLERS_DOC = """Inherit from this class and write its methods: `async def`, or `def` to run in a worker thread.
+
+`raise ToolError(text)` tells the caller what went wrong; of any other exception the caller learns nothing. An
+object that is an async context manager is entered when the server starts and left when it stops."""
+
+
+def handler_methods(manifest: ir.Manifest) -> tuple[HandlerMethod, ...]:
+    """The methods that the handlers must have."""
+    methods = [
+        HandlerMethod(
+            name=tool.names.method,
+            parameters=(f"args: {input_class(tool)}", f"ctx: {_context(tool)}"),
+            returns=f"Returns[{output_class(tool) or 'Content'}]",
+            doc=tool_doc(tool) + (f"\n\nNeed not be written: it is the HTTP call `{tool.call}`." if tool.call else ""),
+            is_optional=tool.call is not None,
+        )
+        for tool in manifest.tools
+    ]
+    methods += [_offer_method(offer) for offer in every(manifest) if offer.handled]
+    methods += [
+        HandlerMethod(
+            name=naming.completion(offer.names),
+            parameters=("args: Completing", "ctx: Context"),
+            returns="Gives[Sequence[str]]",
+            doc=f"What clients may offer for the arguments of the {offer.kind} ``{offer.key}``.",
+        )
+        for offer in every(manifest)
+        if offer.completes
+    ]
+    return tuple(methods)
+
+
+def _offer_method(offer: ir.Offer) -> HandlerMethod:
+    is_prompt = offer.kind == "prompt"
+    parameters = [f"ctx: {_context(offer)}"]
+    if offer.arguments is not None:
+        parameters.insert(0, f"{'args' if is_prompt else 'params'}: {naming.arguments(offer.names, offer.kind)}")
+    return HandlerMethod(
+        name=offer.names.method,
+        parameters=tuple(parameters),
+        returns="Gives[Messages]" if is_prompt else "Gives[Contents]",
+        doc=offer_doc(offer),
+    )
+
+
+def _context(one: ir.Tool | ir.Offer) -> str:
+    return f"{one.names.stem}Context" if one.questions else "Context"
+
+
+def handlers_page(title: str, manifest: ir.Manifest) -> Mapping[str, Any]:
+    """What the template of `handlers.py` is given."""
+    methods = handler_methods(manifest)
+    used = {
+        name
+        for method in methods
+        for text in (*[parameter.partition(": ")[2] for parameter in method.parameters], method.returns)
+        for name in text.replace("[", " ").replace("]", " ").split()
+    } - {"str"}
+    homes: dict[str, list[str]] = {module: sorted(used & set(names)) for module, names in _HANDLER_HOMES.items()}
+    homes[".contexts"] = sorted(used & {f"{each.stem}Context" for each in asking_contexts(manifest)})
+    homes[".models"] = sorted(used - {name for names in homes.values() for name in names})
+    abc = homes.pop("collections.abc")
+    return {
+        "doc": f"What {title} needs from you: {_needs(manifest)}.",
+        "stem": manifest.stem,
+        "class_doc": _HANDLERS_DOC,
+        "abc": abc,
+        "imports": as_homes(homes),
+        "methods": methods,
+        "optional": any(method.is_optional for method in methods),
+        "abstract": not all(method.is_optional for method in methods),
+    }
+
+
+def _needs(manifest: ir.Manifest) -> str:
+    called = "tool that is no HTTP call" if manifest.calls else "tool"
+    kinds = [called] if any(tool.call is None for tool in manifest.tools) else []
+    kinds += dict.fromkeys(offer.kind for offer in every(manifest) if offer.handled)
+    if kinds:
+        return f"one method for each {_listed(kinds)}"
+    return "nothing, but what should go before an HTTP call" if manifest.calls else "nothing"
+
+
+def _listed(parts: Sequence[str]) -> str:
+    return " and ".join([", ".join(parts[:-1]), parts[-1]]) if len(parts) > 1 else "".join(parts)
