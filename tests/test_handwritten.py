@@ -14,7 +14,7 @@ import pytest
 from toolwright import handwritten
 from toolwright.diagnostics import Span
 from toolwright.handwritten import Handwritten
-from toolwright.planning.handlers import HandlerMethod
+from toolwright.plan.handlers import HandlerMethod
 
 GET = HandlerMethod("get", ("args: GetInput", "ctx: Context"), "Returns[GetOutput]", "Gets.")
 SAY = HandlerMethod("say", ("args: SayInput", "ctx: SayContext"), "Returns[Content]", "Says.")

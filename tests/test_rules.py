@@ -12,10 +12,9 @@ from jsonschema_rs import validator_for
 
 import suite
 from memory import load, shown
-from toolwright import rules
+from toolwright import plan, rules
 from toolwright.assembly import assemble
 from toolwright.diagnostics import Diagnostic, Place
-from toolwright.planning import files
 from toolwright.rules import names, offers
 from toolwright.runtime import prompts as runtime_prompts
 from toolwright.schemas import dialects, references
@@ -44,8 +43,8 @@ def codes(bundle: Bundle) -> list[str]:
 
 
 def test_every_export_is_a_name_that_no_model_may_take() -> None:
-    own = [files._COMMON_EXPORTS, files._SERVER_EXPORTS, files._CLIENT_EXPORTS]  # its own lists
-    tables = [*own, *files.OFFER_EXPORTS.values()]
+    own = [plan._COMMON_EXPORTS, plan._SERVER_EXPORTS, plan._CLIENT_EXPORTS]  # its own lists
+    tables = [*own, *plan.OFFER_EXPORTS.values()]
     assert {name for table in tables for exports in table.values() for name in exports} <= names.EXPORTS
 
 

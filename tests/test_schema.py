@@ -92,7 +92,7 @@ def check(text: str, **files: str) -> list[Diagnostic]:
     bundle, found = source.load("m.yaml", Files(**{"m.yaml": text}, **files))
     assert found == []
     assert bundle is not None
-    return schema.in_order(bundle, (*schema.files(bundle), *schema.schemas(bundle)))
+    return schema.in_order(bundle, (*schema.validate(bundle), *schema.schemas(bundle)))
 
 
 def validate(value: Any) -> list[Diagnostic]:
@@ -100,7 +100,7 @@ def validate(value: Any) -> list[Diagnostic]:
     text = json.dumps(value)
     bundle, found = source.load("m.json", Files(**{"m.json": text}))
     assert bundle is not None
-    diagnostics = found + schema.in_order(bundle, (*schema.files(bundle), *schema.schemas(bundle)))
+    diagnostics = found + schema.in_order(bundle, (*schema.validate(bundle), *schema.schemas(bundle)))
     assert report.text(diagnostics, bundle.documents, color=False) or not diagnostics
     return diagnostics
 
@@ -362,7 +362,7 @@ def test_checking_loads_nothing_heavy() -> None:
 import sys
 from toolwright import schema, source, workspace
 bundle, found = source.load({str(Path(__file__).parents[1] / "specs" / "weather.yaml")!r}, workspace.Disk())
-assert not [*found, *schema.files(bundle), *schema.schemas(bundle)]
+assert not [*found, *schema.validate(bundle), *schema.schemas(bundle)]
 print([name for name in ("jsonschema", "referencing", "pydantic", "mcp", "black", "jinja2") if name in sys.modules])
 """
     done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)

@@ -135,7 +135,7 @@ def fit(manifest: ir.Manifest, folders: Sequence[str], interface: str | None = N
     if manifest.handlers is None or "server" not in manifest.emit:
         return None
     from toolwright import handwritten
-    from toolwright.planning import handlers
+    from toolwright.plan import handlers
 
     module, _, name = manifest.handlers.partition(":")
     file = workspace.find_module(module, folders)

@@ -1,6 +1,6 @@
 """The compiler: one pure function from a manifest's files to the files of its package.
 
-    source.load → schema.files → assemble → schema.schemas → rules.check → lower.lower → units → files.plan →
+    source.load → schema.validate → assemble → schema.schemas → rules.check → lower.lower → units → plan.plan →
     render.page
 
 `check` goes as far as the IR; `generate` goes to the artifacts. Neither reads a clock, a disk or an environment, but
@@ -71,7 +71,7 @@ def check(
         return Checked(None, tuple(found), {})
     if has_errors(found):
         return Checked(None, tuple(found), bundle.documents)
-    wrong = list(schema.files(bundle))
+    wrong = list(schema.validate(bundle))
     if has_errors(wrong):
         wrong += schema.schemas(bundle)
         return Checked(None, (*found, *schema.in_order(bundle, wrong)), bundle.documents)
@@ -127,8 +127,8 @@ def generate(
         before: The package as it was generated before, from which the parts of unchanged tools are taken.
         helper: Makes the parts of other tools, if there is one.
     """
-    from toolwright import render, units
-    from toolwright.planning import files, parts
+    from toolwright import plan, render, units
+    from toolwright.plan import parts
 
     begun = units.begin(manifest, made.tools, before, helper)
     root = manifest.package
@@ -143,7 +143,7 @@ def generate(
     head = render.header(manifest.source, manifest.command)
     pages = [
         Artifact(f"{root}/{page.path}", render.page(head, page).encode())
-        for page in files.plan(manifest, models.units, models.offers, models.shared)
+        for page in plan.plan(manifest, models.units, models.offers, models.shared)
     ]
     modules = [
         Artifact(f"{root}/models/{tool.names.module}.py", models.units[tool.name].module.encode())

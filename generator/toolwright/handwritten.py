@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from toolwright.diagnostics import Diagnostic, Span
-from toolwright.planning.handlers import HandlerMethod
+from toolwright.plan.handlers import HandlerMethod
 
 _ANY = frozenset({"Any", "object"})
 _WRAPPERS = ("Returns[", "Gives[")

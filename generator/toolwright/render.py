@@ -16,8 +16,8 @@ from typing import Any
 import jinja2
 
 from toolwright import literals
-from toolwright.planning.clients import ClientMethod
-from toolwright.planning.files import Page
+from toolwright.plan import Page
+from toolwright.plan.clients import ClientMethod
 
 LINE_LENGTH = 120
 CUT = "\f"

@@ -21,7 +21,7 @@ import jinja2
 
 from toolwright import __version__, build, compiler, handwritten, lock, naming, render, workspace
 from toolwright.importing import writing
-from toolwright.planning import handlers
+from toolwright.plan import handlers
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:[-_. ][A-Za-z0-9]+)*")
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from toolwright.structure import Role
 
 
-def files(bundle: Bundle) -> Iterator[Diagnostic]:
+def validate(bundle: Bundle) -> Iterator[Diagnostic]:
     """What is wrong with the structure of a bundle's files."""
     roles: dict[str, Role] = {bundle.entry: "entry"}
     for fragment in bundle.fragments[1:]:
@@ -41,7 +41,7 @@ def schemas(bundle: Bundle, clean: Container[Place] = frozenset()) -> Iterator[D
 
 
 def in_order(bundle: Bundle, found: Iterable[Diagnostic]) -> list[Diagnostic]:
-    """What `files` and `schemas` found, each thing once, in the order of the files and of their lines."""
+    """What `validate` and `schemas` found, each thing once, in the order of the files and of their lines."""
     files = list(bundle.documents)
 
     def order(diagnostic: Diagnostic) -> tuple[int, int, int, str, str]:

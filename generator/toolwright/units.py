@@ -121,8 +121,8 @@ def _few(
 
 def _offers(offers: Sequence[ir.Offer], modelled: frozenset[str], source: str, command: str) -> list[Unit]:
     """The units of offers; those of `modelled` have models."""
-    from toolwright import models, render
-    from toolwright.planning import clients, files, parts
+    from toolwright import models, plan, render
+    from toolwright.plan import clients, parts
 
     head = render.header(source, command)
     served = [offer for offer in offers if offer.key in modelled]
@@ -133,7 +133,7 @@ def _offers(offers: Sequence[ir.Offer], modelled: frozenset[str], source: str, c
         module = made.get(offer.key)
         units.append(
             Unit(
-                module=render.page(head, files.Page("", "module.py", {"source": module.source})) if module else "",
+                module=render.page(head, plan.Page("", "module.py", {"source": module.source})) if module else "",
                 classes=module.classes if module else (),
                 method="\n".join(methods),
                 names=frozenset(name for method in methods for name in _names(method)),
@@ -164,14 +164,14 @@ def make(tools: Sequence[ir.Tool], shared: Sequence[ir.SharedSchema], source: st
         source: The manifest's path, as headers show it.
         command: What generates its package, as headers show it.
     """
-    from toolwright import models, render
-    from toolwright.planning import clients, files
+    from toolwright import models, plan, render
+    from toolwright.plan import clients
 
     head = render.header(source, command)
     made = zip(tools, models.modules(tools, shared), strict=True)
     return [
         Unit(
-            module=render.page(head, files.Page("", "module.py", {"source": module.source})),
+            module=render.page(head, plan.Page("", "module.py", {"source": module.source})),
             classes=module.classes,
             method=(method := render.method(clients.client_method(tool, module))),
             names=_names(method),

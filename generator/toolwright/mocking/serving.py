@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from toolwright import compiler, workspace
-from toolwright.planning import parts
+from toolwright.plan import parts
 
 if TYPE_CHECKING:
     from toolwright import ir

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from toolwright import naming
-from toolwright.planning.clients import client_page
-from toolwright.planning.handlers import handlers_page
-from toolwright.planning.homes import as_homes
-from toolwright.planning.parts import (
+from toolwright.plan.clients import client_page
+from toolwright.plan.handlers import handlers_page
+from toolwright.plan.homes import as_homes
+from toolwright.plan.parts import (
     asking_contexts,
     every,
     folder_of,
@@ -27,7 +27,7 @@ from toolwright.planning.parts import (
     offered,
     output_class,
 )
-from toolwright.planning.words import about, sentence
+from toolwright.plan.words import about, sentence
 
 if TYPE_CHECKING:
     from toolwright import ir

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from toolwright import naming
-from toolwright.planning.homes import as_homes
-from toolwright.planning.parts import asking_contexts, every, input_class, output_class
-from toolwright.planning.words import offer_doc, tool_doc
+from toolwright.plan.homes import as_homes
+from toolwright.plan.parts import asking_contexts, every, input_class, output_class
+from toolwright.plan.words import offer_doc, tool_doc
 
 if TYPE_CHECKING:
     from toolwright import ir

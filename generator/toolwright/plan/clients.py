@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from toolwright import naming
 from toolwright.literals import literal
-from toolwright.planning.homes import as_homes, import_order
-from toolwright.planning.parts import every, output_class
-from toolwright.planning.words import deprecation_of, indented, offer_doc, parameter_doc, tool_doc
+from toolwright.plan.homes import as_homes, import_order
+from toolwright.plan.parts import every, output_class
+from toolwright.plan.words import deprecation_of, indented, offer_doc, parameter_doc, tool_doc
 
 if TYPE_CHECKING:
     from toolwright import ir
