@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from typing import Any
 import toolwright
 from toolwright.compat import changes
 from toolwright.diagnostics import CODES
+from toolwright.rules.serving import SECTIONS, SERVED
 
 HERE = Path(__file__).parent
 SCHEMA = Path(toolwright.__file__).with_name("manifest.schema.json")
@@ -30,11 +31,18 @@ def manifest() -> str:
         "",
         "Made from the manifest's own JSON Schema, which `toolwright schema` prints. What MCP defines is written as",
         "MCP writes it and goes on the wire; what is toolwright's own stands under `toolwright` and never does.",
+        "",
+        f"As yet, generated servers keep {_and(SERVED)} alone of policies, and nothing of {_and(SECTIONS)};",
+        "they run no tasks. `check` and `generate` warn of what a manifest has beyond that (TW390).",
     ]
     lines += _Sections(titles).of("The whole", schema)
     for name, part in schema["$defs"].items():
         lines += _Sections(titles).of(_sentence(titles[f"#/$defs/{name}"]), part)
     return "\n".join(lines) + "\n"
+
+
+def _and(names: Iterable[str]) -> str:
+    return " and ".join(f"`{name}`" for name in sorted(names))
 
 
 def diagnostics() -> str:

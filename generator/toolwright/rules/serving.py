@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from toolwright.assembly import Assembly
     from toolwright.ir import Json
 
-_SECTIONS = ("handles", "auth")
-_SERVED = frozenset({"confirm", "redact"})
+SECTIONS = ("handles", "auth")
+SERVED = frozenset({"confirm", "redact"})
 """The parts of a tool's policy that its package keeps: clients ask, and audit records leave out."""
 
 _GUARDS = frozenset({"auth", "policy.scopes", "toolwright.policy.scopes"})
@@ -39,7 +39,7 @@ def unserved(assembly: Assembly) -> Iterator[Diagnostic]:
 
 def _parts(assembly: Assembly) -> Iterator[tuple[str, Place]]:
     for path, manifest in manifests(assembly.bundle):
-        for section in _SECTIONS:
+        for section in SECTIONS:
             if manifest.get(section):
                 yield section, Place(path, (section,), "key")
         for key in _limits(manifest.get("policy")):
@@ -54,4 +54,4 @@ def _parts(assembly: Assembly) -> Iterator[tuple[str, Place]]:
 
 
 def _limits(policy: Mapping[str, Json] | None) -> list[str]:
-    return [key for key in policy or () if key not in _SERVED and not key.startswith("x-")]
+    return [key for key in policy or () if key not in SERVED and not key.startswith("x-")]
