@@ -1,4 +1,4 @@
-"""Transcripts: what clients of each revision with a handshake send over stdio, and what they receive, byte for byte.
+"""Transcripts: what clients of each revision send over stdio, and what they receive, byte for byte.
 
 `tests/transcripts/SERVER/REVISION.txt` is both script and expectation: lines that begin with `->` are sent, one after
 the other, each when what came before is answered; lines that begin with `<-` are what came back; `#` begins a comment.
@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 import queue
+import re
 import subprocess
 import sys
 import threading
@@ -28,6 +29,11 @@ from toolwright import cli
 
 FOLDER = Path(__file__).with_name("transcripts")
 TRANSCRIPTS = sorted(path.relative_to(FOLDER).with_suffix("").as_posix() for path in FOLDER.glob("*/*.txt"))
+SEALED = "(sealed)"
+"""What stands for the last `requestState`, which is never the same."""
+
+_STATE = re.compile('"requestState":"([^"]+)"')
+_MASK = f'"requestState":"{SEALED}"'
 PATIENCE = 30  # seconds
 
 Way: TypeAlias = Literal["->", "<-"]
@@ -115,17 +121,20 @@ def replay(script: str, connected: Connection) -> str:
     """Send what a script sends; gives the script with what came back in the place of what it expects."""
     told: list[str] = []
     awaited: set[int | str] = set()
+    state = ""
     for line in script.splitlines():
         if line.startswith("<-"):
             continue
         told.append(line)
         if not line.startswith("->"):
             continue
-        connected.send(line.removeprefix("-> "))
+        connected.send(line.removeprefix("-> ").replace(SEALED, state))
         awaited |= {one.value["id"] for one in read(line) if "method" in one.value and "id" in one.value}
         while awaited:
             received = connected.receive()
-            told.append(f"<- {received}")
+            if sealed := _STATE.search(received):
+                state = sealed[1]
+            told.append(f"<- {_STATE.sub(_MASK, received)}")
             if not received:
                 raise AssertionError("\n".join(["the server ended:", *told]))
             answer = json.loads(received)
@@ -177,6 +186,8 @@ def definitions(messages: Sequence[Message], schema: Any) -> list[str]:
             found.append("JSONRPCMessage")
         elif "method" in one.value:
             found.append(by_method[one.value["method"]])
+        elif one.value["result"].get("resultType") == "input_required":
+            found.append("InputRequiredResult")
         else:
             request = by_method[asked[_WAYS[one.way], one.value["id"]]]
             result = f"{request.removesuffix('Request')}Result"
