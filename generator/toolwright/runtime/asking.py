@@ -152,8 +152,9 @@ class Rounds:
         if key in self._answers:
             try:
                 return read(result.model_validate(self._answers[key], by_name=False))
-            except (InvalidAnswer, ValidationError):
+            except (InvalidAnswer, ValidationError) as error:
                 del self._answers[key]
+                request = _again(request, error)
         self._pending[key] = request.model_dump(by_alias=True, mode="json", exclude_none=True)
         for _ in range(_TURNS):
             await asyncio.sleep(0)
@@ -198,15 +199,25 @@ class Rounds:
         }
 
     async def _insist(self, request: types.ServerRequest, result: type[_Result], read: Callable[[_Result], _T]) -> _T:
+        asked = request
         for number in range(1, _TRIES + 1):
             try:
-                return read(await self._peer.request(request, result))
+                return read(await self._peer.request(asked, result))
             except MCPError as error:
                 raise InvalidAnswer(f"the client did not answer {request.method}: {clean(error.message)}") from error
             except (InvalidAnswer, ValidationError) as error:
                 if number == _TRIES:
                     raise InvalidAnswer(f"the client's answer to {request.method} does not fit: {error}") from error
+                asked = _again(request, error)
         raise AssertionError
+
+
+def _again(request: types.ServerRequest, error: Exception) -> types.ServerRequest:
+    """The same question once more; the user reads what was wrong with the answer in a form."""
+    if not isinstance(request, types.ElicitRequest) or not isinstance(error, InvalidAnswer):
+        return request
+    message = f"{request.params.message}\n\nThe last answer does not fit: {clean(str(error))}"
+    return request.model_copy(update={"params": request.params.model_copy(update={"message": message})})
 
 
 def is_suspended(error: BaseException) -> bool:
