@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -159,6 +160,40 @@ def test_quick_commands_do_not_import_what_is_slow(argv: list[str], project: Pat
         [sys.executable, "-c", program, *argv], cwd=project, capture_output=True, text=True, check=False
     )
     assert done.stderr.splitlines()[-1] == "[] 0"
+
+
+FULL = "toolwright: the output cannot be written: No space left on device\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("check weather.yaml >&-", (0, "")),
+        ("check weather.yaml 2>&-", (0, "")),
+        ("check nothing.yaml 2>/dev/full", (1, "")),
+        ("schema >/dev/full", (1, FULL)),
+        ("--help >/dev/full", (1, FULL)),
+        ("diff weather.yaml weather.yaml >/dev/full", (1, FULL)),
+        ("generate --check weather.yaml >/dev/full", (1, FULL)),
+        ("import tools saved.json >/dev/full", (1, FULL)),
+        ("schema | head -c 1 >/dev/null", (0, "")),
+    ],
+)
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is always full")
+def test_an_output_that_takes_nothing(line: str, expected: tuple[int, str], project: Path) -> None:
+    (project / "specs/saved.json").write_text('{"tools": []}')
+    command = f"{shlex.quote(sys.executable)} -m toolwright {line}"
+    done = subprocess.run(
+        command, shell=True, cwd=project / "specs", capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == expected
+
+
+def test_output_is_in_utf_8_wherever_it_goes(tmp_path: Path) -> None:
+    ascii_only = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PYTHONIOENCODING": ""}
+    done = toolwright("new", "--help", cwd=tmp_path, env=ascii_only)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "-- COMMAND ARGS…" in done.stdout
 
 
 def test_schema_prints_a_schema_that_the_manifests_here_satisfy(tmp_path: Path) -> None:

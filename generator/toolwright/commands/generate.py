@@ -102,8 +102,6 @@ def _once(arguments: argparse.Namespace) -> int:
             _carry_out(workspace.prune(folder, known, names), folder, printer, write=not arguments.check)
     except lock.LockError as error:
         printer.add([lock.unreadable(workspace.shown(folder, lock.NAME), error)])
-    except BrokenPipeError:
-        raise
     except OSError as error:
         help_ = "nothing was changed there; mend it and run the command again"
         printer.add([Diagnostic("TW406", f"cannot write below `{folder}`: {reason(error)}", help=help_)])

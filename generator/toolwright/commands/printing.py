@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TextIO, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -23,6 +24,42 @@ Format: TypeAlias = Literal["text", "json", "github"]
 
 class UsageError(Exception):
     """The command line asks for something that it cannot."""
+
+
+class OutputError(Exception):
+    """What is printed cannot be written; `why` is the system's error."""
+
+    def __init__(self, why: OSError) -> None:
+        super().__init__(reason(why))
+        self.why = why
+
+
+class Output(io.TextIOWrapper):
+    """Standard output or error, whose failures are no failures of a command's files.
+
+    It is in UTF-8, as manifests are, and writes an escape for what that cannot hold.
+    """
+
+    @classmethod
+    def of(cls, stream: TextIO | None) -> Output:
+        """The stream in place of Python's own, which is None where the shell closed it."""
+        if stream is None:
+            return cls(open(os.devnull, "wb"), "utf-8")  # noqa: PTH123 - it stays open until the end
+        return cls(stream.buffer, "utf-8", "backslashreplace", line_buffering=stream is sys.stderr or stream.isatty())
+
+    def write(self, text: str) -> int:
+        """As of any stream, but that it raises OutputError."""
+        try:
+            return super().write(text)
+        except OSError as error:
+            raise OutputError(error) from error
+
+    def flush(self) -> None:
+        """As of any stream, but that it raises OutputError."""
+        try:
+            super().flush()
+        except OSError as error:
+            raise OutputError(error) from error
 
 
 def reason(error: OSError) -> str:
