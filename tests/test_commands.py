@@ -183,9 +183,7 @@ FULL = "toolwright: the output cannot be written: No space left on device\n"
 def test_an_output_that_takes_nothing(line: str, expected: tuple[int, str], project: Path) -> None:
     (project / "specs/saved.json").write_text('{"tools": []}')
     command = f"{shlex.quote(sys.executable)} -m toolwright {line}"
-    done = subprocess.run(
-        command, shell=True, cwd=project / "specs", capture_output=True, text=True, check=False
-    )
+    done = subprocess.run(command, shell=True, cwd=project / "specs", capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == expected
 
 
@@ -267,6 +265,7 @@ def test_import_tools_makes_a_manifest_that_compiles(tmp_path: Path) -> None:
     assert done.stderr.splitlines() == [
         "note: the `inputSchema` of tool `get-weather` had no `type`; it got `type: object`, as MCP requires",
         "note: tool `get-weather` meets another in Python; it got `pythonName: get_hyphen_minus_weather`",
+        "note: `toolwright check` has 1 warning of what the file says",
     ]
     assert toolwright("generate", "m.yaml", cwd=tmp_path).returncode == 0
     written = json.loads((tmp_path / "generated/saved_mcp/manifest.json").read_text())
@@ -275,6 +274,44 @@ def test_import_tools_makes_a_manifest_that_compiles(tmp_path: Path) -> None:
     assert made[0]["description"] == tools[0]["description"]
     assert made[0]["inputSchema"] == {"type": "object", "properties": {"on": {"const": "no"}}}
     assert made[1]["inputSchema"] == tools[1]["inputSchema"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("nothing", None, "error[TW001]: `nothing` does not exist\n   help: check the path"),
+        ("folder", None, "error[TW001]: `folder` is a folder"),
+        ("a", b"", "a:1:1: error[TW003]: the file is empty\n   help: name WANTED"),
+        ("a", b"PK\0", "a:1:1: error[TW002]: the file is binary\n   help: name WANTED"),
+        ("a", b'{"a":\n  \xe9}', "a:2:3: error[TW002]: the byte 0xe9 is not UTF-8"),
+        ("a", b'{"tools": [\n  {}},\n]}', "a:2:5: error[TW004]: a comma, or the end of the list or object"),
+        ("a", b'{"tools": ' + b"[" * 100_000, "error[TW008]: this is nested more than 200 levels deep"),
+        ("a", b'{"tools": [NaN]}', "a:1:12: error[TW007]: `NaN` is no JSON value"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["tools", "openapi"])
+def test_a_file_to_import_that_is_broken_is_told_like_a_manifest(
+    kind: str, name: str, content: bytes | None, said: str, tmp_path: Path
+) -> None:
+    (tmp_path / "folder").mkdir()
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    done = toolwright("import", kind, name, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (1, "")
+    wanted = {"tools": "a saved tools/list result in JSON", "openapi": "an OpenAPI document in YAML or JSON"}
+    assert said.replace("WANTED", wanted[kind]) in done.stderr
+    assert done.stderr.endswith(("1 error\n", "1 error in 1 file\n"))
+
+
+def test_an_import_that_cannot_be_written_names_the_file(tmp_path: Path) -> None:
+    (tmp_path / "saved.json").write_text('{"tools": []}')
+    (tmp_path / "file").write_text("")
+    (tmp_path / "folder").mkdir()
+    for output, named, why in (("file/m.yaml", "file", "File exists"), ("folder", "folder", "Is a directory")):
+        done = toolwright("import", "tools", "saved.json", "-o", output, cwd=tmp_path)
+        assert (done.returncode, done.stdout) == (1, "")
+        assert done.stderr.startswith(f"error[TW406]: `{named}` cannot be written: {why}\n"), done.stderr
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder", "saved.json"]
 
 
 def test_import_says_what_is_wrong(tmp_path: Path) -> None:

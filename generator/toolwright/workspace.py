@@ -422,9 +422,16 @@ def text(path: Path) -> str | None:
 
 
 def create(path: Path, text: str) -> None:
-    """Write one file that a person asked for by name, whole or not at all. Raises OSError."""
+    """Write one file that a person asked for by name, whole or not at all. Raises OSError, with the name of a file."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    _stage(path, text.encode()).replace(path)
+    staged = None
+    try:
+        staged = _stage(path, text.encode())
+        staged.replace(path)
+    except OSError as error:
+        if staged is not None:
+            staged.unlink(missing_ok=True)
+        raise OSError(error.errno, error.strerror, str(path)) from error
 
 
 def _stage(target: Path, data: bytes) -> Path:

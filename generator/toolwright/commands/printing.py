@@ -68,7 +68,7 @@ def reason(error: OSError) -> str:
     return f"{why} (`{error.filename}`)" if error.filename else why
 
 
-def told(summary: str | None, notes: Iterable[str]) -> None:
+def told(summary: str, notes: Iterable[str]) -> None:
     """Tell a person on standard error what was imported; much of the text is somebody else's."""
     from toolwright.wording import printable
 

@@ -32,6 +32,7 @@ from mcp_types.version import (
 )
 
 from toolwright import __version__
+from toolwright.importing.reading import RefusedError
 from toolwright.runtime.network import NetworkClient
 from toolwright.wording import printable
 
@@ -68,8 +69,10 @@ _LISTS: Final[Mapping[Section, tuple[str, str]]] = {
 """The capability and the method of each list (MCP 2025-11-25, server/tools, server/resources, server/prompts)."""
 
 
-class UnreachableError(Exception):
+class UnreachableError(RefusedError):
     """The server cannot be asked; the message says why, for people."""
+
+    names_source = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +206,12 @@ class _Seen:
             return f"answers with HTTP {self.status}{phrase}{asks}{mend}"
         if error.code == mcp_types.CONNECTION_CLOSED:
             said = printable(error.message)
-            return "ended before it had answered" if said == "Connection closed" else f"is gone: {said}"
+            if said == "Connection closed":
+                return "ended before it had answered"
+            if self.status is not None:
+                return f"is gone: {said}"
+            why = said.partition(": ")[2] or said  # before it stands the URL
+            return f"cannot be reached: {why}; check the URL, and that the server runs"
         return f"answers with an error: {printable(error.message)[:500]} ({error.code})"
 
     def strays(self) -> str:

@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 from toolwright import naming as python_names
 from toolwright.importing import apart, settling
 from toolwright.importing.openapi import apis, arguments, naming, operations, results
-from toolwright.importing.openapi.documents import DocumentError, UnsupportedError
+from toolwright.importing.openapi.documents import UnsupportedError
 from toolwright.importing.openapi.schemas import Schemas
+from toolwright.importing.reading import DocumentError
+from toolwright.importing.settling import Made
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -26,16 +28,6 @@ if TYPE_CHECKING:
 
 _READING = frozenset({"get", "head", "options", "query"})
 _REPEATABLE = frozenset({"put", "delete"})
-
-
-@dataclass(frozen=True, slots=True)
-class Made:
-    """A manifest, what is in it in a few words, what had to be left out, and how many warnings `check` has."""
-
-    manifest: Mapping[str, Any]
-    summary: str
-    notes: tuple[str, ...]
-    warnings: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from toolwright import naming
+from toolwright.importing.reading import RefusedError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -25,7 +26,7 @@ _REFUSED = re.compile(r"[^A-Za-z0-9_-]+")
 _LONGEST = 64
 
 
-class SelectionError(ValueError):
+class SelectionError(RefusedError):
     """What the user asked for fits no operation; the message says what."""
 
 
