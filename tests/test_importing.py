@@ -6,6 +6,7 @@ import fcntl
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -213,6 +214,37 @@ def test_time_is_bounded_and_the_process_is_gone(silent: str, tmp_path: Path) ->
     )
     with pytest.raises(ProcessLookupError):
         os.kill(int((tmp_path / "pid").read_text()), 0)
+
+
+@pytest.mark.parametrize("verb", [["import", "mcp"], ["diff", "m.yaml"]])
+@pytest.mark.parametrize(
+    ("number", "before", "status"),
+    [
+        (signal.SIGINT, signal.SIG_DFL, 130),
+        (signal.SIGTERM, signal.SIG_DFL, 143),
+        (signal.SIGTERM, signal.SIG_IGN, 143),  # as of a shell's background job
+        (signal.SIGHUP, signal.SIG_DFL, 129),
+    ],
+)
+def test_a_signal_ends_the_process_too(
+    verb: list[str], number: signal.Signals, before: signal.Handlers, status: int, tmp_path: Path
+) -> None:
+    (tmp_path / "m.yaml").write_text("toolwright: 1\nserver: {name: mine, version: '1'}\n")
+    pid = tmp_path / "pid"
+    server = "import os, pathlib, time; pathlib.Path('pid').write_text(str(os.getpid())); time.sleep(60)"
+    command = [sys.executable, "-m", "toolwright", *verb, "--", sys.executable, "-c", server]
+    with subprocess.Popen(
+        command, cwd=tmp_path, stderr=subprocess.PIPE, preexec_fn=lambda: signal.signal(signal.SIGINT, before)
+    ) as process:
+        started = time.monotonic()
+        while not (pid.exists() and pid.read_text()):
+            assert time.monotonic() - started < 20
+            time.sleep(0.05)
+        process.send_signal(number)
+        _, said = process.communicate(timeout=20)
+    assert (process.returncode, said) == (status, b"")
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(pid.read_text()), 0)
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import io
 import logging
+import signal
+import sys
 import tempfile
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
@@ -37,6 +39,7 @@ from toolwright.runtime.network import NetworkClient
 from toolwright.wording import printable
 
 if TYPE_CHECKING:
+    from types import FrameType
     from typing import IO
 
     import httpx2
@@ -55,6 +58,7 @@ MAX_ENTRIES: Final = 100_000
 _MAX_EVENT: Final = 64 * 1024 * 1024  # bytes of one answer, as of a manifest's file; real lists have passed 1 MiB
 _PROBE: Final = 10.0  # seconds that a server may think about `server/discover`; old ones may never answer
 _SAID: Final = 10  # lines of standard error that are shown
+_STOPPING: Final = ("SIGTERM", "SIGHUP")
 _INFO: Final = {"name": "toolwright", "version": __version__}
 
 Section: TypeAlias = str
@@ -138,7 +142,35 @@ def read(source: Source, timeout: float = TIMEOUT) -> Listed:
     """
     for name in ("mcp", "client", "httpx2", "httpcore2"):  # they tell of what is told here in one message
         logging.getLogger(name).setLevel(logging.CRITICAL)
-    return anyio.run(_read, source, timeout)
+    with _signals_as_interrupts():
+        return anyio.run(_read, source, timeout)
+
+
+@contextmanager
+def _signals_as_interrupts() -> Iterator[None]:
+    """Let any signal that asks for an end do what Ctrl-C does, so that no process is left behind."""
+    arrived: list[int] = []
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        arrived.append(number)
+        handler = signal.getsignal(signal.SIGINT)
+        if not callable(handler):  # a shell's background jobs ignore Ctrl-C
+            raise KeyboardInterrupt
+        handler(number, frame)
+
+    numbers = [getattr(signal, name) for name in _STOPPING if hasattr(signal, name)]
+    numbers = [number for number in numbers if signal.getsignal(number) is signal.SIG_DFL]
+    for number in numbers:
+        signal.signal(number, interrupt)
+    try:
+        yield
+    except KeyboardInterrupt:
+        if arrived:
+            sys.exit(128 + arrived[0])
+        raise
+    finally:
+        for number in numbers:
+            signal.signal(number, signal.SIG_DFL)
 
 
 async def _read(source: Source, seconds: float) -> Listed:
