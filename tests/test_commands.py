@@ -90,17 +90,33 @@ def test_a_lost_lock_is_mended_by_force(project: Path) -> None:
     manifest.write_text(manifest.read_text().replace("Get a daily forecast", "Tell the weather"))
     refused = toolwright("generate", "specs/weather.yaml", cwd=project)
     assert refused.returncode == 1
-    assert "error[TW402]: `generated/weather_mcp/manifest.json` was edited by hand" in refused.stderr
+    assert "generated/weather_mcp/manifest.json:1:1: error[TW402]: this generated file was edited" in refused.stderr
     assert toolwright("generate", "specs/weather.yaml", "--force", cwd=project).returncode == 0
     assert toolwright("generate", "--check", "specs/weather.yaml", cwd=project).returncode == 0
 
 
 def test_what_is_stale_is_told_to_programs_too(project: Path) -> None:
     toolwright("generate", "specs/weather.yaml", cwd=project)
-    (project / "generated/weather_mcp/tools.py").unlink()
+    package = project / "generated/weather_mcp"
+    for name in ("tools.py", "py.typed"):
+        (package / name).unlink()
+    (package / "client.py").write_text((package / "client.py").read_text() + "X = 1\n")
+    manifest = project / "specs/weather.yaml"
+    manifest.write_text(manifest.read_text().replace("name: get_forecast", "name: forecast"))
     done = toolwright("generate", "--check", "specs/weather.yaml", "--format", "json", cwd=project)
     assert done.returncode == 1
-    assert [found["code"] for found in json.loads(done.stdout)] == ["TW407"]
+    found = {one["file"]: (one["code"], one["message"]) for one in json.loads(done.stdout)}
+    for name, code, state in (
+        ("tools.py", "TW407", "this file is missing"),
+        ("py.typed", "TW407", "this file is missing"),
+        ("models/forecast.py", "TW407", "this file is missing"),
+        ("models/get_forecast.py", "TW407", "this file is no longer made"),
+        ("handlers.py", "TW407", "this file is stale"),
+        ("client.py", "TW402", "this generated file was edited by hand, and is left as it is"),
+    ):
+        assert found[f"generated/weather_mcp/{name}"] == (code, state)
+    shown = toolwright("generate", "--check", "specs/weather.yaml", "--format", "github", cwd=project)
+    assert "::error file=generated/weather_mcp/tools.py,line=1," in shown.stdout
 
 
 def test_headers_name_the_command_that_makes_the_file(project: Path) -> None:

@@ -6,6 +6,7 @@ import io
 import os
 import sys
 import threading
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +21,12 @@ if TYPE_CHECKING:
     from toolwright.workspace import Changes
 
 Format: TypeAlias = Literal["text", "json", "github"]
+
+
+_FEW = 10
+"""How many missing files of a package are told one by one."""
+
+_GENERATE = "run `toolwright generate`"
 
 
 class UsageError(Exception):
@@ -146,21 +153,24 @@ class Printer:
     def stale(self, output: Path, changes: Changes) -> None:
         """Show what a run would change."""
         from toolwright import report, workspace
-        from toolwright.diagnostics import Diagnostic
+        from toolwright.diagnostics import Diagnostic, Place
 
-        lacking: dict[str, None] = {}
+        missing: dict[str, list[str]] = defaultdict(list)
         for change in changes.changes:
             self._stale = True
             path = workspace.shown(output, change.path)
             self.say(report.diff(path, change.old, change.new))
             if change.old is None:
-                lacking[workspace.shown(output, change.path.partition("/")[0])] = None
+                missing[change.path.partition("/")[0]].append(path)
             else:
                 state = "is no longer made" if change.new is None else "is stale"
-                self.add([Diagnostic("TW407", f"`{path}` {state}", help="run `toolwright generate`")])
-        for package in lacking:
-            message = f"files are missing from `{package}`"
-            self.add([Diagnostic("TW407", message, help="run `toolwright generate`")])
+                self.add([Diagnostic("TW407", f"this file {state}", Place(path), _GENERATE)])
+        for package, paths in missing.items():
+            if len(paths) <= _FEW:
+                self.add([Diagnostic("TW407", "this file is missing", Place(path), _GENERATE) for path in paths])
+            else:
+                message = f"this file is missing, and more of `{workspace.shown(output, package)}`"
+                self.add([Diagnostic("TW407", message, Place(paths[0]), _GENERATE)])
 
     def close(self) -> int:
         """Print the diagnostics, and give the exit status."""
