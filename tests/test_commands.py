@@ -141,8 +141,14 @@ def test_a_project_says_what_to_compile(project: Path) -> None:
     assert toolwright("generate", cwd=project).returncode == 0
     assert (project / "made/other_mcp/client.py").is_file()
     (project / "specs/weather.yaml").unlink()
-    assert toolwright("generate", cwd=project).returncode == 0
+    gone = toolwright("generate", cwd=project)
+    assert gone.returncode == 0
+    assert re.fullmatch(
+        r"specs/other\.yaml: up to date\nmade/weather_mcp: \d\d files removed, since `specs/weather\.yaml` is gone\n",
+        gone.stdout,
+    )
     assert not (project / "made/weather_mcp").exists()
+    assert toolwright("generate", cwd=project).stdout == "specs/other.yaml: up to date\n"
 
 
 def test_the_bytes_depend_on_nothing_but_the_manifest(project: Path, tmp_path_factory: pytest.TempPathFactory) -> None:

@@ -99,7 +99,9 @@ def _once(arguments: argparse.Namespace) -> int:
                 printer.say(f"{path}: up to date")
         if work.whole and not printer.failed:
             names = [workspace.relative(path, folder) for path in work.manifests]
-            _carry_out(workspace.prune(folder, known, names), folder, printer, write=not arguments.check)
+            pruned = workspace.prune(folder, known, names)
+            _carry_out(pruned, folder, printer, write=not arguments.check)
+            printer.pruned(folder, known, pruned)
     except lock.LockError as error:
         printer.add([lock.unreadable(workspace.shown(folder, lock.NAME), error)])
     except OSError as error:

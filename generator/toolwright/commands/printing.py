@@ -6,7 +6,7 @@ import io
 import os
 import sys
 import threading
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from toolwright.build import Built, Fit
     from toolwright.diagnostics import Diagnostic
+    from toolwright.lock import Lock
     from toolwright.source import Document
     from toolwright.workspace import Changes
 
@@ -147,8 +148,17 @@ class Printer:
             return
         written = sum(change.new is not None for change in changes.changes)
         counts = [(written, "written"), (len(changes.changes) - written, "removed"), (changes.kept, "unchanged")]
-        told = ", ".join(f"{count} file{'s' if count != 1 else ''} {word}" for count, word in counts if count)
+        told = ", ".join(f"{_files(count)} {word}" for count, word in counts if count)
         self.say(f"{built.package}: {told}\n  it needs {', '.join(built.requirements)}")
+
+    def pruned(self, output: Path, known: Lock, changes: Changes) -> None:
+        """Tell what was removed since its manifest is gone; `known` is the lock as it was."""
+        from toolwright import workspace
+
+        if not self._stale:
+            owned = Counter((known.owner(change.path), change.path.partition("/")[0]) for change in changes.changes)
+            for (manifest, package), count in owned.items():
+                self.say(f"{workspace.shown(output, package)}: {_files(count)} removed, since `{manifest}` is gone")
 
     def stale(self, output: Path, changes: Changes) -> None:
         """Show what a run would change."""
@@ -191,3 +201,7 @@ class Printer:
                 printed = report.json if self._style == "json" else report.github
                 print(printed(self._found, self._documents), end="")
         return 1 if self.failed or (self._strict and self._found) else 0
+
+
+def _files(count: int) -> str:
+    return f"{count} file" if count == 1 else f"{count} files"
