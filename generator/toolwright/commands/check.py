@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import posixpath
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolwright.commands import work as works
@@ -9,6 +11,9 @@ from toolwright.commands.printing import Printer
 
 if TYPE_CHECKING:
     import argparse
+
+    from toolwright.compiler import Checked
+    from toolwright.diagnostics import Diagnostic
 
 
 def add(verbs: Any) -> None:
@@ -25,11 +30,15 @@ def _check(arguments: argparse.Namespace) -> int:
         from toolwright import build, compiler, project, workspace
         from toolwright.diagnostics import Diagnostic
 
+        packages: dict[str, str] = {}
         for path in work.manifests:
             checked = compiler.check(path, workspace.Disk())
             printer.add(checked.diagnostics, checked.documents)
             if checked.manifest is None:
                 continue
+            first = packages.setdefault(checked.manifest.package, path)
+            if Path(first).resolve() != Path(path).resolve():
+                printer.add([_clash(checked, path, first)])
             printer.fits(build.fit(checked.manifest, work.target.handlers))
             if work.project is None:
                 continue
@@ -46,3 +55,18 @@ def _check(arguments: argparse.Namespace) -> int:
                     ]
                 )
     return printer.close()
+
+
+def _clash(checked: Checked, path: str, first: str) -> Diagnostic:
+    """What to tell of a manifest whose package is another one's, too."""
+    from toolwright.diagnostics import Diagnostic, Place
+
+    entry = posixpath.normpath(path)
+    is_named = "package" in (checked.documents[entry].value.get("python") or {})
+    name = checked.manifest.package if checked.manifest is not None else ""
+    return Diagnostic(
+        "TW401",
+        f"the package `{name}` is made from `{first}` already",
+        Place(entry, ("python", "package") if is_named else ("server", "name")),
+        "give one of the two another `python: {package: …}`",
+    )
