@@ -56,7 +56,7 @@ def test_without_a_manifest_and_a_project_exits_2(verb: str, tmp_path: Path) -> 
     done = toolwright(verb, cwd=tmp_path)
     assert (done.returncode, done.stderr) == (
         2,
-        "toolwright: no manifest is given, and pyproject.toml has no [tool.toolwright] that names any\n",
+        "toolwright: no manifest is given, and no pyproject.toml here or above has a [tool.toolwright]\n",
     )
 
 
@@ -149,6 +149,33 @@ def test_a_project_says_what_to_compile(project: Path) -> None:
     )
     assert not (project / "made/weather_mcp").exists()
     assert toolwright("generate", cwd=project).stdout == "specs/other.yaml: up to date\n"
+
+
+def test_a_project_is_the_same_from_each_of_its_folders(project: Path) -> None:
+    text = '[tool.toolwright]\nmanifests = ["specs/*.yaml"]\n\n[project]\ndependencies = []\n'
+    (project / "pyproject.toml").write_text(text)
+    below = project / "sub/folder"
+    below.mkdir(parents=True)
+    (project / "sub/pyproject.toml").write_text("[tool.black]\n")
+    (project / "src").mkdir()
+    (project / "src/weather.py").write_text("class Weather: pass\n")
+    made = toolwright("generate", cwd=project)
+    assert made.returncode == 0, made.stderr
+    tree = {path: path.read_bytes() for path in (project / "generated").rglob("*.*")}
+    assert toolwright("generate", cwd=below).stdout == "../../specs/weather.yaml: up to date\n"
+    for folder, given in ((below, "../../specs/weather.yaml"), (project / "specs", "weather.yaml")):
+        for argv in ((), (given,)):
+            done = toolwright("generate", "--force", *argv, cwd=folder)
+            assert done.returncode == 0, done.stderr
+            assert f"{os.path.relpath(project / 'src', folder)}/weather.py:1:7: warning[TW420]" in done.stderr
+            assert toolwright("generate", "--check", *argv, cwd=folder).returncode == 0
+            checked = toolwright("check", *argv, cwd=folder)
+            assert f"{os.path.relpath(project, folder)}/pyproject.toml:5:1: warning[TW411]" in checked.stderr
+            assert "    5 | dependencies = []" in checked.stderr
+    assert {path: path.read_bytes() for path in (project / "generated").rglob("*.*")} == tree
+    assert not list(project.glob("s*/**/generated"))
+    (project / "sub/.git").mkdir()
+    assert toolwright("check", cwd=below).returncode == 2
 
 
 def test_the_bytes_depend_on_nothing_but_the_manifest(project: Path, tmp_path_factory: pytest.TempPathFactory) -> None:

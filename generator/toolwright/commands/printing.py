@@ -188,10 +188,10 @@ class Printer:
         from toolwright.diagnostics import Span
         from toolwright.source import Document
 
-        if any(isinstance(found.at, Span) and found.at.file == project.FILE for found in self._found):
-            self._documents[project.FILE] = Document(
-                project.FILE, Path(project.FILE).read_text("utf-8", "replace"), None
-            )
+        for found in self._found:
+            if isinstance(found.at, Span) and Path(found.at.file).name == project.FILE:
+                file = found.at.file
+                self._documents[file] = Document(file, Path(file).read_text("utf-8", "replace"), None)
 
         if self._found or self._style == "json":
             if self._style == "text":
