@@ -125,6 +125,20 @@ def test_operations_are_selected_and_renamed(selection: Selection, names: list[s
     assert [tool["name"] for tool in made.manifest["tools"]] == names
 
 
+def test_what_is_left_out_is_not_told_to_be_called_otherwise(tmp_path: Path) -> None:
+    body = {"content": {"application/xml": {"schema": {"type": "string"}}}}
+    paths = {
+        "/a": {"post": {"operationId": "go"}},
+        "/b": {"post": {"operationId": "go", "requestBody": body}},
+        "/c": {"post": {"operationId": "go"}},
+    }
+    made = imported(tmp_path, {"servers": [{"url": "https://h.example"}], "paths": paths}, Selection(prefix="t_"))
+    assert made.notes == (
+        "`go` (POST /b) was left out: its body is `application/xml`",
+        "`go` (POST /c) meets another operation; its tool is called `t_post_c`",
+    )
+
+
 @pytest.mark.parametrize(
     ("selection", "why"),
     [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -63,15 +64,16 @@ def _watch(arguments: argparse.Namespace) -> int:
         step=_PAUSE,
         rust_timeout=_WAKE,
         yield_on_timeout=True,
-        raise_interrupt=False,
     )
     begun = False
-    for changes in watching:
-        if changes or not begun:  # the first run comes when changes are seen already, so that none is missed
-            _once(arguments)
-        if not begun and not arguments.quiet:
-            print(f"watching {', '.join(sorted(f'{folder}/' for folder in folders))}; interrupt to stop", flush=True)
-        begun = True
+    with suppress(KeyboardInterrupt):
+        for changes in watching:
+            if changes or not begun:  # the first run comes when changes are seen already, so that none is missed
+                _once(arguments)
+            if not begun and not arguments.quiet:
+                shown = ", ".join(sorted(f"{folder}/" for folder in folders))
+                print(f"watching {shown}; interrupt to stop", flush=True)
+            begun = True
     return 0
 
 

@@ -53,7 +53,9 @@ class Output(io.TextIOWrapper):
         """The stream in place of Python's own, which is None where the shell closed it."""
         if stream is None:
             return cls(open(os.devnull, "wb"), "utf-8")  # noqa: PTH123 - it stays open until the end
-        return cls(stream.buffer, "utf-8", "backslashreplace", line_buffering=stream is sys.stderr or stream.isatty())
+        through = getattr(stream, "write_through", False)  # as with `python -u`
+        lines = bool(stream.line_buffering)
+        return cls(stream.buffer, "utf-8", "backslashreplace", line_buffering=lines, write_through=through)
 
     def write(self, text: str) -> int:
         """As of any stream, but that it raises OutputError."""

@@ -51,17 +51,19 @@ def manifest(documents: Documents, selection: Selection, name: str | None = None
     """
     notes: list[str] = []
     server = _server(documents, name)
-    wanted = naming.select(operations.every(documents, notes), selection, notes)
+    wanted = naming.select(operations.every(documents, notes), selection)
     called = apis.Apis(documents, server["name"])
-    schemas = Schemas(documents, _taken(server["name"], [wire for wire, _ in wanted]))
+    schemas = Schemas(documents, _taken(server["name"], [wire for wire, *_ in wanted]))
     made: list[_Made] = []
-    for wire, operation in wanted:
+    for wire, operation, meets in wanted:
         try:
             made.append(_tool(wire, operation, schemas, called))
         except (UnsupportedError, RecursionError) as error:
             why = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
             notes.append(f"{operation.shown} was left out: {why}")
         else:
+            if meets:
+                notes.append(f"{operation.shown} meets another operation; its tool is called `{wire}`")
             if operation.at.field("callbacks"):
                 notes.append(f"{operation.shown}: its callbacks were left out, since the API is what calls them")
     value: dict[str, Any] = {"toolwright": 1, "server": server}
