@@ -356,11 +356,32 @@ def test_an_import_that_cannot_be_written_names_the_file(tmp_path: Path) -> None
     (tmp_path / "saved.json").write_text('{"tools": []}')
     (tmp_path / "file").write_text("")
     (tmp_path / "folder").mkdir()
-    for output, named, why in (("file/m.yaml", "file", "File exists"), ("folder", "folder", "Is a directory")):
+    for output, named, why in (
+        ("file/m.yaml", "file/m.yaml", "Not a directory"),
+        ("folder", "folder", "Is a directory"),
+    ):
         done = toolwright("import", "tools", "saved.json", "-o", output, cwd=tmp_path)
         assert (done.returncode, done.stdout) == (1, "")
         assert done.stderr.startswith(f"error[TW406]: `{named}` cannot be written: {why}\n"), done.stderr
         assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder", "saved.json"]
+
+
+def test_an_import_replaces_what_was_imported_and_nothing_else(tmp_path: Path) -> None:
+    (tmp_path / "saved.json").write_text('{"tools": []}')
+    manifest = tmp_path / "m.yaml"
+    manifest.write_text("")
+    again = ("import", "tools", "saved.json", "-o", "m.yaml")
+    assert toolwright(*again, cwd=tmp_path).returncode == 0
+    first = manifest.read_text()
+    assert first.startswith("# Imported by toolwright.")
+    assert toolwright(*again, "--name", "other", cwd=tmp_path).returncode == 0
+    assert manifest.read_text() == first.replace("name: saved", "name: other")
+    mine = first.partition("\n")[2]
+    manifest.write_text(mine)
+    refused = toolwright(*again, cwd=tmp_path)
+    assert refused.returncode == 1
+    assert refused.stderr.startswith("m.yaml:1:1: error[TW403]: this file was not imported, and is left as it is\n")
+    assert manifest.read_text() == mine
 
 
 def test_import_says_what_is_wrong(tmp_path: Path) -> None:

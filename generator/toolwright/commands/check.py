@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,7 +40,8 @@ def _check(arguments: argparse.Namespace) -> int:
             first = packages.setdefault(checked.manifest.package, path)
             if Path(first).resolve() != Path(path).resolve():
                 printer.add([_clash(checked, path, first)])
-            printer.fits(build.fit(checked.manifest, work.target.handlers))
+            interface = _interface(path, checked.manifest.package, work.target.folder)
+            printer.fits(build.fit(checked.manifest, work.target.handlers, interface))
             if work.project is None:
                 continue
             absent = project.missing(work.project, compiler.requirements(checked.manifest))
@@ -55,6 +57,18 @@ def _check(arguments: argparse.Namespace) -> int:
                     ]
                 )
     return printer.close()
+
+
+def _interface(path: str, package: str, folder: Path) -> str | None:
+    """The package's `handlers.py` as it was generated before; None where that cannot be told."""
+    from toolwright import lock, workspace
+
+    with suppress(OSError, lock.LockError):
+        known = workspace.read_lock(folder)
+        return workspace.generated(workspace.Tree(folder), known, workspace.relative(path, folder), package).text(
+            "handlers.py"
+        )
+    return None
 
 
 def _clash(checked: Checked, path: str, first: str) -> Diagnostic:

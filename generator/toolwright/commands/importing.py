@@ -151,8 +151,6 @@ def attempt(shown: str, make: Callable[[], Made]) -> Made | None:
 
 def _import(shown: str, make: Callable[[], Made], arguments: argparse.Namespace, who: str) -> int:
     """Import a source that people call `shown`, and say what of it came out; `who` says what is in it."""
-    from toolwright import workspace
-    from toolwright.diagnostics import Diagnostic
     from toolwright.importing import writing
 
     if arguments.name is not None and not arguments.name.strip():
@@ -161,22 +159,38 @@ def _import(shown: str, make: Callable[[], Made], arguments: argparse.Namespace,
     if made is None:
         return 1
     is_fragment = getattr(arguments, "fragment", False)
-    text = writing.manifest({key: value for key, value in made.manifest.items() if key != "server" or not is_fragment})
-    if arguments.output:
-        try:
-            workspace.create(Path(arguments.output), text)
-        except OSError as error:
-            message = f"`{error.filename}` cannot be written: {error.strerror}"
-            _tell([Diagnostic("TW406", message, help="choose another file with `-o`")])
-            return 1
-    else:
+    text = writing.IMPORTED + writing.manifest(
+        {key: value for key, value in made.manifest.items() if key != "server" or not is_fragment}
+    )
+    if not arguments.output:
         print(text, end="")
+    elif problem := _written(Path(arguments.output), text):
+        _tell([problem])
+        return 1
     notes = list(made.notes)
     if made.warnings:
         word = "warning" if made.warnings == 1 else "warnings"
         notes.append(f"`toolwright check` has {made.warnings} {word} of what {who} says")
     told(made.summary, notes)
     return 0
+
+
+def _written(path: Path, text: str) -> Diagnostic | None:
+    """Write what was imported, unless that would replace what a person wrote; what is wrong, if anything is."""
+    from toolwright import workspace
+    from toolwright.diagnostics import Diagnostic, Place
+    from toolwright.importing import writing
+
+    try:
+        before = workspace.text(path)
+        if before and before.strip() and not before.startswith(writing.IMPORTED):
+            help_ = "move or delete it, or choose another file with `-o`"
+            return Diagnostic("TW403", "this file was not imported, and is left as it is", Place(str(path)), help_)
+        workspace.create(path, text)
+    except OSError as error:
+        message = f"`{error.filename}` cannot be written: {error.strerror}"
+        return Diagnostic("TW406", message, help="choose another file with `-o`")
+    return None
 
 
 def _tell(found: Iterable[Diagnostic], documents: Mapping[str, Document] | None = None) -> None:
