@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -55,7 +56,7 @@ def test_without_a_manifest_and_a_project_exits_2(verb: str, tmp_path: Path) -> 
     done = toolwright(verb, cwd=tmp_path)
     assert (done.returncode, done.stderr) == (
         2,
-        "toolwright: no manifest is given, and pyproject.toml has no [tool.toolwright] that names any\n",
+        "toolwright: no manifest is given, and no pyproject.toml here or above has a [tool.toolwright]\n",
     )
 
 
@@ -89,17 +90,33 @@ def test_a_lost_lock_is_mended_by_force(project: Path) -> None:
     manifest.write_text(manifest.read_text().replace("Get a daily forecast", "Tell the weather"))
     refused = toolwright("generate", "specs/weather.yaml", cwd=project)
     assert refused.returncode == 1
-    assert "error[TW402]: `generated/weather_mcp/manifest.json` was edited by hand" in refused.stderr
+    assert "generated/weather_mcp/manifest.json:1:1: error[TW402]: this generated file was edited" in refused.stderr
     assert toolwright("generate", "specs/weather.yaml", "--force", cwd=project).returncode == 0
     assert toolwright("generate", "--check", "specs/weather.yaml", cwd=project).returncode == 0
 
 
 def test_what_is_stale_is_told_to_programs_too(project: Path) -> None:
     toolwright("generate", "specs/weather.yaml", cwd=project)
-    (project / "generated/weather_mcp/tools.py").unlink()
+    package = project / "generated/weather_mcp"
+    for name in ("tools.py", "py.typed"):
+        (package / name).unlink()
+    (package / "client.py").write_text((package / "client.py").read_text() + "X = 1\n")
+    manifest = project / "specs/weather.yaml"
+    manifest.write_text(manifest.read_text().replace("name: get_forecast", "name: forecast"))
     done = toolwright("generate", "--check", "specs/weather.yaml", "--format", "json", cwd=project)
     assert done.returncode == 1
-    assert [found["code"] for found in json.loads(done.stdout)] == ["TW407"]
+    found = {one["file"]: (one["code"], one["message"]) for one in json.loads(done.stdout)}
+    for name, code, state in (
+        ("tools.py", "TW407", "this file is missing"),
+        ("py.typed", "TW407", "this file is missing"),
+        ("models/forecast.py", "TW407", "this file is missing"),
+        ("models/get_forecast.py", "TW407", "this file is no longer made"),
+        ("handlers.py", "TW407", "this file is stale"),
+        ("client.py", "TW402", "this generated file was edited by hand, and is left as it is"),
+    ):
+        assert found[f"generated/weather_mcp/{name}"] == (code, state)
+    shown = toolwright("generate", "--check", "specs/weather.yaml", "--format", "github", cwd=project)
+    assert "::error file=generated/weather_mcp/tools.py,line=1," in shown.stdout
 
 
 def test_headers_name_the_command_that_makes_the_file(project: Path) -> None:
@@ -124,8 +141,41 @@ def test_a_project_says_what_to_compile(project: Path) -> None:
     assert toolwright("generate", cwd=project).returncode == 0
     assert (project / "made/other_mcp/client.py").is_file()
     (project / "specs/weather.yaml").unlink()
-    assert toolwright("generate", cwd=project).returncode == 0
+    gone = toolwright("generate", cwd=project)
+    assert gone.returncode == 0
+    assert re.fullmatch(
+        r"specs/other\.yaml: up to date\nmade/weather_mcp: \d\d files removed, since `specs/weather\.yaml` is gone\n",
+        gone.stdout,
+    )
     assert not (project / "made/weather_mcp").exists()
+    assert toolwright("generate", cwd=project).stdout == "specs/other.yaml: up to date\n"
+
+
+def test_a_project_is_the_same_from_each_of_its_folders(project: Path) -> None:
+    text = '[tool.toolwright]\nmanifests = ["specs/*.yaml"]\n\n[project]\ndependencies = []\n'
+    (project / "pyproject.toml").write_text(text)
+    below = project / "sub/folder"
+    below.mkdir(parents=True)
+    (project / "sub/pyproject.toml").write_text("[tool.black]\n")
+    (project / "src").mkdir()
+    (project / "src/weather.py").write_text("class Weather: pass\n")
+    made = toolwright("generate", cwd=project)
+    assert made.returncode == 0, made.stderr
+    tree = {path: path.read_bytes() for path in (project / "generated").rglob("*.*")}
+    assert toolwright("generate", cwd=below).stdout == "../../specs/weather.yaml: up to date\n"
+    for folder, given in ((below, "../../specs/weather.yaml"), (project / "specs", "weather.yaml")):
+        for argv in ((), (given,)):
+            done = toolwright("generate", "--force", *argv, cwd=folder)
+            assert done.returncode == 0, done.stderr
+            assert f"{os.path.relpath(project / 'src', folder)}/weather.py:1:7: warning[TW420]" in done.stderr
+            assert toolwright("generate", "--check", *argv, cwd=folder).returncode == 0
+            checked = toolwright("check", *argv, cwd=folder)
+            assert f"{os.path.relpath(project, folder)}/pyproject.toml:5:1: warning[TW411]" in checked.stderr
+            assert "    5 | dependencies = []" in checked.stderr
+    assert {path: path.read_bytes() for path in (project / "generated").rglob("*.*")} == tree
+    assert not list(project.glob("s*/**/generated"))
+    (project / "sub/.git").mkdir()
+    assert toolwright("check", cwd=below).returncode == 2
 
 
 def test_the_bytes_depend_on_nothing_but_the_manifest(project: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -159,6 +209,38 @@ def test_quick_commands_do_not_import_what_is_slow(argv: list[str], project: Pat
         [sys.executable, "-c", program, *argv], cwd=project, capture_output=True, text=True, check=False
     )
     assert done.stderr.splitlines()[-1] == "[] 0"
+
+
+FULL = "toolwright: the output cannot be written: No space left on device\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("check weather.yaml >&-", (0, "")),
+        ("check weather.yaml 2>&-", (0, "")),
+        ("check nothing.yaml 2>/dev/full", (1, "")),
+        ("schema >/dev/full", (1, FULL)),
+        ("--help >/dev/full", (1, FULL)),
+        ("diff weather.yaml weather.yaml >/dev/full", (1, FULL)),
+        ("generate --check weather.yaml >/dev/full", (1, FULL)),
+        ("import tools saved.json >/dev/full", (1, FULL)),
+        ("schema | head -c 1 >/dev/null", (0, "")),
+    ],
+)
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is always full")
+def test_an_output_that_takes_nothing(line: str, expected: tuple[int, str], project: Path) -> None:
+    (project / "specs/saved.json").write_text('{"tools": []}')
+    command = f"{shlex.quote(sys.executable)} -m toolwright {line}"
+    done = subprocess.run(command, shell=True, cwd=project / "specs", capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == expected
+
+
+def test_output_is_in_utf_8_wherever_it_goes(tmp_path: Path) -> None:
+    ascii_only = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PYTHONIOENCODING": ""}
+    done = toolwright("new", "--help", cwd=tmp_path, env=ascii_only)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "-- COMMAND ARGS…" in done.stdout
 
 
 def test_schema_prints_a_schema_that_the_manifests_here_satisfy(tmp_path: Path) -> None:
@@ -232,6 +314,7 @@ def test_import_tools_makes_a_manifest_that_compiles(tmp_path: Path) -> None:
     assert done.stderr.splitlines() == [
         "note: the `inputSchema` of tool `get-weather` had no `type`; it got `type: object`, as MCP requires",
         "note: tool `get-weather` meets another in Python; it got `pythonName: get_hyphen_minus_weather`",
+        "note: `toolwright check` has 1 warning of what the file says",
     ]
     assert toolwright("generate", "m.yaml", cwd=tmp_path).returncode == 0
     written = json.loads((tmp_path / "generated/saved_mcp/manifest.json").read_text())
@@ -240,6 +323,65 @@ def test_import_tools_makes_a_manifest_that_compiles(tmp_path: Path) -> None:
     assert made[0]["description"] == tools[0]["description"]
     assert made[0]["inputSchema"] == {"type": "object", "properties": {"on": {"const": "no"}}}
     assert made[1]["inputSchema"] == tools[1]["inputSchema"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("nothing", None, "error[TW001]: `nothing` does not exist\n   help: check the path"),
+        ("folder", None, "error[TW001]: `folder` is a folder"),
+        ("a", b"", "a:1:1: error[TW003]: the file is empty\n   help: name WANTED"),
+        ("a", b"PK\0", "a:1:1: error[TW002]: the file is binary\n   help: name WANTED"),
+        ("a", b'{"a":\n  \xe9}', "a:2:3: error[TW002]: the byte 0xe9 is not UTF-8"),
+        ("a", b'{"tools": [\n  {}},\n]}', "a:2:5: error[TW004]: a comma, or the end of the list or object"),
+        ("a", b'{"tools": ' + b"[" * 100_000, "error[TW008]: this is nested more than 200 levels deep"),
+        ("a", b'{"tools": [NaN]}', "a:1:12: error[TW007]: `NaN` is no JSON value"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["tools", "openapi"])
+def test_a_file_to_import_that_is_broken_is_told_like_a_manifest(
+    kind: str, name: str, content: bytes | None, said: str, tmp_path: Path
+) -> None:
+    (tmp_path / "folder").mkdir()
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    done = toolwright("import", kind, name, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (1, "")
+    wanted = {"tools": "a saved tools/list result in JSON", "openapi": "an OpenAPI document in YAML or JSON"}
+    assert said.replace("WANTED", wanted[kind]) in done.stderr
+    assert done.stderr.endswith(("1 error\n", "1 error in 1 file\n"))
+
+
+def test_an_import_that_cannot_be_written_names_the_file(tmp_path: Path) -> None:
+    (tmp_path / "saved.json").write_text('{"tools": []}')
+    (tmp_path / "file").write_text("")
+    (tmp_path / "folder").mkdir()
+    for output, named, why in (
+        ("file/m.yaml", "file/m.yaml", "Not a directory"),
+        ("folder", "folder", "Is a directory"),
+    ):
+        done = toolwright("import", "tools", "saved.json", "-o", output, cwd=tmp_path)
+        assert (done.returncode, done.stdout) == (1, "")
+        assert done.stderr.startswith(f"error[TW406]: `{named}` cannot be written: {why}\n"), done.stderr
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder", "saved.json"]
+
+
+def test_an_import_replaces_what_was_imported_and_nothing_else(tmp_path: Path) -> None:
+    (tmp_path / "saved.json").write_text('{"tools": []}')
+    manifest = tmp_path / "m.yaml"
+    manifest.write_text("")
+    again = ("import", "tools", "saved.json", "-o", "m.yaml")
+    assert toolwright(*again, cwd=tmp_path).returncode == 0
+    first = manifest.read_text()
+    assert first.startswith("# Imported by toolwright.")
+    assert toolwright(*again, "--name", "other", cwd=tmp_path).returncode == 0
+    assert manifest.read_text() == first.replace("name: saved", "name: other")
+    mine = first.partition("\n")[2]
+    manifest.write_text(mine)
+    refused = toolwright(*again, cwd=tmp_path)
+    assert refused.returncode == 1
+    assert refused.stderr.startswith("m.yaml:1:1: error[TW403]: this file was not imported, and is left as it is\n")
+    assert manifest.read_text() == mine
 
 
 def test_import_says_what_is_wrong(tmp_path: Path) -> None:

@@ -113,13 +113,48 @@ def test_a_revision_is_read_with_what_it_includes(
     assert "TW511 wire    tool `pong`: a new tool" in capsys.readouterr().out
 
 
-def test_a_revision_is_read_from_below_the_root(
+@pytest.mark.parametrize(
+    ("folder", "sides"),
+    [
+        ("specs", ["git:HEAD", "a.yaml"]),
+        ("specs", ["git:HEAD", "../specs/a.yaml"]),
+        ("specs", ["git:HEAD:a.yaml", "a.yaml"]),  # there is no such file at the root
+        ("specs", ["git:HEAD:./a.yaml", "a.yaml"]),
+        ("specs", ["git:HEAD:specs/a.yaml", "a.yaml"]),
+        ("sub", ["git:HEAD", "../specs/a.yaml"]),
+        ("sub", ["git:HEAD", "{root}/specs/a.yaml"]),
+        ("sub", ["git:HEAD", "{link}/specs/a.yaml"]),
+        ("sub", ["git:HEAD:specs/a.yaml", "../specs/a.yaml"]),
+        ("sub", ["git:HEAD:../specs/a.yaml", "../specs/a.yaml"]),
+        (".", ["git:HEAD", "{root}/specs/a.yaml"]),
+    ],
+)
+def test_a_revision_is_read_from_anywhere(
+    folder: str, sides: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = tmp_path / "repository"
+    root.mkdir()
+    (tmp_path / "link").symlink_to(root)
+    repository(root, monkeypatch)
+    (root / "sub").mkdir()
+    monkeypatch.chdir(root / folder)
+    assert cli.run(["diff", *(side.format(root=root, link=tmp_path / "link") for side in sides)]) == 1
+    assert "tool `pong`: the tool is gone" in capsys.readouterr().out
+
+
+def test_a_path_at_a_revision_counts_from_the_root(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     repository(tmp_path, monkeypatch)
+    Path("specs/specs").mkdir()
+    Path("specs/specs/a.yaml").write_text(MANIFEST)
+    for command in (["add", "."], ["-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "-qm", "b"]):
+        subprocess.run(["git", *command], check=True)
     monkeypatch.chdir(tmp_path / "specs")
-    assert cli.run(["diff", "git:HEAD", "a.yaml"]) == 1
+    assert cli.run(["diff", "git:v1:specs/a.yaml", "git:HEAD:./specs/a.yaml"]) == 1
     assert "tool `pong`: the tool is gone" in capsys.readouterr().out
+    assert cli.run(["diff", "git:HEAD:../none.yaml", "a.yaml"]) == 1
+    assert "`../none.yaml` does not exist" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import fcntl
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -215,6 +216,37 @@ def test_time_is_bounded_and_the_process_is_gone(silent: str, tmp_path: Path) ->
         os.kill(int((tmp_path / "pid").read_text()), 0)
 
 
+@pytest.mark.parametrize("verb", [["import", "mcp"], ["diff", "m.yaml"]])
+@pytest.mark.parametrize(
+    ("number", "before", "status"),
+    [
+        (signal.SIGINT, signal.SIG_DFL, 130),
+        (signal.SIGTERM, signal.SIG_DFL, 143),
+        (signal.SIGTERM, signal.SIG_IGN, 143),  # as of a shell's background job
+        (signal.SIGHUP, signal.SIG_DFL, 129),
+    ],
+)
+def test_a_signal_ends_the_process_too(
+    verb: list[str], number: signal.Signals, before: signal.Handlers, status: int, tmp_path: Path
+) -> None:
+    (tmp_path / "m.yaml").write_text("toolwright: 1\nserver: {name: mine, version: '1'}\n")
+    pid = tmp_path / "pid"
+    server = "import os, pathlib, time; pathlib.Path('pid').write_text(str(os.getpid())); time.sleep(60)"
+    command = [sys.executable, "-m", "toolwright", *verb, "--", sys.executable, "-c", server]
+    with subprocess.Popen(
+        command, cwd=tmp_path, stderr=subprocess.PIPE, preexec_fn=lambda: signal.signal(signal.SIGINT, before)
+    ) as process:
+        started = time.monotonic()
+        while not (pid.exists() and pid.read_text()):
+            assert time.monotonic() - started < 20
+            time.sleep(0.05)
+        process.send_signal(number)
+        _, said = process.communicate(timeout=20)
+    assert (process.returncode, said) == (status, b"")
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(pid.read_text()), 0)
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -222,6 +254,8 @@ def test_time_is_bounded_and_the_process_is_gone(silent: str, tmp_path: Path) ->
         (["http://localhost/mcp", "--", "true"], "name one server: a URL, or a command after `--`"),
         (["--"], "the command after `--` is empty"),
         (["true"], "`true` is no http or https URL; a command stands after `--`, as in: -- true"),
+        (["npx", "server"], "put `--` before a command, as in: toolwright import mcp -- COMMAND ARGS…"),
+        (["npx", "-y", "server"], "unrecognized arguments: -y server; put `--` before a command"),
         (["file:///etc/passwd"], "`file:///etc/passwd` is no http or https URL"),
         (["http://localhost/mcp", "--header", "secret"], "--header takes NAME:VALUE"),
         (["http://localhost/mcp", "--header", "X: a\nb"], "the value of the header `X` has a character"),
@@ -306,7 +340,10 @@ def test_an_endpoint_that_says_no(path: str, said: str, strange: str, tmp_path: 
 def test_nobody_at_the_url(tmp_path: Path) -> None:
     done = toolwright("import", "mcp", "http://me:hidden@127.0.0.1:1/mcp", cwd=tmp_path)
     assert done.returncode == 1
-    assert done.stderr.startswith("toolwright: `http://127.0.0.1:1/mcp` is gone: no answer from http://127.0.0.1:1/mcp")
+    assert done.stderr == (
+        "toolwright: `http://127.0.0.1:1/mcp` cannot be reached: All connection attempts failed; check the URL, and "
+        "that the server runs\n"
+    )
     assert "hidden" not in done.stderr
 
 
@@ -463,7 +500,7 @@ def test_a_new_project_from_a_server_runs_at_once(name: str, tmp_path: Path) -> 
     [
         (["--from", "nobody"], 2, "--from takes a kind (mcp, openapi) and one source"),
         (["--from", "openapi"], 2, "--from openapi takes a file"),
-        (["--from", "openapi", "nothing.yaml"], 1, "No such file or directory"),
+        (["--from", "openapi", "nothing.yaml"], 1, "error[TW001]: `nothing.yaml` does not exist"),
         (["--from", "openapi", "x.yaml", "--timeout", "3"], 2, "--header, --env and --timeout go with --from mcp"),
         (["--include", "a"], 2, "operations are selected with --from openapi FILE"),
         (["--from", "mcp"], 2, "name one server: a URL, or a command after `--`"),

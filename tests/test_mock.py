@@ -357,6 +357,7 @@ def test_the_command_line(folder: Path) -> None:
         2,
         "toolwright: --http is 'here'; it is HOST:PORT, such as 127.0.0.1:8000\n",
     )
+    assert toolwright("mock", "manifest.json", "--http", "127.0.0.1:65536", cwd=folder).returncode == 2
     (folder / "bad.json").write_text(json.dumps(manifest([{**tool("a"), "inputSchema": 3}])))
     bad = toolwright("mock", "bad.json", cwd=folder)
     assert bad.returncode == 1
@@ -365,7 +366,7 @@ def test_the_command_line(folder: Path) -> None:
         address = f"127.0.0.1:{taken.getsockname()[1]}"
         done = toolwright("mock", "manifest.json", "--http", address, cwd=folder)
     assert done.returncode == 1
-    assert f"cannot serve at {address}" in done.stderr
+    assert f"json_mcp_mock: cannot serve at {address}" in done.stderr
 
 
 def test_the_weather_server_is_mocked(tmp_path: Path) -> None:

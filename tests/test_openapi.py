@@ -23,15 +23,17 @@ from test_commands import toolwright
 from toolwright import compiler, workspace
 from toolwright.importing import writing
 from toolwright.importing.openapi import arguments, assembling
-from toolwright.importing.openapi.documents import DocumentError, Documents
+from toolwright.importing.openapi.documents import Documents
 from toolwright.importing.openapi.naming import Selection, SelectionError
 from toolwright.importing.openapi.operations import Parameter
+from toolwright.importing.reading import DocumentError
+from toolwright.importing.settling import Made
 
 FORM = "application/x-www-form-urlencoded"
 HERE = Path(__file__).with_name("openapi")
 
 
-def imported(folder: Path, document: Mapping[str, Any], selection: Selection | None = None) -> assembling.Made:
+def imported(folder: Path, document: Mapping[str, Any], selection: Selection | None = None) -> Made:
     """What a document becomes; it has a title and a version without saying so."""
     whole = {"openapi": "3.1.0", "info": {"title": "Sample", "version": "1"}, **document}
     path = folder / "document.json"
@@ -121,6 +123,20 @@ def test_operations_are_selected_and_renamed(selection: Selection, names: list[s
     }
     made = imported(tmp_path, {"servers": [{"url": "https://h.example"}], "paths": paths}, selection)
     assert [tool["name"] for tool in made.manifest["tools"]] == names
+
+
+def test_what_is_left_out_is_not_told_to_be_called_otherwise(tmp_path: Path) -> None:
+    body = {"content": {"application/xml": {"schema": {"type": "string"}}}}
+    paths = {
+        "/a": {"post": {"operationId": "go"}},
+        "/b": {"post": {"operationId": "go", "requestBody": body}},
+        "/c": {"post": {"operationId": "go"}},
+    }
+    made = imported(tmp_path, {"servers": [{"url": "https://h.example"}], "paths": paths}, Selection(prefix="t_"))
+    assert made.notes == (
+        "`go` (POST /b) was left out: its body is `application/xml`",
+        "`go` (POST /c) meets another operation; its tool is called `t_post_c`",
+    )
 
 
 @pytest.mark.parametrize(
@@ -429,11 +445,6 @@ def test_handlers_need_not_have_what_is_called(tmp_path: Path) -> None:
     told = toolwright("check", cwd=tmp_path / "shelf").stderr
     assert "list_books" in told
     assert "has no method" not in told
-
-
-def test_a_file_that_is_not_there_is_an_error(tmp_path: Path) -> None:
-    done = toolwright("import", "openapi", "nothing.yaml", cwd=tmp_path)
-    assert (done.returncode, done.stderr) == (1, "toolwright: No such file or directory (`nothing.yaml`)\n")
 
 
 def test_a_rename_that_is_none_is_a_wrong_command_line(tmp_path: Path) -> None:

@@ -174,4 +174,5 @@ def test_differences() -> None:
     assert report.diff("x.py", b"a\n", None) == "--- a/x.py\n+++ /dev/null\n@@ -1 +0,0 @@\n-a"
     assert report.diff("x.py", b"a\r\n", b"a\n") == "x.py: only line breaks differ"
     assert report.diff("x.py", b"\xff\n", b"a\n").endswith("-\ufffd\n+a")
-    assert report.diff("x.py", None, b"") == "x.py: only line breaks differ"
+    assert report.diff("x.py", None, b"") == "--- /dev/null\n+++ b/x.py"
+    assert report.diff("x.py", b"", None) == "--- a/x.py\n+++ /dev/null"

@@ -11,28 +11,33 @@ import gc
 import os
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import NoReturn
 
 from toolwright import __version__
 from toolwright.commands import VERBS
-from toolwright.commands.printing import UsageError
+from toolwright.commands.printing import Output, OutputError, UsageError
 from toolwright.commands.sources import CommandParser
 
 
 def main(argv: Sequence[str] | None = None) -> NoReturn:
     """Run one command and exit with its status."""
     gc.disable()  # a command is short, and makes many objects that live until it ends
+    sys.stdout, sys.stderr = Output.of(sys.stdout), Output.of(sys.stderr)
     try:
         try:
             status = run(sys.argv[1:] if argv is None else argv)
         except KeyboardInterrupt:
             status = 130
+        except SystemExit as end:
+            status = end.code if isinstance(end.code, int) else int(end.code is not None)
         sys.stdout.flush()
-    except BrokenPipeError:
-        # The reader of our output has gone, which is its right; the interpreter must not complain at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.stderr.flush()
+    except OutputError as error:
         status = 1
-    sys.stderr.flush()
+        if not isinstance(error.why, BrokenPipeError):  # a reader may go when it has enough
+            with suppress(OutputError):
+                print(f"toolwright: the output cannot be written: {error}", file=sys.stderr, flush=True)
     os._exit(status)  # nothing is left to do, and to take all objects apart one by one takes its time
 
 

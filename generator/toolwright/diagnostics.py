@@ -176,7 +176,7 @@ CODES = _table(
     ("TW403", "error", "A file that toolwright did not write is in the way."),
     ("TW404", "warning", "A file that is no longer made was edited by hand."),
     ("TW405", "error", "The lock cannot be read."),
-    ("TW406", "error", "The output folder cannot be written."),
+    ("TW406", "error", "A file cannot be written."),
     ("TW407", "error", "A generated file is not what the manifest gives."),
     ("TW420", "warning", "A handler method is missing."),
     ("TW421", "warning", "A handler method is no longer asked for."),

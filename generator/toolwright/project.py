@@ -1,10 +1,12 @@
 """The project around the manifests: what `[tool.toolwright]` in `pyproject.toml` says, and what it depends on.
 
-Takes a folder and gives a `Project`, or diagnostics with the place in `pyproject.toml`.
+Looks in the working folder and above; gives a `Project`, or diagnostics with the place in `pyproject.toml`. All paths
+that it gives are relative to the working folder.
 """
 
 from __future__ import annotations
 
+import os
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
@@ -26,10 +28,13 @@ _NAME = re.compile(r"^\s*([A-Za-z0-9._-]+)")
 class Project:
     """What a run without arguments compiles: manifest paths, and the folder that gets the packages.
 
+    `file` is the project's `pyproject.toml`, in `folder`.
     `dependencies` are the names of the project's own dependencies, normalized as package indexes do it, or None where
     the file does not list any; `listed` is where it lists them. `handlers` are the folders of handwritten modules.
     """
 
+    file: str
+    folder: Path
     manifests: tuple[str, ...]
     output: str | None
     dependencies: frozenset[str] | None
@@ -37,31 +42,46 @@ class Project:
     handlers: tuple[str, ...] = HANDLERS
 
 
-def read(folder: Path) -> tuple[Project | None, list[Diagnostic]]:
+def find() -> tuple[Project | None, list[Diagnostic]]:
+    """The project around the working folder; None where there is none, or its table is wrong.
+
+    It is looked for in each folder above, but not outside the repository.
+    """
+    here = Path.cwd()
+    for folder in (here, *here.parents):
+        found, problems = _read(Path(os.path.relpath(folder, here)))
+        if found is not None or problems or (folder / ".git").exists():
+            return found, problems
+    return None, []
+
+
+def _read(folder: Path) -> tuple[Project | None, list[Diagnostic]]:
     """The project in `folder`; None where its `pyproject.toml` is not there, has no such table, or is wrong."""
+    file = (folder / FILE).as_posix()
     try:
-        text = (folder / FILE).read_text("utf-8")
+        text = Path(file).read_text("utf-8")
     except FileNotFoundError:
         return None, []
     except (OSError, UnicodeDecodeError) as error:
-        return None, [Diagnostic("TW410", f"`{FILE}` cannot be read: {error}", _line(1))]
+        return None, [Diagnostic("TW410", f"`{file}` cannot be read: {error}", _line(file, 1))]
     try:
         value = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         found = re.search(r"line (\d+), column (\d+)", str(error))
-        at = Span(FILE, int(found[1]), int(found[2]), int(found[1]), int(found[2]) + 1) if found else _line(1)
-        return None, [Diagnostic("TW410", f"`{FILE}` is not TOML: {error}", at)]
+        line, column = map(int, found.groups()) if found else (1, 1)
+        at = Span(file, line, column, line, column + 1)
+        return None, [Diagnostic("TW410", f"`{file}` is not TOML: {error}", at)]
     tool = value.get("tool")
     table = tool.get("toolwright") if isinstance(tool, dict) else None
     if table is None:
         return None, []
-    keys = _Keys(text, "tool.toolwright")
+    keys = _Keys(file, text, "tool.toolwright")
     problems = list(_problems(table, keys))
     if problems:
         return None, problems
     manifests: list[str] = []
     for pattern in table.get("manifests", []):
-        found_paths = sorted(path.relative_to(folder).as_posix() for path in folder.glob(pattern) if path.is_file())
+        found_paths = sorted(_relative(path) for path in folder.glob(pattern) if path.is_file())
         if not found_paths:
             problems.append(
                 Diagnostic(
@@ -74,9 +94,10 @@ def read(folder: Path) -> tuple[Project | None, list[Diagnostic]]:
         manifests += [path for path in found_paths if path not in manifests]
     if problems:
         return None, problems
-    listed = _Keys(text, "project").span("dependencies")
-    folders = tuple(table.get("handlers", HANDLERS))
-    return Project(tuple(manifests), table.get("output"), _dependencies(value), listed, folders), []
+    output = _relative(folder / table["output"]) if "output" in table else None
+    listed = _Keys(file, text, "project").span("dependencies")
+    folders = tuple(_relative(folder / path) for path in table.get("handlers", HANDLERS))
+    return Project(file, folder, tuple(manifests), output, _dependencies(value), listed, folders), []
 
 
 def missing(project: Project, requirements: Iterable[str]) -> tuple[str, ...]:
@@ -90,20 +111,21 @@ def missing(project: Project, requirements: Iterable[str]) -> tuple[str, ...]:
 class _Keys:
     """Where the keys of one table stand in the text; TOML's own reader does not tell."""
 
+    file: str
     text: str
     table: str
 
     def span(self, key: str | None = None) -> Span:
         """The place of a key, or of the table's own header where the key is not found."""
         inside = False
-        header = _line(1)
+        header = _line(self.file, 1)
         for number, row in enumerate(self.text.splitlines(), 1):
             if row.lstrip().startswith("["):
                 inside = row.split("#")[0].strip() == f"[{self.table}]"
                 if inside:
-                    header = Span(FILE, number, 1, number, 1 + len(row.rstrip()))
+                    header = Span(self.file, number, 1, number, 1 + len(row.rstrip()))
             elif inside and key is not None and (found := re.match(rf"\s*(\"?{re.escape(key)}\"?)\s*=", row)):
-                return Span(FILE, number, found.start(1) + 1, number, found.end(1) + 1)
+                return Span(self.file, number, found.start(1) + 1, number, found.end(1) + 1)
         return header
 
 
@@ -161,5 +183,10 @@ def _normalized(requirement: str) -> str:
     return re.sub(r"[-_.]+", "-", name[1]).lower() if name else ""
 
 
-def _line(line: int) -> Span:
-    return Span(FILE, line, 1, line, 2)
+def _line(file: str, line: int) -> Span:
+    return Span(file, line, 1, line, 2)
+
+
+def _relative(path: Path) -> str:
+    """A path from the working folder, but where it was absolute."""
+    return path.as_posix() if path.is_absolute() else Path(os.path.relpath(path)).as_posix()

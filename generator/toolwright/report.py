@@ -71,15 +71,12 @@ def github(diagnostics: Iterable[Diagnostic], documents: Documents) -> str:
 
 def diff(path: str, old: bytes | None, new: bytes | None) -> str:
     """What changes in a file, in the unified format; `old` is None where the file comes, `new` where it goes."""
-    before, after = (None if data is None else data.decode("utf-8", "replace").splitlines() for data in (old, new))
-    rows = difflib.unified_diff(
-        before or [],
-        after or [],
-        "/dev/null" if before is None else f"a/{path}",
-        "/dev/null" if after is None else f"b/{path}",
-        lineterm="",
-    )
-    return "\n".join(rows) or f"{path}: only line breaks differ"
+    before, after = ([] if data is None else data.decode("utf-8", "replace").splitlines() for data in (old, new))
+    names = "/dev/null" if old is None else f"a/{path}", "/dev/null" if new is None else f"b/{path}"
+    rows = "\n".join(difflib.unified_diff(before, after, *names, lineterm=""))
+    if not rows and (old is None or new is None):  # an empty file
+        return f"--- {names[0]}\n+++ {names[1]}"
+    return rows or f"{path}: only line breaks differ"
 
 
 def _sorted(diagnostics: Iterable[Diagnostic], documents: Documents) -> list[_Finding]:

@@ -6,11 +6,12 @@ Takes a revision and gives a reader for `source.load`. It runs `git` to read, an
 from __future__ import annotations
 
 import fnmatch
+import os
 import posixpath
 import subprocess
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 from toolwright.workspace import MAX_FILE
 
@@ -23,7 +24,7 @@ class RevisionError(Exception):
 
 @dataclass(frozen=True)
 class Revision:
-    """Reads files at a revision for `source.load`; paths are relative to the working folder.
+    """Reads files at a revision for `source.load`; paths are relative to the working folder, or absolute.
 
     A path that is a symbolic link there is read as git has it: where it leads to is not followed.
     """
@@ -34,9 +35,10 @@ class Revision:
     def read(self, path: str) -> bytes:
         """The file's bytes. Raises OSError."""
         if path not in self._blobs:
-            mode, kind, size = self._listed.get(posixpath.normpath(path), ("", "", 0))
+            inside = self._inside(path)
+            mode, kind, size = self._listed.get(inside, ("", "", 0))
             if not kind:
-                folder = posixpath.normpath(path).rstrip("/") + "/"
+                folder = "" if inside == "." else f"{inside}/"
                 if any(other.startswith(folder) for other in self._listed):
                     raise IsADirectoryError(f"`{path}` is a folder at {self.name}")
                 raise FileNotFoundError(2, "no such file at this revision", path)
@@ -44,12 +46,12 @@ class Revision:
                 raise OSError(f"it is no ordinary file at {self.name}")
             if size > MAX_FILE:
                 raise OSError(f"it is larger than {MAX_FILE // 1024 // 1024} MiB")
-            self._blobs[path] = _git("cat-file", "blob", f"{self.name}:./{posixpath.normpath(path)}")
+            self._blobs[path] = _git("cat-file", "blob", f"{self.name}:{inside}")
         return self._blobs[path]
 
     def glob(self, folder: str, pattern: str) -> list[str]:
         """Files below `folder` that match, sorted, with `/` between folders."""
-        base = posixpath.normpath(folder) if folder else "."
+        base = self._inside(folder)
         found = []
         for path in self._listed:
             below = path if base == "." else path.removeprefix(f"{base}/")
@@ -59,14 +61,44 @@ class Revision:
 
     def within(self, path: str, folder: str) -> bool:
         """Whether a path lies below `folder`; links are not followed, so that none leads out."""
-        base = posixpath.normpath(folder or ".")
-        whole = posixpath.normpath(path)
+        base, whole = self._inside(folder), self._inside(path)
         return not whole.startswith("../") and (base == "." or whole.startswith(f"{base}/"))
+
+    def meant(self, path: str) -> str:
+        """What git means by `REV:PATH`, as a path for `read`: it counts from the repository's root, `./` from here.
+
+        A file that is only found from the working folder is meant, too.
+        """
+        if path.startswith(("./", "../", "/")):
+            return path
+        from_root = posixpath.normpath(path)
+        here = self._inside(path)
+        if from_root not in self._listed and here in self._listed:
+            return path
+        return Path(os.path.relpath(Path(self._root, from_root), self._here)).as_posix()
+
+    def _inside(self, path: str) -> str:
+        """A path from the repository's root; it starts with `../` where it leads out."""
+        found = Path(os.path.relpath(Path(self._here, path), self._root))
+        if found.parts[:1] == ("..",):  # the path may lead through a link to the repository
+            found = Path(os.path.relpath(Path(self._here, path).parent.resolve() / Path(path).name, self._root))
+        return found.as_posix()
+
+    @cached_property
+    def _here(self) -> Path:
+        return Path.cwd().resolve()
+
+    @cached_property
+    def _root(self) -> Path:
+        try:
+            return Path(os.fsdecode(_git("rev-parse", "--show-toplevel").removesuffix(b"\n"))).resolve()
+        except OSError:  # a repository without a working tree
+            return self._here
 
     @cached_property
     def _listed(self) -> dict[str, tuple[str, str, int]]:
-        """All files at or below the working folder: mode, kind and size by path."""
-        rows = _git("ls-tree", "-r", "-l", "-z", self.name).split(b"\0")
+        """All files: mode, kind and size by path from the repository's root."""
+        rows = _git("ls-tree", "-r", "-l", "-z", "--full-tree", self.name).split(b"\0")
         found = {}
         for row in rows:
             if row:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 from urllib.parse import unquote
@@ -19,7 +19,7 @@ from toolwright.texts import jsontext, positions, yamltext
 from toolwright.texts.positions import Lines, Node, Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from toolwright.ir import Json
 
@@ -213,7 +213,7 @@ class _Loader:
                 try:
                     data = self._reader.read(path)
                 except OSError as error:
-                    self._report(*_unreadable(path, error, place))
+                    self.found.append(unreadable(path, error, place))
                     continue
                 if self._below(path, name, place):
                     yield place, File(posixpath.relpath(path, folder or "."), data)
@@ -277,31 +277,45 @@ class _Loader:
         except OSError as error:
             if not (lenient and isinstance(error, FileNotFoundError)):
                 self._unreadable.add(path)
-                self._report(*_unreadable(path, error, at))
+                self.found.append(unreadable(path, error, at))
             return None
         if not self._below(path, path, at):
             self._unreadable.add(path)
             return None
-        text, problem = _decode(data)
-        value: Json = None
-        problems = [problem] if problem else []
-        if not problem:
-            value, problems = (jsontext if _is_json(path) else yamltext).parse(text)
-        value, root = _unwrapped(value)
-        document = Document(path, text, value, root)
-        self.found += [document.lines.diagnostic(path, one) for one in problems]
-        self.documents[path] = document
-        return document
+        made, problems = document(path, data, (jsontext if _is_json(path) else yamltext).parse)
+        value, root = _unwrapped(made.value)
+        self.found += problems
+        self.documents[path] = made = replace(made, value=value, root=root)
+        return made
 
     def _report(self, code: str, message: str, at: Place | None, mend: str | None = None) -> None:
         self.found.append(Diagnostic(code, message, at, mend))
+
+
+def document(
+    path: str, data: bytes, parse: Callable[[str], tuple[Json, list[Problem]]], wanted: str | None = None
+) -> tuple[Document, list[Diagnostic]]:
+    """One file by itself, and what is wrong with it.
+
+    Args:
+        path: The file, as users name it.
+        data: Its bytes.
+        parse: Gives the value of its text, or what is wrong with that.
+        wanted: What the file should be, where that is no manifest.
+    """
+    text, problem = _decode(data, wanted or "a manifest in YAML or JSON")
+    value, problems = (None, [problem]) if problem else parse(text)
+    made = Document(path, text, value)
+    if wanted is not None:
+        problems = [replace(one, help=f"name {wanted}") if one.code == "TW003" else one for one in problems]
+    return made, [made.lines.diagnostic(path, one) for one in problems]
 
 
 def _is_json(path: str) -> bool:
     return path.lower().endswith(".json")
 
 
-def _decode(data: bytes) -> tuple[str, Problem | None]:
+def _decode(data: bytes, wanted: str) -> tuple[str, Problem | None]:
     """The text of a file, for showing also where it is broken."""
     try:
         text = data.decode("utf-8").removeprefix("\ufeff")
@@ -309,27 +323,29 @@ def _decode(data: bytes) -> tuple[str, Problem | None]:
         if data.startswith(_UTF_16):
             return "", Problem("TW002", "the file is in UTF-16", 0, 1, "save it in UTF-8")
         if b"\0" in data:
-            return "", Problem("TW002", "the file is binary", 0, 1, "name a manifest in YAML or JSON")
+            return "", Problem("TW002", "the file is binary", 0, 1, f"name {wanted}")
         at = len(data[: error.start].decode("utf-8").removeprefix("\ufeff"))
         message = f"the byte 0x{data[error.start]:02x} is not UTF-8"
         text = data.decode("utf-8", "replace").removeprefix("\ufeff")
         return text, Problem("TW002", message, at, at + 1, "save the file in UTF-8")
     if "\0" in text:
-        return "", Problem("TW002", "the file is binary", 0, 1, "name a manifest in YAML or JSON")
+        return "", Problem("TW002", "the file is binary", 0, 1, f"name {wanted}")
     if not text.strip():
         return text, positions.nothing("the file is empty")
     return text, None
 
 
-def _unreadable(path: str, error: OSError, at: Place | None) -> tuple[str, str, Place | None, str | None]:
+def unreadable(path: str, error: OSError, at: Place | None = None) -> Diagnostic:
+    """What to tell of a file that cannot be read; `at` is where it is named."""
     if isinstance(error, FileNotFoundError):
         mend = "check the path: it is relative to " + ("this file" if at else "the working folder")
-        return ("TW011" if at else "TW001"), f"`{path}` does not exist", at, mend
+        return Diagnostic("TW011" if at else "TW001", f"`{path}` does not exist", at, mend)
     if isinstance(error, IsADirectoryError):
-        return "TW001", f"`{path}` is a folder", at, f"name the files in it, such as `{posixpath.join(path, '*.yaml')}`"
+        mend = f"name the files in it, such as `{posixpath.join(path, '*.yaml')}`"
+        return Diagnostic("TW001", f"`{path}` is a folder", at, mend)
     if isinstance(error, PermissionError):
-        return "TW001", f"`{path}` cannot be read: permission denied", at, "check the file's permissions"
-    return "TW001", f"`{path}` cannot be read: {error.strerror or error}", at, None
+        return Diagnostic("TW001", f"`{path}` cannot be read: permission denied", at, "check the file's permissions")
+    return Diagnostic("TW001", f"`{path}` cannot be read: {error.strerror or error}", at)
 
 
 def _unwrapped(value: Json) -> tuple[Json, Pointer]:

@@ -75,7 +75,7 @@ def is_quoted(value: Json, types: Iterable[str]) -> bool:
     )
 
 
-def nearest(word: str, known: Sequence[str], cutoff: float = 0.6) -> str | None:
+def nearest(word: str, known: Sequence[str], cutoff: float = 0.62) -> str | None:
     """The known word that somebody who wrote `word` may have meant; None where there is none.
 
     Words that differ in case, `-` and `_` only are the same for this.

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import posixpath
+from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolwright.commands import work as works
@@ -9,6 +12,9 @@ from toolwright.commands.printing import Printer
 
 if TYPE_CHECKING:
     import argparse
+
+    from toolwright.compiler import Checked
+    from toolwright.diagnostics import Diagnostic
 
 
 def add(verbs: Any) -> None:
@@ -25,12 +31,17 @@ def _check(arguments: argparse.Namespace) -> int:
         from toolwright import build, compiler, project, workspace
         from toolwright.diagnostics import Diagnostic
 
+        packages: dict[str, str] = {}
         for path in work.manifests:
             checked = compiler.check(path, workspace.Disk())
             printer.add(checked.diagnostics, checked.documents)
             if checked.manifest is None:
                 continue
-            printer.fits(build.fit(checked.manifest, work.target.handlers))
+            first = packages.setdefault(checked.manifest.package, path)
+            if Path(first).resolve() != Path(path).resolve():
+                printer.add([_clash(checked, path, first)])
+            interface = _interface(path, checked.manifest.package, work.target.folder)
+            printer.fits(build.fit(checked.manifest, work.target.handlers, interface))
             if work.project is None:
                 continue
             absent = project.missing(work.project, compiler.requirements(checked.manifest))
@@ -46,3 +57,30 @@ def _check(arguments: argparse.Namespace) -> int:
                     ]
                 )
     return printer.close()
+
+
+def _interface(path: str, package: str, folder: Path) -> str | None:
+    """The package's `handlers.py` as it was generated before; None where that cannot be told."""
+    from toolwright import lock, workspace
+
+    with suppress(OSError, lock.LockError):
+        known = workspace.read_lock(folder)
+        return workspace.generated(workspace.Tree(folder), known, workspace.relative(path, folder), package).text(
+            "handlers.py"
+        )
+    return None
+
+
+def _clash(checked: Checked, path: str, first: str) -> Diagnostic:
+    """What to tell of a manifest whose package is another one's, too."""
+    from toolwright.diagnostics import Diagnostic, Place
+
+    entry = posixpath.normpath(path)
+    is_named = "package" in (checked.documents[entry].value.get("python") or {})
+    name = checked.manifest.package if checked.manifest is not None else ""
+    return Diagnostic(
+        "TW401",
+        f"the package `{name}` is made from `{first}` already",
+        Place(entry, ("python", "package") if is_named else ("server", "name")),
+        "give one of the two another `python: {package: …}`",
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -63,15 +64,16 @@ def _watch(arguments: argparse.Namespace) -> int:
         step=_PAUSE,
         rust_timeout=_WAKE,
         yield_on_timeout=True,
-        raise_interrupt=False,
     )
     begun = False
-    for changes in watching:
-        if changes or not begun:  # the first run comes when changes are seen already, so that none is missed
-            _once(arguments)
-        if not begun and not arguments.quiet:
-            print(f"watching {', '.join(sorted(f'{folder}/' for folder in folders))}; interrupt to stop", flush=True)
-        begun = True
+    with suppress(KeyboardInterrupt):
+        for changes in watching:
+            if changes or not begun:  # the first run comes when changes are seen already, so that none is missed
+                _once(arguments)
+            if not begun and not arguments.quiet:
+                shown = ", ".join(sorted(f"{folder}/" for folder in folders))
+                print(f"watching {shown}; interrupt to stop", flush=True)
+            begun = True
     return 0
 
 
@@ -99,11 +101,11 @@ def _once(arguments: argparse.Namespace) -> int:
                 printer.say(f"{path}: up to date")
         if work.whole and not printer.failed:
             names = [workspace.relative(path, folder) for path in work.manifests]
-            _carry_out(workspace.prune(folder, known, names), folder, printer, write=not arguments.check)
+            pruned = workspace.prune(folder, known, names)
+            _carry_out(pruned, folder, printer, write=not arguments.check)
+            printer.pruned(folder, known, pruned)
     except lock.LockError as error:
         printer.add([lock.unreadable(workspace.shown(folder, lock.NAME), error)])
-    except BrokenPipeError:
-        raise
     except OSError as error:
         help_ = "nothing was changed there; mend it and run the command again"
         printer.add([Diagnostic("TW406", f"cannot write below `{folder}`: {reason(error)}", help=help_)])

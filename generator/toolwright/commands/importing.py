@@ -7,13 +7,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from toolwright.commands import sources
-from toolwright.commands.printing import Printer, UsageError, reason, told
+from toolwright.commands.printing import Printer, UsageError, told
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from toolwright.importing.openapi.assembling import Made
+    from toolwright.diagnostics import Diagnostic
+    from toolwright.importing.settling import Made
+    from toolwright.source import Document
 
 
 def add(verbs: Any) -> None:
@@ -76,109 +78,125 @@ def _import_mcp(arguments: argparse.Namespace) -> int:
         raise UsageError("--prefix changes names that the server would not know: it cannot go with --client")
     if arguments.client and arguments.fragment:
         raise UsageError("`emit` cannot stand in an included file: --client cannot go with --fragment")
-    if arguments.name is not None and not arguments.name.strip():
-        raise UsageError("--name is empty")
     source = sources.of(arguments.url, arguments.command, arguments)
-    from toolwright.importing import live, servers, settling
 
-    try:
-        listed = live.read(source, arguments.timeout or live.TIMEOUT)
-        made = servers.manifest(
-            listed,
+    def make() -> Made:
+        from toolwright.importing import live, servers
+
+        return servers.manifest(
+            live.read(source, arguments.timeout or live.TIMEOUT),
             name=arguments.name,
             otherwise=sources.name(source),
             prefix=arguments.prefix,
             client=arguments.client,
-            fragment=arguments.fragment,
         )
-        _write(made.manifest, arguments.output)
-    except live.UnreachableError as error:
-        print(f"toolwright: {error}", file=sys.stderr)
-        return 1
-    except settling.UnsettledError as error:
-        print(f"toolwright: `{source.shown}` cannot be imported: {error}", file=sys.stderr)
-        return 1
-    except OSError as error:
-        print(f"toolwright: {reason(error)}", file=sys.stderr)
-        return 1
-    notes = list(made.notes)
-    if made.warnings:
-        word = "warning" if made.warnings == 1 else "warnings"
-        notes.append(f"`toolwright check` has {made.warnings} {word} of what the server says")
-    told(made.summary, notes)
-    return 0
+
+    return _import(source.shown, make, arguments, "the server")
 
 
 def _import_tools(arguments: argparse.Namespace) -> int:
-    from toolwright import workspace
-    from toolwright.importing import settling, tools
+    def make() -> Made:
+        from toolwright import workspace
+        from toolwright.importing import reading, settling, tools
 
-    source = Path(arguments.file)
-    try:
-        listed, info = tools.read(workspace.Disk().read(arguments.file).decode("utf-8-sig"))
-        name = arguments.name or info.get("name") or source.stem
+        document = reading.read(arguments.file, workspace.Disk(), tools.parse, "a saved tools/list result in JSON")
+        listed, info = tools.listed(document.value)
+        name = arguments.name or info.get("name") or Path(arguments.file).stem
         made = tools.manifest(listed, name=name, info=info, prefix=arguments.prefix)
         settled = settling.settle(made.manifest)
-        _write(settled.manifest, arguments.output)
-    except (tools.ToolListError, settling.UnsettledError, UnicodeDecodeError) as error:
-        print(f"toolwright: `{source}` cannot be imported: {error}", file=sys.stderr)
-        return 1
-    except OSError as error:
-        print(f"toolwright: {reason(error)}", file=sys.stderr)
-        return 1
-    told(None, (*made.notes, *settled.notes))
-    return 0
+        return settling.Made(settled.manifest, "", (*made.notes, *settled.notes), settled.warnings)
+
+    return _import(arguments.file, make, arguments, "the file")
 
 
 def _import_openapi(arguments: argparse.Namespace) -> int:
-    if arguments.name is not None and not arguments.name.strip():
-        raise UsageError("--name is empty")
-    made = openapi(arguments.file, arguments, name=arguments.name, prefix=arguments.prefix)
-    if made is None:
-        return 1
-    manifest = {key: value for key, value in made.manifest.items() if key != "server" or not arguments.fragment}
-    try:
-        _write(manifest, arguments.output)
-    except OSError as error:
-        print(f"toolwright: {reason(error)}", file=sys.stderr)
-        return 1
-    notes = list(made.notes)
-    if made.warnings:
-        word = "warning" if made.warnings == 1 else "warnings"
-        notes.append(f"`toolwright check` has {made.warnings} {word} of what the document says")
-    told(made.summary, notes)
-    return 0
+    make = openapi(arguments.file, arguments, name=arguments.name, prefix=arguments.prefix)
+    return _import(arguments.file, make, arguments, "the document")
 
 
-def openapi(file: str, arguments: argparse.Namespace, *, name: str | None, prefix: str = "") -> Made | None:
-    """What an OpenAPI document becomes; None where that fails, which is told.
+def openapi(file: str, arguments: argparse.Namespace, *, name: str | None, prefix: str = "") -> Callable[[], Made]:
+    """What makes a manifest of an OpenAPI document.
 
     Raises:
         UsageError: `--rename` is not OLD=NEW.
     """
-    from toolwright import workspace
-    from toolwright.importing import settling
-    from toolwright.importing.openapi import assembling
-    from toolwright.importing.openapi.documents import DocumentError, Documents
-    from toolwright.importing.openapi.naming import Selection, SelectionError
+    new_names = renames(arguments.rename)
 
-    selection = Selection(arguments.include, arguments.exclude, renames(arguments.rename), prefix)
-    try:
+    def make() -> Made:
+        from toolwright import workspace
+        from toolwright.importing.openapi import assembling
+        from toolwright.importing.openapi.documents import Documents
+        from toolwright.importing.openapi.naming import Selection
+
+        selection = Selection(arguments.include, arguments.exclude, new_names, prefix)
         return assembling.manifest(Documents(file, workspace.Disk()), selection, name)
-    except DocumentError as error:
-        if error.diagnostics:
-            printer = Printer("text", strict=False)
-            printer.add(error.diagnostics, error.documents)
-            printer.close()
+
+    return make
+
+
+def attempt(shown: str, make: Callable[[], Made]) -> Made | None:
+    """What `make` gives of the source that people call `shown`; None where that fails, which is told."""
+    from toolwright.importing.reading import DocumentError, RefusedError
+
+    try:
+        return make()
+    except RefusedError as error:
+        if isinstance(error, DocumentError) and error.diagnostics:
+            _tell(error.diagnostics, error.documents)
         else:
-            print(f"toolwright: `{file}` cannot be imported: {error}", file=sys.stderr)
-    except settling.UnsettledError as error:
-        print(f"toolwright: `{file}` cannot be imported: {error}", file=sys.stderr)
-    except SelectionError as error:
-        print(f"toolwright: {error}", file=sys.stderr)
-    except OSError as error:
-        print(f"toolwright: {reason(error)}", file=sys.stderr)
+            about = "" if error.names_source else f"`{shown}` cannot be imported: "
+            print(f"toolwright: {about}{error}", file=sys.stderr)
     return None
+
+
+def _import(shown: str, make: Callable[[], Made], arguments: argparse.Namespace, who: str) -> int:
+    """Import a source that people call `shown`, and say what of it came out; `who` says what is in it."""
+    from toolwright.importing import writing
+
+    if arguments.name is not None and not arguments.name.strip():
+        raise UsageError("--name is empty")
+    made = attempt(shown, make)
+    if made is None:
+        return 1
+    is_fragment = getattr(arguments, "fragment", False)
+    text = writing.IMPORTED + writing.manifest(
+        {key: value for key, value in made.manifest.items() if key != "server" or not is_fragment}
+    )
+    if not arguments.output:
+        print(text, end="")
+    elif problem := _written(Path(arguments.output), text):
+        _tell([problem])
+        return 1
+    notes = list(made.notes)
+    if made.warnings:
+        word = "warning" if made.warnings == 1 else "warnings"
+        notes.append(f"`toolwright check` has {made.warnings} {word} of what {who} says")
+    told(made.summary, notes)
+    return 0
+
+
+def _written(path: Path, text: str) -> Diagnostic | None:
+    """Write what was imported, unless that would replace what a person wrote; what is wrong, if anything is."""
+    from toolwright import workspace
+    from toolwright.diagnostics import Diagnostic, Place
+    from toolwright.importing import writing
+
+    try:
+        before = workspace.text(path)
+        if before and before.strip() and not before.startswith(writing.IMPORTED):
+            help_ = "move or delete it, or choose another file with `-o`"
+            return Diagnostic("TW403", "this file was not imported, and is left as it is", Place(str(path)), help_)
+        workspace.create(path, text)
+    except OSError as error:
+        message = f"`{error.filename}` cannot be written: {error.strerror}"
+        return Diagnostic("TW406", message, help="choose another file with `-o`")
+    return None
+
+
+def _tell(found: Iterable[Diagnostic], documents: Mapping[str, Document] | None = None) -> None:
+    printer = Printer("text", strict=False)
+    printer.add(found, documents)
+    printer.close()
 
 
 def renames(given: Sequence[str]) -> dict[str, str]:
@@ -190,15 +208,3 @@ def renames(given: Sequence[str]) -> dict[str, str]:
             raise UsageError(f"--rename is `{entry}`; it is OLD=NEW, such as listPets=list_pets")
         found[old] = new
     return found
-
-
-def _write(manifest: Mapping[str, Any], output: str | None) -> None:
-    """Write a manifest as YAML, to a file or to standard output. Raises OSError."""
-    from toolwright import workspace
-    from toolwright.importing import writing
-
-    text = writing.manifest(manifest)
-    if output:
-        workspace.create(Path(output), text)
-    else:
-        print(text, end="")

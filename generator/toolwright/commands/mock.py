@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     import argparse
 
 
+_LAST_PORT = 65535
+
+
 def add(verbs: Any) -> None:
     """Say how the verb is called."""
     mock = verbs.add_parser("mock", help="serve a manifest with its examples, or answers made from its schemas")
@@ -24,7 +27,8 @@ def _mock(arguments: argparse.Namespace) -> int:
     from toolwright import compiler, workspace
     from toolwright.mocking import serving
 
-    if arguments.http is not None and not arguments.http.rpartition(":")[2].isdecimal():
+    port = "0" if arguments.http is None else arguments.http.rpartition(":")[2]
+    if not port.isdecimal() or int(port) > _LAST_PORT:
         raise UsageError(f"--http is {arguments.http!r}; it is HOST:PORT, such as 127.0.0.1:8000")
     printer = Printer("text", strict=False)
     checked = compiler.check(arguments.manifest, workspace.Disk())

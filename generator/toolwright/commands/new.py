@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Mapping
 
+    from toolwright.importing.settling import Made
     from toolwright.scaffold import Origin
 
 
@@ -81,45 +82,33 @@ def _openapi(file: str | None, arguments: argparse.Namespace) -> Callable[[], Or
         raise UsageError("--from openapi takes a file")
     if arguments.header or arguments.env or arguments.timeout:
         raise UsageError("--header, --env and --timeout go with --from mcp")
-    importing.renames(arguments.rename)
-
-    def read() -> Origin:
-        from toolwright import scaffold
-
-        made = importing.openapi(file, arguments, name=arguments.name)
-        if made is None:
-            raise scaffold.ScaffoldError("nothing was made")
-        told(made.summary, made.notes)
-        return _origin_of(made.manifest, "openapi")
-
-    return read
+    make = importing.openapi(file, arguments, name=arguments.name)
+    return lambda: _read(file, make, "openapi")
 
 
-def _origin_of(manifest: Mapping[str, Any], again: str) -> Origin:
+def _read(shown: str, make: Callable[[], Made], again: str) -> Origin:
+    """What a project starts from; `make` gives its manifest."""
     from toolwright import scaffold
 
-    return scaffold.Origin(
-        {key: value for key, value in manifest.items() if key != "server"}, manifest["server"], again
-    )
+    made = importing.attempt(shown, make)
+    if made is None:
+        raise scaffold.ScaffoldError("nothing was made")
+    told(made.summary, made.notes)
+    fragment = {key: value for key, value in made.manifest.items() if key != "server"}
+    return scaffold.Origin(fragment, made.manifest["server"], again)
 
 
 def _mcp(url: str | None, arguments: argparse.Namespace) -> Callable[[], Origin]:
     _refuse_selection(arguments)
     source = sources.of(url, arguments.command, arguments)
 
-    def read() -> Origin:
-        from toolwright import scaffold
-        from toolwright.importing import live, servers, settling
+    def make() -> Made:
+        from toolwright.importing import live, servers
 
-        try:
-            listed = live.read(source, arguments.timeout or live.TIMEOUT)
-            made = servers.manifest(listed, name=None, otherwise=sources.name(source))
-        except (live.UnreachableError, settling.UnsettledError) as error:
-            raise scaffold.ScaffoldError(str(error)) from error
-        told(made.summary, made.notes)
-        return _origin_of(made.manifest, "mcp")
+        listed = live.read(source, arguments.timeout or live.TIMEOUT)
+        return servers.manifest(listed, name=None, otherwise=sources.name(source))
 
-    return read
+    return lambda: _read(source.shown, make, "mcp")
 
 
 _ORIGINS: Final[Mapping[str, Callable[[str | None, argparse.Namespace], Callable[[], Origin]]]] = {

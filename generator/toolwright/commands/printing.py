@@ -2,27 +2,74 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 import threading
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TextIO, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from toolwright.build import Built, Fit
     from toolwright.diagnostics import Diagnostic
+    from toolwright.lock import Lock
     from toolwright.source import Document
     from toolwright.workspace import Changes
 
 Format: TypeAlias = Literal["text", "json", "github"]
 
 
+_FEW = 10
+"""How many missing files of a package are told one by one."""
+
+_GENERATE = "run `toolwright generate`"
+
+
 class UsageError(Exception):
     """The command line asks for something that it cannot."""
+
+
+class OutputError(Exception):
+    """What is printed cannot be written; `why` is the system's error."""
+
+    def __init__(self, why: OSError) -> None:
+        super().__init__(reason(why))
+        self.why = why
+
+
+class Output(io.TextIOWrapper):
+    """Standard output or error, whose failures are no failures of a command's files.
+
+    It is in UTF-8, as manifests are, and writes an escape for what that cannot hold.
+    """
+
+    @classmethod
+    def of(cls, stream: TextIO | None) -> Output:
+        """The stream in place of Python's own, which is None where the shell closed it."""
+        if stream is None:
+            return cls(open(os.devnull, "wb"), "utf-8")  # noqa: PTH123 - it stays open until the end
+        through = getattr(stream, "write_through", False)  # as with `python -u`
+        lines = bool(stream.line_buffering)
+        return cls(stream.buffer, "utf-8", "backslashreplace", line_buffering=lines, write_through=through)
+
+    def write(self, text: str) -> int:
+        """As of any stream, but that it raises OutputError."""
+        try:
+            return super().write(text)
+        except OSError as error:
+            raise OutputError(error) from error
+
+    def flush(self) -> None:
+        """As of any stream, but that it raises OutputError."""
+        try:
+            super().flush()
+        except OSError as error:
+            raise OutputError(error) from error
 
 
 def reason(error: OSError) -> str:
@@ -31,7 +78,7 @@ def reason(error: OSError) -> str:
     return f"{why} (`{error.filename}`)" if error.filename else why
 
 
-def told(summary: str | None, notes: Iterable[str]) -> None:
+def told(summary: str, notes: Iterable[str]) -> None:
     """Tell a person on standard error what was imported; much of the text is somebody else's."""
     from toolwright.wording import printable
 
@@ -103,27 +150,39 @@ class Printer:
             return
         written = sum(change.new is not None for change in changes.changes)
         counts = [(written, "written"), (len(changes.changes) - written, "removed"), (changes.kept, "unchanged")]
-        told = ", ".join(f"{count} file{'s' if count != 1 else ''} {word}" for count, word in counts if count)
+        told = ", ".join(f"{_files(count)} {word}" for count, word in counts if count)
         self.say(f"{built.package}: {told}\n  it needs {', '.join(built.requirements)}")
+
+    def pruned(self, output: Path, known: Lock, changes: Changes) -> None:
+        """Tell what was removed since its manifest is gone; `known` is the lock as it was."""
+        from toolwright import workspace
+
+        if not self._stale:
+            owned = Counter((known.owner(change.path), change.path.partition("/")[0]) for change in changes.changes)
+            for (manifest, package), count in owned.items():
+                self.say(f"{workspace.shown(output, package)}: {_files(count)} removed, since `{manifest}` is gone")
 
     def stale(self, output: Path, changes: Changes) -> None:
         """Show what a run would change."""
         from toolwright import report, workspace
-        from toolwright.diagnostics import Diagnostic
+        from toolwright.diagnostics import Diagnostic, Place
 
-        lacking: dict[str, None] = {}
+        missing: dict[str, list[str]] = defaultdict(list)
         for change in changes.changes:
             self._stale = True
             path = workspace.shown(output, change.path)
             self.say(report.diff(path, change.old, change.new))
             if change.old is None:
-                lacking[workspace.shown(output, change.path.partition("/")[0])] = None
+                missing[change.path.partition("/")[0]].append(path)
             else:
                 state = "is no longer made" if change.new is None else "is stale"
-                self.add([Diagnostic("TW407", f"`{path}` {state}", help="run `toolwright generate`")])
-        for package in lacking:
-            message = f"files are missing from `{package}`"
-            self.add([Diagnostic("TW407", message, help="run `toolwright generate`")])
+                self.add([Diagnostic("TW407", f"this file {state}", Place(path), _GENERATE)])
+        for package, paths in missing.items():
+            if len(paths) <= _FEW:
+                self.add([Diagnostic("TW407", "this file is missing", Place(path), _GENERATE) for path in paths])
+            else:
+                message = f"this file is missing, and more of `{workspace.shown(output, package)}`"
+                self.add([Diagnostic("TW407", message, Place(paths[0]), _GENERATE)])
 
     def close(self) -> int:
         """Print the diagnostics, and give the exit status."""
@@ -131,10 +190,10 @@ class Printer:
         from toolwright.diagnostics import Span
         from toolwright.source import Document
 
-        if any(isinstance(found.at, Span) and found.at.file == project.FILE for found in self._found):
-            self._documents[project.FILE] = Document(
-                project.FILE, Path(project.FILE).read_text("utf-8", "replace"), None
-            )
+        for found in self._found:
+            if isinstance(found.at, Span) and Path(found.at.file).name == project.FILE:
+                file = found.at.file
+                self._documents[file] = Document(file, Path(file).read_text("utf-8", "replace"), None)
 
         if self._found or self._style == "json":
             if self._style == "text":
@@ -144,3 +203,7 @@ class Printer:
                 printed = report.json if self._style == "json" else report.github
                 print(printed(self._found, self._documents), end="")
         return 1 if self.failed or (self._strict and self._found) else 0
+
+
+def _files(count: int) -> str:
+    return f"{count} file" if count == 1 else f"{count} files"

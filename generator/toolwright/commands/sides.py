@@ -89,16 +89,15 @@ def _at_revision(said: str, other: str) -> Side:
     from toolwright import revision
 
     name, _, path = said.removeprefix(_GIT).partition(":")
-    if not path:
-        if other.startswith(_GIT):
-            path = other.removeprefix(_GIT).partition(":")[2]
-        elif not other.startswith(("http://", "https://")):
-            path = other
-    if not path:
+    if not path and other.startswith(_GIT):
+        path = other.removeprefix(_GIT).partition(":")[2]
+    beside = "" if path or other.startswith((_GIT, "http://", "https://")) else other
+    if not path and not beside:
         raise UsageError(f"`{said}` names no file, and neither does the other side; write git:REV:PATH")
     try:
-        return _of_file(said, path, revision.at(name))
-    except revision.RevisionError as error:
+        reader = revision.at(name)
+        return _of_file(said, beside or reader.meant(path), reader)
+    except (revision.RevisionError, OSError) as error:
         raise SideError(str(error)) from error
 
 

@@ -39,6 +39,9 @@ class CommandParser(argparse.ArgumentParser):
         if at >= 0 and (self.only_after is None or self.only_after in words[:at]):
             words, command = words[:at], words[at + 1 :]
         parsed, rest = super().parse_known_args(words, namespace)
+        if rest and command is None and (self.only_after is None or self.only_after in words):
+            usual = f"unrecognized arguments: {' '.join(rest)}"
+            self.error(f"{usual}; put `--` before a command, as in: {self.prog} -- COMMAND ARGS…")
         parsed.command = command
         return parsed, rest
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -42,21 +43,22 @@ def of(arguments: argparse.Namespace, printer: Printer, output: str | None = Non
     """What to work on, from the arguments and the project; None where the project's table is wrong."""
     from toolwright import build, project
 
-    found, problems = project.read(Path())
+    found, problems = project.find()
     given = tuple(dict.fromkeys(arguments.manifests))
     if problems and not given:
         printer.add(problems)
         return None
     told = found.output if found is not None else None
+    usual = found.folder / build.OUTPUT if found is not None else Path(build.OUTPUT)
     target = build.Target(
-        Path(output or told or build.OUTPUT),
-        told=told is not None and output in (None, told),
+        Path(output or told or usual),
+        told=told is not None and os.path.normpath(output or told) == told,
         handlers=project.HANDLERS if found is None else found.handlers,
     )
     if given:
         return Run(given, target, whole=False, project=found)
     if found is None:
-        raise UsageError(f"no manifest is given, and {project.FILE} has no [tool.toolwright] that names any")
+        raise UsageError(f"no manifest is given, and no {project.FILE} here or above has a [tool.toolwright]")
     if not found.manifests:
-        raise UsageError(f"no manifest is given, and [tool.toolwright] in {project.FILE} names none")
+        raise UsageError(f"no manifest is given, and [tool.toolwright] in {found.file} names none")
     return Run(found.manifests, target, whole=True, project=found)

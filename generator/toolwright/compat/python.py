@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from toolwright.compat.changes import Change, Impact
 from toolwright.diagnostics import Place
+from toolwright.wording import quoted
 
 if TYPE_CHECKING:
     from toolwright import ir
@@ -155,24 +156,37 @@ def _members(
             why = makers if impact == "breaking" else None
             yield _change("TW587", impact, about, message, places, name, why)
             continue
+        takes, taken = _alternatives(now.type), _alternatives(was.type)
         needed = was.default is not None and now.default is None
-        if _alternatives(was.type) - {"None"} != _alternatives(now.type) - {"None"} or was.default == now.default:
-            if was.type == now.type:
-                continue
+        if was.type != now.type and not (needed and taken - takes == {"None"} and takes < taken):
             message = f"`{attribute}` was `{was.type}`, and is `{now.type}`"
-            narrower = _alternatives(now.type) < _alternatives(was.type)
-            impact = "compatible" if narrower and is_read else "may break"
-            yield _change("TW588", impact, about, message, places, name)
-        if was.default != now.default:
-            told = [f"`{one.default}`" if one.default is not None else "none" for one in (was, now)]
-            message = f"the default of `{attribute}` was {told[0]}, and is {told[1]}"
-            impact = "may break"
-            if needed:
-                impact = "compatible" if is_read else "breaking"
-            yield _change("TW589", impact, about, message, places, name, makers if needed and not is_read else None)
+            impact = "compatible" if takes < taken and is_read else "may break"
+            why = _why_retyped(role, takes - taken, taken - takes) if impact == "may break" else None
+            yield _change("TW588", impact, about, message, places, name, why)
+        if was.default == now.default:
+            continue
+        if needed:
+            message = f"`{attribute}` had the default `{was.default}`, and has none"
+            impact = "compatible" if is_read else "breaking"
+            yield _change("TW589", impact, about, message, places, name, None if is_read else makers)
+        elif was.default is None:
+            message = f"`{attribute}` had no default, and has `{now.default}`"
+            yield _change("TW589", "compatible", about, message, places, name)
+        else:
+            message = f"the default of `{attribute}` was `{was.default}`, and is `{now.default}`"
+            yield _change("TW589", "may break", about, message, places, name)
     for attribute in before:
         if attribute not in after:
             yield _change("TW587", "breaking", about, f"the attribute `{attribute}` is gone", places, name)
+
+
+def _why_retyped(role: Role, more: frozenset[str], less: frozenset[str]) -> str:
+    """Whom another type of an attribute may break: it has `more` alternatives, and no longer `less`."""
+    if more:
+        readers = {"input": "handlers that read", "output": "typed callers that read", "both": "code that reads"}
+        return f"{readers[role]} it must expect {quoted(sorted(more))}"
+    makers = {"input": "typed callers that give", "output": "handlers that give", "both": "code that gives"}
+    return f"{makers[role]} it {quoted(sorted(less))} must change"
 
 
 def _role(name: str) -> Role:

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import io
 import logging
+import signal
+import sys
 import tempfile
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
@@ -32,10 +34,12 @@ from mcp_types.version import (
 )
 
 from toolwright import __version__
+from toolwright.importing.reading import RefusedError
 from toolwright.runtime.network import NetworkClient
 from toolwright.wording import printable
 
 if TYPE_CHECKING:
+    from types import FrameType
     from typing import IO
 
     import httpx2
@@ -54,6 +58,7 @@ MAX_ENTRIES: Final = 100_000
 _MAX_EVENT: Final = 64 * 1024 * 1024  # bytes of one answer, as of a manifest's file; real lists have passed 1 MiB
 _PROBE: Final = 10.0  # seconds that a server may think about `server/discover`; old ones may never answer
 _SAID: Final = 10  # lines of standard error that are shown
+_STOPPING: Final = ("SIGTERM", "SIGHUP")
 _INFO: Final = {"name": "toolwright", "version": __version__}
 
 Section: TypeAlias = str
@@ -68,8 +73,10 @@ _LISTS: Final[Mapping[Section, tuple[str, str]]] = {
 """The capability and the method of each list (MCP 2025-11-25, server/tools, server/resources, server/prompts)."""
 
 
-class UnreachableError(Exception):
+class UnreachableError(RefusedError):
     """The server cannot be asked; the message says why, for people."""
+
+    names_source = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +142,35 @@ def read(source: Source, timeout: float = TIMEOUT) -> Listed:
     """
     for name in ("mcp", "client", "httpx2", "httpcore2"):  # they tell of what is told here in one message
         logging.getLogger(name).setLevel(logging.CRITICAL)
-    return anyio.run(_read, source, timeout)
+    with _signals_as_interrupts():
+        return anyio.run(_read, source, timeout)
+
+
+@contextmanager
+def _signals_as_interrupts() -> Iterator[None]:
+    """Let any signal that asks for an end do what Ctrl-C does, so that no process is left behind."""
+    arrived: list[int] = []
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        arrived.append(number)
+        handler = signal.getsignal(signal.SIGINT)
+        if not callable(handler):  # a shell's background jobs ignore Ctrl-C
+            raise KeyboardInterrupt
+        handler(number, frame)
+
+    numbers = [getattr(signal, name) for name in _STOPPING if hasattr(signal, name)]
+    numbers = [number for number in numbers if signal.getsignal(number) is signal.SIG_DFL]
+    for number in numbers:
+        signal.signal(number, interrupt)
+    try:
+        yield
+    except KeyboardInterrupt:
+        if arrived:
+            sys.exit(128 + arrived[0])
+        raise
+    finally:
+        for number in numbers:
+            signal.signal(number, signal.SIG_DFL)
 
 
 async def _read(source: Source, seconds: float) -> Listed:
@@ -203,7 +238,12 @@ class _Seen:
             return f"answers with HTTP {self.status}{phrase}{asks}{mend}"
         if error.code == mcp_types.CONNECTION_CLOSED:
             said = printable(error.message)
-            return "ended before it had answered" if said == "Connection closed" else f"is gone: {said}"
+            if said == "Connection closed":
+                return "ended before it had answered"
+            if self.status is not None:
+                return f"is gone: {said}"
+            why = said.partition(": ")[2] or said  # before it stands the URL
+            return f"cannot be reached: {why}; check the URL, and that the server runs"
         return f"answers with an error: {printable(error.message)[:500]} ({error.code})"
 
     def strays(self) -> str:

@@ -7,10 +7,10 @@ came, and tells what had to be mended or left out.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, get_args
 
 from toolwright.importing import apart, offers, settling, tools
+from toolwright.importing.settling import Made
 
 if TYPE_CHECKING:
     from toolwright.importing.live import Listed
@@ -37,19 +37,7 @@ _COUNTED: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Made:
-    """A manifest, what is in it in a few words, what had to be mended, and how many warnings `check` has."""
-
-    manifest: Mapping[str, Any]
-    summary: str
-    notes: tuple[str, ...]
-    warnings: int
-
-
-def manifest(
-    listed: Listed, *, name: str | None, otherwise: str, prefix: str = "", client: bool = False, fragment: bool = False
-) -> Made:
+def manifest(listed: Listed, *, name: str | None, otherwise: str, prefix: str = "", client: bool = False) -> Made:
     """The manifest of a server.
 
     Args:
@@ -58,7 +46,6 @@ def manifest(
         otherwise: Its name where it has none.
         prefix: Put in front of the names of tools and prompts.
         client: Write `emit: [client]`.
-        fragment: Leave out what a file cannot have that is included by another manifest.
 
     Raises:
         UnsettledError: Nothing that can be left out would make it a manifest.
@@ -75,9 +62,6 @@ def manifest(
     notes += apart.tell_apart(made)
     settled = settling.settle(made)
     kept = {key: _ordered(value) for key, value in settled.manifest.items() if value or key == "tools"}
-    if fragment:
-        del kept["server"]
-        kept.pop("emit", None)
     counts = [(len(kept.get(section, ())), word) for section, word in _COUNTED.items()]
     told = ", ".join(f"{count} {word}{'' if count == 1 else 's'}" for count, word in counts if count) or "nothing"
     summary = f"{server['name']} {server['version']} (MCP {listed.revision}): {told}"

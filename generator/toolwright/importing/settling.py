@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from toolwright import compiler
 from toolwright.diagnostics import Diagnostic, Place
+from toolwright.importing.reading import RefusedError
 from toolwright.texts import jsontext
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ _NEEDED: Final = frozenset({"name", "uri", "uriTemplate", "inputSchema", "argume
 """What an entry cannot do without: where that is wrong, the whole entry is left out."""
 
 
-class UnsettledError(ValueError):
+class UnsettledError(RefusedError):
     """Nothing can be left out that would make it a manifest; the message says what is wrong."""
 
 
@@ -39,6 +40,16 @@ class Settled:
     """A manifest that passes `check`, what was left out for that, and how many warnings `check` has."""
 
     manifest: Mapping[str, Any]
+    notes: tuple[str, ...]
+    warnings: int
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What an import gives: a manifest, what is in it in a few words, what was mended, and `check`'s warnings."""
+
+    manifest: Mapping[str, Any]
+    summary: str
     notes: tuple[str, ...]
     warnings: int
 

@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 from toolwright.diagnostics import Place
 from toolwright.importing import apart
+from toolwright.importing.reading import DocumentError
 from toolwright.schemas import dialects, metaschema
+from toolwright.texts import jsontext
 
 if TYPE_CHECKING:
     from toolwright.schemas.places import Role
-
-
-class ToolListError(ValueError):
-    """The text holds no list of tools; the message says why."""
+    from toolwright.texts.positions import Problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,16 +30,32 @@ class Imported:
     notes: tuple[str, ...]
 
 
+def parse(text: str) -> tuple[Any, list[Problem]]:
+    """The value of a saved list, or what is wrong with it; what a manifest could not hold is taken as it is."""
+    try:
+        return json.loads(text, parse_constant=_refuse), []
+    except (ValueError, RecursionError):
+        return None, jsontext.parse(text)[1]
+
+
 def read(text: str) -> tuple[Sequence[Any], Mapping[str, Any]]:
-    """The tools in `text`, and of the `serverInfo` and `instructions` beside them the texts that say something.
+    """The tools in `text`, as `listed` gives them.
 
     Raises:
-        ToolListError: It is not JSON, or holds no list of tools.
+        DocumentError: It is not JSON, or holds no list of tools.
     """
-    try:
-        value = json.loads(text, parse_constant=_refuse)
-    except (ValueError, RecursionError) as error:
-        raise ToolListError(f"it is not JSON: {error}") from error
+    value, problems = parse(text)
+    if problems:
+        raise DocumentError(problems[0].message)
+    return listed(value)
+
+
+def listed(value: Any) -> tuple[Sequence[Any], Mapping[str, Any]]:
+    """The tools in a value, and of the `serverInfo` and `instructions` beside them the texts that say something.
+
+    Raises:
+        DocumentError: It holds no list of tools.
+    """
     if isinstance(value, dict) and isinstance(value.get("result"), dict):
         value = value["result"]
     if isinstance(value, list):
@@ -50,14 +65,14 @@ def read(text: str) -> tuple[Sequence[Any], Mapping[str, Any]]:
         given = {**(info if isinstance(info, dict) else {}), "instructions": value.get("instructions")}
         # Servers send empty names and versions, too, which a manifest cannot have.
         return value["tools"], {key: text for key, text in given.items() if isinstance(text, str) and text.strip()}
-    raise ToolListError('it holds no list of tools: expected `{"tools": […]}`, a list, or a JSON-RPC response')
+    raise DocumentError('it holds no list of tools: expected `{"tools": […]}`, a list, or a JSON-RPC response')
 
 
-def manifest(listed: Sequence[Any], *, name: str, info: Mapping[str, Any] | None = None, prefix: str = "") -> Imported:
-    """The manifest of a server that has the `listed` tools.
+def manifest(entries: Sequence[Any], *, name: str, info: Mapping[str, Any] | None = None, prefix: str = "") -> Imported:
+    """The manifest of a server that has the tools `entries`.
 
     Args:
-        listed: The tools as `tools/list` gave them.
+        entries: The tools as `tools/list` gave them.
         name: The server's name.
         info: What else is known of the server, as `read` gives it.
         prefix: Put in front of each tool's name.
@@ -67,22 +82,22 @@ def manifest(listed: Sequence[Any], *, name: str, info: Mapping[str, Any] | None
     server = {"name": name, "version": known.get("version", "0.0.0")}
     server |= {key: known[key] for key in ("title", "description", "instructions", "websiteUrl") if key in known}
     server = whole("the server", server, notes)
-    made = {"toolwright": 1, "server": server, "tools": mended(listed, notes, prefix)}
+    made = {"toolwright": 1, "server": server, "tools": mended(entries, notes, prefix)}
     notes += apart.tell_apart(made)
     return Imported(made, tuple(notes))
 
 
-def mended(listed: Sequence[Any], notes: list[str], prefix: str = "") -> list[dict[str, Any]]:
+def mended(entries: Sequence[Any], notes: list[str], prefix: str = "") -> list[dict[str, Any]]:
     """The tools as a manifest has them.
 
     Args:
-        listed: The tools as `tools/list` gave them.
+        entries: The tools as `tools/list` gave them.
         notes: Is told what was mended.
         prefix: Put in front of each tool's name.
     """
     tools: list[dict[str, Any]] = []
     seen: set[str] = set()
-    for index, given in enumerate(listed):
+    for index, given in enumerate(entries):
         if not isinstance(given, dict) or not isinstance(given.get("name"), str) or not given["name"]:
             notes.append(f"entry {index} is not a tool with a name, and was left out")
             continue

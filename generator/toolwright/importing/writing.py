@@ -39,6 +39,11 @@ _Dumper.add_representer(str, _text)
 _Dumper.add_implicit_resolver("tag:yaml.org,2002:float", _CORE_NUMBERS, list("-+0123456789."))
 
 
+IMPORTED = "# Imported by toolwright. Import again to replace this file, or delete this line to keep what you write.\n"
+"""The first line of what is imported."""
+
+
 def manifest(value: Any) -> str:
     """A manifest as YAML text."""
-    return yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120)
+    text: str = yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120)
+    return text

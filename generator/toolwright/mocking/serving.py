@@ -23,9 +23,6 @@ from toolwright.plan import parts
 if TYPE_CHECKING:
     from toolwright import ir
 
-PACKAGE: Final = "toolwright_mock"
-"""The package's name, whatever the manifest says: it must hide no module that is needed here."""
-
 _LEFT_OUT: Final = frozenset({"auth", "handles", "http", "policy"})
 """What is ours and does not hold for a mock: nothing limits it, it asks for no leave, and it calls nobody."""
 
@@ -48,10 +45,11 @@ def serve(manifest: ir.Manifest, options: Sequence[str], *, seed: int) -> int:
     """
     with _signals() as pass_on, tempfile.TemporaryDirectory(prefix="toolwright-mock-") as name:
         folder = Path(name)
-        _write(folder, _bare(manifest), seed)
-        handlers = f"{PACKAGE}.mock:HANDLERS"
+        mocked = _bare(manifest)
+        _write(folder, mocked, seed)
+        handlers = f"{mocked.package}.mock:HANDLERS"
         # -P: neither the working folder nor what lies in it hides a module of the server.
-        command = [sys.executable, "-P", "-m", PACKAGE, "--handlers", handlers, *options]
+        command = [sys.executable, "-P", "-m", mocked.package, "--handlers", handlers, *options]
         path = os.pathsep.join([name, *filter(None, [os.environ.get("PYTHONPATH")])])
         # A session of its own: a terminal's Ctrl-C comes once, from here, and not twice.
         process = subprocess.Popen(  # noqa: S603 - our own
@@ -69,7 +67,8 @@ def _bare(manifest: ir.Manifest) -> ir.Manifest:
         for key, value in manifest.document.items()
         if key not in _LEFT_OUT
     }
-    return replace(manifest, package=PACKAGE, emit=frozenset({"server"}), document=document)
+    package = f"{manifest.package}_mock"  # hides no module that is needed here, whatever the manifest says
+    return replace(manifest, package=package, emit=frozenset({"server"}), document=document)
 
 
 def _open(entry: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -87,7 +86,7 @@ def _write(folder: Path, manifest: ir.Manifest, seed: int) -> None:
         path.write_bytes(artifact.data)
     has_parts = bool(parts.offered(manifest))
     workspace.create(
-        folder / PACKAGE / "mock.py",
+        folder / manifest.package / "mock.py",
         f"from toolwright.mocking.handlers import mocked\n"
         f"from .tools import TOOLS\n"
         f"{'from .offers import PARTS' if has_parts else 'PARTS = ()'}\n"

@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 from toolwright import naming as python_names
 from toolwright.importing import apart, settling
 from toolwright.importing.openapi import apis, arguments, naming, operations, results
-from toolwright.importing.openapi.documents import DocumentError, UnsupportedError
+from toolwright.importing.openapi.documents import UnsupportedError
 from toolwright.importing.openapi.schemas import Schemas
+from toolwright.importing.reading import DocumentError
+from toolwright.importing.settling import Made
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -26,16 +28,6 @@ if TYPE_CHECKING:
 
 _READING = frozenset({"get", "head", "options", "query"})
 _REPEATABLE = frozenset({"put", "delete"})
-
-
-@dataclass(frozen=True, slots=True)
-class Made:
-    """A manifest, what is in it in a few words, what had to be left out, and how many warnings `check` has."""
-
-    manifest: Mapping[str, Any]
-    summary: str
-    notes: tuple[str, ...]
-    warnings: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,17 +51,19 @@ def manifest(documents: Documents, selection: Selection, name: str | None = None
     """
     notes: list[str] = []
     server = _server(documents, name)
-    wanted = naming.select(operations.every(documents, notes), selection, notes)
+    wanted = naming.select(operations.every(documents, notes), selection)
     called = apis.Apis(documents, server["name"])
-    schemas = Schemas(documents, _taken(server["name"], [wire for wire, _ in wanted]))
+    schemas = Schemas(documents, _taken(server["name"], [wire for wire, *_ in wanted]))
     made: list[_Made] = []
-    for wire, operation in wanted:
+    for wire, operation, meets in wanted:
         try:
             made.append(_tool(wire, operation, schemas, called))
         except (UnsupportedError, RecursionError) as error:
             why = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
             notes.append(f"{operation.shown} was left out: {why}")
         else:
+            if meets:
+                notes.append(f"{operation.shown} meets another operation; its tool is called `{wire}`")
             if operation.at.field("callbacks"):
                 notes.append(f"{operation.shown}: its callbacks were left out, since the API is what calls them")
     value: dict[str, Any] = {"toolwright": 1, "server": server}

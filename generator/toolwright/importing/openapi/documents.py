@@ -13,37 +13,21 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
+from toolwright.importing import reading
+from toolwright.importing.reading import DocumentError
 from toolwright.schemas.pointers import steps
-from toolwright.source import Document
 from toolwright.texts import jsontext, yamltext
-from toolwright.texts.positions import Lines, shorten
+from toolwright.texts.positions import shorten
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from toolwright.diagnostics import Diagnostic
     from toolwright.ir import Json
     from toolwright.source import Reader
+    from toolwright.texts.positions import Problem
 
 _VERSION = re.compile(r"3\.([012])(\.\d+)?(-.*)?")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
 _MAX_HOPS = 32
 """How long a chain of references may be that lead to nothing but references."""
-
-
-class DocumentError(ValueError):
-    """The document cannot be imported; the message says why, and `diagnostics` say where, if that is known."""
-
-    def __init__(
-        self,
-        message: str,
-        diagnostics: tuple[Diagnostic, ...] = (),
-        documents: Mapping[str, Document] | None = None,
-    ) -> None:
-        """Say what is wrong."""
-        super().__init__(message)
-        self.diagnostics = diagnostics
-        self.documents = documents or {}
 
 
 class UnsupportedError(ValueError):
@@ -93,8 +77,8 @@ class Documents:
         """Read the root document.
 
         Raises:
-            DocumentError: It is no JSON or YAML, or not an OpenAPI document of a version that is supported.
-            OSError: It cannot be read.
+            DocumentError: It cannot be read, is no JSON or YAML, or not an OpenAPI document of a version that is
+                supported.
         """
         self._reader = reader
         self._folder, self._name = posixpath.split(path)
@@ -175,27 +159,19 @@ class Documents:
                 if not self._reader.within(posixpath.join(self._folder, path), self._folder):
                     raise UnsupportedError(f"the reference `{shorten(reference)}` leaves the document's folder")
                 self._values[path] = self._read(path)
-            except (OSError, DocumentError) as error:
-                why = error.strerror if isinstance(error, OSError) else str(error)
-                raise UnsupportedError(f"the reference `{shorten(reference)}` cannot be read: {why}") from error
+            except DocumentError as error:
+                raise UnsupportedError(f"the reference `{shorten(reference)}` cannot be read: {error}") from error
         return self._values[path]
 
     def _read(self, path: str) -> Json:
-        shown = posixpath.join(self._folder, path)
-        data = self._reader.read(shown)
-        try:
-            text = data.decode("utf-8-sig")
-        except UnicodeDecodeError as error:
-            raise DocumentError(f"it is not text in UTF-8: {error}") from error
-        if path.lower().endswith(".json") or text.lstrip().startswith("{"):
-            value, problems = jsontext.parse(text)
-        else:
-            value, problems = yamltext.parse(text, any_keys=True)
-        if problems:
-            lines = Lines(text)
-            found = tuple(lines.diagnostic(shown, problem) for problem in problems)
-            raise DocumentError(problems[0].message, found, {shown: Document(shown, text, None)})
-        return value
+        wanted = "an OpenAPI document in YAML or JSON"
+
+        def parse(text: str) -> tuple[Json, list[Problem]]:
+            if path.lower().endswith(".json") or text.lstrip().startswith("{"):
+                return jsontext.parse(text)
+            return yamltext.parse(text, any_keys=True)
+
+        return reading.read(posixpath.join(self._folder, path), self._reader, parse, wanted).value
 
 
 def mapping(value: Any) -> dict[str, Json]:

@@ -15,6 +15,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from toolwright import naming
+from toolwright.importing.reading import RefusedError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -25,7 +26,7 @@ _REFUSED = re.compile(r"[^A-Za-z0-9_-]+")
 _LONGEST = 64
 
 
-class SelectionError(ValueError):
+class SelectionError(RefusedError):
     """What the user asked for fits no operation; the message says what."""
 
 
@@ -42,8 +43,8 @@ class Selection:
     prefix: str = ""
 
 
-def select(operations: Iterable[Operation], selection: Selection, notes: list[str]) -> list[tuple[str, Operation]]:
-    """The operations that are wanted, with the names of their tools.
+def select(operations: Iterable[Operation], selection: Selection) -> list[tuple[str, Operation, bool]]:
+    """The operations that are wanted, with the names of their tools, and whether another's took the usual name.
 
     Raises:
         SelectionError: A pattern or a rename fits no operation, or two tools would have one name that was asked for.
@@ -56,23 +57,22 @@ def select(operations: Iterable[Operation], selection: Selection, notes: list[st
     plain = [_plain(operation) for operation in wanted]
     meetings = Counter(plain)
     taken = set(plain)
-    named: list[tuple[str, Operation]] = []
+    named: list[tuple[str, Operation, bool]] = []
     renamed: set[str] = set()
     for operation, own in zip(wanted, plain, strict=True):
         name = own
-        if meetings[own] > 1 and any(own == other for other, _ in named):
+        if meetings[own] > 1 and any(own == other for other, *_ in named):
             name = _by_path(operation)
             if name in taken:
                 name = _cut(f"{name}_{_digest(f'{operation.method} {operation.path}')}", "")
-            notes.append(f"{operation.shown} meets another operation; its tool is called `{name}`")
             taken.add(name)
         asked = [key for key in (operation.id, own) if key is not None and key in selection.rename]
         renamed.update(asked)
-        named.append((selection.rename[asked[0]] if asked else name, operation))
+        named.append((selection.rename[asked[0]] if asked else name, operation, not asked and name != own))
     if missing := [old for old in selection.rename if old not in renamed]:
         raise SelectionError(f"there is no operation `{missing[0]}` to rename")
-    final = [(selection.prefix + name, operation) for name, operation in named]
-    counts = Counter(name for name, _ in final)
+    final = [(selection.prefix + name, operation, meets) for name, operation, meets in named]
+    counts = Counter(name for name, *_ in final)
     if twice := [name for name, count in counts.items() if count > 1]:
         raise SelectionError(f"two tools would be called `{twice[0]}`")
     return final
