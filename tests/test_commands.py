@@ -366,21 +366,26 @@ def test_an_import_that_cannot_be_written_names_the_file(tmp_path: Path) -> None
         assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder", "saved.json"]
 
 
-def test_an_import_replaces_what_was_imported_and_nothing_else(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "starts"),
+    [("m.yaml", "# Imported by toolwright."), ("m.json", '{\n  "x-imported": "Imported by toolwright.')],
+)
+def test_an_import_replaces_what_was_imported_and_nothing_else(name: str, starts: str, tmp_path: Path) -> None:
     (tmp_path / "saved.json").write_text('{"tools": []}')
-    manifest = tmp_path / "m.yaml"
+    manifest = tmp_path / name
     manifest.write_text("")
-    again = ("import", "tools", "saved.json", "-o", "m.yaml")
+    again = ("import", "tools", "saved.json", "-o", name)
     assert toolwright(*again, cwd=tmp_path).returncode == 0
     first = manifest.read_text()
-    assert first.startswith("# Imported by toolwright.")
+    assert first.startswith(starts)
+    assert toolwright("check", name, cwd=tmp_path).returncode == 0
     assert toolwright(*again, "--name", "other", cwd=tmp_path).returncode == 0
-    assert manifest.read_text() == first.replace("name: saved", "name: other")
-    mine = first.partition("\n")[2]
+    assert manifest.read_text() == first.replace("saved", "other")
+    mine = first.replace("mported", "y own")
     manifest.write_text(mine)
     refused = toolwright(*again, cwd=tmp_path)
     assert refused.returncode == 1
-    assert refused.stderr.startswith("m.yaml:1:1: error[TW403]: this file was not imported, and is left as it is\n")
+    assert refused.stderr.startswith(f"{name}:1:1: error[TW403]: this file was not imported, and is left as it is\n")
     assert manifest.read_text() == mine
 
 

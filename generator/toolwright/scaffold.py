@@ -148,7 +148,7 @@ def _start_from(origin: Origin, folder: Path, values: Mapping[str, Any]) -> dict
     (folder / "specs" / "imported").mkdir(parents=True)
     again = f"{origin.again} --fragment -o specs/{imported}"
     manifest.write_text(_MANIFEST.format(imported=imported, again=again) + writing.manifest(own), "utf-8")
-    (folder / "specs" / imported).write_text(writing.IMPORTED + writing.manifest(origin.fragment), "utf-8")
+    (folder / "specs" / imported).write_text(writing.imported(origin.fragment), "utf-8")
     checked = compiler.check(str(manifest), workspace.Disk())
     if checked.manifest is None:
         raise ScaffoldError(f"what was imported cannot be a project: {checked.diagnostics[0].message}")

@@ -159,9 +159,8 @@ def _import(shown: str, make: Callable[[], Made], arguments: argparse.Namespace,
     if made is None:
         return 1
     is_fragment = getattr(arguments, "fragment", False)
-    text = writing.IMPORTED + writing.manifest(
-        {key: value for key, value in made.manifest.items() if key != "server" or not is_fragment}
-    )
+    manifest = {key: value for key, value in made.manifest.items() if key != "server" or not is_fragment}
+    text = writing.imported(manifest, arguments.output or "")
     if not arguments.output:
         print(text, end="")
     elif problem := _written(Path(arguments.output), text):
@@ -183,7 +182,7 @@ def _written(path: Path, text: str) -> Diagnostic | None:
 
     try:
         before = workspace.text(path)
-        if before and before.strip() and not before.startswith(writing.IMPORTED):
+        if before and before.strip() and not writing.is_imported(before):
             help_ = "move or delete it, or choose another file with `-o`"
             return Diagnostic("TW403", "this file was not imported, and is left as it is", Place(str(path)), help_)
         workspace.create(path, text)

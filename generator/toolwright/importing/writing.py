@@ -5,7 +5,9 @@ Takes JSON values and gives YAML that reads back as the same values, for readers
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import yaml
@@ -39,8 +41,20 @@ _Dumper.add_representer(str, _text)
 _Dumper.add_implicit_resolver("tag:yaml.org,2002:float", _CORE_NUMBERS, list("-+0123456789."))
 
 
-IMPORTED = "# Imported by toolwright. Import again to replace this file, or delete this line to keep what you write.\n"
-"""The first line of what is imported."""
+_NOTE = "Imported by toolwright. Import again to replace this file, or delete this line to keep what you write."
+_FIRST_LINES = (f"# {_NOTE}\n", f'{{\n  "x-imported": "{_NOTE}",\n')
+
+
+def imported(value: Mapping[str, Any], path: str = "") -> str:
+    """An imported manifest as the text of a file, in JSON where its name says so. The first line tells what it is."""
+    if path.lower().endswith(".json"):
+        return json.dumps({"x-imported": _NOTE, **value}, indent=2, ensure_ascii=False) + "\n"
+    return _FIRST_LINES[0] + manifest(value)
+
+
+def is_imported(text: str) -> bool:
+    """Whether a file is as it was imported, so that another import may replace it."""
+    return text.startswith(_FIRST_LINES)
 
 
 def manifest(value: Any) -> str:
