@@ -9,6 +9,8 @@ import pytest
 
 from toolwright.runtime.validation import Validator
 
+DRAFT_7 = "http://json-schema.org/draft-07/schema#"
+
 WEATHER = {
     "type": "object",
     "properties": {
@@ -137,3 +139,47 @@ def test_a_secret_below_a_key_of_digits_is_not_shown(key: str) -> None:
     schema = {"type": "object", "properties": {key: {"type": "string", "pattern": "^a"}}}
     [line] = Validator(schema, redact=[f"/{key}"]).violations({key: "hunter2"})
     assert "hunter2" not in line
+
+
+@pytest.mark.parametrize(
+    ("pattern", "good", "bad"),
+    [
+        (r"^[^]$", ["a", "\n"], ["", "ab"]),
+        (r"^[]$", [], ["", "a"]),
+        (r"^(?<n>a|b)\k<n>$", ["aa", "bb"], ["ab"]),
+        (r"^(x)(?<n>a)(?:\()\k<n>1$", ["xa(a1"], ["xa(x1", "xa(xa1"]),
+        (r"^\0$", ["\0"], ["0"]),
+        (r"^[\b\0]$", ["\x08", "\0"], ["b"]),
+        (r"^[\w-.]+$", ["a-b.c"], ["a b"]),
+        (r"^[.-\w]+$", ["a-."], ["!"]),
+        (r"^[\w-[]+$", ["a-["], ["]"]),
+        (r"^{a}$", ["{a}"], ["a"]),
+        (r"^a{,3}$", ["a{,3}"], ["aaa"]),
+        (r"^\{[\d-\s]{1,2}\}$", ["{1-}"], ["{abc}", "1-"]),
+    ],
+)
+def test_patterns_that_javascript_takes(pattern: str, good: list[str], bad: list[str]) -> None:
+    validator = Validator({"pattern": pattern})
+    keys = Validator({"patternProperties": {pattern: False}})
+    below = Validator({"properties": {"const": {"items": [{"pattern": pattern}]}}, "$schema": DRAFT_7})
+    for value in good:
+        assert validator.violations(value) == []
+        assert keys.violations({value: 1}) != []
+        assert below.violations({"const": [value]}) == []
+    for value in bad:
+        assert validator.violations(value) != []
+        assert keys.violations({value: 1}) == []
+        assert below.violations({"const": [value]}) != []
+
+
+def test_what_is_no_pattern_stays_as_it_is() -> None:
+    data = {"pattern": r"[\w-.]"}
+    validator = Validator({"const": data, "pattern": r"[\w-.]"})
+    assert validator.violations(data) == []
+    assert validator.violations({"pattern": r"[\w\-.]"}) != []
+
+
+@pytest.mark.parametrize("pattern", [r"^a\Z", "[", "(", r"\h", r"[\w-.](", r"\k<n>"])
+def test_patterns_that_nobody_takes(pattern: str) -> None:
+    with pytest.raises(ValueError, match="regex"):
+        Validator({"pattern": pattern})

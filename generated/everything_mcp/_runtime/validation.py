@@ -12,15 +12,18 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
-from functools import cache
+from functools import cache, partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from jsonschema_rs import FancyRegexOptions, ValidationError, ValidationErrorKind, validator_for
 
+from .expressions import translated
 from .texts import steps
 
 if TYPE_CHECKING:
+    import jsonschema_rs
+
     from .tools import Tool
 
 _BACKTRACKS: Final = 100_000
@@ -46,6 +49,23 @@ def output_validator(tool: Tool) -> Validator | None:
     return None if schema is None else Validator(schema, formats=tool.asserts_formats)
 
 
+def compiled(schema: Any, *, formats: bool) -> jsonschema_rs.Validator:
+    """The library's validator of a schema, whose patterns are put into other words where it does not take them.
+
+    Raises:
+        ValueError: The schema is not valid in its dialect, or refers to what it does not hold.
+    """
+    options = FancyRegexOptions(backtrack_limit=_BACKTRACKS)
+    compile_ = partial(validator_for, validate_formats=formats, pattern_options=options, offline=True)
+    try:
+        return compile_(schema)
+    except ValueError:
+        said = translated(schema)
+        if said == schema:
+            raise
+        return compile_(said)
+
+
 class Validator:
     """One schema, compiled."""
 
@@ -62,12 +82,7 @@ class Validator:
         """
         self._schema = schema
         self._redacted = [tuple(map(_numbered, steps(pointer))) for pointer in redact]
-        self._validator = validator_for(
-            schema,
-            validate_formats=formats,
-            pattern_options=FancyRegexOptions(backtrack_limit=_BACKTRACKS),
-            offline=True,
-        )
+        self._validator = compiled(schema, formats=formats)
 
     def violations(self, value: Any, root: str = "arguments", *, size: int | None = None) -> list[str]:
         """What is wrong with `value`: one line each, at most ten and one that counts the rest; none where it is valid.

@@ -18,6 +18,7 @@ from jsonschema_rs.canonical import CanonicalizationError, Containment, Incompat
 
 from toolwright.compat import congruence
 from toolwright.compat import dialect as dialects_
+from toolwright.runtime.validation import compiled
 from toolwright.schemas import dialects
 from toolwright.schemas.pointers import local
 
@@ -69,12 +70,7 @@ class Judge:
 
     @cached_property
     def _validator(self) -> jsonschema_rs.Validator:
-        return jsonschema_rs.validator_for(
-            self.schema,
-            validate_formats=self.formats == "assert",
-            pattern_options=FancyRegexOptions(backtrack_limit=_BACKTRACKS),
-            offline=True,
-        )
+        return compiled(self.schema, formats=self.formats == "assert")
 
 
 def covers(wide: Judge, narrow: Judge) -> bool:
