@@ -154,6 +154,7 @@ def test_a_secret_below_a_key_of_digits_is_not_shown(key: str) -> None:
         (r"^[.-\w]+$", ["a-."], ["!"]),
         (r"^[\w-[]+$", ["a-["], ["]"]),
         (r"^{a}$", ["{a}"], ["a"]),
+        (r"^[\p{Lu}-\d]\p{Lu}\u{41}\x42\u0043[^]$", ["-AABC!", "ÄÄABC?"], ["aAABC!", "-AABC"]),
         (r"^a{,3}$", ["a{,3}"], ["aaa"]),
         (r"^\{[\d-\s]{1,2}\}$", ["{1-}"], ["{abc}", "1-"]),
     ],
@@ -174,7 +175,7 @@ def test_patterns_that_javascript_takes(pattern: str, good: list[str], bad: list
 
 def test_what_is_no_pattern_stays_as_it_is() -> None:
     data = {"pattern": r"[\w-.]"}
-    validator = Validator({"const": data, "pattern": r"[\w-.]"})
+    validator = Validator({"const": data, "pattern": r"[\w-.]", "allOf": [{"pattern": r"^\p{Letter}[[:alpha:]]$"}]})
     assert validator.violations(data) == []
     assert validator.violations({"pattern": r"[\w\-.]"}) != []
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
+from jsonschema_rs import validator_for
+
 _DATA: Final = frozenset({"const", "default", "enum", "examples"})
 _NAMED_SCHEMAS: Final = frozenset(
     {"$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties"}
@@ -17,11 +19,12 @@ _NAMED_SCHEMAS: Final = frozenset(
 _QUANTIFIER: Final = re.compile(r"\{\d+(?:,\d*)?\}")
 _NAMED: Final = re.compile(r"\(\?<(?![=!])([^>]*)>")
 _REFERENCE: Final = re.compile(r"\\k<([^>]*)>")
+_ESCAPE: Final = re.compile(r"\\(?:x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|[pPu]\{[^}]*\}|c.|.)", re.DOTALL)
 _SETS: Final = frozenset("dDpPsSwW")
 
 
 def translated(schema: Any) -> Any:
-    """The schema with each `pattern`, and each key of `patternProperties`, in the validator's syntax."""
+    """The schema with each `pattern`, and each key of `patternProperties`, in a syntax that the validator takes."""
     if isinstance(schema, list):
         return [translated(item) for item in schema]
     if not isinstance(schema, dict):
@@ -31,13 +34,21 @@ def translated(schema: Any) -> Any:
 
 def _value(keyword: str, value: Any) -> Any:
     if keyword == "pattern" and isinstance(value, str):
-        return expression(value)
+        return _taken(value)
     if keyword in _DATA:
         return value
     if keyword in _NAMED_SCHEMAS and isinstance(value, dict):
         is_pattern = keyword == "patternProperties"
-        return {expression(name) if is_pattern else name: translated(each) for name, each in value.items()}
+        return {_taken(name) if is_pattern else name: translated(each) for name, each in value.items()}
     return translated(value)
+
+
+def _taken(pattern: str) -> str:
+    try:
+        validator_for({"pattern": pattern})
+    except ValueError:
+        return expression(pattern)
+    return pattern
 
 
 def expression(pattern: str) -> str:
@@ -57,8 +68,9 @@ def expression(pattern: str) -> str:
             made.append(_class(pattern[at + 1 : end]) if end < len(pattern) else pattern[at:])
             at = end + 1
         elif pattern[at] == "\\":
-            made.append("\\x00" if _is_zero(pattern, at) else pattern[at : at + 2])
-            at += 2
+            escape = _ESCAPE.match(pattern, at)
+            made.append("\\x00" if _is_zero(pattern, at) else escape[0] if escape else "\\")
+            at = escape.end() if escape else at + 1
         else:
             made.append(f"\\{pattern[at]}" if pattern[at] in "{}" else pattern[at])
             at += 1
@@ -91,9 +103,7 @@ def _class_end(pattern: str, start: int) -> int:
 def _class(inner: str) -> str:
     """A class of characters, of which what stands between the brackets is given."""
     negated = "^" if inner.startswith("^") else ""
-    atoms = re.findall(
-        r"\\x[0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4}|\\[pP]\{[^}]*\}|\\c.|\\.|[^\\]", inner[len(negated) :], re.DOTALL
-    )
+    atoms = re.findall(rf"{_ESCAPE.pattern}|[^\\]", inner[len(negated) :], re.DOTALL)
     if not atoms:
         return "[\\s\\S]" if negated else "[^\\s\\S]"
     made = []
