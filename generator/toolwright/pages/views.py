@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from toolwright.pages import cost, tables
+from toolwright.plan.words import deprecation
 from toolwright.rules import revisions
 from toolwright.rules.headers import KEYWORD as HEADER
 from toolwright.schemas import dialects
@@ -221,7 +222,7 @@ def _tool(tool: ir.Tool, ours: Mapping[str, Any], defaults: Mapping[str, Any]) -
         key=tool.name,
         title=title,
         description=tool.description,
-        deprecated=_deprecation(tool.deprecated),
+        deprecated=deprecation(tool.deprecated),
         badges=tuple(badges),
         facts=tuple(_policies(_mapping(ours.get("policy")), defaults)),
         arguments=(),
@@ -259,7 +260,7 @@ def _offer(offer: ir.Offer, ours: Mapping[str, Any]) -> Entry:
         key=offer.key,
         title=_text(definition.get("title")) or (None if kind == "prompt" else _text(definition.get("name"))),
         description=_text(definition.get("description")),
-        deprecated=_deprecation(offer.deprecated),
+        deprecated=deprecation(offer.deprecated),
         badges=(),
         facts=tuple(facts),
         arguments=tuple(
@@ -299,15 +300,6 @@ def _values(value: Any) -> tuple[str, ...]:
     if isinstance(value, dict):
         return tuple(f"{key}: {inner}" for key, inner in value.items()) or ("yes",)
     return (str(value),)
-
-
-def _deprecation(deprecated: Mapping[str, str] | None) -> str | None:
-    if deprecated is None:
-        return None
-    since = f" since {deprecated['since']}" if "since" in deprecated else ""
-    use = f"; use {deprecated['use']}" if "use" in deprecated else ""
-    reason = deprecated.get("reason", "").strip()
-    return f"Deprecated{since}{use}.{' ' if reason else ''}{reason}"
 
 
 def _snippets(manifest: ir.Manifest) -> Iterator[Snippet]:

@@ -10,7 +10,7 @@ from toolwright import naming
 from toolwright.literals import literal
 from toolwright.plan.homes import as_homes, import_order
 from toolwright.plan.parts import every, output_class
-from toolwright.plan.words import deprecation_of, indented, offer_doc, parameter_doc, tool_doc
+from toolwright.plan.words import deprecation, indented, offer_doc, parameter_doc, tool_doc
 
 if TYPE_CHECKING:
     from toolwright import ir
@@ -51,7 +51,7 @@ def client_method(tool: ir.Tool, module: ModelModule) -> ClientMethod:
         returns=output or "list[ContentBlock]",
         call="_call" if output else "_call_content",
         arguments=(literal(tool.name), sent, *([f"_models.{output}"] if output else [])),
-        deprecated=deprecation_of(tool),
+        deprecated=deprecation(tool.deprecated),
         doc=doc,
     )
 
@@ -72,7 +72,7 @@ def offer_methods(offer: ir.Offer) -> tuple[ClientMethod, ...]:
         returns="list[PromptMessage]" if is_prompt else "list[TextResourceContents | BlobResourceContents]",
         call=call,
         arguments=(literal(offer.key), *([] if call == "_read" else [sent])),
-        deprecated=deprecation_of(offer),
+        deprecated=deprecation(offer.deprecated),
         doc=doc,
     )
     if not offer.completed:

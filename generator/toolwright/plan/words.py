@@ -5,7 +5,7 @@ Takes tools and offers of the IR; gives plain text, which a filter of the templa
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from toolwright.schemas.pointers import steps
@@ -19,7 +19,7 @@ def tool_doc(tool: ir.Tool) -> str:
     """The manifest's own words, then the wire name and the hints, so that they are seen where the method is."""
     hints = [text for hint, value, text in _HINTS if tool.annotations.get(hint) is value]
     facts = f"Tool ``{tool.name}``{': ' if hints else ''}{', '.join(hints)}."
-    facts = " ".join(filter(None, (facts, *_limits(tool), deprecation_of(tool))))
+    facts = " ".join(filter(None, (facts, *_limits(tool), deprecation(tool.deprecated))))
     title = tool.definition.get("title")
     words = tool.description or (f"{title}." if isinstance(title, str) and title else "")
     return f"{words.strip()}\n\n{facts}" if words.strip() else facts
@@ -49,19 +49,18 @@ def offer_doc(offer: ir.Offer) -> str:
     """The manifest's own words, then what it is on the wire."""
     definition = offer.definition
     facts = f"{sentence(offer.kind)} ``{offer.key}``."
-    deprecation = deprecation_of(offer)
     said = definition.get("description") or (f"{definition['title']}." if definition.get("title") else "")
-    facts += f" {deprecation}" if deprecation else ""
+    facts = " ".join(filter(None, (facts, deprecation(offer.deprecated))))
     return f"{said.strip()}\n\n{facts}" if isinstance(said, str) and said.strip() else facts
 
 
-def deprecation_of(tool: ir.Tool | ir.Offer) -> str | None:
-    """Since when it is deprecated, what to use, and why; None where it is not."""
-    if tool.deprecated is None:
+def deprecation(deprecated: Mapping[str, str] | None) -> str | None:
+    """Since when something is deprecated, what to use, and why; None where it is not."""
+    if deprecated is None:
         return None
-    since = f" since {tool.deprecated['since']}" if "since" in tool.deprecated else ""
-    use = f"; use {tool.deprecated['use']}" if "use" in tool.deprecated else ""
-    reason = " ".join(str(tool.deprecated.get("reason", "")).split())
+    since = f" since {deprecated['since']}" if "since" in deprecated else ""
+    use = f"; use {deprecated['use']}" if "use" in deprecated else ""
+    reason = " ".join(deprecated.get("reason", "").split())
     return f"Deprecated{since}{use}.{' ' if reason else ''}{reason}"
 
 
