@@ -59,5 +59,4 @@ def is_imported(text: str) -> bool:
 
 def manifest(value: Any) -> str:
     """A manifest as YAML text."""
-    text: str = yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120)
-    return text
+    return yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120)
