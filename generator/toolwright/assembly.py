@@ -6,10 +6,11 @@ judges nothing.
 
 from __future__ import annotations
 
-import json
 import posixpath
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
+
+import pydantic_core
 
 from toolwright import naming
 from toolwright.diagnostics import Place
@@ -254,4 +255,4 @@ def _declared(
 
 def to_json(value: Json) -> bytes:
     """A value as JSON, the same for the same value in the same order."""
-    return json.dumps(value).encode()
+    return pydantic_core.to_json(value)  # `json` takes several times as long

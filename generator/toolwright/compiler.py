@@ -1,6 +1,6 @@
 """The compiler: one pure function from a manifest's files to the files of its package.
 
-    source.load → schema.validate → assemble → schema.schemas → rules.check → lower.lower → units → plan.plan →
+    source.load → schema.validate → assemble → schema.schemas → rules.check → lower.lower → units → plan →
     render.page
 
 `check` goes as far as the IR; `generate` goes to the artifacts. Neither reads a clock, a disk or an environment, but
@@ -130,21 +130,23 @@ def generate(
     from toolwright import plan, render, units
     from toolwright.plan import parts
 
-    begun = units.begin(manifest, made.tools, before, helper)
     root = manifest.package
+    head = render.header(manifest.source, manifest.command)
+
+    def rendered(page: plan.Page) -> Artifact:
+        return Artifact(f"{root}/{page.path}", render.page(head, page).encode())
+
+    begun = units.begin(manifest, made.tools, before, helper)
     attached = manifest.files if "server" in manifest.emit else {}
-    rest = [Artifact(f"{root}/{path}", data) for path, data in sorted(attached.items())]
+    rest = [*map(rendered, plan.of_manifest(manifest))]
+    rest += [Artifact(f"{root}/{path}", data) for path, data in sorted(attached.items())]
     rest += [Artifact(f"{root}/manifest.json", _json(manifest.document)), Artifact(f"{root}/py.typed", b"")]
     rest += [
         Artifact(f"{root}/_runtime/{name}.py", workspace.RUNTIME_MARK + (RUNTIME / f"{name}.py").read_bytes())
         for name in parts.runtime(manifest, _runtime_imports())
     ]
     models = begun()
-    head = render.header(manifest.source, manifest.command)
-    pages = [
-        Artifact(f"{root}/{page.path}", render.page(head, page).encode())
-        for page in plan.plan(manifest, models.units, models.offers, models.shared)
-    ]
+    pages = map(rendered, plan.of_models(manifest, models.units, models.offers, models.shared))
     modules = [
         Artifact(f"{root}/models/{tool.names.module}.py", models.units[tool.name].module.encode())
         for tool in manifest.tools

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from toolwright.diagnostics import Diagnostic, Place
+from toolwright.diagnostics import Diagnostic, Place, Pointer
 from toolwright.instances import located
 from toolwright.wording import KINDS, found, is_quoted, nearest, quoted, shown
 
@@ -54,7 +54,8 @@ def check(value: Json, file: str, role: Role) -> Iterator[Diagnostic]:
         return
     for error in grammar.validator.iter_errors(value):
         yield from _explained(error, value, at, grammar)
-    yield from _strangers(value, grammar.schema, at, grammar)
+    for pointer, schema in _strangers(value, grammar.schema, grammar):
+        yield _stranger(Place(file, pointer), schema)
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,26 +237,33 @@ def _resolved(schema: Mapping[str, Json], grammar: _Grammar) -> Mapping[str, Jso
     return schema
 
 
-def _strangers(value: Json, schema: Mapping[str, Json], at: Place, grammar: _Grammar) -> Iterator[Diagnostic]:
-    """Keys beside MCP's own: unknown keys of objects that the manifest's schema leaves open."""
+def _strangers(
+    value: Json, schema: Mapping[str, Json], grammar: _Grammar
+) -> Iterator[tuple[Pointer, Mapping[str, Json]]]:
+    """Keys beside MCP's own: unknown keys of objects that the manifest's schema leaves open, with these schemas."""
     schema = _resolved(schema, grammar)
-    if isinstance(value, list) and isinstance(schema.get("items"), dict):
-        for index, item in enumerate(value):
-            yield from _strangers(item, schema["items"], at / index, grammar)
-    if not isinstance(value, dict):
+    if isinstance(value, list):
+        items = schema.get("items")
+        inside = [(index, item, items) for index, item in enumerate(value)] if isinstance(items, dict) else []
+    elif isinstance(value, dict):
+        known: Mapping[str, Json] = schema.get("properties", {})
+        rest = schema.get("additionalProperties")
+        inside = [(key, child, known.get(key, rest)) for key, child in value.items()]
+        if known and rest is None:
+            yield from (((key,), schema) for key in value if key not in known and not key.startswith("x-"))
+    else:
         return
-    known: Mapping[str, Json] = schema.get("properties", {})
-    rest = schema.get("additionalProperties")
-    for key, child in value.items():
-        if key in known:
-            yield from _strangers(child, known[key], at / key, grammar)
-        elif isinstance(rest, dict):
-            yield from _strangers(child, rest, at / key, grammar)
-        elif known and rest is None and not key.startswith("x-"):
-            near = nearest(key, list(known))
-            mend = f"did you mean `{near}`?" if near else _fate(key, at)
-            message = f"`{key}` is not a key that MCP has in {schema['title']}"
-            yield Diagnostic("TW300", message, (at / key).key(), mend)
+    for key, child, below in inside:
+        if isinstance(below, dict) and isinstance(child, (dict, list)):
+            for pointer, found in _strangers(child, below, grammar):
+                yield (key, *pointer), found
+
+
+def _stranger(at: Place, schema: Mapping[str, Json]) -> Diagnostic:
+    key = str(at.pointer[-1])
+    near = nearest(key, list(schema["properties"]))
+    mend = f"did you mean `{near}`?" if near else _fate(key, Place(at.file, at.pointer[:-1]))
+    return Diagnostic("TW300", f"`{key}` is not a key that MCP has in {schema['title']}", at.key(), mend)
 
 
 def _fate(key: str, at: Place) -> str:

@@ -11,6 +11,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Protocol
 
 from toolwright import ir, naming
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
     from toolwright.helper import Helper
     from toolwright.models import ModelModule
 
-_CLASS = re.compile(r"^class (\w+)\(", re.MULTILINE)
-_METHOD = re.compile(r"^(?:    @deprecated\((?:.|\n)*?\n)?    async def (\w+)\(", re.MULTILINE)
+_CLASS = "\nclass "
+_DECORATOR = "\n    @deprecated("
 _DEFINITION = "\n    async def "
 _DOCSTRING = '\n        """'
 _STRING = re.compile(r"""(["'])(?:\\.|(?!\1)[^\\])*\1""")
@@ -189,18 +190,35 @@ def _kept(manifest: ir.Manifest, digests: Mapping[str, str], before: Generated) 
         module = before.text(f"models/{tool.names.module}.py")
         method = methods.get(tool.names.method) if has_client else ""
         if module is not None and method is not None and tool.name.isprintable():
-            yield tool.name, Unit(module, tuple(_CLASS.findall(module)), method, _names(method))
+            yield tool.name, Unit(module, _classes(module), method, _names(method))
+
+
+def _classes(module: str) -> tuple[str, ...]:
+    """The names of the classes that a module defines."""
+    return tuple(part[: part.index("(")] for part in module.split(_CLASS)[1:])
 
 
 def _names(method: str) -> frozenset[str]:
     """The names in the signature of a method, but for those of parameters and builtins."""
     head, _, _ = method.partition(_DOCSTRING)
-    signature = _STRING.sub("", head[f"\n{head}".index(_DEFINITION) :]).removesuffix(":")
-    return frozenset(_NAME.findall(signature)[3:]) - _BUILTIN
+    _, _, definition = f"\n{head}".partition(_DEFINITION)
+    _, _, signature = definition.partition("(")
+    return frozenset().union(*map(_names_in, signature.removesuffix(":").split("\n"))) - _BUILTIN
+
+
+@cache
+def _names_in(line: str) -> frozenset[str]:
+    return frozenset(_NAME.findall(_STRING.sub("", line)))
 
 
 def _methods(client: str) -> dict[str, str]:
     """The methods of a client by name, cut out of its text."""
-    starts = [(found.start(), found[1]) for found in _METHOD.finditer(client)]
-    ends = [start for start, _ in starts[1:]] + [len(client)] * bool(starts)
-    return {name: client[start:end].rstrip("\n") + "\n" for (start, name), end in zip(starts, ends, strict=True)}
+    before, *parts = client.split(_DEFINITION)
+    found = {}
+    for part in parts:
+        text, _, _ = part.partition(_DECORATOR)  # what follows belongs to the next one
+        _, decorator, lead = before.rpartition(_DECORATOR)
+        whole = f"{decorator}{lead if decorator else ''}{_DEFINITION}{text}"
+        found[part[: part.index("(")]] = whole.strip("\n") + "\n"
+        before = part
+    return found

@@ -1,7 +1,7 @@
 """Manifest to files: what a package consists of, and what each of its templates is given.
 
-Takes the IR and what was made of each tool; gives one `Page` for each file, with its imports as data. It lays nothing
-out and writes nothing.
+Takes the IR and what was made of each tool; gives one `Page` for each file, with its imports as data. Pages that need
+no models can be written while these are made. It lays nothing out and writes nothing.
 """
 
 from __future__ import annotations
@@ -96,13 +96,61 @@ class ToolRow:
     output: str | None
 
 
-def plan(
+def of_manifest(manifest: ir.Manifest) -> tuple[Page, ...]:
+    """The pages that say what `manifest` says, whatever its models look like."""
+    title = _title(manifest)
+    pages = [Page("tools.py", "tools.py", _tools(title, manifest))]
+    if "server" not in manifest.emit:
+        return tuple(pages)
+    offers = offered(manifest)
+    pages += [
+        Page(f"models/{folder}/__init__.py", "module.py", {"source": f'"""Models of the {folder} of {title}."""'})
+        for folder in sorted({folder_of(offer) for offer in modelled(manifest)})
+    ]
+    if contexts := asking_contexts(manifest):
+        answers = sorted({one.answer for each in contexts for one in each.questions if not one.by_url})
+        doc = f"What handlers of {title} that ask something get as `ctx`."
+        pages.append(Page("contexts.py", "contexts.py", {"doc": doc, "contexts": contexts, "answers": answers}))
+    if offers:
+        pages.append(Page("offers.py", "offers.py", _offers(title, manifest)))
+    pages += [
+        Page("handlers.py", "handlers.py", handlers_page(title, manifest)),
+        Page(
+            "server.py",
+            "server.py",
+            {
+                "doc": f"{sentence(title)}, as an object of the SDK and as an ASGI application.",
+                "stem": manifest.stem,
+                "offers": bool(offers),
+                "calls": manifest.calls,
+                "optional": not needs_handlers(manifest),
+            },
+        ),
+        Page(
+            "__main__.py",
+            "__main__.py",
+            {
+                "doc": f"Run {title}: `python -m {manifest.package}`, on stdio, or over HTTP with `--http`.",
+                "package": manifest.package,
+                "handlers": manifest.handlers,
+                "offers": bool(offers),
+            },
+        ),
+    ]
+    if has_examples(manifest):
+        doc = f"The examples of {title} as tests of its handlers: `pytest --pyargs {manifest.package}`."
+        values = {"doc": doc, "handlers": manifest.handlers, "offers": bool(offers)}
+        pages.append(Page("test_examples.py", "test_examples.py", values))
+    return tuple(pages)
+
+
+def of_models(
     manifest: ir.Manifest,
     units: Mapping[str, Unit],
     offer_units: Sequence[Unit],
     shared: Mapping[str, ModelModule],
 ) -> tuple[Page, ...]:
-    """The pages of the package that `manifest` asks for, but for the tools' own modules, which the units have.
+    """The other pages, but for the modules of single tools and offers, which their units have.
 
     Args:
         manifest: The lowered manifest.
@@ -110,11 +158,10 @@ def plan(
         offer_units: What was made of each resource, resource template and prompt that the client has methods for.
         shared: The model module of each shared schema that has classes, by its name under `schemas`.
     """
-    title = f"the MCP server `{manifest.server['name']}`"
+    title = _title(manifest)
     pages = [
         Page("__init__.py", "__init__.py", _package(manifest, title, units, offer_units, shared)),
         Page("models/__init__.py", "__init__.py", _models(title, manifest, units, offer_units, shared)),
-        Page("tools.py", "tools.py", _tools(title, manifest)),
     ]
     if shared:
         pages.append(
@@ -129,50 +176,14 @@ def plan(
             for schema in manifest.shared
             if schema.name in shared
         ]
-    if "server" in manifest.emit:
-        offers = offered(manifest)
-        pages += [
-            Page(f"models/{folder}/__init__.py", "module.py", {"source": f'"""Models of the {folder} of {title}."""'})
-            for folder in sorted({folder_of(offer) for offer in modelled(manifest)})
-        ]
-        if contexts := asking_contexts(manifest):
-            answers = sorted({one.answer for each in contexts for one in each.questions if not one.by_url})
-            doc = f"What handlers of {title} that ask something get as `ctx`."
-            pages.append(Page("contexts.py", "contexts.py", {"doc": doc, "contexts": contexts, "answers": answers}))
-        if offers:
-            pages.append(Page("offers.py", "offers.py", _offers(title, manifest)))
-        pages += [
-            Page("handlers.py", "handlers.py", handlers_page(title, manifest)),
-            Page(
-                "server.py",
-                "server.py",
-                {
-                    "doc": f"{sentence(title)}, as an object of the SDK and as an ASGI application.",
-                    "stem": manifest.stem,
-                    "offers": bool(offers),
-                    "calls": manifest.calls,
-                    "optional": not needs_handlers(manifest),
-                },
-            ),
-            Page(
-                "__main__.py",
-                "__main__.py",
-                {
-                    "doc": f"Run {title}: `python -m {manifest.package}`, on stdio, or over HTTP with `--http`.",
-                    "package": manifest.package,
-                    "handlers": manifest.handlers,
-                    "offers": bool(offers),
-                },
-            ),
-        ]
-        if has_examples(manifest):
-            doc = f"The examples of {title} as tests of its handlers: `pytest --pyargs {manifest.package}`."
-            values = {"doc": doc, "handlers": manifest.handlers, "offers": bool(offers)}
-            pages.append(Page("test_examples.py", "test_examples.py", values))
     if "client" in manifest.emit:
         methods = [units[tool.name].method for tool in manifest.tools] + [unit.method for unit in offer_units]
         pages.append(Page("client.py", "client.py", client_page(title, manifest, units, offer_units), tuple(methods)))
     return tuple(pages)
+
+
+def _title(manifest: ir.Manifest) -> str:
+    return f"the MCP server `{manifest.server['name']}`"
 
 
 def _package(

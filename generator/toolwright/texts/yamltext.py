@@ -19,7 +19,7 @@ from toolwright.texts.positions import MAX_DEPTH, Lines, Node, Problem, nothing,
 from toolwright.wording import nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
     from toolwright.ir import Json
 
@@ -31,7 +31,7 @@ MAX_BASED = 3500
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
-_UNPRINTABLE = re.compile(r"[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_UNPRINTABLE: re.Pattern[str] = yaml.reader.Reader.NON_PRINTABLE
 _NULL = {"", "~", "null", "Null", "NULL"}
 _BOOL = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
 _INT = re.compile(r"[-+]?[0-9]+")
@@ -95,51 +95,42 @@ def _value(text: str, *, any_keys: bool) -> Json:
         _OddError: The text has something else in it.
         yaml.YAMLError: The text is broken.
     """
-    root: list[Json] = []
-    here: list[Json] | dict[str, Json] = root
-    key: Json = None  # of the mapping `here`, while its value is to come
-    stack: list[tuple[list[Json] | dict[str, Json], Json]] = []
-    documents = 0
-    scalar, mapping, sequence = yaml.ScalarEvent, yaml.MappingStartEvent, yaml.SequenceStartEvent
-    ends = {yaml.MappingEndEvent, yaml.SequenceEndEvent}
-    events: Iterable[Any] = iter(_LOADER(text).get_event, None)
-    for event in events:
-        kind = type(event)
-        value: Json
-        if kind is scalar:
-            value = event.value
-            if event.tag is not None or event.anchor is not None:
-                raise _OddError
-            if not event.style and not (any_keys and key is None and type(here) is dict):
-                value = _scalar(value)
-        elif kind in ends:
-            here, key = stack.pop()
-            continue
-        elif kind is mapping or kind is sequence:
-            if event.tag is not None or event.anchor is not None or len(stack) == MAX_DEPTH:
-                raise _OddError
-            value = {} if kind is mapping else []
-        elif kind is yaml.AliasEvent:
+    take: Callable[[], Any] = _LOADER(text).get_event
+    scalar, mapping_end = yaml.ScalarEvent, yaml.MappingEndEvent
+    sequence, sequence_end = yaml.SequenceStartEvent, yaml.SequenceEndEvent
+
+    def made(event: Any, depth: int) -> Json:
+        """The value that starts with an event, below `depth` others."""
+        if event.anchor is not None or event.tag is not None:  # an alias has an anchor alone
             raise _OddError
-        else:
-            documents += kind is yaml.DocumentStartEvent
-            continue
-        if type(here) is list:
-            here.append(value)
-        elif key is None:
-            if not isinstance(value, str) or value in here:
+        kind = type(event)
+        if kind is scalar:
+            return event.value if event.style else _scalar(event.value)
+        if depth == MAX_DEPTH:
+            raise _OddError
+        if kind is sequence:
+            items: list[Json] = []
+            while type(event := take()) is not sequence_end:
+                items.append(made(event, depth + 1))
+            return items
+        entries: dict[str, Json] = {}
+        while type(event := take()) is not mapping_end:
+            if type(event) is not scalar or event.anchor is not None or event.tag is not None:
                 raise _OddError
-            key = value
-            continue
-        else:
-            here[key] = value
-            key = None
-        if kind is not scalar:
-            stack.append((here, key))
-            here, key = value, None
-    if documents != 1:
+            key = event.value if event.style or any_keys else _scalar(event.value)
+            if type(key) is not str or key in entries:
+                raise _OddError
+            entries[key] = made(take(), depth + 1)
+        return entries
+
+    take()  # where the stream starts
+    if type(take()) is not yaml.DocumentStartEvent:
         raise _OddError
-    return root[0]
+    value = made(take(), 0)
+    take()  # where the document ends
+    if type(take()) is not yaml.StreamEndEvent:
+        raise _OddError
+    return value
 
 
 @cache
