@@ -61,6 +61,7 @@ def worthwhile() -> bool:
 def _serve(connection: Connection, other: Connection) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the first process ends this one
     other.close()  # else this process would keep its own connection open when the first one is gone
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # they take a look at all that is installed
     with suppress(Exception):
         from toolwright import models
 

@@ -103,12 +103,11 @@ def _value(text: str, *, any_keys: bool) -> Json:
         """The value that starts with an event, below `depth` others."""
         if event.anchor is not None or event.tag is not None:  # an alias has an anchor alone
             raise _OddError
-        kind = type(event)
-        if kind is scalar:
+        if type(event) is scalar:
             return event.value if event.style else _scalar(event.value)
         if depth == MAX_DEPTH:
             raise _OddError
-        if kind is sequence:
+        if type(event) is sequence:
             items: list[Json] = []
             while type(event := take()) is not sequence_end:
                 items.append(made(event, depth + 1))
