@@ -381,6 +381,7 @@ async def test_arguments_arrive_as_they_are(kind: str) -> None:
     ("value", "error", "message"),
     [
         (float("nan"), ValueError, "extra: nan is not a number that JSON has"),
+        (Point(x=float("nan")), ValueError, "extra.x: nan is not a number that JSON has"),
         ({"a": [1, float("-inf")]}, ValueError, "extra.a[1]: -inf is not a number that JSON has"),
         ({1: 2}, TypeError, "extra: the key 1 is not a string"),
         ([b"x"], TypeError, "extra[0]: b'x' is not a JSON value"),
@@ -457,7 +458,7 @@ async def test_before_structured_content_the_text_is_read() -> None:
     [
         (["no JSON"], "result: structuredContent is required, but missing, and no text is its JSON"),
         (['[1, "two"]'], 'result[1]: expected an integer, got the string "two"'),
-        (["[1, NaN]"], "result: is not JSON: Out of range float values are not JSON compliant"),
+        (["[1, NaN]"], "result[1]: expected a JSON value, got nan"),
         (['["\\ud800"]'], "result: holds half of a surrogate pair, which is no character"),
     ],
 )

@@ -251,8 +251,6 @@ async def test_content_and_root_models(package: Any, api: Any) -> None:
         (lambda args, ctx: None, "get_weather returned None; it should return GetWeatherOutput"),
         (lambda args, ctx: "warm", "get_weather returned a value of type str; it should return GetWeatherOutput"),
         (lambda args, ctx: args, "a value of type GetWeatherInput; it should return GetWeatherOutput"),
-        (lambda args, ctx: {"temperature": float("nan")}, "Out of range float values are not JSON compliant"),
-        (lambda args, ctx: {"temperature": object()}, "Object of type object is not JSON serializable"),
         (lambda args, ctx: 1 / 0, "ZeroDivisionError: division by zero"),
     ],
 )
@@ -277,10 +275,26 @@ async def test_a_reply_holds_blocks(package: Any, api: Any, caplog: pytest.LogCa
     assert "say returned a Reply whose content holds a value of type str; it should hold blocks" in caplog.text
 
 
-async def test_a_result_that_breaks_its_schema(package: Any, caplog: pytest.LogCaptureFixture) -> None:
-    text = error_text(await weather(serve(package, weather=lambda args, ctx: {"temperature": "warm"})))
+@pytest.mark.parametrize(
+    ("result", "logged"),
+    [
+        (lambda api: {"temperature": "warm"}, 'temperature: expected a number, got the string "warm"'),
+        (lambda api: {"temperature": object()}, "temperature: expected a JSON value, got a value of type object"),
+        (lambda api: {"temperature": 1, "x": [float("inf")]}, "x[0]: expected a JSON value, got inf"),
+        (lambda api: api.Weather(temperature=float("nan")), "temperature: expected a JSON value, got nan"),
+        (lambda api: {"temperature": 1, (1, 2): 1}, "result: is not JSON: keys must be str"),
+    ],
+)
+async def test_a_result_that_breaks_its_schema(
+    package: Any, api: Any, result: Any, logged: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    text = error_text(await weather(serve(package, weather=lambda args, ctx: result(api))))
     assert text.startswith("The result of get-weather breaks its own output schema (reference ")
-    assert 'temperature: expected a number, got the string "warm"' in caplog.text
+    assert logged in caplog.text
+
+
+async def test_a_number_that_json_has_not_is_never_sent_as_null(package: Any, api: Any) -> None:
+    assert api.Weather(temperature=float("inf")).model_dump(mode="json") == {"temperature": float("inf")}
 
 
 @pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt(), GeneratorExit(), StopIteration()])

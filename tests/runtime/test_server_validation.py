@@ -74,7 +74,8 @@ SHAPE = {
             ],
         ),
         ({"oneOf": [{}, {"type": "string"}]}, "x", ["arguments: must fit exactly one alternative, but fits 1 and 2"]),
-        ({}, {"n": float("inf")}, ["arguments: is not JSON: Out of range float values are not JSON compliant"]),
+        ({}, {"n": [float("inf")]}, ["n[0]: expected a JSON value, got inf"]),
+        ({}, {1: {2, 3}}, ['arguments["1"]: expected a JSON value, got a value of type set']),
         ({}, "\ud800", ["arguments: holds half of a surrogate pair, which is no character"]),
         ({"const": 2**53 + 1}, 2**53, ["arguments: expected 9007199254740993, got 9007199254740992"]),
         (

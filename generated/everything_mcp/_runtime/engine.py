@@ -93,8 +93,12 @@ class Engine:
         if route.output is None:
             result: dict[str, Any] = {"content": _content(tool, reply.model)}
         else:
-            data, text = mirrored(_data(tool, route.output.model, reply.model))
-            if violations := route.output.validator.violations(data, "result", size=len(text)):
+            data, validator = _data(tool, route.output.model, reply.model), route.output.validator
+            try:
+                data, text = mirrored(data)
+            except (TypeError, ValueError):
+                return self._broken(tool, validator.violations(data, "result"))
+            if violations := validator.violations(data, "result", size=len(text)):
                 return self._broken(tool, violations)
             result = {"content": [{"type": "text", "text": text}], "structuredContent": data}
         result["content"] += [_added(tool, one) for one in reply.content]

@@ -252,6 +252,7 @@ class Model(BaseModel):
     model_config = ConfigDict(
         extra="allow",
         protected_namespaces=(),
+        ser_json_inf_nan="constants",  # else they would go out as `null`
         serialize_by_alias=True,
         validate_by_alias=True,
         validate_by_name=False,
@@ -319,6 +320,8 @@ class Root(RootModel[T], Generic[T]):
     """Base of the models of JSON values that are not objects; `root` is the value."""
 
     __test__: ClassVar[bool] = False
+
+    model_config = ConfigDict(ser_json_inf_nan="constants")
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: type[BaseModel], handler: GetCoreSchemaHandler) -> CoreSchema:

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cache, partial
 from itertools import islice
+from math import isfinite
 from typing import TYPE_CHECKING, Any, Final
 
 from jsonschema_rs import FancyRegexOptions, ValidationError, ValidationErrorKind, validator_for
@@ -99,13 +100,22 @@ class Validator:
             except RecursionError:
                 return [f"{root}: is nested too deeply"]
             except (TypeError, ValueError) as error:
-                return [f"{root}: is not JSON: {error}"]
+                return [self._strange(value, error, root)]
         if self._validator.is_valid(value):
             return []
         lines = list(dict.fromkeys(line for error in self._errors(value, size) for line in self._lines(error, root)))
         if len(lines) > _SHOWN:
             return [*lines[:_SHOWN], f"… and {len(lines) - _SHOWN} more"]
         return lines
+
+    def _strange(self, value: Any, error: Exception, root: str) -> str:
+        """The line for a value that is not JSON."""
+        try:
+            path, stray = next(_strays(value))
+        except (RecursionError, StopIteration):  # it holds itself, or has keys that are no strings
+            return f"{root}: is not JSON: {error}"
+        shown = str(stray) if isinstance(stray, float) else f"a value of type {type(stray).__name__}"
+        return f"{self._place(path, root)}: expected a JSON value, got {shown}"
 
     def _errors(self, value: Any, size: int) -> Iterable[ValidationError]:
         if size <= _BIG:
@@ -292,6 +302,18 @@ def _count(number: int, noun: str) -> str:
 def _listed(options: Sequence[Any]) -> str:
     shown = ", ".join(_json(option) for option in options[:20])
     return f"{shown}, … ({len(options)} in all)" if len(options) > 20 else shown
+
+
+def _strays(value: object, path: Path = ()) -> Iterator[tuple[Path, object]]:
+    """What JSON has nothing for in a value, with its places."""
+    if isinstance(value, dict):
+        for key, below in value.items():
+            yield from _strays(below, (*path, str(key)))
+    elif isinstance(value, list | tuple):
+        for index, below in enumerate(value):
+            yield from _strays(below, (*path, index))
+    elif not (isfinite(value) if isinstance(value, float) else value is None or isinstance(value, str | int)):
+        yield path, value
 
 
 def _shown(value: Any) -> str:
