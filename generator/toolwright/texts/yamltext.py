@@ -96,40 +96,38 @@ def _value(text: str, *, any_keys: bool) -> Json:
         yaml.YAMLError: The text is broken.
     """
     take: Callable[[], Any] = _LOADER(text).get_event
-    scalar, mapping_end = yaml.ScalarEvent, yaml.MappingEndEvent
-    sequence, sequence_end = yaml.SequenceStartEvent, yaml.SequenceEndEvent
-
-    def made(event: Any, depth: int) -> Json:
-        """The value that starts with an event, below `depth` others."""
-        if event.anchor is not None or event.tag is not None:  # an alias has an anchor alone
-            raise _OddError
-        if type(event) is scalar:
-            return event.value if event.style else _scalar(event.value)
-        if depth == MAX_DEPTH:
-            raise _OddError
-        if type(event) is sequence:
-            items: list[Json] = []
-            while type(event := take()) is not sequence_end:
-                items.append(made(event, depth + 1))
-            return items
-        entries: dict[str, Json] = {}
-        while type(event := take()) is not mapping_end:
-            if type(event) is not scalar or event.anchor is not None or event.tag is not None:
-                raise _OddError
-            key = event.value if event.style or any_keys else _scalar(event.value)
-            if type(key) is not str or key in entries:
-                raise _OddError
-            entries[key] = made(take(), depth + 1)
-        return entries
-
     take()  # where the stream starts
     if type(take()) is not yaml.DocumentStartEvent:
         raise _OddError
-    value = made(take(), 0)
+    value = _started(take(), take, any_keys, 0)
     take()  # where the document ends
     if type(take()) is not yaml.StreamEndEvent:
         raise _OddError
     return value
+
+
+def _started(event: Any, take: Callable[[], Any], any_keys: bool, depth: int) -> Json:
+    """The value that starts with an event, below `depth` others; `take` gives the events after it."""
+    if event.anchor is not None or event.tag is not None:  # an alias has an anchor alone
+        raise _OddError
+    if type(event) is yaml.ScalarEvent:
+        return event.value if event.style else _scalar(event.value)
+    if depth == MAX_DEPTH:
+        raise _OddError
+    if type(event) is yaml.SequenceStartEvent:
+        items: list[Json] = []
+        while type(event := take()) is not yaml.SequenceEndEvent:
+            items.append(_started(event, take, any_keys, depth + 1))
+        return items
+    entries: dict[str, Json] = {}
+    while type(event := take()) is not yaml.MappingEndEvent:
+        if type(event) is not yaml.ScalarEvent or event.anchor is not None or event.tag is not None:
+            raise _OddError
+        key = event.value if event.style or any_keys else _scalar(event.value)
+        if type(key) is not str or key in entries:
+            raise _OddError
+        entries[key] = _started(take(), take, any_keys, depth + 1)
+    return entries
 
 
 @cache
