@@ -51,6 +51,13 @@ def test_a_wrong_command_line_exits_2(argv: list[str], tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
+def test_a_wrong_option_shows_the_usage_of_its_command(tmp_path: Path) -> None:
+    done = toolwright("check", "a.yaml", "--watch", cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.startswith("usage: toolwright check ")
+    assert done.stderr.endswith("toolwright check: error: unrecognized arguments: --watch\n")
+
+
 @pytest.mark.parametrize("verb", ["check", "generate"])
 def test_without_a_manifest_and_a_project_exits_2(verb: str, tmp_path: Path) -> None:
     done = toolwright(verb, cwd=tmp_path)
