@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import codecs
-import os
 import subprocess
 import sys
 import time
@@ -306,4 +305,14 @@ def test_shells_complete(shell: str, tmp_path: Path) -> None:
     script = tmp_path / "completion"
     script.write_text(done.stdout)
     if shell == "bash":
-        assert subprocess.run(["bash", "-n", str(script)], check=False, env=dict(os.environ)).returncode == 0
+        (tmp_path / "specs").mkdir()
+        (tmp_path / "spare.yaml").touch()
+        for words, expected in (
+            ("check a.yaml sp", ["spare.yaml", "specs"]),
+            ("docs -o sp", ["specs"]),
+            ("import openapi sp", ["spare.yaml", "specs"]),
+        ):
+            asked = f"COMP_WORDS=(toolwright {words}); COMP_CWORD={len(words.split())}; _shtab_toolwright"
+            command = ["bash", "-c", f'. ./completion; {asked}; printf "%s\\n" "${{COMPREPLY[@]}}"']
+            done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+            assert (sorted(done.stdout.split()), done.stderr) == (expected, "")
