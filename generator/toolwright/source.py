@@ -54,6 +54,7 @@ _GLOB = re.compile(r"[*?\[]")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _NOT_PATH = re.compile(r"[\x00-\x1f]")
 _FILE_REFERENCE = re.compile(r"\$ref[\"']?\s*:\s*[\"']?(?![\"'#\s])")
+_CONFLICT = re.compile(r"^(?:<{7}|>{7}) .*$", re.MULTILINE)
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 
 
@@ -305,6 +306,9 @@ def document(
     """
     text, problem = _decode(data, wanted or "a manifest in YAML or JSON")
     value, problems = (None, [problem]) if problem else parse(text)
+    if problems and (found := _CONFLICT.search(text)):
+        message = "a merge left a conflict here"
+        problems = [Problem("TW004", message, *found.span(), "keep what is right of both sides, without git's marks")]
     made = Document(path, text, value)
     if wanted is not None:
         problems = [replace(one, help=f"name {wanted}") if one.code == "TW003" else one for one in problems]
