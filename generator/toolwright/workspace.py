@@ -394,7 +394,8 @@ def apply(output: Path, changes: Changes) -> None:
     """Carry changes out, and write the lock; nothing of either where they were refused.
 
     Raises:
-        OSError: Something cannot be written; no file has changed, but where a move failed half-way.
+        OSError: Something cannot be written; no file has changed, but where a move failed half-way. What was staged
+            is gone, also after an interrupt.
     """
     if changes.refused:
         return
@@ -414,7 +415,7 @@ def apply(output: Path, changes: Changes) -> None:
         while staged:
             staged[0][0].replace(staged[0][1])
             staged.pop(0)
-    except OSError:
+    except BaseException:  # an interrupt, too
         for temporary, _ in staged:
             temporary.unlink(missing_ok=True)
         for folder in reversed(made_folders):
@@ -454,7 +455,7 @@ def _stage(target: Path, data: bytes) -> Path:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
         temporary.chmod(mode if mode is not None else 0o666 & ~_umask())
-    except OSError:
+    except BaseException:
         temporary.unlink(missing_ok=True)
         raise
     return temporary
