@@ -290,6 +290,17 @@ def test_bad_files_give_diagnostics_and_nothing_is_written(kind: str, suffix: st
     assert not (tmp_path / "generated").exists()
 
 
+def test_a_file_whose_name_is_no_text(tmp_path: Path) -> None:
+    name = os.fsdecode(b"caf\xe9.yaml")
+    try:
+        (tmp_path / name).write_text("toolwright: 1\nserver: {name: a, version: 1.0.0}\n")
+    except OSError:
+        pytest.skip("files must have names in UTF-8 here")
+    for argv in (["check", name], ["generate", name], ["docs", name, "-o", "site"]):
+        done = toolwright(*argv, cwd=tmp_path)
+        assert (done.returncode, "error[TW001]: the name of `caf�.yaml`" in done.stderr) == (1, True), done.stderr
+
+
 def test_a_folder_is_no_manifest(tmp_path: Path) -> None:
     done = toolwright("check", ".", cwd=tmp_path)
     assert done.returncode == 1

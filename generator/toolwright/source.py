@@ -274,7 +274,12 @@ class _Loader:
         if path in self.documents or path in self._unreadable:
             return self.documents.get(path)
         try:
+            path.encode()  # what is made of a file tells its name
             data = self._reader.read(path)
+        except UnicodeEncodeError:
+            self._unreadable.add(path)
+            self._report("TW001", f"the name of `{path}` is not UTF-8", at, "rename the file or its folder")
+            return None
         except OSError as error:
             if not (lenient and isinstance(error, FileNotFoundError)):
                 self._unreadable.add(path)
