@@ -141,7 +141,7 @@ def _append(built: Built, path: str, printer: Printer) -> None:
     if fit is None or not fit.findings.is_there:
         if built.handlers is not None:
             message = f"`{built.handlers}` is not found, so nothing is appended to it"
-            help_ = "write the class, or name the folder of its module as `handlers` under `[tool.toolwright]`"
+            help_ = "write the class, mend its module, or name the module's folder as `handlers` in `[tool.toolwright]`"
             at = Place(path, ("python", "handlers"))
             printer.add([Diagnostic("TW423", message, at, help_)])
         return
