@@ -260,6 +260,11 @@ def test_watching_a_project_that_is_wrong_ends(project: Path) -> None:
     assert (done.returncode, done.stdout, "error[TW410]" in done.stderr) == (1, "", True)
 
 
+def test_watching_a_folder_that_is_not_there_ends(project: Path) -> None:
+    done = toolwright("generate", "--watch", "nowhere/a.yaml", cwd=project)
+    assert (done.returncode, done.stderr.partition("\n")[0]) == (1, "error[TW001]: `nowhere/a.yaml` does not exist")
+
+
 def test_watching_generates_on_each_save_and_outlives_a_broken_one(project: Path) -> None:
     command = [sys.executable, "-u", "-m", "toolwright", "generate", "--watch"]
     log = project / "log"

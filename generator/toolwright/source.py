@@ -346,6 +346,8 @@ def _decode(data: bytes, wanted: str) -> tuple[str, Problem | None]:
 
 def unreadable(path: str, error: OSError, at: Place | None = None) -> Diagnostic:
     """What to tell of a file that cannot be read; `at` is where it is named."""
+    if path.startswith(("http:/", "https:/")):
+        return Diagnostic("TW001", f"`{path}` is no file", at, "download it and name the file: nothing is fetched here")
     if isinstance(error, FileNotFoundError):
         mend = "check the path: it is relative to " + ("this file" if at else "the working folder")
         return Diagnostic("TW011" if at else "TW001", f"`{path}` does not exist", at, mend)

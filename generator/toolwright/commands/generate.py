@@ -56,6 +56,8 @@ def _watch(arguments: argparse.Namespace) -> int:
     if work is None:
         return printer.close()
     folders = {Path(path).parent for path in work.manifests}
+    if not all(folder.is_dir() for folder in folders):
+        return _once(arguments)  # which says what is not there
     output = work.target.folder.resolve()
 
     def concerns(_change: object, path: str) -> bool:
