@@ -51,6 +51,13 @@ def test_a_wrong_command_line_exits_2(argv: list[str], tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
+def test_a_wrong_option_shows_the_usage_of_its_command(tmp_path: Path) -> None:
+    done = toolwright("check", "a.yaml", "--watch", cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.startswith("usage: toolwright check ")
+    assert done.stderr.endswith("toolwright check: error: unrecognized arguments: --watch\n")
+
+
 @pytest.mark.parametrize("verb", ["check", "generate"])
 def test_without_a_manifest_and_a_project_exits_2(verb: str, tmp_path: Path) -> None:
     done = toolwright(verb, cwd=tmp_path)
@@ -281,6 +288,24 @@ def test_bad_files_give_diagnostics_and_nothing_is_written(kind: str, suffix: st
     assert "error[TW" in done.stderr
     assert "Traceback" not in done.stderr
     assert not (tmp_path / "generated").exists()
+
+
+@pytest.mark.parametrize("argv", [["check"], ["import", "openapi"], ["import", "tools"]])
+def test_nothing_is_fetched_that_should_be_a_file(argv: list[str], tmp_path: Path) -> None:
+    done = toolwright(*argv, "https://localhost/a.json", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "help: download it and name the file: nothing is fetched here" in done.stderr
+
+
+def test_a_file_whose_name_is_no_text(tmp_path: Path) -> None:
+    name = os.fsdecode(b"caf\xe9.yaml")
+    try:
+        (tmp_path / name).write_text("toolwright: 1\nserver: {name: a, version: 1.0.0}\n")
+    except OSError:
+        pytest.skip("files must have names in UTF-8 here")
+    for argv in (["check", name], ["generate", name], ["docs", name, "-o", "site"]):
+        done = toolwright(*argv, cwd=tmp_path)
+        assert (done.returncode, "error[TW001]: the name of `caf�.yaml`" in done.stderr) == (1, True), done.stderr
 
 
 def test_a_folder_is_no_manifest(tmp_path: Path) -> None:

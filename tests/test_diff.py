@@ -17,7 +17,7 @@ import pytest
 
 from conftest import ROOT
 from toolwright import cli
-from toolwright.compat.changes import CODES, Change, bump, bumped, worst
+from toolwright.compat.changes import CODES, Change, bump, bumped, counted, worst
 
 CASES = Path(__file__).with_name("diffs")
 NAMES = sorted(path.name for path in CASES.iterdir() if path.is_dir())
@@ -196,7 +196,7 @@ def test_saved_lists_of_tools(
     assert [(one["code"], one["impact"]) for one in value["changes"] if one["side"] == "wire"] == [
         ("TW534", "breaking")
     ]
-    assert (value["bump"], value["version"]) == ("major", "0.1.0")
+    assert (value["bump"], value["version"]) == ("minor", "0.1.0")
     assert {one["new"] for one in value["changes"]} == {None}  # no places in a text that nobody has
 
 
@@ -231,6 +231,11 @@ def test_json_and_markdown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caps
 )
 def test_the_suggested_version(version: str, part: Any, expected: str | None) -> None:
     assert bumped(version, part) == expected
+
+
+@pytest.mark.parametrize(("version", "part", "expected"), [("v0.2.3", "major", "minor"), ("1.0.0", "minor", "minor")])
+def test_the_part_that_is_raised(version: str, part: Any, expected: str) -> None:
+    assert counted(version, part) == expected
 
 
 def test_what_is_ignored_does_not_count() -> None:

@@ -372,9 +372,12 @@ def test_the_command(tmp_path: Path) -> None:
     assert (first.returncode, first.stdout) == (0, f"{target}: written\n")
     again = toolwright("docs", "good.json", "-o", "site", cwd=tmp_path)
     assert (again.returncode, again.stdout) == (0, f"{target}: up to date\n")
+    for path in ("./good.json", str(tmp_path / "good.json")):
+        spelt = toolwright("docs", path, "-o", "site", cwd=tmp_path)
+        assert (spelt.returncode, spelt.stdout) == (0, f"{target}: up to date\n")
     twice = toolwright("docs", "good.json", "twin.json", "-o", "site", cwd=tmp_path)
     assert twice.returncode == 1
-    assert "error[TW401]: `site/sample_mcp.html` is made from `good.json` and from `twin.json`" in twice.stderr
+    assert "twin.json:1:38: error[TW401]: `site/sample_mcp.html` is already made from `good.json`" in twice.stderr
     wrong = toolwright("docs", "bad.json", "-o", "site", cwd=tmp_path)
     assert wrong.returncode == 1
     assert "error[TW102]" in wrong.stderr

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-import os
+import codecs
 import subprocess
 import sys
 import time
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from toolwright import handwritten
+from toolwright import cli, handwritten
 from toolwright.diagnostics import Span
 from toolwright.handwritten import Handwritten
 from toolwright.plan.handlers import HandlerMethod
@@ -101,6 +101,8 @@ def test_the_methods_of_an_interface() -> None:
         "class X(XHandlers):\r\n    async def other(self):\r\n        return 1\r\n\r\n\r\nY = X()\r\n",
         "from __future__ import annotations\n\nclass X(XHandlers):\n    '''Doc.'''\n\n# a comment\nY = 1\n",
         "from x_mcp import Context, GetInput\nclass X(XHandlers):\n    x = 1",
+        "Y = 1\n\x0c\nclass X(XHandlers):\n    x = '\u2028\x85'\n    y = 1\n\n\nZ = 1\n",
+        "class X(\n    XHandlers,\n): pass\n",
     ],
 )
 def test_stubs_go_to_the_end_of_the_class_and_change_nothing_else(text: str) -> None:
@@ -110,7 +112,7 @@ def test_stubs_go_to_the_end_of_the_class_and_change_nothing_else(text: str) -> 
     holder = next(node for node in tree.body if isinstance(node, ast.ClassDef))
     names = [node.name for node in holder.body if isinstance(node, ast.AsyncFunctionDef)]
     assert names[-3:] == ["get", "say", "read_a"]
-    kept = [line for line in text.replace("(XHandlers): pass", "(XHandlers):\n    pass").splitlines() if line.strip()]
+    kept = [line for line in text.replace("): pass", "):\n    pass").splitlines() if line.strip()]
     assert [line for line in made.splitlines() if line in kept] == kept
     assert ("\r\n" in made) == ("\r\n" in text)
     assert found(made) == []
@@ -209,6 +211,60 @@ def test_stubs_are_appended_where_they_are_asked_for(project: Path) -> None:
     assert (again.returncode, again.stdout, again.stderr) == (0, "", "")
 
 
+def test_stubs_leave_the_mark_at_the_start_of_a_file(project: Path) -> None:
+    diary = project / "src" / "diary.py"
+    diary.write_text(DIARY.replace("write", "rite"), encoding="utf-8-sig")
+    assert toolwright("generate", "--stubs", cwd=project).returncode == 0
+    assert diary.read_bytes().startswith(codecs.BOM_UTF8 + b"from ")
+    assert "async def write(" in diary.read_text("utf-8-sig")
+
+
+def test_stubs_leave_a_file_alone_that_is_not_in_utf_8(project: Path) -> None:
+    diary = project / "src" / "diary.py"
+    before = f"# coding: latin-1\n# é\n{DIARY.replace('write', 'rite')}".encode("latin-1")
+    diary.write_bytes(before)
+    done = toolwright("generate", "--stubs", cwd=project)
+    assert (done.returncode, "warning[TW423]" in done.stderr) == (0, True)
+    assert diary.read_bytes() == before
+
+
+@pytest.mark.parametrize("name", ["read_bytes", "replace"])
+def test_handlers_that_cannot_be_read_or_written(
+    name: str, project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (project / "src" / "diary.py").write_text(DIARY.replace("write", "rite"))
+    toolwright("generate", cwd=project)
+    whole = getattr(Path, name)
+
+    def fails(path: Path, *arguments: Path) -> object:
+        if "diary.py" in path.name and path.parent.name == "src":
+            raise PermissionError(13, "Permission denied")
+        return whole(path, *arguments)
+
+    monkeypatch.chdir(project)
+    monkeypatch.setattr(Path, name, fails)
+    assert cli.run(["generate", "--stubs"]) == 1
+    if name == "read_bytes":
+        assert cli.run(["check"]) == 1
+        told = "error[TW001]: `src/diary.py` cannot be read: permission denied"
+        assert capsys.readouterr().err.count(told) == 2
+    else:
+        told = "error[TW406]: nothing can be appended to `src/diary.py`: Permission denied"
+        assert told in capsys.readouterr().err
+    assert [path.name for path in (project / "src").iterdir()] == ["diary.py"]
+
+
+def test_watching_a_project_that_is_wrong_ends(project: Path) -> None:
+    (project / "pyproject.toml").write_text("[tool.toolwright]\nmanifests = 3\n")
+    done = toolwright("generate", "--watch", cwd=project)
+    assert (done.returncode, done.stdout, "error[TW410]" in done.stderr) == (1, "", True)
+
+
+def test_watching_a_folder_that_is_not_there_ends(project: Path) -> None:
+    done = toolwright("generate", "--watch", "nowhere/a.yaml", cwd=project)
+    assert (done.returncode, done.stderr.partition("\n")[0]) == (1, "error[TW001]: `nowhere/a.yaml` does not exist")
+
+
 def test_watching_generates_on_each_save_and_outlives_a_broken_one(project: Path) -> None:
     command = [sys.executable, "-u", "-m", "toolwright", "generate", "--watch"]
     log = project / "log"
@@ -254,4 +310,14 @@ def test_shells_complete(shell: str, tmp_path: Path) -> None:
     script = tmp_path / "completion"
     script.write_text(done.stdout)
     if shell == "bash":
-        assert subprocess.run(["bash", "-n", str(script)], check=False, env=dict(os.environ)).returncode == 0
+        (tmp_path / "specs").mkdir()
+        (tmp_path / "spare.yaml").touch()
+        for words, expected in (
+            ("check a.yaml sp", ["spare.yaml", "specs"]),
+            ("docs -o sp", ["specs"]),
+            ("import openapi sp", ["spare.yaml", "specs"]),
+        ):
+            asked = f"COMP_WORDS=(toolwright {words}); COMP_CWORD={len(words.split())}; _shtab_toolwright"
+            command = ["bash", "-c", f'. ./completion; {asked}; printf "%s\\n" "${{COMPREPLY[@]}}"']
+            done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+            assert (sorted(done.stdout.split()), done.stderr) == (expected, "")

@@ -119,7 +119,10 @@ def test_pruning_removes_manifests_that_are_gone(tmp_path: Path) -> None:
     assert list(workspace.read_lock(tmp_path).manifests) == [MANIFEST]
 
 
-def test_nothing_changes_when_the_disk_is_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("why", [OSError(28, "No space left on device"), KeyboardInterrupt("No space left")])
+def test_nothing_changes_when_the_disk_is_full_or_a_person_interrupts(
+    why: BaseException, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     write(tmp_path, {"p/a.py": "1"})
     before = {**tree(tmp_path), lock.NAME: (tmp_path / lock.NAME).read_text()}
     opened = os.fdopen
@@ -130,11 +133,11 @@ def test_nothing_changes_when_the_disk_is_full(tmp_path: Path, monkeypatch: pyte
         calls += 1
         if calls == 2:
             os.close(handle)
-            raise OSError(28, "No space left on device")
+            raise why
         return opened(handle, mode)
 
     monkeypatch.setattr(os, "fdopen", full)
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(type(why), match="No space left"):
         write(tmp_path, {"p/a.py": "2", "p/new/b.py": "3"})
     monkeypatch.undo()
     assert {**tree(tmp_path), lock.NAME: (tmp_path / lock.NAME).read_text()} == before

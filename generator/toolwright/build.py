@@ -6,16 +6,19 @@ nothing: `workspace.apply` does.
 
 from __future__ import annotations
 
+import codecs
+import posixpath
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolwright import workspace
-from toolwright.diagnostics import Diagnostic
+from toolwright.diagnostics import Diagnostic, Place
 
 if TYPE_CHECKING:
     from toolwright import ir
+    from toolwright.compiler import Checked
     from toolwright.handwritten import Findings, Handwritten
     from toolwright.helper import Helper
     from toolwright.lock import Lock
@@ -52,6 +55,7 @@ class Built:
     diagnostics: tuple[Diagnostic, ...] = ()
     documents: Mapping[str, Document] = field(default_factory=dict)
     failed: bool = False
+    handlers: str | None = None
     fit: Fit | None = None
 
 
@@ -62,6 +66,7 @@ class Fit:
     file: Path
     written: Handwritten
     findings: Findings
+    encoding: str = "utf-8"
 
 
 def build(path: str, target: Target, known: Lock, *, trust: bool, force: bool = False) -> Built:
@@ -98,7 +103,7 @@ def _built(
     from toolwright import compiler
 
     name = workspace.relative(path, target.folder)
-    shown = name if not name.startswith("..") else Path(path).name
+    shown = workspace.told(path, target.folder)
     before = known.manifests.get(name) if trust else None
     checked = compiler.check(path, disk, shown, f"toolwright generate {shown}{target.option}", before)
     result = Built(diagnostics=checked.diagnostics, documents=checked.documents, failed=checked.manifest is None)
@@ -114,34 +119,46 @@ def _built(
     artifacts = compiler.generate(checked.manifest, made, package, second)
     return replace(
         result,
+        handlers=checked.manifest.handlers if "server" in checked.manifest.emit else None,
         fit=fit(checked.manifest, target.handlers, package.text("handlers.py")),
         package=workspace.shown(target.folder, checked.manifest.package),
-        changes=workspace.compare(tree, known, name, made, artifacts, force=force),
+        changes=workspace.compare(tree, known, name, made, artifacts, force=force, at=package_at(path, checked)),
         requirements=compiler.requirements(checked.manifest),
     )
 
 
+def package_at(path: str, checked: Checked) -> Place:
+    """Where the package of the manifest at `path` gets its name."""
+    entry = posixpath.normpath(path)
+    is_named = "package" in (checked.documents[entry].value.get("python") or {})
+    return Place(entry, ("python", "package") if is_named else ("server", "name"))
+
+
 def fit(manifest: ir.Manifest, folders: Sequence[str], interface: str | None = None) -> Fit | None:
-    """How the handwritten class of a manifest fits; None where the manifest names none, or it is not found.
+    """How the handwritten class of a manifest fits; None where none is named, or its module is not there in UTF-8.
 
     Args:
         manifest: The lowered manifest.
         folders: Where its module is looked for.
         interface: The package's `handlers.py` as it was generated before.
-
-    Raises:
-        OSError: The module cannot be read.
     """
     if manifest.handlers is None or "server" not in manifest.emit:
         return None
-    from toolwright import handwritten
+    from toolwright import handwritten, source
     from toolwright.plan import handlers
 
     module, _, name = manifest.handlers.partition(":")
     file = workspace.find_module(module, folders)
     if file is None:
         return None
-    text = file.read_bytes().decode("utf-8", "replace")
-    written = handwritten.Handwritten(file.as_posix(), text, name, f"{manifest.stem}Handlers")
+    written = handwritten.Handwritten(file.as_posix(), "", name, f"{manifest.stem}Handlers")
+    try:
+        data = file.read_bytes()
+        encoding = "utf-8-sig" if data.startswith(codecs.BOM_UTF8) else "utf-8"
+        written = replace(written, text=data.decode(encoding))
+    except OSError as error:
+        return Fit(file, written, handwritten.Findings((source.unreadable(written.path, error),)))
+    except UnicodeDecodeError:
+        return None
     before = handwritten.methods_of(interface or "")
-    return Fit(file, written, handwritten.compare(written, handlers.handler_methods(manifest), before))
+    return Fit(file, written, handwritten.compare(written, handlers.handler_methods(manifest), before), encoding)

@@ -181,6 +181,7 @@ CODES = _table(
     ("TW420", "warning", "A handler method is missing."),
     ("TW421", "warning", "A handler method is no longer asked for."),
     ("TW422", "warning", "A handler method does not fit what it is called with, or what it gives."),
+    ("TW423", "warning", "`--stubs` does not find the handwritten class."),
     ("TW410", "error", "`[tool.toolwright]` in pyproject.toml is wrong."),
     ("TW411", "warning", "The project does not depend on what its server needs."),
 )

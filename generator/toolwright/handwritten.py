@@ -8,6 +8,7 @@ its methods are not known, and nothing is said to be missing.
 from __future__ import annotations
 
 import ast
+import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -32,10 +33,11 @@ class Handwritten:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """What does not fit, and the methods that are missing."""
+    """What does not fit, and the methods that are missing; `is_there` says whether the class was found."""
 
     diagnostics: tuple[Diagnostic, ...] = ()
     missing: tuple[HandlerMethod, ...] = ()
+    is_there: bool = True
 
 
 def compare(written: Handwritten, needed: Sequence[HandlerMethod], before: Iterable[str] = ()) -> Findings:
@@ -48,7 +50,7 @@ def compare(written: Handwritten, needed: Sequence[HandlerMethod], before: Itera
     """
     found = _class(written)
     if found is None:
-        return Findings()
+        return Findings(is_there=False)
     methods, is_whole = found.methods, found.is_whole
     asked = {method.name for method in needed}
     missing = tuple(one for one in needed if is_whole and not one.is_optional and one.name not in methods)
@@ -100,13 +102,13 @@ def with_stubs(written: Handwritten, missing: Sequence[HandlerMethod]) -> str:
     found = _class(written)
     if found is None or not missing:
         return written.text
-    lines = written.text.splitlines(keepends=True)
+    lines = io.StringIO(written.text, newline="").readlines()  # unlike `splitlines`, at the line ends of Python alone
     newline = "\r\n" if written.text.count("\r\n") * 2 > written.text.count("\n") else "\n"
     first = found.node.body[0]
     end = found.node.end_lineno or len(lines)
-    if first.lineno == found.node.lineno:  # `class X: pass` has no room for a method
-        row = lines[first.lineno - 1].encode()
-        head, body = row[: first.col_offset].decode().rstrip(), row[first.col_offset :].decode()
+    row = lines[first.lineno - 1].encode()
+    head, body = row[: first.col_offset].decode().rstrip(), row[first.col_offset :].decode()
+    if head:  # `class X: pass` has no room for a method
         lines[first.lineno - 1] = f"{head}{newline}    {body}"
         margin = "    "
     else:
@@ -149,7 +151,7 @@ def _class(written: Handwritten) -> _Class | None:
     """The class, with what it inherits inside its module; None where it is not there, or the module is broken."""
     try:
         module = ast.parse(written.text)
-    except SyntaxError:
+    except (SyntaxError, ValueError):  # the latter of a null byte, in some releases of Python
         return None
     classes = {node.name: node for node in module.body if isinstance(node, ast.ClassDef)}
     node = classes.get(written.name)

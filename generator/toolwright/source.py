@@ -54,6 +54,7 @@ _GLOB = re.compile(r"[*?\[]")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _NOT_PATH = re.compile(r"[\x00-\x1f]")
 _FILE_REFERENCE = re.compile(r"\$ref[\"']?\s*:\s*[\"']?(?![\"'#\s])")
+_CONFLICT = re.compile(r"^(?:<{7}|>{7}) .*$", re.MULTILINE)
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 
 
@@ -273,7 +274,12 @@ class _Loader:
         if path in self.documents or path in self._unreadable:
             return self.documents.get(path)
         try:
+            path.encode()  # what is made of a file tells its name
             data = self._reader.read(path)
+        except UnicodeEncodeError:
+            self._unreadable.add(path)
+            self._report("TW001", f"the name of `{path}` is not UTF-8", at, "rename the file or its folder")
+            return None
         except OSError as error:
             if not (lenient and isinstance(error, FileNotFoundError)):
                 self._unreadable.add(path)
@@ -305,6 +311,9 @@ def document(
     """
     text, problem = _decode(data, wanted or "a manifest in YAML or JSON")
     value, problems = (None, [problem]) if problem else parse(text)
+    if problems and (found := _CONFLICT.search(text)):
+        message = "a merge left a conflict here"
+        problems = [Problem("TW004", message, *found.span(), "keep what is right of both sides, without git's marks")]
     made = Document(path, text, value)
     if wanted is not None:
         problems = [replace(one, help=f"name {wanted}") if one.code == "TW003" else one for one in problems]
@@ -337,6 +346,8 @@ def _decode(data: bytes, wanted: str) -> tuple[str, Problem | None]:
 
 def unreadable(path: str, error: OSError, at: Place | None = None) -> Diagnostic:
     """What to tell of a file that cannot be read; `at` is where it is named."""
+    if path.startswith(("http:/", "https:/")):
+        return Diagnostic("TW001", f"`{path}` is no file", at, "download it and name the file: nothing is fetched here")
     if isinstance(error, FileNotFoundError):
         mend = "check the path: it is relative to " + ("this file" if at else "the working folder")
         return Diagnostic("TW011" if at else "TW001", f"`{path}` does not exist", at, mend)

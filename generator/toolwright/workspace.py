@@ -180,6 +180,12 @@ def relative(path: str, output: Path) -> str:
     return Path(os.path.relpath(path, _above(output))).as_posix()
 
 
+def told(path: str, output: Path) -> str:
+    """A manifest's path as what is made of it tells it, which is the same in all checkouts."""
+    name = relative(path, output)
+    return Path(path).name if name.startswith("..") else name
+
+
 def read_inputs(disk: Disk, output: Path, option: str) -> dict[str, str]:
     """What was read for a manifest, and by which generator with which option, as the lock keeps it."""
     found = {_GENERATOR: _generator_with(option)}
@@ -272,6 +278,7 @@ def compare(
     artifacts: Sequence[Artifact],
     *,
     force: bool,
+    at: Place | None = None,
 ) -> Changes:
     """What it takes to bring the files of one manifest to `artifacts`.
 
@@ -282,6 +289,7 @@ def compare(
         made: The digests of what went into the artifacts; its files are filled in here.
         artifacts: All files of the manifest.
         force: Overwrite generated files that were edited by hand.
+        at: Where the package gets its name.
     """
     output = tree.folder
     before = known.manifests.get(manifest, lock.Entry(""))
@@ -294,7 +302,7 @@ def compare(
         owner = known.owner(artifact.path)
         if owner not in (None, manifest):
             message = f"`{shown(output, artifact.path)}` is already made from `{owner}`"
-            return _refused(known, [Diagnostic("TW401", message, help=_TWO_SERVERS)])
+            return _refused(known, [Diagnostic("TW401", message, at, _TWO_SERVERS)])
         disk = tree.read(artifact.path)
         files[artifact.path] = frozenset({lock.digest(artifact.data)})
         if disk == artifact.data:
@@ -386,7 +394,8 @@ def apply(output: Path, changes: Changes) -> None:
     """Carry changes out, and write the lock; nothing of either where they were refused.
 
     Raises:
-        OSError: Something cannot be written; no file has changed, but where a move failed half-way.
+        OSError: Something cannot be written; no file has changed, but where a move failed half-way. What was staged
+            is gone, also after an interrupt.
     """
     if changes.refused:
         return
@@ -406,7 +415,7 @@ def apply(output: Path, changes: Changes) -> None:
         while staged:
             staged[0][0].replace(staged[0][1])
             staged.pop(0)
-    except OSError:
+    except BaseException:  # an interrupt, too
         for temporary, _ in staged:
             temporary.unlink(missing_ok=True)
         for folder in reversed(made_folders):
@@ -424,12 +433,12 @@ def text(path: Path) -> str | None:
     return None if data is None else data.decode("utf-8", "replace")
 
 
-def create(path: Path, text: str) -> None:
+def create(path: Path, text: str, encoding: str = "utf-8") -> None:
     """Write one file that a person asked for by name, whole or not at all. Raises OSError, with the name of a file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     staged = None
     try:
-        staged = _stage(path, text.encode())
+        staged = _stage(path, text.encode(encoding))
         staged.replace(path)
     except OSError as error:
         if staged is not None:
@@ -446,7 +455,7 @@ def _stage(target: Path, data: bytes) -> Path:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
         temporary.chmod(mode if mode is not None else 0o666 & ~_umask())
-    except OSError:
+    except BaseException:
         temporary.unlink(missing_ok=True)
         raise
     return temporary

@@ -226,6 +226,11 @@ def test_input_from_a_file(project: Path, tmp_path: Path) -> None:
     assert json.loads(got.read_text())["result"]["protocolVersion"] == "2025-11-25"
 
 
+def test_a_host_that_no_name_can_be(project: Path) -> None:
+    told, status = refused(project, ["--handlers", "silent:Weather", "--http", "..:8000"])
+    assert (told.startswith("process_mcp: cannot serve at ..:8000: "), status) == (True, "status 1")
+
+
 def test_http(project: Path) -> None:
     process = Process(project, "--http", "127.0.0.1:0", "--path", "/tools", "--allow-host", "api.example.com")
     assert process.popen.stderr is not None

@@ -174,9 +174,11 @@ def _listen(host: str, port: int) -> socket.socket:
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         return socket.create_server(address[:2], family=family)
-    except OSError as error:
+    except (OSError, UnicodeError) as error:  # the latter of a name that no host can have
         raise Unusable(f"cannot serve at {host}:{port}: {_reason(error)}", status=1) from None
 
 
-def _reason(error: OSError) -> str:
-    return str(error) if error.errno is None or isinstance(error, socket.gaierror) else os.strerror(error.errno)
+def _reason(error: OSError | UnicodeError) -> str:
+    if isinstance(error, UnicodeError | socket.gaierror) or error.errno is None:
+        return str(error)
+    return os.strerror(error.errno)

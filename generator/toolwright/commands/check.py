@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import posixpath
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -73,14 +72,13 @@ def _interface(path: str, package: str, folder: Path) -> str | None:
 
 def _clash(checked: Checked, path: str, first: str) -> Diagnostic:
     """What to tell of a manifest whose package is another one's, too."""
-    from toolwright.diagnostics import Diagnostic, Place
+    from toolwright import build
+    from toolwright.diagnostics import Diagnostic
 
-    entry = posixpath.normpath(path)
-    is_named = "package" in (checked.documents[entry].value.get("python") or {})
     name = checked.manifest.package if checked.manifest is not None else ""
     return Diagnostic(
         "TW401",
         f"the package `{name}` is made from `{first}` already",
-        Place(entry, ("python", "package") if is_named else ("server", "name")),
+        build.package_at(path, checked),
         "give one of the two another `python: {package: …}`",
     )

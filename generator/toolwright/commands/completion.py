@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    import argparse
+import argparse
+from typing import Any
 
 
 def add(verbs: Any) -> None:
@@ -20,5 +18,17 @@ def _completion(arguments: argparse.Namespace) -> int:
 
     from toolwright import cli
 
-    print(shtab.complete(cli.parser(), shell=arguments.shell))
+    parser = cli.parser()
+    _paths(parser, dict.fromkeys(("MANIFEST", "FILE", "OLD", "NEW"), shtab.FILE) | {"DIR": shtab.DIRECTORY})
+    print(shtab.complete(parser, shell=arguments.shell))
     return 0
+
+
+def _paths(parser: argparse.ArgumentParser, kinds: dict[str, Any]) -> None:
+    """Say which arguments are paths, by their names in the usage."""
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for each in action.choices.values():
+                _paths(each, kinds)
+        elif isinstance(action.metavar, str) and action.metavar in kinds:
+            setattr(action, "complete", kinds[action.metavar])  # noqa: B010 - shtab's own attribute

@@ -26,21 +26,22 @@ def _docs(arguments: argparse.Namespace) -> int:
     if work is None:
         return printer.close()
 
-    from toolwright import compiler, workspace
+    from toolwright import build, compiler, workspace
     from toolwright.diagnostics import Diagnostic
     from toolwright.pages import page, views
 
     folder = Path(arguments.output)
     made: dict[Path, str] = {}
     for path in work.manifests:
-        checked = compiler.check(path, workspace.Disk())
+        checked = compiler.check(path, workspace.Disk(), workspace.told(path, folder))
         printer.add(checked.diagnostics, checked.documents)
         if checked.manifest is None:
             continue
         target = folder / f"{checked.manifest.package}.html"
         if target in made:
-            message = f"`{target}` is made from `{made[target]}` and from `{path}`"
-            printer.add([Diagnostic("TW401", message, help="give one of them another `python: {package: …}`")])
+            message = f"`{target}` is already made from `{made[target]}`"
+            help_ = "give one of the two another `python: {package: …}`"
+            printer.add([Diagnostic("TW401", message, build.package_at(path, checked), help_)])
             continue
         made[target] = path
         text = page.page(views.view(checked.manifest, checked.documents[path].value))

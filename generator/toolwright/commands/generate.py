@@ -11,7 +11,7 @@ from toolwright.commands import work as works
 from toolwright.commands.printing import Printer, UsageError, reason
 
 if TYPE_CHECKING:
-    from toolwright.build import Fit
+    from toolwright.build import Built
     from toolwright.lock import Lock
     from toolwright.workspace import Changes
 
@@ -51,9 +51,14 @@ def _watch(arguments: argparse.Namespace) -> int:
     """Generate now, and after each change of a file beside or below a manifest. A broken save leaves the last tree."""
     import watchfiles
 
-    work = works.of(arguments, Printer(arguments.format, strict=False), arguments.output)
-    folders = {Path(path).parent for path in work.manifests} if work is not None else set()
-    output = work.target.folder.resolve() if work is not None else None
+    printer = Printer(arguments.format, strict=False)
+    work = works.of(arguments, printer, arguments.output)
+    if work is None:
+        return printer.close()
+    folders = {Path(path).parent for path in work.manifests}
+    if not all(folder.is_dir() for folder in folders):
+        return _once(arguments)  # which says what is not there
+    output = work.target.folder.resolve()
 
     def concerns(_change: object, path: str) -> bool:
         return not Path(path).name.startswith(".") and output not in Path(path).resolve().parents
@@ -96,7 +101,10 @@ def _once(arguments: argparse.Namespace) -> int:
             if built.changes is not None:
                 known = _carry_out(built.changes, folder, printer, write=not arguments.check)
                 printer.made(built)
-                _fit(built.fit, printer, write=arguments.stubs)
+                if arguments.stubs:
+                    _append(built, path, printer)
+                else:
+                    printer.fits(built.fit)
             elif not built.failed:
                 printer.say(f"{path}: up to date")
         if work.whole and not printer.failed:
@@ -124,17 +132,29 @@ def _carry_out(changes: Changes, folder: Path, printer: Printer, *, write: bool)
     return changes.lock
 
 
-def _fit(fit: Fit | None, printer: Printer, *, write: bool) -> None:
-    """Tell what does not fit in the handwritten class, and with `write` append what is missing to it."""
-    if fit is None:
-        return
+def _append(built: Built, path: str, printer: Printer) -> None:
+    """Append what is missing to the handwritten class, and tell what else does not fit in it."""
     from dataclasses import replace
 
     from toolwright import handwritten, workspace
+    from toolwright.diagnostics import Diagnostic, Place
 
+    fit = built.fit
+    if fit is None or not fit.findings.is_there:
+        if built.handlers is not None:
+            message = f"`{built.handlers}` is not found, so nothing is appended to it"
+            help_ = "write the class, mend its module, or name the module's folder as `handlers` in `[tool.toolwright]`"
+            at = Place(path, ("python", "handlers"))
+            printer.add([Diagnostic("TW423", message, at, help_)])
+        return
     missing = fit.findings.missing
-    if write and missing:
-        workspace.create(fit.file, handwritten.with_stubs(fit.written, missing))
+    if missing:
+        try:
+            workspace.create(fit.file, handwritten.with_stubs(fit.written, missing), fit.encoding)
+        except OSError as error:
+            message = f"nothing can be appended to `{fit.written.path}`: {error.strerror}"
+            printer.add([Diagnostic("TW406", message, help="mend it and run the command again")])
+            return
         names = handwritten.names_to_import(fit.written, missing)
         count = "a method" if len(missing) == 1 else f"{len(missing)} methods"
         printer.say(f"{fit.written.path}: {count} appended to {fit.written.name}")

@@ -32,15 +32,20 @@ class CommandParser(argparse.ArgumentParser):
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse what stands before `--`."""
         if not self.takes_command:
-            return super().parse_known_args(args, namespace)
+            parsed, rest = super().parse_known_args(args, namespace)
+            if rest:  # told here, with this command's own usage
+                self.error(f"unrecognized arguments: {' '.join(rest)}")
+            return parsed, rest
         words = list(args)
         command = None
         at = words.index("--") if "--" in words else -1
         if at >= 0 and (self.only_after is None or self.only_after in words[:at]):
             words, command = words[:at], words[at + 1 :]
         parsed, rest = super().parse_known_args(words, namespace)
-        if rest and command is None and (self.only_after is None or self.only_after in words):
+        if rest:
             usual = f"unrecognized arguments: {' '.join(rest)}"
+            if command is not None or (self.only_after is not None and self.only_after not in words):
+                self.error(usual)
             self.error(f"{usual}; put `--` before a command, as in: {self.prog} -- COMMAND ARGS…")
         parsed.command = command
         return parsed, rest

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import posixpath
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -44,7 +45,7 @@ def of(arguments: argparse.Namespace, printer: Printer, output: str | None = Non
     from toolwright import build, project
 
     found, problems = project.find()
-    given = tuple(dict.fromkeys(arguments.manifests))
+    given = tuple(dict.fromkeys(map(posixpath.normpath, arguments.manifests)))
     if problems and not given:
         printer.add(problems)
         return None

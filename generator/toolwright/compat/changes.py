@@ -134,14 +134,19 @@ def bump(changes: Iterable[Change]) -> Bump | None:
 _VERSION: Final = re.compile(r"(v?)(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(?:[-+].*)?")
 
 
+def counted(version: str, part: Bump) -> Bump:
+    """What a part counts as: before 1.0.0 as the next lower one (semver.org, 4)."""
+    if not version.removeprefix("v").startswith("0."):
+        return part
+    return "minor" if part == "major" else "patch"
+
+
 def bumped(version: str, part: Bump) -> str | None:
-    """A semantic version with that part raised; before 1.0.0 each part counts as the next lower one (semver.org, 4)."""
+    """A semantic version with that part raised, as it counts."""
     found = _VERSION.fullmatch(version)
     if found is None:
         return None
     lead, numbers = found[1], [int(number) for number in found.groups()[1:]]
-    at = ("major", "minor", "patch").index(part)
-    if numbers[0] == 0:
-        at = min(at + 1, 2)
+    at = ("major", "minor", "patch").index(counted(version, part))
     raised = [*numbers[:at], numbers[at] + 1, *[0] * (2 - at)]
     return lead + ".".join(str(number) for number in raised)

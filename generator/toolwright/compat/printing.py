@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from toolwright.compat.changes import IMPACTS, Change, bump, bumped
+from toolwright.compat.changes import IMPACTS, Change, bump, bumped, counted
 from toolwright.diagnostics import Place, Span
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class Shown:
     def suggestion(self, changes: Sequence[Change]) -> tuple[str | None, str | None]:
         """Which part of the version should go up, and the version that this makes of the old one."""
         part = bump(changes)
-        return part, bumped(self.old_version, part) if part else None
+        return (counted(self.old_version, part), bumped(self.old_version, part)) if part else (None, None)
 
 
 def text(changes: Sequence[Change], shown: Shown, *, color: bool) -> str:
