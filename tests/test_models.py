@@ -516,6 +516,10 @@ def test_a_model_that_would_change_an_instance_is_not_chosen_over_one_that_keeps
         ({"type": ["array", "null"], "items": {"type": "object", "properties": {"a": {}}}}, [None, [{"a": 1}]]),
         ({"properties": {"a": {"type": "string"}}}, [1, None, {"a": "b"}, [1]]),
         ({}, [1, None, {"a": [1]}]),
+        (
+            {"$schema": DRAFT_7, "$ref": "#/definitions/a", "type": "object", "definitions": {"a": {"type": "null"}}},
+            [None],
+        ),
     ],
 )
 def test_results_of_any_shape(wire: dict[str, Any], good: list[Any]) -> None:
