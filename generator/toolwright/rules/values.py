@@ -146,7 +146,7 @@ class _Judge:
         errors = iter_errors(self.schema, value, validate_formats=self.formats, offline=True)
         common = takewhile(
             lambda steps: len(set(steps)) == 1,
-            zip(*(located(error.instance_path, value)[0] for error in errors), strict=False),
+            zip(*(located(error, value)[0] for error in errors), strict=False),
         )
         yield "; ".join(line.removeprefix("value: ") for line in lines), _below(
             place, tuple(step for step, *_ in common)
