@@ -94,6 +94,16 @@ def test_at_most_ten_lines_and_a_count() -> None:
     assert lines[10:] == ["… and 2 more"]
 
 
+@pytest.mark.parametrize("pointer", ["/", "/a/", "/a//b"])
+def test_a_secret_below_an_empty_key_is_not_echoed(pointer: str) -> None:
+    schema = {"type": ["object", "integer"], "additionalProperties": {"$ref": "#"}}
+    value: Any = "hunter2"
+    for step in reversed(pointer.split("/")[1:]):
+        value = {step: value}
+    [line] = Validator(schema, redact=[pointer]).violations(value)
+    assert "hunter2" not in line
+
+
 def test_nothing_below_a_secret_is_shown() -> None:
     validator = Validator({"properties": {"s": {"additionalProperties": {"type": "integer"}}}}, redact=["/s"])
     assert validator.violations({"s": {"secret key": "secret value"}}) == ["s: expected an integer"]
