@@ -194,3 +194,8 @@ def test_what_is_no_pattern_stays_as_it_is() -> None:
 def test_patterns_that_nobody_takes(pattern: str) -> None:
     with pytest.raises(ValueError, match="regex"):
         Validator({"pattern": pattern})
+
+
+def test_references_may_have_letters_that_a_uri_has_not() -> None:
+    schema = {"properties": {"a": {"$ref": "#/$defs/\u8ba2\u5355"}}, "$defs": {"\u8ba2\u5355": {"type": "integer"}}}
+    assert Validator(schema).violations({"a": "x"}) == ['a: expected an integer, got the string "x"']
