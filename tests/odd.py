@@ -109,6 +109,8 @@ KEYS: Final[list[Json]] = [
     ),
     thing(dict.fromkeys(("a b", "a-b", "a_b", "a.b", "a/b", "a~b", 'a"b', "a\\b", "a\nb", "{{a}}", "$a", "🎉"), S)),
     thing(dict.fromkeys(("self", "ctx", "schema", "copy", "model_config", "__x", "__class__", "None", "list"), I)),
+    thing(dict.fromkeys(("\u0928\u093e\u092e", "\u0e0a\u0e37\u0e48\u0e2d", "a\u00b7b", "register", "mro"), I)),
+    thing({"\u0130l": thing({"\u01f0": thing({"a": S})})}),
     thing(dict.fromkeys(("root", "json", "Any", "Field", "cast", "OMIT", "model_fields_set", "__dict__", "type"), I)),
     thing({"a": thing({"b": S}), "aB": S, "a_b": thing({"c": I}), "A": thing({"b": thing({"c": I})})}),
     thing({"item": {"type": "array", "items": A}, "Item": thing({"item": B})}),

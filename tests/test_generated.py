@@ -78,15 +78,31 @@ def test_importing_the_package_and_its_models_does_not_import_the_sdk(tmp_path: 
         ("tools", "tools"),
         ("2fa", "tool_2fa"),
         ("get-weather", "get_weather"),
+        ("abstractmethod", "abstractmethod_"),
+        ("deprecated", "deprecated_"),
+        ("get_\u0130l", "get_il"),
     ],
 )
 def test_tools_with_odd_names(wire: str, method: str, tmp_path: Path) -> None:
     odd = {"self": {"type": "string"}, "models": {"type": "integer"}, "class": {"type": "array"}, "a-b": {}}
-    package = generate(tmp_path, manifest([tool(wire, odd)]))
+    package = generate(tmp_path, manifest([tool(wire, odd), tool("zz", toolwright={"deprecated": {"since": "1"}})]))
     with imported(tmp_path, package) as made:
         content = call(made, "SampleClient", method, {"self_": "s", "models": 1, "class_": [1], "a_b": None})
         assert json.loads(content[0].text) == {"self": "s", "models": 1, "class": [1], "a-b": None}
         assert made.TOOLS[wire].method == method
+
+
+def test_a_client_imports_classes_and_not_what_its_parameters_are_called(tmp_path: Path) -> None:
+    spoken = {name: {"type": "string"} for name in ("\u0928\u093e\u092e", "\u0e0a\u0e37\u0e48\u0e2d", "a\u00b7b")}
+    package = generate(
+        tmp_path, manifest([tool("greet", {**spoken, "to": {"enum": ["x", -1]}, "at": tool("")["inputSchema"]})])
+    )
+    text = (tmp_path / package / "client.py").read_text("utf-8")
+    assert all(f"{name}: str | Omit = OMIT" in text for name in spoken)
+    assert "from .models import" not in text
+    with imported(tmp_path, package) as made:
+        content = call(made, "SampleClient", "greet", dict.fromkeys(spoken, "x"))
+        assert json.loads(content[0].text) == dict.fromkeys(spoken, "x")
 
 
 def test_hostile_text_stays_text(tmp_path: Path) -> None:

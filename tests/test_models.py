@@ -439,6 +439,26 @@ def test_defaults_apply_and_what_differs_from_them_goes_out(things: ModuleType) 
     assert things.ThingInput(name="x").tags == ["a"]
 
 
+def test_a_default_that_would_hold_itself_is_told_in_words() -> None:
+    nodes = {"type": "array", "items": {"$ref": "#/$defs/Node"}}
+    wire = {
+        "type": "object",
+        "properties": {"to": {"$ref": "#/$defs/To", "default": {}}, "top": {"$ref": "#/$defs/Node", "default": {}}},
+        "$defs": {
+            "To": {"type": "object", "properties": {"back": {"$ref": "#", "default": {}}, "next": {"$ref": "#"}}},
+            "Node": {"type": "object", "properties": {"nodes": {**nodes, "default": [{"nodes": []}]}}},
+        },
+    }
+    module, loaded = made(wire)
+    assert loaded.DoItInput().to is None
+    assert loaded.DoItTo().back is None
+    assert of(module.source, "DoItInput").count("The schema's default, {}, would hold itself.") == 1
+    assert loaded.DoItInput().top.nodes[0].nodes == []
+    values: list[Any] = [{}, {"to": {}}, {"to": {"back": {"to": {}}}}, {"top": {}}]
+    for value in values:
+        assert outcome(loaded.DoItInput, value) is None
+
+
 def test_an_extra_key_that_is_a_field_in_python_stays_an_extra(things: ModuleType) -> None:
     thing = things.ThingInput.model_validate({"name": "x", "may_be_null": 1, "no_null": None})
     assert thing.may_be_null is None
@@ -516,6 +536,10 @@ def test_a_model_that_would_change_an_instance_is_not_chosen_over_one_that_keeps
         ({"type": ["array", "null"], "items": {"type": "object", "properties": {"a": {}}}}, [None, [{"a": 1}]]),
         ({"properties": {"a": {"type": "string"}}}, [1, None, {"a": "b"}, [1]]),
         ({}, [1, None, {"a": [1]}]),
+        (
+            {"$schema": DRAFT_7, "$ref": "#/definitions/a", "type": "object", "definitions": {"a": {"type": "null"}}},
+            [None],
+        ),
     ],
 )
 def test_results_of_any_shape(wire: dict[str, Any], good: list[Any]) -> None:

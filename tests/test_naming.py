@@ -31,6 +31,10 @@ from toolwright import naming
         ("🚀", "tool", "Tool"),
         ("", "tool", "Tool"),
         ("天气", "天气", "天气"),
+        ("abstractmethod", "abstractmethod_", "Abstractmethod"),
+        ("deprecated", "deprecated_", "Deprecated"),
+        ("get_\u0130l", "get_il", "GetIl"),
+        ("\u01f0", "\u01f0", "J"),
     ],
 )
 def test_tool(wire: str, method: str, stem: str) -> None:
@@ -77,6 +81,7 @@ def test_server(server: str, package: str, stem: str) -> None:
         ("ctx", "ctx"),
         ("schema", "schema_"),
         ("copy", "copy_"),
+        ("register", "register_"),
         ("json", "json_"),
         ("model_config", "model_config_"),
         ("list", "list_"),

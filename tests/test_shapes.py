@@ -93,6 +93,10 @@ def test_draft_7_has_tuples_in_items() -> None:
 def test_draft_7_ignores_what_stands_beside_a_reference() -> None:
     wire = {"$schema": DRAFT_7, "definitions": {"A": {"type": "string"}}, "$ref": "#/definitions/A", "type": "integer"}
     assert shape(wire) == (STRING,)
+    closed = {"$ref": "#/definitions/A", "items": False, "additionalProperties": False, "if": True, "then": False}
+    document = Document("d", schema({**wire, "properties": {"a": closed}}))
+    assert document.shape(at("properties", "a")) == (STRING,)
+    assert [*document.children(at("properties", "a"), "additionalProperties")] == []
     later = {"$defs": {"A": {"type": ["string", "integer"]}}, "$ref": "#/$defs/A", "type": "integer"}
     assert shape(later) == (INTEGER,)
 

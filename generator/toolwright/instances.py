@@ -1,7 +1,7 @@
 """Where in an instance an error of the validator is.
 
-Takes the path that jsonschema-rs gives and the instance; gives the path of keys and indexes. The library gives a key
-that reads as a number, such as `1`, `01` or `+1`, as that number.
+Takes an error of jsonschema-rs and the instance; gives the path of keys and indexes. In the library's own path a key
+that reads as a number, such as `1`, `01` or `+1`, is that number, and an empty key is left out.
 """
 
 from __future__ import annotations
@@ -10,7 +10,9 @@ import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterator, Sequence
+
+    from jsonschema_rs import ValidationError
 
     from toolwright.diagnostics import Pointer
     from toolwright.ir import Json
@@ -18,19 +20,34 @@ if TYPE_CHECKING:
 _NUMBER = re.compile(r"\+?[0-9]+", re.ASCII)
 
 
-def located(path: Iterable[str | int], value: Json) -> tuple[Pointer, Json]:
-    """The path with keys as they are, and what stands there.
+def located(error: ValidationError, value: Json) -> tuple[Pointer, Json]:
+    """The path to what an error is about, with keys as they are, and what stands there.
 
-    Of two keys that read as one number, the plainer is taken, since the library does not tell.
+    Of several paths that the library would tell alike, the plainest is taken that leads to what it found wrong.
     """
-    steps: list[str | int] = []
-    for given in path:
-        step = _key(given, value) if isinstance(given, int) and isinstance(value, dict) else given
-        steps.append(step)
-        value = value[step]
-    return tuple(steps), value
+    readings = [*_readings(error.instance_path, value)]
+    return next((reading for reading in readings if reading[1] == error.instance), readings[0])
 
 
-def _key(number: int, value: dict[str, Json]) -> str:
-    keys = [key for key in value if _NUMBER.fullmatch(key) and int(key) == number]
-    return min(keys, key=lambda key: (len(key), key))
+def _readings(path: Sequence[str | int], value: Json) -> Iterator[tuple[Pointer, Json]]:
+    """The paths from a value on that the library would tell as `path`, the plainest first, with what stands there."""
+    if not path:
+        yield (), value
+    for key in _keys(path[0], value) if path else ():
+        for below, found in _readings(path[1:], value[key]):
+            yield (key, *below), found
+    if isinstance(value, dict) and "" in value:
+        for below, found in _readings(path, value[""]):
+            yield ("", *below), found
+
+
+def _keys(given: str | int, value: Json) -> list[str] | list[int]:
+    """The keys or the index of a value that the library would tell as `given`."""
+    if isinstance(value, list):
+        return [given] if isinstance(given, int) and given < len(value) else []
+    if not isinstance(value, dict):
+        return []
+    if isinstance(given, str):
+        return [given] if given in value else []
+    keys = [key for key in value if _NUMBER.fullmatch(key) and int(key) == given]
+    return sorted(keys, key=lambda key: (len(key), key))

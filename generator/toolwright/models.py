@@ -20,7 +20,7 @@ from toolwright.literals import docstring, literal
 from toolwright.modelling.classes import RESERVED, Imported, Part, plan_classes, python
 from toolwright.modelling.shapes import Document, Leaf, Object
 from toolwright.render import templates
-from toolwright.schemas.dialects import DRAFT_2020_12
+from toolwright.schemas import dialects
 from toolwright.schemas.references import pointer_text
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class ModelModule:
 def load() -> None:
     """Load the generator and have it write a class, so that the first tool takes it no longer than the others."""
     properties = {"type": "object", "properties": {"any": {"type": "string"}}}
-    schema = ir.Schema(properties, DRAFT_2020_12.uri, Place(""))
+    schema = ir.Schema(properties, dialects.DRAFT_2020_12.uri, Place(""))
     shared_module(ir.SharedSchema("any", naming.shared("any"), schema))
 
 
@@ -91,7 +91,7 @@ def _draft(tool: ir.Tool, shared: Sequence[ir.SharedSchema]) -> _Draft:
     documents = [(Document("input", tool.input, merged=True), tool.input)]
     parts = [Part(documents[0][0], f"{stem}Input", f"Arguments of the tool ``{tool.name}``.")]
     if tool.output is not None:
-        output = Document("output", tool.output, merged=tool.output.wire.get("type") == "object")
+        output = Document("output", tool.output, merged=_is_of_objects(tool.output))
         documents.append((output, tool.output))
         parts.append(Part(output, f"{stem}Output", f"Result of the tool ``{tool.name}``."))
     for part, schema in _answers(tool.questions):
@@ -99,6 +99,13 @@ def _draft(tool: ir.Tool, shared: Sequence[ir.SharedSchema]) -> _Draft:
         documents.append((part.document, schema))
     plans, used = plan_classes(stem, parts, _imported(documents, shared, ".shared."))
     return _Draft(f"Models of the tool ``{tool.name}``.", tuple(parts), plans, used, ".._runtime.model")
+
+
+def _is_of_objects(schema: ir.Schema) -> bool:
+    """Whether a schema says of its root that it is an object; what a reference hides does not count."""
+    dialect = dialects.of(schema.wire) or dialects.DRAFT_2020_12
+    hidden = "$ref" in schema.wire and dialect.reference_hides_siblings
+    return schema.wire.get("type") == "object" and not hidden
 
 
 def offer_modules(offers: Sequence[ir.Offer]) -> list[ModelModule]:
@@ -112,7 +119,7 @@ def offer_modules(offers: Sequence[ir.Offer]) -> list[ModelModule]:
 
 def _offer_draft(offer: ir.Offer) -> _Draft:
     of = f"the {offer.kind} ``{offer.key}``"
-    schema = ir.Schema(_arguments(offer.arguments or ()), DRAFT_2020_12.uri, offer.place)
+    schema = ir.Schema(_arguments(offer.arguments or ()), dialects.DRAFT_2020_12.uri, offer.place)
     words = "Arguments" if offer.kind == "prompt" else "Variables"
     parts = [
         Part(Document("input", schema, merged=True), naming.arguments(offer.names, offer.kind), f"{words} of {of}.")

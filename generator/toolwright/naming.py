@@ -27,10 +27,13 @@ ANNOTATION_NAMES = frozenset({"bool", "dict", "float", "int", "list", "str", "tu
 CLIENT_NAMES = frozenset({"connect", "raw", "tasks", "with_options"})
 """What a client binding offers beside its tools."""
 
+DECORATOR_NAMES = frozenset({"abstractmethod", "deprecated"})
+"""Names that decorate the methods of tools, so that no method may take one from those below it."""
+
 MODEL_PACKAGES = frozenset({"prompts", "resources", "shared"})
 """Folders of `models/`, which a tool's module must not shadow."""
 
-# What generated annotations and pydantic's `BaseModel` need; its `model_…` attributes are known by their prefix.
+# What generated annotations, pydantic's `BaseModel` and its metaclass need; `model_…` is known by the prefix.
 _FIELD_NAMES = (
     ANNOTATION_NAMES
     | {"Annotated", "Any", "Field", "Literal", "Nullable", "self"}
@@ -40,9 +43,11 @@ _FIELD_NAMES = (
         "dict",
         "from_orm",
         "json",
+        "mro",
         "parse_file",
         "parse_obj",
         "parse_raw",
+        "register",
         "schema",
         "schema_json",
         "update_forward_refs",
@@ -78,16 +83,16 @@ def method(name: str) -> str:
     A name without words, or that starts with a digit, gets `tool_` in front; a keyword or a reserved name gets a `_`
     at its end.
     """
-    joined = "_".join(words(name)).lower()
-    joined = _identifier(joined)
+    joined = _identifier(_lower("_".join(words(name))))
     if not joined.isidentifier() and not keyword.iskeyword(joined):
         joined = f"tool_{joined}".rstrip("_")
-    return f"{joined}_" if keyword.iskeyword(joined) or joined in CLIENT_NAMES | ANNOTATION_NAMES else joined
+    reserved = CLIENT_NAMES | ANNOTATION_NAMES | DECORATOR_NAMES
+    return f"{joined}_" if keyword.iskeyword(joined) or joined in reserved else joined
 
 
 def pascal(snake: str) -> str:
     """A method name in PascalCase: `get_http_response` gives `GetHttpResponse`."""
-    return "".join(part[:1].upper() + part[1:] for part in snake.split("_"))
+    return "".join(_unmarked(part[:1].upper()) + part[1:] for part in snake.split("_"))
 
 
 def tool(name: str, python_name: str | None = None) -> Names:
@@ -101,7 +106,7 @@ def offer(kind: Literal["prompt", "read"], name: str, python_name: str | None = 
 
     The method is `prompt_` or `read_` and the words of the name; `python_name` is the manifest's own `pythonName`.
     """
-    made = python_name or f"{kind}_{_identifier('_'.join(words(name)).lower()).strip('_')}".rstrip("_")
+    made = python_name or f"{kind}_{_identifier(_lower('_'.join(words(name)))).strip('_')}".rstrip("_")
     return Names(method=made, stem=pascal(made), module=made)
 
 
@@ -128,20 +133,29 @@ def shared(name: str) -> Names:
 
 def package(server: str) -> str:
     """The import package for a server's name: `weather` gives `weather_mcp`; a name that ends in `mcp` keeps it."""
-    parts = [part.lower() for part in words(server)]
+    parts = [_lower(part) for part in words(server)]
     joined = "_".join(parts if parts[-1:] == ["mcp"] else [*parts, "mcp"])
     return joined if joined.isidentifier() and joined != "mcp" else f"server_{joined}"
 
 
 def server_stem(server: str) -> str:
     """The stem of a server's own classes: `weather` gives `Weather`, as in `WeatherHandlers`."""
-    stem = pascal("_".join(words(server)).lower())
+    stem = pascal(_lower("_".join(words(server))))
     return stem if stem.isidentifier() else f"Server{stem}"
 
 
 def nested(stem: str, name: str) -> str:
     """The class of a schema below the class `stem`, at the property (or other place) `name`."""
-    return stem + pascal("_".join(words(name)).lower() or "field")
+    return stem + pascal(_lower("_".join(words(name))) or "field")
+
+
+def _lower(text: str) -> str:
+    return _unmarked(text.lower())
+
+
+def _unmarked(text: str) -> str:
+    """The text without marks: another case of a letter may be a letter and a mark, and no word has one."""
+    return text if text.isascii() else "".join(char for char in text if not unicodedata.category(char).startswith("M"))
 
 
 def field(name: str) -> str:

@@ -87,7 +87,7 @@ def _grammar(role: Role) -> _Grammar:
 
 def _explained(error: ValidationError, value: Json, root: Place, grammar: _Grammar) -> Iterator[Diagnostic]:
     """The diagnostics for one error of the validator."""
-    steps, here = located(error.instance_path, value)
+    steps, here = located(error, value)
     at = Place(root.file, (*root.pointer, *steps))
     schema, title = _rule(error.schema_path, grammar.schema)
     detail: Mapping[str, Any] = error.kind.as_dict()

@@ -25,7 +25,7 @@ _DECORATOR = "\n    @deprecated("
 _DEFINITION = "\n    async def "
 _DOCSTRING = '\n        """'
 _STRING = re.compile(r"""(["'])(?:\\.|(?!\1)[^\\])*\1""")
-_NAME = re.compile(r"\b[^\W\d_]\w*\b(?!:)")
+_NAME = re.compile(r"(?<![^\s,|=*()[\]>-])[^\W\d_][^\s,|=*()[\]:>-]*+(?!:)")  # `\w` lacks some marks of identifiers
 _BUILTIN = naming.ANNOTATION_NAMES | {"False", "None", "OMIT", "True", "self"}
 
 BATCH = 24

@@ -95,6 +95,16 @@ def test_at_most_ten_lines_and_a_count() -> None:
     assert lines[10:] == ["… and 2 more"]
 
 
+@pytest.mark.parametrize("pointer", ["/", "/a/", "/a//b"])
+def test_a_secret_below_an_empty_key_is_not_echoed(pointer: str) -> None:
+    schema = {"type": ["object", "integer"], "additionalProperties": {"$ref": "#"}}
+    value: Any = "hunter2"
+    for step in reversed(pointer.split("/")[1:]):
+        value = {step: value}
+    [line] = Validator(schema, redact=[pointer]).violations(value)
+    assert "hunter2" not in line
+
+
 def test_nothing_below_a_secret_is_shown() -> None:
     validator = Validator({"properties": {"s": {"additionalProperties": {"type": "integer"}}}}, redact=["/s"])
     assert validator.violations({"s": {"secret key": "secret value"}}) == ["s: expected an integer"]
@@ -185,3 +195,8 @@ def test_what_is_no_pattern_stays_as_it_is() -> None:
 def test_patterns_that_nobody_takes(pattern: str) -> None:
     with pytest.raises(ValueError, match="regex"):
         Validator({"pattern": pattern})
+
+
+def test_references_may_have_letters_that_a_uri_has_not() -> None:
+    schema = {"properties": {"a": {"$ref": "#/$defs/\u8ba2\u5355"}}, "$defs": {"\u8ba2\u5355": {"type": "integer"}}}
+    assert Validator(schema).violations({"a": "x"}) == ['a: expected an integer, got the string "x"']

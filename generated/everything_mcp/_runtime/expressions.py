@@ -1,7 +1,8 @@
 # Part of toolwright's runtime, copied as it is. DO NOT EDIT.
 """Regular expressions that JavaScript takes and the validator does not, in words that both understand.
 
-Takes a schema and gives a copy whose patterns say the same (ECMA-262, 22.2.1 and Annex B.1.2); nothing else differs.
+Takes a schema and gives a copy whose patterns say the same (ECMA-262, 22.2.1 and Annex B.1.2), and whose references are
+percent-encoded as URIs have to be; nothing else differs.
 Escapes that mean something else in other languages, such as `\\Z`, stay as they are, and so are refused.
 """
 
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 import re
 from typing import Any, Final
+from urllib.parse import quote
 
 from jsonschema_rs import validator_for
 
@@ -23,8 +25,12 @@ _ESCAPE: Final = re.compile(r"\\(?:x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|[pPu]\{[^}]*\
 _SETS: Final = frozenset("dDpPsSwW")
 
 
+_REFERENCES: Final = ("$ref", "$dynamicRef")
+_URI: Final = "%#/:?&=@!$'()*+,;~"  # what `quote` may leave, beside letters, digits, `_`, `.` and `-`
+
+
 def translated(schema: Any) -> Any:
-    """The schema with each `pattern`, and each key of `patternProperties`, in a syntax that the validator takes."""
+    """The schema with each `pattern`, key of `patternProperties` and reference in a syntax that the validator takes."""
     if isinstance(schema, list):
         return [translated(item) for item in schema]
     if not isinstance(schema, dict):
@@ -35,6 +41,8 @@ def translated(schema: Any) -> Any:
 def _value(keyword: str, value: Any) -> Any:
     if keyword == "pattern" and isinstance(value, str):
         return _taken(value)
+    if keyword in _REFERENCES and isinstance(value, str):
+        return quote(value, safe=_URI)
     if keyword in _DATA:
         return value
     if keyword in _NAMED_SCHEMAS and isinstance(value, dict):

@@ -296,13 +296,14 @@ class _Planner:
         source = default = None
         form: Form = "plain"
         if not required:
-            given = [
-                value["default"]
-                for leaf in document.leaves(expression)
-                if isinstance(value := document.value(leaf), dict) and "default" in value
-            ]
+            given = _given(document, expression)
             source = self._default(document, given[0], expression) if given else None
-            if given and source is None:
+            if source is not None and ".model_validate(" in source and _holds_itself(document, expression):
+                source = None
+                doc = description.joined(
+                    doc, [f"The schema's default, {description.shown(given[0])}, would hold itself."]
+                )
+            elif given and source is None:
                 doc = description.joined(
                     doc, [f"The schema's default, {description.shown(given[0])}, is not of this type."]
                 )
@@ -401,6 +402,44 @@ class _Planner:
         sources = {name: self._default(document, each, thing.values) for name, each in value.items()}
         inside = [f"{literal(name)}: {source}" if source else None for name, source in sources.items()]
         return _brackets("{}", inside)
+
+
+def _given(document: Document, expression: Expression) -> list[Json]:
+    """The defaults that the schemas of an expression give, the one that counts first."""
+    values = [document.value(leaf) for leaf in document.leaves(expression)]
+    return [value["default"] for value in values if isinstance(value, dict) and "default" in value]
+
+
+def _holds_itself(document: Document, expression: Expression) -> bool:
+    """Whether the model of a default leaves out properties whose defaults lead back to it, so that it has no end."""
+    seen: set[Expression] = set()
+    pending = [expression]
+    while pending:
+        here = pending.pop()
+        seen.add(here)
+        left_out = {each for value in _given(document, here)[:1] for each in _left_out(document, value, here)}
+        if expression in left_out:
+            return True
+        pending += left_out - seen
+    return False
+
+
+def _left_out(document: Document, value: Json, expression: Expression) -> Iterator[Expression]:
+    """The properties that a value does not have where, by its type, it or what is in it could have them."""
+    for alternative in document.shape(expression):
+        match alternative, value:
+            case Items(item), list():
+                for each in value:
+                    yield from _left_out(document, each, item)
+            case Fixed(items), list():
+                for each, item in zip(value, items, strict=False):
+                    yield from _left_out(document, each, item)
+            case Object(), dict():
+                known = {each.name: each.expression for each in alternative.properties}
+                yield from (known[name] for name in known.keys() - value.keys() - alternative.required)
+                for name, each in value.items():
+                    if inner := known.get(name, alternative.values):
+                        yield from _left_out(document, each, inner)
 
 
 def _root(document: Document) -> Key:

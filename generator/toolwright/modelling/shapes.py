@@ -255,13 +255,14 @@ class Document:
 
     def children(self, leaf: Leaf, keyword: str) -> Iterator[Leaf]:
         """The subschemas that stand below a keyword, where the dialect has it."""
-        value = self.keywords(leaf).get(keyword)
+        keywords = self.keywords(leaf)
+        value = keywords.get(keyword)
         steps: Iterable[Pointer] = ()
         if isinstance(value, dict) and keyword in self.dialect.named:
             steps = ((name,) for name in value)
         elif isinstance(value, list) and keyword in self.dialect.listed:
             steps = ((index,) for index in range(len(value)))
-        elif keyword in self.dialect.single:
+        elif keyword in self.dialect.single and keyword in keywords:
             steps = ((),)
         for step in steps:
             if (pointer := (*leaf.pointer, keyword, *step)) in self._values:

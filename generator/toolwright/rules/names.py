@@ -205,6 +205,8 @@ def python_names(assembly: Assembly) -> Iterator[Diagnostic]:
             problem = "is a name that every client has"
         elif name in naming.ANNOTATION_NAMES:
             problem = "is a type that annotations need"
+        elif name in naming.DECORATOR_NAMES:
+            problem = "is what decorates methods"
         else:
             continue
         made = naming.method(name)

@@ -141,12 +141,12 @@ class _Judge:
         lines = self.validator.violations(value, root)
         if not lines:
             return
-        from jsonschema_rs import iter_errors
+        from toolwright.runtime.validation import compiled
 
-        errors = iter_errors(self.schema, value, validate_formats=self.formats, offline=True)
+        errors = compiled(self.schema, formats=self.formats).iter_errors(value)
         common = takewhile(
             lambda steps: len(set(steps)) == 1,
-            zip(*(located(error.instance_path, value)[0] for error in errors), strict=False),
+            zip(*(located(error, value)[0] for error in errors), strict=False),
         )
         yield "; ".join(line.removeprefix("value: ") for line in lines), _below(
             place, tuple(step for step, *_ in common)

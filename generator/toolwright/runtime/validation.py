@@ -81,7 +81,8 @@ class Validator:
             ValueError: The schema is not valid in its dialect, or refers to what it does not hold.
         """
         self._schema = schema
-        self._redacted = [tuple(map(_numbered, steps(pointer))) for pointer in redact]
+        # The library's paths leave out empty keys.
+        self._redacted = [tuple(_numbered(step) for step in steps(pointer) if step) for pointer in redact]
         self._validator = compiled(schema, formats=formats)
 
     def violations(self, value: Any, root: str = "arguments", *, size: int | None = None) -> list[str]:

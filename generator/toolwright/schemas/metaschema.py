@@ -170,7 +170,7 @@ def _explained(
     error: ValidationError, root: dict[str, Json], place: Place, dialect: Dialect, inner: dict[Pointer, Json]
 ) -> Iterator[Diagnostic]:
     """The diagnostics for one error of a meta-schema's validator."""
-    pointer, value = located(error.instance_path, root)
+    pointer, value = located(error, root)
     at = Place(place.file, place.pointer + pointer)
     if error.kind.name == "required":  # draft-04: an exclusive bound needs its bound
         yield from _without_bound(error.kind.as_dict()["property"], value, at)
