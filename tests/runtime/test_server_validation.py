@@ -197,6 +197,8 @@ def test_patterns_that_nobody_takes(pattern: str) -> None:
         Validator({"pattern": pattern})
 
 
-def test_references_may_have_letters_that_a_uri_has_not() -> None:
-    schema = {"properties": {"a": {"$ref": "#/$defs/\u8ba2\u5355"}}, "$defs": {"\u8ba2\u5355": {"type": "integer"}}}
+@pytest.mark.parametrize("name", ["\u8ba2\u5355", "a b", "MarkPropDef<(Gradient|string|null)>", "x[0]", "100%", "a^`{}\"\\"])
+@pytest.mark.parametrize("dialect", [DRAFT_7, "https://json-schema.org/draft/2020-12/schema"])
+def test_references_may_have_characters_that_a_uri_has_not(name: str, dialect: str) -> None:
+    schema = {"$schema": dialect, "properties": {"a": {"$ref": f"#/$defs/{name}"}}, "$defs": {name: {"type": "integer"}}}
     assert Validator(schema).violations({"a": "x"}) == ['a: expected an integer, got the string "x"']

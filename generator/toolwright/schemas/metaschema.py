@@ -150,7 +150,7 @@ def check(role: places.Role, place: Place, schema: Json) -> Iterator[Diagnostic]
 def _meta(dialect: Dialect) -> Validator:
     from jsonschema_rs import validator_for
 
-    return validator_for({"$schema": dialect.uri, "$ref": dialect.uri})
+    return validator_for({"$schema": dialect.uri, "$ref": dialect.uri}, validate_formats=False)
 
 
 def _for_object(schema: dict[str, Json], place: Place) -> Iterator[Diagnostic]:
