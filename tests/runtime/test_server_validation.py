@@ -197,8 +197,24 @@ def test_patterns_that_nobody_takes(pattern: str) -> None:
         Validator({"pattern": pattern})
 
 
-@pytest.mark.parametrize("name", ["\u8ba2\u5355", "a b", "MarkPropDef<(Gradient|string|null)>", "x[0]", "100%", "a^`{}\"\\"])
+@pytest.mark.parametrize(
+    "name", ["\u8ba2\u5355", "a b", "MarkPropDef<(Gradient|string|null)>", "x[0]", "100%", 'a^`{}"\\']
+)
 @pytest.mark.parametrize("dialect", [DRAFT_7, "https://json-schema.org/draft/2020-12/schema"])
 def test_references_may_have_characters_that_a_uri_has_not(name: str, dialect: str) -> None:
-    schema = {"$schema": dialect, "properties": {"a": {"$ref": f"#/$defs/{name}"}}, "$defs": {name: {"type": "integer"}}}
+    schema = {
+        "$schema": dialect,
+        "properties": {"a": {"$ref": f"#/$defs/{name}"}},
+        "$defs": {name: {"type": "integer"}},
+    }
     assert Validator(schema).violations({"a": "x"}) == ['a: expected an integer, got the string "x"']
+
+
+@pytest.mark.parametrize("key", ["", "0", "01", "+1", "1" * 5000])
+def test_keys_that_the_library_tells_otherwise(key: str) -> None:
+    inner = {"type": "object", "properties": {key: {"type": "integer"}}}
+    schema = {"properties": {"a": inner}}
+    quoted = f'"{key}"' if len(key) < 60 else f'"{key[:58]}…'
+    assert Validator(schema).violations({"a": {key: "x"}}) == [f'a[{quoted}]: expected an integer, got the string "x"']
+    (line,) = Validator(schema, redact=[f"/a/{key}"]).violations({"a": {key: "secret"}})
+    assert "secret" not in line

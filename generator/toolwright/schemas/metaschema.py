@@ -10,7 +10,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from toolwright.diagnostics import Diagnostic, Place, Pointer
-from toolwright.instances import located
+from toolwright.runtime.instances import located
 from toolwright.schemas import dialects, places
 from toolwright.schemas.dialects import DIALECTS, DRAFT_4, KEYWORDS, Dialect
 from toolwright.texts.positions import shorten
