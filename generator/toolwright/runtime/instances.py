@@ -56,5 +56,5 @@ def _keys(given: str | int, value: Any) -> Sequence[str | int]:
         return []
     if isinstance(given, str):
         return [given] if given in value else []
-    keys = [key for key in value if _told(key) == str(given)]
-    return sorted(keys, key=lambda key: (len(key), key))
+    keys = sorted(key for key in value if _told(key) == str(given))
+    return sorted(keys, key=len)
