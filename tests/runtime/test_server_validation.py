@@ -108,6 +108,21 @@ def test_a_secret_below_an_empty_key_is_not_echoed(pointer: str) -> None:
 def test_nothing_below_a_secret_is_shown() -> None:
     validator = Validator({"properties": {"s": {"additionalProperties": {"type": "integer"}}}}, redact=["/s"])
     assert validator.violations({"s": {"secret key": "secret value"}}) == ["s: expected an integer"]
+    closed = {"properties": {"a": {}, "b": {}}, "required": ["a", "b"], "additionalProperties": False}
+    validator = Validator({"properties": {"s": closed}}, redact=["/s"])
+    assert {*validator.violations({"s": {"secret key": "secret value"}})} == {
+        "s: not all of its keys are known",
+        "s: a required key is missing in it",
+    }
+
+
+def test_a_text_in_the_place_of_what_holds_a_secret_is_not_shown() -> None:
+    """Models write objects as JSON in a string."""
+    validator = Validator({"properties": {"s": {"type": "object"}, "t": {"type": "object"}}}, redact=["/s/key"])
+    assert validator.violations({"s": '{"key": "hunter2"}', "t": "x"}) == [
+        "s: expected an object",
+        't: expected an object, got the string "x"',
+    ]
 
 
 def test_long_values_are_cut() -> None:

@@ -135,9 +135,15 @@ class Validator:
         path, _ = located(error, value)
         match error.kind:
             case ValidationErrorKind.Required(name):
-                yield f"{self._place((*path, name), root)}: required, but missing{self._written(error, name)}"
+                if self._hidden(path):
+                    yield f"{self._place(path, root)}: a required key is missing in it"
+                else:
+                    yield f"{self._place((*path, name), root)}: required, but missing{self._written(error, name)}"
             case ValidationErrorKind.AdditionalProperties(names) | ValidationErrorKind.UnevaluatedProperties(names):
                 known = self._known(error)
+                if self._hidden(path):
+                    yield f"{self._place(path, root)}: not all of its keys are known"
+                    return
                 for number, name in enumerate(names):
                     near = _nearest(name, known) if number < _SHOWN else None
                     hint = f"; did you mean {_quoted(near)}?" if near else ""
@@ -181,9 +187,10 @@ class Validator:
         yield f"{self._place(path, root)}: fits none of the {len(branches)} alternatives: {reasons}"
 
     def _got(self, error: ValidationError) -> str:
-        if self._hidden(tuple(error.instance_path)):
-            return ""
+        path = tuple(error.instance_path)
         value = error.instance
+        if self._hidden(path) or (isinstance(value, str) and self._holds_secret(path)):
+            return ""
         hint = ""
         if isinstance(error.kind, ValidationErrorKind.Enum) and isinstance(value, str):
             near = _nearest(value, [option for option in error.kind.options if isinstance(option, str)])
@@ -211,6 +218,11 @@ class Validator:
 
     def _hidden(self, path: Path) -> bool:
         return self._redacted_length(path) is not None
+
+    def _holds_secret(self, path: Path) -> bool:
+        """Whether a secret belongs below `path`; a text that stands there may be JSON that has it."""
+        shown = told(path)
+        return shown != () and any(secret[: len(shown)] == shown for secret in self._redacted)
 
     def _redacted_length(self, path: Path) -> int | None:
         shown = told(path)
