@@ -63,15 +63,17 @@ SHAPE = {
             ['arguments: expected an integer or null, got the string "x"'],
         ),
         (SHAPE, {"kind": "square", "a": "1"}, ['a: expected a number, got the string "1"']),
+        (SHAPE, {"kind": "oval"}, ['kind: expected one of "circle", "square", got the string "oval"']),
         (
             SHAPE,
-            {"kind": "oval"},
-            [
-                (
-                    "arguments: fits none of the 2 alternatives: "
-                    "(1) r: required, but missing; (2) a: required, but missing"
-                )
-            ],
+            {"kind": "Square"},
+            ['kind: expected one of "circle", "square", got the string "Square"; did you mean "square"?'],
+        ),
+        (SHAPE, {"r": 1}, ["kind: required, but missing"]),
+        (
+            {"anyOf": [{"required": ["a", "b"]}, {"required": ["c", "d"]}]},
+            {},
+            ["arguments: fits none of the 2 alternatives: (1) a: required, but missing; (2) c: required, but missing"],
         ),
         ({"oneOf": [{}, {"type": "string"}]}, "x", ["arguments: must fit exactly one alternative, but fits 1 and 2"]),
         ({}, {"n": [float("inf")]}, ["n[0]: expected a JSON value, got inf"]),

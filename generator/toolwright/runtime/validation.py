@@ -181,20 +181,30 @@ class Validator:
             for inner in meant[0]:
                 yield from self._lines(inner, value, root)
             return
+        if wrong := None if right_tag else _wrong_tags(right_type, depth):
+            options = [*{json.dumps(one): one for inner in wrong for one in _options(inner.kind)}.values()]
+            place = self._place(located(wrong[0], value)[0], root)
+            yield f"{place}: expected one of {_listed(options)}{self._got(wrong[0], options)}"
+            return
+        told_by = [
+            dict.fromkeys(line for inner in branch for line in self._lines(inner, value, root)) for branch in meant
+        ]
+        if every := [line for line in (told_by[0] if told_by else ()) if all(line in lines for lines in told_by)]:
+            yield from every
+            return
         shown = [next(self._lines(branch[0], value, root), "") for branch in islice((meant or branches), 3) if branch]
         reasons = "; ".join(f"({number}) {line}" for number, line in enumerate(shown, 1))
         yield f"{self._place(path, root)}: fits none of the {len(branches)} alternatives: {reasons}"
 
-    def _got(self, error: ValidationError) -> str:
+    def _got(self, error: ValidationError, options: Iterable[Any] = ()) -> str:
+        """What stands there, with the one of `options`, or of the values that are allowed, that comes near."""
         path = tuple(error.instance_path)
         value = error.instance
         if self._hidden(path) or (isinstance(value, str) and self._holds_secret(path)):
             return ""
-        hint = ""
-        if isinstance(error.kind, ValidationErrorKind.Enum) and isinstance(value, str):
-            near = _nearest(value, [option for option in error.kind.options if isinstance(option, str)])
-            hint = f"; did you mean {_quoted(near)}?" if near else ""
-        return f", got {_shown(value)}{hint}"
+        options = options or (error.kind.options if isinstance(error.kind, ValidationErrorKind.Enum) else ())
+        near = _nearest(value, [one for one in options if isinstance(one, str)]) if isinstance(value, str) else None
+        return f", got {_shown(value)}{f'; did you mean {_quoted(near)}?' if near else ''}"
 
     def _written(self, error: ValidationError, missing: str) -> str:
         """A hint where a key that the schema does not know looks like the one that is missing."""
@@ -256,6 +266,23 @@ _PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,99}")
 
 def _is(error: ValidationError, depth: int, kinds: type[ValidationErrorKind] | tuple[type, ...]) -> bool:
     return len(error.instance_path) == depth and isinstance(error.kind, kinds)
+
+
+def _wrong_tags(branches: Sequence[Sequence[ValidationError]], depth: int) -> list[ValidationError]:
+    """The error of each alternative about one key that tells them apart; none where there is no such key."""
+    tags = [{error.instance_path[-1]: error for error in branch if _is(error, depth + 1, _TAGS)} for branch in branches]
+    keys = [key for key in (tags[0] if tags else ()) if all(key in one for one in tags)]
+    return [one[keys[0]] for one in tags] if keys else []
+
+
+def _options(kind: ValidationErrorKind) -> Sequence[Any]:
+    match kind:
+        case ValidationErrorKind.Constant(value):
+            return [value]
+        case ValidationErrorKind.Enum(options):
+            return list(options)
+        case _:
+            return []
 
 
 def _expected(error: ValidationError) -> str:
