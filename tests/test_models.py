@@ -736,3 +736,17 @@ def test_random_schemas(seed: int) -> None:
         for instance in instances.valid(wire, f"{seed} {name}", 15):
             if name != module.input or isinstance(instance, dict):
                 assert outcome(getattr(loaded, name), instance) is None
+
+
+def test_pydantic_can_say_the_schema_of_what_goes_out() -> None:
+    """Frameworks such as FastAPI ask for it."""
+    schema = {"type": "object", "properties": {"a": {"enum": [1, 2]}, "b": {"type": "array", "items": {"const": 1}}}}
+    cls = made(schema)[1].DoItInput
+    assert cls.model_json_schema(mode="serialization") == cls.model_json_schema(mode="validation")
+    assert {*cls.model_json_schema()["properties"]["a"]["enum"]} == {1, 2}
+
+
+def test_an_object_beside_null_as_a_whole_result_has_a_name() -> None:
+    nullable = {"type": ["object", "null"], "properties": {"a": {"type": "integer"}}}
+    text = source({"type": "object"}, nullable)
+    assert of(text, "DoItOutput").startswith("class DoItOutput(Root[DoItOutputObject | None]):")

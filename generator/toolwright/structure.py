@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from toolwright.diagnostics import Diagnostic, Place, Pointer
-from toolwright.instances import located
+from toolwright.runtime.instances import located
 from toolwright.wording import KINDS, found, is_quoted, nearest, quoted, shown
 
 if TYPE_CHECKING:

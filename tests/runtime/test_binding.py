@@ -688,6 +688,10 @@ def test_redaction_follows_json_pointers(pointers: list[str], seen: Any) -> None
     assert given == {"a": {"b/c": [1, {"~": 2}]}, "": 3}
 
 
+def test_a_text_that_may_hold_a_secret_is_redacted() -> None:
+    assert redacted({"a": '{"b": "hunter2"}', "c": "x"}, ["/a/b", "/d"]) == {"a": "[redacted]", "c": "x"}
+
+
 @pytest.mark.parametrize(
     ("answer", "confirm", "outcome"),
     [

@@ -63,15 +63,17 @@ SHAPE = {
             ['arguments: expected an integer or null, got the string "x"'],
         ),
         (SHAPE, {"kind": "square", "a": "1"}, ['a: expected a number, got the string "1"']),
+        (SHAPE, {"kind": "oval"}, ['kind: expected one of "circle", "square", got the string "oval"']),
         (
             SHAPE,
-            {"kind": "oval"},
-            [
-                (
-                    "arguments: fits none of the 2 alternatives: "
-                    "(1) r: required, but missing; (2) a: required, but missing"
-                )
-            ],
+            {"kind": "Square"},
+            ['kind: expected one of "circle", "square", got the string "Square"; did you mean "square"?'],
+        ),
+        (SHAPE, {"r": 1}, ["kind: required, but missing"]),
+        (
+            {"anyOf": [{"required": ["a", "b"]}, {"required": ["c", "d"]}]},
+            {},
+            ["arguments: fits none of the 2 alternatives: (1) a: required, but missing; (2) c: required, but missing"],
         ),
         ({"oneOf": [{}, {"type": "string"}]}, "x", ["arguments: must fit exactly one alternative, but fits 1 and 2"]),
         ({}, {"n": [float("inf")]}, ["n[0]: expected a JSON value, got inf"]),
@@ -108,6 +110,21 @@ def test_a_secret_below_an_empty_key_is_not_echoed(pointer: str) -> None:
 def test_nothing_below_a_secret_is_shown() -> None:
     validator = Validator({"properties": {"s": {"additionalProperties": {"type": "integer"}}}}, redact=["/s"])
     assert validator.violations({"s": {"secret key": "secret value"}}) == ["s: expected an integer"]
+    closed = {"properties": {"a": {}, "b": {}}, "required": ["a", "b"], "additionalProperties": False}
+    validator = Validator({"properties": {"s": closed}}, redact=["/s"])
+    assert {*validator.violations({"s": {"secret key": "secret value"}})} == {
+        "s: not all of its keys are known",
+        "s: a required key is missing in it",
+    }
+
+
+def test_a_text_in_the_place_of_what_holds_a_secret_is_not_shown() -> None:
+    """Models write objects as JSON in a string."""
+    validator = Validator({"properties": {"s": {"type": "object"}, "t": {"type": "object"}}}, redact=["/s/key"])
+    assert validator.violations({"s": '{"key": "hunter2"}', "t": "x"}) == [
+        "s: expected an object",
+        't: expected an object, got the string "x"',
+    ]
 
 
 def test_long_values_are_cut() -> None:
@@ -197,6 +214,24 @@ def test_patterns_that_nobody_takes(pattern: str) -> None:
         Validator({"pattern": pattern})
 
 
-def test_references_may_have_letters_that_a_uri_has_not() -> None:
-    schema = {"properties": {"a": {"$ref": "#/$defs/\u8ba2\u5355"}}, "$defs": {"\u8ba2\u5355": {"type": "integer"}}}
+@pytest.mark.parametrize(
+    "name", ["\u8ba2\u5355", "a b", "MarkPropDef<(Gradient|string|null)>", "x[0]", "100%", 'a^`{}"\\']
+)
+@pytest.mark.parametrize("dialect", [DRAFT_7, "https://json-schema.org/draft/2020-12/schema"])
+def test_references_may_have_characters_that_a_uri_has_not(name: str, dialect: str) -> None:
+    schema = {
+        "$schema": dialect,
+        "properties": {"a": {"$ref": f"#/$defs/{name}"}},
+        "$defs": {name: {"type": "integer"}},
+    }
     assert Validator(schema).violations({"a": "x"}) == ['a: expected an integer, got the string "x"']
+
+
+@pytest.mark.parametrize("key", ["", "0", "01", "+1", "1" * 5000])
+def test_keys_that_the_library_tells_otherwise(key: str) -> None:
+    inner = {"type": "object", "properties": {key: {"type": "integer"}}}
+    schema = {"properties": {"a": inner}}
+    quoted = f'"{key}"' if len(key) < 60 else f'"{key[:58]}…'
+    assert Validator(schema).violations({"a": {key: "x"}}) == [f'a[{quoted}]: expected an integer, got the string "x"']
+    (line,) = Validator(schema, redact=[f"/a/{key}"]).violations({"a": {key: "secret"}})
+    assert "secret" not in line

@@ -50,8 +50,11 @@ def redacted(arguments: Mapping[str, Any], pointers: Sequence[str]) -> dict[str,
 
 
 def _without(value: Any, paths: list[list[str]]) -> Any:
-    """A copy of `value` without what `paths` lead to; an empty path leads to the value itself."""
-    if [] in paths:
+    """A copy of `value` without what `paths` lead to; an empty path leads to the value itself.
+
+    A text in the place of what holds a secret may be JSON that has it, and goes as a whole.
+    """
+    if [] in paths or (paths and isinstance(value, str)):
         return REDACTED
     if isinstance(value, dict):
         return {key: _without(below, [path[1:] for path in paths if path[0] == key]) for key, below in value.items()}

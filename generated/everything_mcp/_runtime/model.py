@@ -222,7 +222,7 @@ def _exact_literal(schema: Any) -> Any:
     members = {(isinstance(value, bool), value): value for value in schema["expected"]}
     expected = ", ".join(repr(value) for value in schema["expected"])
 
-    def choose(value: object) -> object:
+    def choose(value: object, _: object) -> object:
         if isinstance(value, str | int | float):
             written = _written(value) if isinstance(value, float) and value.is_integer() else value
             if (isinstance(value, bool), written) in members:
@@ -230,7 +230,8 @@ def _exact_literal(schema: Any) -> Any:
                 return member if member == value else value
         raise ValueError(f"expected one of {expected}")
 
-    return core_schema.no_info_plain_validator_function(choose, json_schema_input_schema=schema)
+    as_it_is = core_schema.simple_ser_schema("any")
+    return core_schema.no_info_wrap_validator_function(choose, schema, serialization=as_it_is)
 
 
 def _is_marked(schema: Any) -> bool:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 from jsonschema_rs import FancyRegexOptions, ValidationError, ValidationErrorKind, validator_for
 
 from .expressions import translated
+from .instances import located, told
 from .texts import steps
 
 if TYPE_CHECKING:
@@ -82,8 +83,7 @@ class Validator:
             ValueError: The schema is not valid in its dialect, or refers to what it does not hold.
         """
         self._schema = schema
-        # The library's paths leave out empty keys.
-        self._redacted = [tuple(_numbered(step) for step in steps(pointer) if step) for pointer in redact]
+        self._redacted = [told(steps(pointer)) for pointer in redact]
         self._validator = compiled(schema, formats=formats)
 
     def violations(self, value: Any, root: str = "arguments", *, size: int | None = None) -> list[str]:
@@ -105,7 +105,9 @@ class Validator:
                 return [self._strange(value, error, root)]
         if self._validator.is_valid(value):
             return []
-        lines = list(dict.fromkeys(line for error in self._errors(value, size) for line in self._lines(error, root)))
+        lines = list(
+            dict.fromkeys(line for error in self._errors(value, size) for line in self._lines(error, value, root))
+        )
         if len(lines) > _SHOWN:
             return [*lines[:_SHOWN], f"… and {len(lines) - _SHOWN} more"]
         return lines
@@ -128,14 +130,20 @@ class Validator:
             return (error,)
         return ()
 
-    def _lines(self, error: ValidationError, root: str) -> Iterator[str]:
+    def _lines(self, error: ValidationError, value: Any, root: str) -> Iterator[str]:
         """The lines for one error: several where it names several keys, or one alternative was clearly meant."""
-        path = tuple(error.instance_path)
+        path, _ = located(error, value)
         match error.kind:
             case ValidationErrorKind.Required(name):
-                yield f"{self._place((*path, name), root)}: required, but missing{self._written(error, name)}"
+                if self._hidden(path):
+                    yield f"{self._place(path, root)}: a required key is missing in it"
+                else:
+                    yield f"{self._place((*path, name), root)}: required, but missing{self._written(error, name)}"
             case ValidationErrorKind.AdditionalProperties(names) | ValidationErrorKind.UnevaluatedProperties(names):
                 known = self._known(error)
+                if self._hidden(path):
+                    yield f"{self._place(path, root)}: not all of its keys are known"
+                    return
                 for number, name in enumerate(names):
                     near = _nearest(name, known) if number < _SHOWN else None
                     hint = f"; did you mean {_quoted(near)}?" if near else ""
@@ -143,7 +151,7 @@ class Validator:
             case ValidationErrorKind.UnevaluatedItems(items):
                 yield f"{self._place(path, root)}: {_count(len(items), 'item')} more than the schema allows"
             case ValidationErrorKind.AnyOf(branches) | ValidationErrorKind.OneOfNotValid(branches):
-                yield from self._alternatives(error, branches, root)
+                yield from self._alternatives(error, branches, value, root)
             case ValidationErrorKind.OneOfMultipleValid(branches):
                 fitting = [str(number) for number, errors in enumerate(branches, 1) if not errors]
                 yield f"{self._place(path, root)}: must fit exactly one alternative, but fits {' and '.join(fitting)}"
@@ -155,36 +163,49 @@ class Validator:
             case _:
                 yield f"{self._place(path, root)}: expected {_expected(error)}{self._got(error)}"
 
-    def _alternatives(self, error: ValidationError, branches: list[list[ValidationError]], root: str) -> Iterator[str]:
+    def _alternatives(
+        self, error: ValidationError, branches: list[list[ValidationError]], value: Any, root: str
+    ) -> Iterator[str]:
         """Why no alternative fits: the one that was meant, where that is clear, else all in short."""
         depth = len(error.instance_path)
+        path, _ = located(error, value)
         if all(len(branch) == 1 and len(branch[0].instance_path) == depth for branch in branches):
             simple = [branch[0] for branch in branches]
             if not any(isinstance(inner.kind, _NESTED) for inner in simple):
                 wanted = " or ".join(dict.fromkeys(_expected(inner) for inner in simple))
-                yield f"{self._place(tuple(error.instance_path), root)}: expected {wanted}{self._got(error)}"
+                yield f"{self._place(path, root)}: expected {wanted}{self._got(error)}"
                 return
         right_type = [b for b in branches if not any(_is(e, depth, ValidationErrorKind.Type) for e in b)]
         right_tag = [b for b in right_type if not any(_is(e, depth + 1, _TAGS) for e in b)]
         meant = right_tag or right_type
         if len(meant) == 1:
             for inner in meant[0]:
-                yield from self._lines(inner, root)
+                yield from self._lines(inner, value, root)
             return
-        shown = [next(self._lines(branch[0], root), "") for branch in islice((meant or branches), 3) if branch]
+        if wrong := None if right_tag else _wrong_tags(right_type, depth):
+            options = [*{json.dumps(one): one for inner in wrong for one in _options(inner.kind)}.values()]
+            place = self._place(located(wrong[0], value)[0], root)
+            yield f"{place}: expected one of {_listed(options)}{self._got(wrong[0], options)}"
+            return
+        told_by = [
+            dict.fromkeys(line for inner in branch for line in self._lines(inner, value, root)) for branch in meant
+        ]
+        if every := [line for line in (told_by[0] if told_by else ()) if all(line in lines for lines in told_by)]:
+            yield from every
+            return
+        shown = [next(self._lines(branch[0], value, root), "") for branch in islice((meant or branches), 3) if branch]
         reasons = "; ".join(f"({number}) {line}" for number, line in enumerate(shown, 1))
-        place = self._place(tuple(error.instance_path), root)
-        yield f"{place}: fits none of the {len(branches)} alternatives: {reasons}"
+        yield f"{self._place(path, root)}: fits none of the {len(branches)} alternatives: {reasons}"
 
-    def _got(self, error: ValidationError) -> str:
-        if self._hidden(tuple(error.instance_path)):
-            return ""
+    def _got(self, error: ValidationError, options: Iterable[Any] = ()) -> str:
+        """What stands there, with the one of `options`, or of the values that are allowed, that comes near."""
+        path = tuple(error.instance_path)
         value = error.instance
-        hint = ""
-        if isinstance(error.kind, ValidationErrorKind.Enum) and isinstance(value, str):
-            near = _nearest(value, [option for option in error.kind.options if isinstance(option, str)])
-            hint = f"; did you mean {_quoted(near)}?" if near else ""
-        return f", got {_shown(value)}{hint}"
+        if self._hidden(path) or (isinstance(value, str) and self._holds_secret(path)):
+            return ""
+        options = options or (error.kind.options if isinstance(error.kind, ValidationErrorKind.Enum) else ())
+        near = _nearest(value, [one for one in options if isinstance(one, str)]) if isinstance(value, str) else None
+        return f", got {_shown(value)}{f'; did you mean {_quoted(near)}?' if near else ''}"
 
     def _written(self, error: ValidationError, missing: str) -> str:
         """A hint where a key that the schema does not know looks like the one that is missing."""
@@ -208,9 +229,14 @@ class Validator:
     def _hidden(self, path: Path) -> bool:
         return self._redacted_length(path) is not None
 
+    def _holds_secret(self, path: Path) -> bool:
+        """Whether a secret belongs below `path`; a text that stands there may be JSON that has it."""
+        shown = told(path)
+        return shown != () and any(secret[: len(shown)] == shown for secret in self._redacted)
+
     def _redacted_length(self, path: Path) -> int | None:
-        told = tuple(_numbered(str(step)) for step in path)
-        return next((len(secret) for secret in self._redacted if told[: len(secret)] == secret), None)
+        shown = told(path)
+        return next((len(secret) for secret in self._redacted if shown[: len(secret)] == secret), None)
 
     def _place(self, path: Path, root: str) -> str:
         """`path` as people write it; below a secret it ends where the secret starts."""
@@ -241,6 +267,23 @@ _PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,99}")
 
 def _is(error: ValidationError, depth: int, kinds: type[ValidationErrorKind] | tuple[type, ...]) -> bool:
     return len(error.instance_path) == depth and isinstance(error.kind, kinds)
+
+
+def _wrong_tags(branches: Sequence[Sequence[ValidationError]], depth: int) -> list[ValidationError]:
+    """The error of each alternative about one key that tells them apart; none where there is no such key."""
+    tags = [{error.instance_path[-1]: error for error in branch if _is(error, depth + 1, _TAGS)} for branch in branches]
+    keys = [key for key in (tags[0] if tags else ()) if all(key in one for one in tags)]
+    return [one[keys[0]] for one in tags] if keys else []
+
+
+def _options(kind: ValidationErrorKind) -> Sequence[Any]:
+    match kind:
+        case ValidationErrorKind.Constant(value):
+            return [value]
+        case ValidationErrorKind.Enum(options):
+            return list(options)
+        case _:
+            return []
 
 
 def _expected(error: ValidationError) -> str:
@@ -351,8 +394,3 @@ def _nearest(name: str, names: Iterable[str]) -> str | None:
 
 def _bare(name: str) -> str:
     return re.sub(r"[\W_]", "", name).lower()
-
-
-def _numbered(step: str) -> str:
-    """A step as the validator tells it: a key such as `01` comes as the number 1."""
-    return step.lstrip("0") or "0" if step.isdecimal() else step

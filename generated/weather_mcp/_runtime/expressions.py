@@ -24,9 +24,9 @@ _REFERENCE: Final = re.compile(r"\\k<([^>]*)>")
 _ESCAPE: Final = re.compile(r"\\(?:x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|[pPu]\{[^}]*\}|c.|.)", re.DOTALL)
 _SETS: Final = frozenset("dDpPsSwW")
 
-
 _REFERENCES: Final = ("$ref", "$dynamicRef")
 _URI: Final = "%#/:?&=@!$'()*+,;~"  # what `quote` may leave, beside letters, digits, `_`, `.` and `-`
+_LONE_PERCENT: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
 
 
 def translated(schema: Any) -> Any:
@@ -42,7 +42,7 @@ def _value(keyword: str, value: Any) -> Any:
     if keyword == "pattern" and isinstance(value, str):
         return _taken(value)
     if keyword in _REFERENCES and isinstance(value, str):
-        return quote(value, safe=_URI)
+        return quote(_LONE_PERCENT.sub("%25", value), safe=_URI)
     if keyword in _DATA:
         return value
     if keyword in _NAMED_SCHEMAS and isinstance(value, dict):

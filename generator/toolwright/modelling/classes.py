@@ -702,6 +702,8 @@ def _ladder(stem: str, root: str, found: _Found) -> tuple[str, ...]:
     if trail.definition is not None:
         starts.append(naming.nested(root, trail.definition))
     rungs = [_spelled(start, trail.steps, kinds) for kinds in _SPELLINGS for start in starts]
+    if rungs[-1] == root:  # the root's own class has that name
+        rungs.append(naming.nested(root, "object"))
     return tuple(dict.fromkeys(rungs))
 
 

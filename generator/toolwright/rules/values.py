@@ -11,8 +11,8 @@ from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from toolwright.diagnostics import Diagnostic, Place, Pointer
-from toolwright.instances import located
 from toolwright.rules.references import is_enclosed
+from toolwright.runtime.instances import located
 from toolwright.schemas.bundling import bundle
 from toolwright.schemas.references import Broken, Outline, identifying, pointer_text
 

@@ -10,7 +10,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from toolwright.diagnostics import Diagnostic, Place, Pointer
-from toolwright.instances import located
+from toolwright.runtime.instances import located
 from toolwright.schemas import dialects, places
 from toolwright.schemas.dialects import DIALECTS, DRAFT_4, KEYWORDS, Dialect
 from toolwright.texts.positions import shorten
@@ -150,7 +150,7 @@ def check(role: places.Role, place: Place, schema: Json) -> Iterator[Diagnostic]
 def _meta(dialect: Dialect) -> Validator:
     from jsonschema_rs import validator_for
 
-    return validator_for({"$schema": dialect.uri, "$ref": dialect.uri})
+    return validator_for({"$schema": dialect.uri, "$ref": dialect.uri}, validate_formats=False)
 
 
 def _for_object(schema: dict[str, Json], place: Place) -> Iterator[Diagnostic]:
