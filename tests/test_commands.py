@@ -102,6 +102,32 @@ def test_a_lost_lock_is_mended_by_force(project: Path) -> None:
     assert toolwright("generate", "--check", "specs/weather.yaml", cwd=project).returncode == 0
 
 
+def test_a_lock_that_is_lost_or_lists_too_little_is_stale(project: Path) -> None:
+    toolwright("generate", "specs/weather.yaml", cwd=project)
+    lock = project / "generated/toolwright.lock.json"
+    whole = lock.read_text()
+    for text, state, option in (
+        ("", "is missing", "-q"),
+        (re.sub(r".*models/get_forecast.*\n", "", whole), "does not list what is made", "--force"),
+    ):
+        lock.write_text(text) if text else lock.unlink()
+        done = toolwright("generate", "--check", "specs/weather.yaml", cwd=project)
+        assert done.returncode == 1
+        assert f"generated/toolwright.lock.json:1:1: error[TW407]: this file {state}" in done.stderr
+        assert toolwright("generate", "specs/weather.yaml", option, cwd=project).returncode == 0
+        assert lock.read_text() == whole
+        assert toolwright("generate", "--check", "specs/weather.yaml", cwd=project).returncode == 0
+
+
+def test_an_output_without_a_name_is_refused(project: Path) -> None:
+    done = toolwright("generate", "-o", "", "specs/weather.yaml", cwd=project)
+    assert (done.returncode, "toolwright: -o is empty" in done.stderr) == (2, True)
+    (project / "pyproject.toml").write_text('[tool.toolwright]\nmanifests = ["specs/weather.yaml"]\noutput = ""\n')
+    done = toolwright("generate", cwd=project)
+    assert done.returncode == 1
+    assert "pyproject.toml:3:1: error[TW410]: `output` in `[tool.toolwright]` must be a path" in done.stderr
+
+
 def test_what_is_stale_is_told_to_programs_too(project: Path) -> None:
     toolwright("generate", "specs/weather.yaml", cwd=project)
     package = project / "generated/weather_mcp"

@@ -99,7 +99,7 @@ def _once(arguments: argparse.Namespace) -> int:
                 built = build.build(path, work.target, known, trust=trust, force=arguments.force)
             printer.add(built.diagnostics, built.documents)
             if built.changes is not None:
-                known = _carry_out(built.changes, folder, printer, write=not arguments.check)
+                known = _carry_out(built.changes, folder, known, printer, write=not arguments.check)
                 printer.made(built)
                 if arguments.stubs:
                     _append(built, path, printer)
@@ -110,7 +110,7 @@ def _once(arguments: argparse.Namespace) -> int:
         if work.whole and not printer.failed:
             names = [workspace.relative(path, folder) for path in work.manifests]
             pruned = workspace.prune(folder, known, names)
-            _carry_out(pruned, folder, printer, write=not arguments.check)
+            _carry_out(pruned, folder, known, printer, write=not arguments.check)
             printer.pruned(folder, known, pruned)
     except lock.LockError as error:
         printer.add([lock.unreadable(workspace.shown(folder, lock.NAME), error)])
@@ -120,15 +120,15 @@ def _once(arguments: argparse.Namespace) -> int:
     return printer.close()
 
 
-def _carry_out(changes: Changes, folder: Path, printer: Printer, *, write: bool) -> Lock:
-    """Write changes, or show them; and give the lock as it is then."""
+def _carry_out(changes: Changes, folder: Path, known: Lock, printer: Printer, *, write: bool) -> Lock:
+    """Write changes, or show them, and give the lock as it is then; `known` is the lock as it was."""
     from toolwright import workspace
 
     printer.add(changes.diagnostics)
     if write:
         workspace.apply(folder, changes)
     else:
-        printer.stale(folder, changes)
+        printer.stale(folder, known, changes)
     return changes.lock
 
 
