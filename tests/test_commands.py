@@ -119,6 +119,31 @@ def test_a_lock_that_is_lost_or_lists_too_little_is_stale(project: Path) -> None
         assert toolwright("generate", "--check", "specs/weather.yaml", cwd=project).returncode == 0
 
 
+@pytest.mark.parametrize("way", ["named", "listed", "listed, and the old one stays"])
+def test_a_manifest_under_another_name_keeps_its_package(way: str, project: Path) -> None:
+    named = ("specs/weather.yaml",) if way == "named" else ()
+    listing = '[tool.toolwright]\nmanifests = ["{}"]\n'
+    (project / "pyproject.toml").write_text(listing.format("specs/weather.yaml"))
+    assert toolwright("generate", *named, cwd=project).returncode == 0
+    before = project / "specs/weather.yaml"
+    after = project / "specs/other.yaml"
+    after.write_text(before.read_text().replace("name: get_forecast", "name: forecast"))
+    (project / "pyproject.toml").write_text(listing.format("specs/other.yaml"))
+    if not way.endswith("stays"):
+        before.unlink()
+    named = ("specs/other.yaml",) if named else ()
+    done = toolwright("generate", *named, cwd=project)
+    assert done.returncode == 0, done.stderr
+    models = {path.name for path in (project / "generated/weather_mcp/models").glob("*forecast.py")}
+    assert models == {"forecast.py"}
+    listed = json.loads((project / "generated/toolwright.lock.json").read_text())["manifests"]
+    assert listed.keys() == {"specs/other.yaml"}
+    assert toolwright("generate", "--check", *named, cwd=project).returncode == 0
+    if way.endswith("stays"):
+        refused = toolwright("generate", "specs/weather.yaml", cwd=project)
+        assert "is already made from `specs/other.yaml`" in refused.stderr
+
+
 def test_an_output_without_a_name_is_refused(project: Path) -> None:
     done = toolwright("generate", "-o", "", "specs/weather.yaml", cwd=project)
     assert (done.returncode, "toolwright: -o is empty" in done.stderr) == (2, True)

@@ -11,7 +11,7 @@ import hashlib
 import os
 import posixpath
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -279,8 +279,11 @@ def compare(
     *,
     force: bool,
     at: Place | None = None,
+    project: Container[str] | None = None,
 ) -> Changes:
     """What it takes to bring the files of one manifest to `artifacts`.
+
+    What a manifest made that is gone, such as this one under its old name, becomes this one's.
 
     Args:
         tree: The output folder.
@@ -290,8 +293,10 @@ def compare(
         artifacts: All files of the manifest.
         force: Overwrite generated files that were edited by hand.
         at: Where the package gets its name.
+        project: All manifests of the project, where they are all compiled; others are gone.
     """
     output = tree.folder
+    known = _inherited(known, manifest, artifacts, output, project)
     before = known.manifests.get(manifest, lock.Entry(""))
     changes: list[Change] = []
     problems: list[Diagnostic] = []
@@ -355,6 +360,30 @@ def compare(
     entry = replace(made, files=files) if not problems else lock.Entry("", files)
     manifests = {**known.manifests, manifest: entry}
     return Changes(tuple(changes), kept, lock.Lock(__version__, manifests), tuple(problems))
+
+
+def _inherited(
+    known: lock.Lock, manifest: str, artifacts: Sequence[Artifact], output: Path, project: Container[str] | None
+) -> lock.Lock:
+    """The lock, in which `manifest` has the files of those that are gone and made one of `artifacts`."""
+    planned = {artifact.path for artifact in artifacts}
+    heirless = {
+        name: entry
+        for name, entry in known.manifests.items()
+        if name != manifest and not planned.isdisjoint(entry.files) and _is_gone(name, output, project)
+    }
+    if not heirless:
+        return known
+    own = known.manifests.get(manifest, lock.Entry(""))
+    files = dict(own.files)
+    for entry in heirless.values():
+        files |= entry.files
+    left = {name: entry for name, entry in known.manifests.items() if name not in heirless}
+    return replace(known, manifests={**left, manifest: replace(own, files=files)})
+
+
+def _is_gone(manifest: str, output: Path, project: Container[str] | None) -> bool:
+    return not (_above(output) / manifest).is_file() or (project is not None and manifest not in project)
 
 
 def _marked(tree: Tree, path: str, disk: bytes | None) -> bool:

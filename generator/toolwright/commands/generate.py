@@ -93,10 +93,12 @@ def _once(arguments: argparse.Namespace) -> int:
     folder = work.target.folder
     try:
         known = workspace.read_lock(folder)
+        names = [workspace.relative(path, folder) for path in work.manifests]
+        project = names if work.whole else None
         for path in work.manifests:
             trust = not (arguments.check or arguments.force or arguments.stubs)
             with printer.at_work(f"compiling {path}"):
-                built = build.build(path, work.target, known, trust=trust, force=arguments.force)
+                built = build.build(path, work.target, known, trust=trust, force=arguments.force, project=project)
             printer.add(built.diagnostics, built.documents)
             if built.changes is not None:
                 known = _carry_out(built.changes, folder, known, printer, write=not arguments.check)
@@ -108,7 +110,6 @@ def _once(arguments: argparse.Namespace) -> int:
             elif not built.failed:
                 printer.say(f"{path}: up to date")
         if work.whole and not printer.failed:
-            names = [workspace.relative(path, folder) for path in work.manifests]
             pruned = workspace.prune(folder, known, names)
             _carry_out(pruned, folder, known, printer, write=not arguments.check)
             printer.pruned(folder, known, pruned)
