@@ -119,6 +119,20 @@ def test_a_lock_that_is_lost_or_lists_too_little_is_stale(project: Path) -> None
         assert toolwright("generate", "--check", "specs/weather.yaml", cwd=project).returncode == 0
 
 
+def test_runs_at_the_same_time_wait_for_each_other(project: Path) -> None:
+    text = (project / "specs/weather.yaml").read_text()
+    names = ["one", "two", "three"]
+    for name in names:
+        (project / f"{name}.yaml").write_text(
+            text.replace("name: weather", f"name: {name}", 1).replace("file: ", "text: ")
+        )
+    command = [sys.executable, "-m", "toolwright", "generate", "-q"]
+    runs = [subprocess.Popen([*command, f"{name}.yaml"], cwd=project) for name in names]
+    assert [run.wait(60) for run in runs] == [0, 0, 0]
+    listed = json.loads((project / "generated/toolwright.lock.json").read_text())["manifests"]
+    assert listed.keys() == {f"{name}.yaml" for name in names}
+
+
 @pytest.mark.parametrize("way", ["named", "listed", "listed, and the old one stays"])
 def test_a_manifest_under_another_name_keeps_its_package(way: str, project: Path) -> None:
     named = ("specs/weather.yaml",) if way == "named" else ()

@@ -10,9 +10,10 @@ from __future__ import annotations
 import hashlib
 import os
 import posixpath
+import sys
 import tempfile
-from collections.abc import Container, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Container, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path, PurePosixPath
@@ -133,6 +134,24 @@ def read_lock(output: Path) -> lock.Lock:
     except UnicodeDecodeError as error:
         raise lock.LockError("it is not UTF-8") from error
     return lock.load(text)
+
+
+@contextmanager
+def alone(output: Path) -> Iterator[None]:
+    """Wait until no other run writes to an output folder, and keep others waiting; where the system can do that."""
+    if sys.platform == "win32":
+        yield
+        return
+    import fcntl
+
+    above = next(folder for folder in (_above(output), *_above(output).parents) if folder.is_dir())
+    with ExitStack() as held:
+        with suppress(OSError):  # some disks of other machines know no locks
+            handle = os.open(above, os.O_RDONLY)
+            held.callback(os.close, handle)
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            held.callback(fcntl.flock, handle, fcntl.LOCK_UN)  # a helper may still have the handle
+        yield
 
 
 @cache
