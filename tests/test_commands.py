@@ -442,6 +442,13 @@ def test_a_file_to_import_that_is_broken_is_told_like_a_manifest(
     assert done.stderr.endswith(("1 error\n", "1 error in 1 file\n"))
 
 
+def test_an_import_of_one_page_of_several_is_told(tmp_path: Path) -> None:
+    page = {"tools": [{"name": "a", "inputSchema": {"type": "object"}}], "nextCursor": "2"}
+    (tmp_path / "saved.json").write_text(json.dumps(page))
+    done = toolwright("import", "tools", "saved.json", cwd=tmp_path)
+    assert (done.returncode, "note: the list is one page of several" in done.stderr) == (0, True)
+
+
 def test_an_import_that_cannot_be_written_names_the_file(tmp_path: Path) -> None:
     (tmp_path / "saved.json").write_text('{"tools": []}')
     (tmp_path / "file").write_text("")
