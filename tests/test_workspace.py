@@ -117,6 +117,16 @@ def test_two_manifests_do_not_touch_each_other(tmp_path: Path) -> None:
     assert tree(output) == {"p/b.py": "4"}
 
 
+def test_a_file_and_a_folder_take_the_place_of_each_other(tmp_path: Path) -> None:
+    for files in ({"p/a": "1", "b": "1"}, {"p/a/x/y": "2", "b": "2"}, {"p": "3"}, {"p/a": "4", "p/c": "4"}):
+        assert codes(write(tmp_path, files)) == []
+        assert tree(tmp_path) == files
+    (tmp_path / "p/mine").touch()
+    with pytest.raises(IsADirectoryError):
+        write(tmp_path, {"p": "5"})
+    assert tree(tmp_path) == {"p/a": "4", "p/c": "4", "p/mine": ""}
+
+
 def test_pruning_removes_manifests_that_are_gone(tmp_path: Path) -> None:
     write(tmp_path, {"p/a.py": "1"})
     write(tmp_path, {"q/a.py": "2"}, manifest="specs/other.yaml")

@@ -7,12 +7,13 @@ the lock does not list, or that was edited since, is never overwritten or delete
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import posixpath
 import sys
 import tempfile
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -455,12 +456,24 @@ def apply(output: Path, changes: Changes) -> None:
         return
     made_folders: list[Path] = []
     staged: list[tuple[Path, Path]] = []
+    gone = [change.path for change in changes.changes if change.new is None]
+    written = {change.path for change in writes}
+    files_for_folders = set(gone) & _above_each(written)
+    in_the_way = files_for_folders | {path for path in gone if not _above_each([path]).isdisjoint(written)}
+    for target in (output / path for path in written):
+        if target.is_dir() and not _has_only(target, {output / path for path in in_the_way}):
+            raise IsADirectoryError(errno.EISDIR, "Is a directory", str(target))
     try:
         for change in writes:
             target = output / change.path
-            _make_folders(target.parent, made_folders)
-            staged.append((_stage(target, change.new or b""), target))
+            file = next(iter(_above_each([change.path]) & files_for_folders), None)
+            beside = target if file is None else output / file
+            _make_folders(beside.parent, made_folders)
+            staged.append((_stage(beside, change.new or b""), target))
+        for path in in_the_way:
+            _remove(output, output / path)
         while staged:
+            _make_folders(staged[0][1].parent, made_folders)
             staged[0][0].replace(staged[0][1])
             staged.pop(0)
     except BaseException:  # an interrupt, too
@@ -470,9 +483,24 @@ def apply(output: Path, changes: Changes) -> None:
             with suppress(OSError):  # it holds something by now: it stays
                 folder.rmdir()
         raise
-    for change in changes.changes:
-        if change.new is None:
-            _remove(output, output / change.path)
+    for path in gone:
+        if path not in in_the_way:
+            _remove(output, output / path)
+
+
+def _has_only(folder: Path, files: Container[Path]) -> bool:
+    """Whether a folder holds no files but some of these, and what Python keeps of them."""
+    found = (path for path in folder.rglob("*") if path.is_file() and path.parent.name != "__pycache__")
+    return all(path in files for path in found)
+
+
+def _above_each(paths: Iterable[str]) -> set[str]:
+    """The folders that paths stand in, up to the output folder."""
+    found = set()
+    for path in paths:
+        while (path := path.rpartition("/")[0]) and path not in found:
+            found.add(path)
+    return found
 
 
 def text(path: Path) -> str | None:
@@ -496,7 +524,7 @@ def create(path: Path, text: str, encoding: str = "utf-8") -> None:
 
 def _stage(target: Path, data: bytes) -> Path:
     """Write `data` beside `target`, so that a rename puts it into place."""
-    mode = target.stat().st_mode & 0o777 if target.exists() else None
+    mode = target.stat().st_mode & 0o777 if target.is_file() else None
     handle, name = tempfile.mkstemp(prefix=f".{target.name[:40]}.", suffix=".tmp", dir=target.parent)
     temporary = Path(name)
     try:
@@ -541,7 +569,7 @@ def _bytes(path: Path | str) -> bytes | None:
     try:
         with open(path, "rb") as file:  # noqa: PTH123 - a `Path` takes as long as reading a small file
             return file.read()
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
         return None
 
 
