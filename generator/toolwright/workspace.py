@@ -261,7 +261,7 @@ class Tree:
     def read(self, path: str) -> bytes | None:
         """A file below the folder; None where there is none."""
         if path not in self._files:
-            self._files[path] = _bytes(f"{self.folder}/{path}")
+            self._files[path] = _file(f"{self.folder}/{path}")
         return self._files[path]
 
 
@@ -569,12 +569,19 @@ def _bytes(path: Path | str) -> bytes | None:
     try:
         with open(path, "rb") as file:  # noqa: PTH123 - a `Path` takes as long as reading a small file
             return file.read()
-    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+    except FileNotFoundError:
         return None
 
 
+def _file(path: str) -> bytes | None:
+    """The bytes of a file; None where there is none, but perhaps a folder, or a file in place of its folder."""
+    with suppress(NotADirectoryError, IsADirectoryError):
+        return _bytes(path)
+    return None
+
+
 def _digest(path: str) -> str | None:
-    data = _bytes(path)
+    data = _file(path)
     return None if data is None else lock.digest(data)
 
 
