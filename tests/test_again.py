@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import copy
 import json
+import random
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -114,14 +115,79 @@ def of_the_server(what: Files) -> None:
     what["manifest.json"]["server"]["version"] = "2"
 
 
-@pytest.mark.parametrize(
-    "edit",
-    [in_the_middle, moved, moved_to_a_file, prefixed, overlaid, of_an_example, of_a_shared_schema, of_the_server],
-)
+EDITS = [in_the_middle, moved, moved_to_a_file, prefixed, overlaid, of_an_example, of_a_shared_schema, of_the_server]
+
+
+@pytest.mark.parametrize("edit", EDITS)
 def test_an_edit_gives_what_a_run_from_nothing_gives(
     edit: Edit, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert both(edit, tmp_path, capsys) == ""
+
+
+def wandering(chance: random.Random) -> Iterator[Files]:
+    """One edit after another, and now and then back to the start."""
+    start = what = files()
+    while True:
+        yield what
+        what = copy.deepcopy(what)
+        own = what["manifest.json"]
+        match chance.randrange(9):
+            case 0 if own["tools"]:
+                own["tools"].pop(chance.randrange(len(own["tools"])))
+            case 1:
+                own["tools"].insert(
+                    0, tool(chance.choice(["first", "sixth", "se-venth"]), toolwright=chance.choice(OURS))
+                )
+            case 2:
+                own["policy"] = {"confirm": chance.random() < 0.5}
+            case 3:
+                own["emit"] = chance.choice([["server"], ["client"], ["server", "client"]])
+            case 4:
+                own["formats"] = chance.choice(["annotate", "assert"])
+            case 5:
+                own["prompts"] = [{"name": chance.choice(["plan", "ask"]), "arguments": [{"name": "a"}]}]
+            case 6:
+                own["resources"] = [{"uri": "x://a", "name": "about", "toolwright": {"text": chance.choice("ab")}}]
+            case 7:
+                own["python"] = {"package": chance.choice(["sample_mcp", "other_mcp"])}
+            case _:
+                chance.choice(EDITS)(what)
+        if chance.random() < 0.1:
+            what = start
+
+
+OURS = [
+    {},
+    {"deprecated": {"use": "third"}},
+    {"policy": {"confirm": False}},
+    {"pythonName": "eighth"},
+    {"ask": {"sure": {"message": "Sure?", "schema": {"type": "object", "properties": {"yes": {"type": "boolean"}}}}}},
+]
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_any_way_to_a_manifest_gives_what_a_run_from_nothing_gives(
+    seed: int, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cold = tmp_path / "cold"
+    steps = wandering(random.Random(seed))
+    for _ in range(10):
+        what = next(steps)
+        again, said = generated(tmp_path, what, capsys)
+        shutil.rmtree(cold, ignore_errors=True)
+        cold.mkdir()
+        monkeypatch.chdir(cold)
+        first, told = generated(cold, what, capsys)
+        monkeypatch.chdir(tmp_path)
+        assert said == told
+        if ": error[" in said:
+            steps = wandering(random.Random(f"{seed} {len(said)}"))
+        else:
+            assert {path: data for path, data in again.items() if path != LOCK} == {
+                path: data for path, data in first.items() if path != LOCK
+            }
+            assert made_of(again) == made_of(first)
 
 
 def test_what_surrounds_a_tool_can_break_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

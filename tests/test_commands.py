@@ -102,6 +102,71 @@ def test_a_lost_lock_is_mended_by_force(project: Path) -> None:
     assert toolwright("generate", "--check", "specs/weather.yaml", cwd=project).returncode == 0
 
 
+def test_a_lock_that_is_lost_or_lists_too_little_is_stale(project: Path) -> None:
+    toolwright("generate", "specs/weather.yaml", cwd=project)
+    lock = project / "generated/toolwright.lock.json"
+    whole = lock.read_text()
+    for text, state, option in (
+        ("", "is missing", "-q"),
+        (re.sub(r".*models/get_forecast.*\n", "", whole), "does not list what is made", "--force"),
+    ):
+        lock.write_text(text) if text else lock.unlink()
+        done = toolwright("generate", "--check", "specs/weather.yaml", cwd=project)
+        assert done.returncode == 1
+        assert f"generated/toolwright.lock.json:1:1: error[TW407]: this file {state}" in done.stderr
+        assert toolwright("generate", "specs/weather.yaml", option, cwd=project).returncode == 0
+        assert lock.read_text() == whole
+        assert toolwright("generate", "--check", "specs/weather.yaml", cwd=project).returncode == 0
+
+
+def test_runs_at_the_same_time_wait_for_each_other(project: Path) -> None:
+    text = (project / "specs/weather.yaml").read_text()
+    names = ["one", "two", "three"]
+    for name in names:
+        (project / f"{name}.yaml").write_text(
+            text.replace("name: weather", f"name: {name}", 1).replace("file: ", "text: ")
+        )
+    command = [sys.executable, "-m", "toolwright", "generate", "-q"]
+    runs = [subprocess.Popen([*command, f"{name}.yaml"], cwd=project) for name in names]
+    assert [run.wait(60) for run in runs] == [0, 0, 0]
+    listed = json.loads((project / "generated/toolwright.lock.json").read_text())["manifests"]
+    assert listed.keys() == {f"{name}.yaml" for name in names}
+
+
+@pytest.mark.parametrize("way", ["named", "listed", "listed, and the old one stays"])
+def test_a_manifest_under_another_name_keeps_its_package(way: str, project: Path) -> None:
+    named = ("specs/weather.yaml",) if way == "named" else ()
+    listing = '[tool.toolwright]\nmanifests = ["{}"]\n'
+    (project / "pyproject.toml").write_text(listing.format("specs/weather.yaml"))
+    assert toolwright("generate", *named, cwd=project).returncode == 0
+    before = project / "specs/weather.yaml"
+    after = project / "specs/other.yaml"
+    after.write_text(before.read_text().replace("name: get_forecast", "name: forecast"))
+    (project / "pyproject.toml").write_text(listing.format("specs/other.yaml"))
+    if not way.endswith("stays"):
+        before.unlink()
+    named = ("specs/other.yaml",) if named else ()
+    done = toolwright("generate", *named, cwd=project)
+    assert done.returncode == 0, done.stderr
+    models = {path.name for path in (project / "generated/weather_mcp/models").glob("*forecast.py")}
+    assert models == {"forecast.py"}
+    listed = json.loads((project / "generated/toolwright.lock.json").read_text())["manifests"]
+    assert listed.keys() == {"specs/other.yaml"}
+    assert toolwright("generate", "--check", *named, cwd=project).returncode == 0
+    if way.endswith("stays"):
+        refused = toolwright("generate", "specs/weather.yaml", cwd=project)
+        assert "is already made from `specs/other.yaml`" in refused.stderr
+
+
+def test_an_output_without_a_name_is_refused(project: Path) -> None:
+    done = toolwright("generate", "-o", "", "specs/weather.yaml", cwd=project)
+    assert (done.returncode, "toolwright: -o is empty" in done.stderr) == (2, True)
+    (project / "pyproject.toml").write_text('[tool.toolwright]\nmanifests = ["specs/weather.yaml"]\noutput = ""\n')
+    done = toolwright("generate", cwd=project)
+    assert done.returncode == 1
+    assert "pyproject.toml:3:1: error[TW410]: `output` in `[tool.toolwright]` must be a path" in done.stderr
+
+
 def test_what_is_stale_is_told_to_programs_too(project: Path) -> None:
     toolwright("generate", "specs/weather.yaml", cwd=project)
     package = project / "generated/weather_mcp"
@@ -375,6 +440,13 @@ def test_a_file_to_import_that_is_broken_is_told_like_a_manifest(
     wanted = {"tools": "a saved tools/list result in JSON", "openapi": "an OpenAPI document in YAML or JSON"}
     assert said.replace("WANTED", wanted[kind]) in done.stderr
     assert done.stderr.endswith(("1 error\n", "1 error in 1 file\n"))
+
+
+def test_an_import_of_one_page_of_several_is_told(tmp_path: Path) -> None:
+    page = {"tools": [{"name": "a", "inputSchema": {"type": "object"}}], "nextCursor": "2"}
+    (tmp_path / "saved.json").write_text(json.dumps(page))
+    done = toolwright("import", "tools", "saved.json", cwd=tmp_path)
+    assert (done.returncode, "note: the list is one page of several" in done.stderr) == (0, True)
 
 
 def test_an_import_that_cannot_be_written_names_the_file(tmp_path: Path) -> None:

@@ -477,6 +477,7 @@ def test_a_new_project_from_a_server_runs_at_once(name: str, tmp_path: Path) -> 
     done = toolwright("new", "mine", "--from", "mcp", "--", *command, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stderr.startswith(f"{name} ")
+    assert "The tools are in specs/imported/mine.yaml;" in done.stdout
     project = tmp_path / "mine"
     assert toolwright("generate", "--check", cwd=project).returncode == 0
     assert "error" not in toolwright("check", cwd=project).stderr

@@ -334,14 +334,33 @@ def test_bodies(method: str, body: Any, http: dict[str, Any], tmp_path: Path) ->
     assert made == {"api": "sample", "method": method.upper(), "url": "/x", **http}
 
 
-def test_a_file_of_a_form_has_the_type_that_the_document_says(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("schema", "media", "made"),
+    [
+        ({"type": "string", "format": "binary"}, "image/png", "image/png"),
+        ({"type": "string", "format": "binary"}, "image/png, image/jpeg", "image/png"),
+        ({"type": "string", "format": "binary"}, "image/*", None),
+        ({}, "image/png, image/jpeg", "image/png"),
+    ],
+)
+def test_a_file_of_a_form_has_the_type_that_the_document_says(
+    schema: Any, media: str, made: str | None, tmp_path: Path
+) -> None:
+    body = {"schema": {"type": "object", "properties": {"f": schema}}, "encoding": {"f": {"contentType": media}}}
+    tool = operation(tmp_path, {"requestBody": {"content": {"multipart/form-data": body}}}, method="post")
+    told = {"contentMediaType": made} if made else {}
+    assert tool["inputSchema"]["properties"]["f"] == {"type": "string", "contentEncoding": "base64", **told}
+
+
+def test_a_part_of_a_form_that_is_not_json_is_told(tmp_path: Path) -> None:
     media = {
-        "schema": {"type": "object", "properties": {"f": {"type": "string", "format": "binary"}}},
-        "encoding": {"f": {"contentType": "image/png"}},
+        "schema": {"type": "object", "properties": {"x": {"type": "object"}}},
+        "encoding": {"x": {"contentType": "application/xml"}},
     }
-    tool = operation(tmp_path, {"requestBody": {"content": {"multipart/form-data": media}}}, method="post")
-    made = tool["inputSchema"]["properties"]["f"]
-    assert made == {"type": "string", "contentEncoding": "base64", "contentMediaType": "image/png"}
+    told = {"operationId": "op", "requestBody": {"content": {"multipart/form-data": media}}}
+    made = imported(tmp_path, {"servers": [{"url": "https://h.example"}], "paths": {"/x": {"post": told}}})
+    assert made.manifest["tools"] == []
+    assert made.notes[0] == "`op` (POST /x) was left out: the part `x` of its form is `application/xml`"
 
 
 def test_a_pattern_that_is_none_is_left_out_and_told(tmp_path: Path) -> None:

@@ -102,12 +102,29 @@ def test_a_generated_file_without_a_lock_is_only_overwritten_when_forced(tmp_pat
 
 
 def test_two_manifests_do_not_touch_each_other(tmp_path: Path) -> None:
-    write(tmp_path, {"p/a.py": "1"})
-    write(tmp_path, {"q/a.py": "2"}, manifest="specs/other.yaml")
-    write(tmp_path, {"p/b.py": "3"})
-    assert tree(tmp_path) == {"p/b.py": "3", "q/a.py": "2"}
-    assert codes(write(tmp_path, {"p/b.py": "4"}, manifest="specs/other.yaml")) == ["TW401"]
-    assert tree(tmp_path)["p/b.py"] == "3"
+    output = tmp_path / "generated"
+    (tmp_path / MANIFEST).parent.mkdir(parents=True)
+    (tmp_path / MANIFEST).touch()
+    write(output, {"p/a.py": "1"})
+    write(output, {"q/a.py": "2"}, manifest="specs/other.yaml")
+    write(output, {"p/b.py": "3"})
+    assert tree(output) == {"p/b.py": "3", "q/a.py": "2"}
+    assert codes(write(output, {"p/b.py": "4"}, manifest="specs/other.yaml")) == ["TW401"]
+    assert tree(output)["p/b.py"] == "3"
+    (tmp_path / MANIFEST).unlink()
+    assert codes(write(output, {"p/c.py": "4"}, manifest="specs/other.yaml")) == []
+    assert codes(write(output, {"p/b.py": "4"}, manifest="specs/other.yaml")) == []
+    assert tree(output) == {"p/b.py": "4"}
+
+
+def test_a_file_and_a_folder_take_the_place_of_each_other(tmp_path: Path) -> None:
+    for files in ({"p/a": "1", "b": "1"}, {"p/a/x/y": "2", "b": "2"}, {"p": "3"}, {"p/a": "4", "p/c": "4"}):
+        assert codes(write(tmp_path, files)) == []
+        assert tree(tmp_path) == files
+    (tmp_path / "p/mine").touch()
+    with pytest.raises(IsADirectoryError):
+        write(tmp_path, {"p": "5"})
+    assert tree(tmp_path) == {"p/a": "4", "p/c": "4", "p/mine": ""}
 
 
 def test_pruning_removes_manifests_that_are_gone(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import codecs
 import posixpath
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -69,7 +69,15 @@ class Fit:
     encoding: str = "utf-8"
 
 
-def build(path: str, target: Target, known: Lock, *, trust: bool, force: bool = False) -> Built:
+def build(
+    path: str,
+    target: Target,
+    known: Lock,
+    *,
+    trust: bool,
+    force: bool = False,
+    project: Container[str] | None = None,
+) -> Built:
     """Compile the manifest at `path` for a target.
 
     Args:
@@ -78,6 +86,7 @@ def build(path: str, target: Target, known: Lock, *, trust: bool, force: bool = 
         known: The lock of the target's folder.
         trust: Take the lock's word where it says that nothing changed, and look no further.
         force: Overwrite generated files that were edited by hand.
+        project: All manifests of the project, as the lock has them, where they are all compiled.
 
     Raises:
         OSError: The target's folder cannot be read.
@@ -91,14 +100,22 @@ def build(path: str, target: Target, known: Lock, *, trust: bool, force: bool = 
 
     second = helper.Helper() if helper.worthwhile() else None
     try:
-        return _built(path, target, known, disk.afresh(), second, trust=trust, force=force)
+        return _built(path, target, known, disk.afresh(), second, trust=trust, force=force, project=project)
     finally:
         if second is not None:
             second.stop()
 
 
 def _built(
-    path: str, target: Target, known: Lock, disk: workspace.Disk, second: Helper | None, *, trust: bool, force: bool
+    path: str,
+    target: Target,
+    known: Lock,
+    disk: workspace.Disk,
+    second: Helper | None,
+    *,
+    trust: bool,
+    force: bool,
+    project: Container[str] | None,
 ) -> Built:
     from toolwright import compiler
 
@@ -117,12 +134,13 @@ def _built(
     tree = workspace.Tree(target.folder)
     package = workspace.generated(tree, known, name, checked.manifest.package)
     artifacts = compiler.generate(checked.manifest, made, package, second)
+    at = package_at(path, checked)
     return replace(
         result,
         handlers=checked.manifest.handlers if "server" in checked.manifest.emit else None,
         fit=fit(checked.manifest, target.handlers, package.text("handlers.py")),
         package=workspace.shown(target.folder, checked.manifest.package),
-        changes=workspace.compare(tree, known, name, made, artifacts, force=force, at=package_at(path, checked)),
+        changes=workspace.compare(tree, known, name, made, artifacts, force=force, at=at, project=project),
         requirements=compiler.requirements(checked.manifest),
     )
 

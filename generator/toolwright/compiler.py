@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from toolwright import ir, lock, lower, proof, rules, schema, source, workspace
 from toolwright.assembly import assemble
-from toolwright.diagnostics import Diagnostic, has_errors
+from toolwright.diagnostics import Diagnostic, Place, has_errors
 from toolwright.workspace import Artifact
 
 if TYPE_CHECKING:
@@ -69,9 +69,10 @@ def check(
     bundle, found = source.load(entry, reader)
     if bundle is None:
         return Checked(None, tuple(found), {})
-    if has_errors(found):
-        return Checked(None, tuple(found), bundle.documents)
     wrong = list(schema.validate(bundle))
+    if has_errors(found):
+        about = [one for one in wrong if isinstance(one.at, Place) and one.at.pointer[:1] == ("include",)]
+        return Checked(None, (*found, *schema.in_order(bundle, about)), bundle.documents)
     if has_errors(wrong):
         wrong += schema.schemas(bundle)
         return Checked(None, (*found, *schema.in_order(bundle, wrong)), bundle.documents)

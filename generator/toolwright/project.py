@@ -161,7 +161,8 @@ def _problems(table: object, keys: _Keys) -> Iterable[Diagnostic]:
             keys.span("handlers"),
             help='write `handlers = ["src"]`',
         )
-    if not isinstance(table.get("output", ""), str):
+    output = table.get("output", "generated")
+    if not isinstance(output, str) or not output.strip():
         yield Diagnostic(
             "TW410",
             "`output` in `[tool.toolwright]` must be a path",

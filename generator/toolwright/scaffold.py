@@ -76,7 +76,7 @@ def create(name: str, folder: Path | None = None, origin: Callable[[], Origin] |
             shutil.rmtree(made, ignore_errors=True)
     except OSError as error:
         raise ScaffoldError(f"cannot write `{error.filename or target}`: {error.strerror or error}") from error
-    return _next_steps(target, slug)
+    return _next_steps(target, slug, "specs/imported" if origin is not None else "specs")
 
 
 def _fill(name: str, slug: str, origin: Origin | None) -> Path:
@@ -208,7 +208,7 @@ def _distribution(slug: str) -> str:
     return naming.package(slug).replace("_", "-")
 
 
-def _next_steps(target: Path, slug: str) -> str:
+def _next_steps(target: Path, slug: str, tools: str) -> str:
     script = f".venv/bin/{_distribution(slug)}"
     served = f"{script} --http 127.0.0.1:8000"
     return f"""Made {target}.
@@ -221,5 +221,5 @@ Next:
   {script.ljust(len(served))}  # serves on stdio
   {served}  # serves on http://127.0.0.1:8000/mcp
 
-The tools are in specs/{slug}.yaml; after a change, run `toolwright generate`.
+The tools are in {tools}/{slug}.yaml; after a change, run `toolwright generate`.
 """

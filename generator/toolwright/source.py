@@ -288,7 +288,7 @@ class _Loader:
         if not self._below(path, path, at):
             self._unreadable.add(path)
             return None
-        made, problems = document(path, data, (jsontext if _is_json(path) else yamltext).parse)
+        made, problems = document(path, data, jsontext.parse_file if _is_json(path) else yamltext.parse)
         value, root = _unwrapped(made.value)
         self.found += problems
         self.documents[path] = made = replace(made, value=value, root=root)

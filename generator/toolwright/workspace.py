@@ -7,12 +7,14 @@ the lock does not list, or that was edited since, is never overwritten or delete
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import posixpath
+import sys
 import tempfile
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path, PurePosixPath
@@ -135,6 +137,24 @@ def read_lock(output: Path) -> lock.Lock:
     return lock.load(text)
 
 
+@contextmanager
+def alone(output: Path) -> Iterator[None]:
+    """Wait until no other run writes to an output folder, and keep others waiting; where the system can do that."""
+    if sys.platform == "win32":
+        yield
+        return
+    import fcntl
+
+    above = next(folder for folder in (_above(output), *_above(output).parents) if folder.is_dir())
+    with ExitStack() as held:
+        with suppress(OSError):  # some disks of other machines know no locks
+            handle = os.open(above, os.O_RDONLY)
+            held.callback(os.close, handle)
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            held.callback(fcntl.flock, handle, fcntl.LOCK_UN)  # a helper may still have the handle
+        yield
+
+
 @cache
 def generator() -> str:
     """A digest of toolwright itself, so that a changed generator makes everything anew."""
@@ -241,7 +261,7 @@ class Tree:
     def read(self, path: str) -> bytes | None:
         """A file below the folder; None where there is none."""
         if path not in self._files:
-            self._files[path] = _bytes(f"{self.folder}/{path}")
+            self._files[path] = _file(f"{self.folder}/{path}")
         return self._files[path]
 
 
@@ -279,8 +299,11 @@ def compare(
     *,
     force: bool,
     at: Place | None = None,
+    project: Container[str] | None = None,
 ) -> Changes:
     """What it takes to bring the files of one manifest to `artifacts`.
+
+    What a manifest made that is gone, such as this one under its old name, becomes this one's.
 
     Args:
         tree: The output folder.
@@ -290,8 +313,10 @@ def compare(
         artifacts: All files of the manifest.
         force: Overwrite generated files that were edited by hand.
         at: Where the package gets its name.
+        project: All manifests of the project, where they are all compiled; others are gone.
     """
     output = tree.folder
+    known = _inherited(known, manifest, artifacts, output, project)
     before = known.manifests.get(manifest, lock.Entry(""))
     changes: list[Change] = []
     problems: list[Diagnostic] = []
@@ -357,6 +382,30 @@ def compare(
     return Changes(tuple(changes), kept, lock.Lock(__version__, manifests), tuple(problems))
 
 
+def _inherited(
+    known: lock.Lock, manifest: str, artifacts: Sequence[Artifact], output: Path, project: Container[str] | None
+) -> lock.Lock:
+    """The lock, in which `manifest` has the files of those that are gone and made one of `artifacts`."""
+    planned = {artifact.path for artifact in artifacts}
+    heirless = {
+        name: entry
+        for name, entry in known.manifests.items()
+        if name != manifest and not planned.isdisjoint(entry.files) and _is_gone(name, output, project)
+    }
+    if not heirless:
+        return known
+    own = known.manifests.get(manifest, lock.Entry(""))
+    files = dict(own.files)
+    for entry in heirless.values():
+        files |= entry.files
+    left = {name: entry for name, entry in known.manifests.items() if name not in heirless}
+    return replace(known, manifests={**left, manifest: replace(own, files=files)})
+
+
+def _is_gone(manifest: str, output: Path, project: Container[str] | None) -> bool:
+    return not (_above(output) / manifest).is_file() or (project is not None and manifest not in project)
+
+
 def _marked(tree: Tree, path: str, disk: bytes | None) -> bool:
     """Whether a file says itself that toolwright wrote it, or where it cannot, its package does."""
     if disk is None or disk.startswith((MARK, RUNTIME_MARK)):
@@ -407,12 +456,24 @@ def apply(output: Path, changes: Changes) -> None:
         return
     made_folders: list[Path] = []
     staged: list[tuple[Path, Path]] = []
+    gone = [change.path for change in changes.changes if change.new is None]
+    written = {change.path for change in writes}
+    files_for_folders = set(gone) & _above_each(written)
+    in_the_way = files_for_folders | {path for path in gone if not _above_each([path]).isdisjoint(written)}
+    for target in (output / path for path in written):
+        if target.is_dir() and not _has_only(target, {output / path for path in in_the_way}):
+            raise IsADirectoryError(errno.EISDIR, "Is a directory", str(target))
     try:
         for change in writes:
             target = output / change.path
-            _make_folders(target.parent, made_folders)
-            staged.append((_stage(target, change.new or b""), target))
+            file = next(iter(_above_each([change.path]) & files_for_folders), None)
+            beside = target if file is None else output / file
+            _make_folders(beside.parent, made_folders)
+            staged.append((_stage(beside, change.new or b""), target))
+        for path in in_the_way:
+            _remove(output, output / path)
         while staged:
+            _make_folders(staged[0][1].parent, made_folders)
             staged[0][0].replace(staged[0][1])
             staged.pop(0)
     except BaseException:  # an interrupt, too
@@ -422,9 +483,24 @@ def apply(output: Path, changes: Changes) -> None:
             with suppress(OSError):  # it holds something by now: it stays
                 folder.rmdir()
         raise
-    for change in changes.changes:
-        if change.new is None:
-            _remove(output, output / change.path)
+    for path in gone:
+        if path not in in_the_way:
+            _remove(output, output / path)
+
+
+def _has_only(folder: Path, files: Container[Path]) -> bool:
+    """Whether a folder holds no files but some of these, and what Python keeps of them."""
+    found = (path for path in folder.rglob("*") if path.is_file() and path.parent.name != "__pycache__")
+    return all(path in files for path in found)
+
+
+def _above_each(paths: Iterable[str]) -> set[str]:
+    """The folders that paths stand in, up to the output folder."""
+    found = set()
+    for path in paths:
+        while (path := path.rpartition("/")[0]) and path not in found:
+            found.add(path)
+    return found
 
 
 def text(path: Path) -> str | None:
@@ -448,7 +524,7 @@ def create(path: Path, text: str, encoding: str = "utf-8") -> None:
 
 def _stage(target: Path, data: bytes) -> Path:
     """Write `data` beside `target`, so that a rename puts it into place."""
-    mode = target.stat().st_mode & 0o777 if target.exists() else None
+    mode = target.stat().st_mode & 0o777 if target.is_file() else None
     handle, name = tempfile.mkstemp(prefix=f".{target.name[:40]}.", suffix=".tmp", dir=target.parent)
     temporary = Path(name)
     try:
@@ -497,8 +573,15 @@ def _bytes(path: Path | str) -> bytes | None:
         return None
 
 
+def _file(path: str) -> bytes | None:
+    """The bytes of a file; None where there is none, but perhaps a folder, or a file in place of its folder."""
+    with suppress(NotADirectoryError, IsADirectoryError):
+        return _bytes(path)
+    return None
+
+
 def _digest(path: str) -> str | None:
-    data = _bytes(path)
+    data = _file(path)
     return None if data is None else lock.digest(data)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -83,7 +83,7 @@ def _watch(arguments: argparse.Namespace) -> int:
 
 
 def _once(arguments: argparse.Namespace) -> int:
-    from toolwright import build, lock, workspace
+    from toolwright import lock, workspace
     from toolwright.diagnostics import Diagnostic
 
     printer = Printer(arguments.format, strict=arguments.strict, quiet=arguments.quiet)
@@ -92,26 +92,8 @@ def _once(arguments: argparse.Namespace) -> int:
         return printer.close()
     folder = work.target.folder
     try:
-        known = workspace.read_lock(folder)
-        for path in work.manifests:
-            trust = not (arguments.check or arguments.force or arguments.stubs)
-            with printer.at_work(f"compiling {path}"):
-                built = build.build(path, work.target, known, trust=trust, force=arguments.force)
-            printer.add(built.diagnostics, built.documents)
-            if built.changes is not None:
-                known = _carry_out(built.changes, folder, printer, write=not arguments.check)
-                printer.made(built)
-                if arguments.stubs:
-                    _append(built, path, printer)
-                else:
-                    printer.fits(built.fit)
-            elif not built.failed:
-                printer.say(f"{path}: up to date")
-        if work.whole and not printer.failed:
-            names = [workspace.relative(path, folder) for path in work.manifests]
-            pruned = workspace.prune(folder, known, names)
-            _carry_out(pruned, folder, printer, write=not arguments.check)
-            printer.pruned(folder, known, pruned)
+        with nullcontext() if arguments.check else workspace.alone(folder):
+            _compile(arguments, work, printer)
     except lock.LockError as error:
         printer.add([lock.unreadable(workspace.shown(folder, lock.NAME), error)])
     except OSError as error:
@@ -120,15 +102,43 @@ def _once(arguments: argparse.Namespace) -> int:
     return printer.close()
 
 
-def _carry_out(changes: Changes, folder: Path, printer: Printer, *, write: bool) -> Lock:
-    """Write changes, or show them; and give the lock as it is then."""
+def _compile(arguments: argparse.Namespace, work: works.Run, printer: Printer) -> None:
+    """Compile what a run works on. Raises OSError and LockError."""
+    from toolwright import build, workspace
+
+    folder = work.target.folder
+    known = workspace.read_lock(folder)
+    names = [workspace.relative(path, folder) for path in work.manifests]
+    project = names if work.whole else None
+    for path in work.manifests:
+        trust = not (arguments.check or arguments.force or arguments.stubs)
+        with printer.at_work(f"compiling {path}"):
+            built = build.build(path, work.target, known, trust=trust, force=arguments.force, project=project)
+        printer.add(built.diagnostics, built.documents)
+        if built.changes is not None:
+            known = _carry_out(built.changes, folder, known, printer, write=not arguments.check)
+            printer.made(built)
+            if arguments.stubs:
+                _append(built, path, printer)
+            else:
+                printer.fits(built.fit)
+        elif not built.failed:
+            printer.say(f"{path}: up to date")
+    if work.whole and not printer.failed:
+        pruned = workspace.prune(folder, known, names)
+        _carry_out(pruned, folder, known, printer, write=not arguments.check)
+        printer.pruned(folder, known, pruned)
+
+
+def _carry_out(changes: Changes, folder: Path, known: Lock, printer: Printer, *, write: bool) -> Lock:
+    """Write changes, or show them, and give the lock as it is then; `known` is the lock as it was."""
     from toolwright import workspace
 
     printer.add(changes.diagnostics)
     if write:
         workspace.apply(folder, changes)
     else:
-        printer.stale(folder, changes)
+        printer.stale(folder, known, changes)
     return changes.lock
 
 

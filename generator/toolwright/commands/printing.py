@@ -162,9 +162,9 @@ class Printer:
             for (manifest, package), count in owned.items():
                 self.say(f"{workspace.shown(output, package)}: {_files(count)} removed, since `{manifest}` is gone")
 
-    def stale(self, output: Path, changes: Changes) -> None:
-        """Show what a run would change."""
-        from toolwright import report, workspace
+    def stale(self, output: Path, known: Lock, changes: Changes) -> None:
+        """Show what a run would change; `known` is the lock as it was."""
+        from toolwright import lock, report, workspace
         from toolwright.diagnostics import Diagnostic, Place
 
         missing: dict[str, list[str]] = defaultdict(list)
@@ -177,6 +177,14 @@ class Printer:
             else:
                 state = "is no longer made" if change.new is None else "is stale"
                 self.add([Diagnostic("TW407", f"this file {state}", Place(path), _GENERATE)])
+        if not changes.changes and not changes.diagnostics and _listed(known) != _listed(changes.lock):
+            self._stale = True
+            at = Place(workspace.shown(output, lock.NAME))
+            if (output / lock.NAME).exists():
+                mend = "run `toolwright generate --force`, which has nothing else to overwrite"
+                self.add([Diagnostic("TW407", "this file does not list what is made", at, mend)])
+            else:
+                self.add([Diagnostic("TW407", "this file is missing", at, _GENERATE)])
         for package, paths in missing.items():
             if len(paths) <= _FEW:
                 self.add([Diagnostic("TW407", "this file is missing", Place(path), _GENERATE) for path in paths])
@@ -203,6 +211,11 @@ class Printer:
                 printed = report.json if self._style == "json" else report.github
                 print(printed(self._found, self._documents), end="")
         return 1 if self.failed or (self._strict and self._found) else 0
+
+
+def _listed(lock: Lock) -> Mapping[str, Mapping[str, frozenset[str]]]:
+    """The files of each manifest, with their digests."""
+    return {name: entry.files for name, entry in lock.manifests.items()}
 
 
 def _files(count: int) -> str:

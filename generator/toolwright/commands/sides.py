@@ -96,9 +96,12 @@ def _at_revision(said: str, other: str) -> Side:
         raise UsageError(f"`{said}` names no file, and neither does the other side; write git:REV:PATH")
     try:
         reader = revision.at(name)
-        return _of_file(said, beside or reader.meant(path), reader)
+        side = _of_file(said, beside or reader.meant(path), reader)
     except (revision.RevisionError, OSError) as error:
         raise SideError(str(error)) from error
+    mend = "check the path: it counts from the repository's root, and `./PATH` from the working folder"
+    missing = [one for one in side.diagnostics if path and one.code == "TW001" and one.message.endswith("not exist")]
+    return replace(side, diagnostics=[replace(one, help=mend) if one in missing else one for one in side.diagnostics])
 
 
 def _of_file(name: str, path: str, reader: Reader) -> Side:

@@ -44,6 +44,8 @@ def of(arguments: argparse.Namespace, printer: Printer, output: str | None = Non
     """What to work on, from the arguments and the project; None where the project's table is wrong."""
     from toolwright import build, project
 
+    if output is not None and not output.strip():
+        raise UsageError("-o is empty; name a folder, such as `-o generated`")
     found, problems = project.find()
     given = tuple(dict.fromkeys(map(posixpath.normpath, arguments.manifests)))
     if problems and not given:

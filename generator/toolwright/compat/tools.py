@@ -90,7 +90,8 @@ def changes(pair: Pair) -> Iterator[Change]:
     ours = [_ours(manifest, "tools", "name") for manifest in (pair.old, pair.new)]
     for old_tool, new_tool in pair.both():
         yield from _of(old_tool, new_tool, pair, shared)
-        yield from _served(old_tool, new_tool, ours[0].get(old_tool.name, {}), ours[1].get(new_tool.name, {}))
+        yield from _served(old_tool, new_tool, ours[0].get(old_tool.name, {}), ours[1].get(new_tool.name, {}), pair)
+    yield from _apis(pair)
 
 
 def subject(tool: ir.Tool) -> str:
@@ -173,16 +174,34 @@ def _headers(old: ir.Tool, new: ir.Tool) -> Iterator[Change]:
             yield _change(new, "TW516", "may break", message, old_place, new_place, why)
 
 
-def _served(old: ir.Tool, new: ir.Tool, before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Change]:
+def _served(
+    old: ir.Tool, new: ir.Tool, before: Mapping[str, Any], after: Mapping[str, Any], pair: Pair
+) -> Iterator[Change]:
     """Changes of what stands under a tool's `toolwright` key."""
     at = old.place / "toolwright", new.place / "toolwright"
-    yield from policies(
-        subject(new), before.get("policy") or {}, after.get("policy") or {}, (at[0] / "policy", at[1] / "policy")
-    )
+    own = before.get("policy") or {}, after.get("policy") or {}
+    all_tools = [manifest.document.get("policy") or {} for manifest in (pair.old, pair.new)]
+    policy = [
+        {key: mine.get(key, default.get(key)) for key in {**own[1], **own[0]}}  # a key that is gone leaves the default
+        for mine, default in zip(own, all_tools, strict=True)
+    ]
+    yield from policies(subject(new), policy[0], policy[1], (at[0] / "policy", at[1] / "policy"))
     yield from marked(subject(new), before, after, at)
     if not same(before.get("http"), after.get("http")):
         places = at[0] / "http", at[1] / "http"
         yield _change(new, "TW522", "may break", "the call behind the tool changed", *places)
+
+
+def _apis(pair: Pair) -> Iterator[Change]:
+    """Changes of the APIs that tools call."""
+    before, after = (manifest.document.get("apis") or {} for manifest in (pair.old, pair.new))
+    for name in after:
+        was, now = before.get(name), after[name]
+        keys = [] if was is None else [key for key in {**now, **was} if not same(was.get(key), now.get(key))]
+        if changed := [f"`{key}`" for key in keys if not key.startswith("x-")]:
+            message = f"{', '.join(changed)} changed"
+            why = "the calls behind its tools may fail now"
+            yield _make(f"API `{name}`", "TW522", "may break", message, None, None, why)
 
 
 def policies(

@@ -51,7 +51,7 @@ def read(text: str) -> tuple[Sequence[Any], Mapping[str, Any]]:
 
 
 def listed(value: Any) -> tuple[Sequence[Any], Mapping[str, Any]]:
-    """The tools in a value, and of the `serverInfo` and `instructions` beside them the texts that say something.
+    """The tools in a value, and of the `serverInfo` and what else stands beside them the texts that say something.
 
     Raises:
         DocumentError: It holds no list of tools.
@@ -62,7 +62,8 @@ def listed(value: Any) -> tuple[Sequence[Any], Mapping[str, Any]]:
         return value, {}
     if isinstance(value, dict) and isinstance(value.get("tools"), list):
         info = value.get("serverInfo")
-        given = {**(info if isinstance(info, dict) else {}), "instructions": value.get("instructions")}
+        given = {**(info if isinstance(info, dict) else {})}
+        given |= {key: value.get(key) for key in ("instructions", "nextCursor")}
         # Servers send empty names and versions, too, which a manifest cannot have.
         return value["tools"], {key: text for key, text in given.items() if isinstance(text, str) and text.strip()}
     raise DocumentError('it holds no list of tools: expected `{"tools": […]}`, a list, or a JSON-RPC response')
@@ -79,6 +80,8 @@ def manifest(entries: Sequence[Any], *, name: str, info: Mapping[str, Any] | Non
     """
     notes: list[str] = []
     known = info or {}
+    if "nextCursor" in known:
+        notes.append("the list is one page of several, as its `nextCursor` says; the tools of the others are not in it")
     server = {"name": name, "version": known.get("version", "0.0.0")}
     server |= {key: known[key] for key in ("title", "description", "instructions", "websiteUrl") if key in known}
     server = whole("the server", server, notes)

@@ -34,6 +34,7 @@ _RULES = (
     names.unique_classes,
     names.python_names,
     names.package,
+    names.writable,
     names.handlers,
     names.wire_names,
     references.resolved,

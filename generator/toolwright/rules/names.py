@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from toolwright import naming
 from toolwright.assembly import entries
 from toolwright.diagnostics import Diagnostic, Place
+from toolwright.texts.positions import shorten
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -84,6 +85,9 @@ _LISTS = (
     ("resourceTemplates", "template", "uriTemplate"),
 )
 _BY_URI = frozenset({"resource", "template"})
+_LONGEST = 255
+"""How many bytes the name of a file has at most."""
+
 _ALLOWED = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 _ACCEPTED = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
@@ -215,12 +219,9 @@ def python_names(assembly: Assembly) -> Iterator[Diagnostic]:
 
 def package(assembly: Assembly) -> Iterator[Diagnostic]:
     """The package can be imported, and hides no other."""
-    server = assembly.entry["server"]["name"]
-    written = (assembly.entry.get("python") or {}).get("package")
-    name = written or naming.package(server)
-    entry = Place(assembly.bundle.entry)
-    place = entry / "python" / "package" if written else entry / "server" / "name"
-    made = naming.package(server)
+    name, place = _package(assembly)
+    written = "package" in place.pointer
+    made = naming.package(assembly.entry["server"]["name"])
     mend = f"`{made}` is what the server's name gives" if written and _importable(made) else "write a `python.package`"
     if not _importable(name):
         yield Diagnostic("TW214", f"`{name}` is not a name that Python can import", place, mend)
@@ -228,6 +229,32 @@ def package(assembly: Assembly) -> Iterator[Diagnostic]:
         yield Diagnostic("TW215", f"`{name}` would hide the module `{name}` of Python's standard library", place, mend)
     elif name in DEPENDENCIES:
         yield Diagnostic("TW215", f"`{name}` would hide the package `{name}`, which it needs", place, mend)
+
+
+def _package(assembly: Assembly) -> tuple[str, Place]:
+    """The package's name, and where it comes from."""
+    written = (assembly.entry.get("python") or {}).get("package")
+    entry = Place(assembly.bundle.entry)
+    if written:
+        return written, entry / "python" / "package"
+    return naming.package(assembly.entry["server"]["name"]), entry / "server" / "name"
+
+
+def writable(assembly: Assembly) -> Iterator[Diagnostic]:
+    """No file or folder is called by a name that is longer than disks take."""
+    package_name, at = _package(assembly)
+    named = [(package_name, at, "write a shorter `python.package`")]
+    modelled = [*assembly.tools]
+    if "server" in (assembly.entry.get("emit") or ("server",)):
+        modelled += [*assembly.offers["resourceTemplates"], *assembly.offers["prompts"]]
+    mend = "shorten it, or write a `pythonName` under `toolwright`"
+    named += [(f"{one.names.module}.py", _python_place(one), mend) for one in modelled]
+    shared = [(naming.shared(key.name).module, found.place.key()) for key, found in assembly.shared.items()]
+    named += [(f"{module}.py", place, "give the schema another name under `schemas`") for module, place in shared]
+    for name, place, help_ in named:
+        if (length := len(name.encode())) > _LONGEST:
+            message = f"`{shorten(name)}` cannot be written: its name has {length} bytes, and disks take {_LONGEST}"
+            yield Diagnostic("TW406", message, place, help_)
 
 
 def handlers(assembly: Assembly) -> Iterator[Diagnostic]:

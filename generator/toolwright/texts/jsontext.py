@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from toolwright.texts.positions import MAX_DEPTH, MAX_DIGITS, Lines, Node, Problem, shorten, too_deep, twice
@@ -61,6 +62,15 @@ def parse(text: str) -> tuple[Json, list[Problem]]:
         problems = tree(text)[1]
         return (None if problems else value), problems
     return value, []
+
+
+def parse_file(text: str) -> tuple[Json, list[Problem]]:
+    """As `parse`, of a file that is JSON by its name; one that does not even start like that is told of it."""
+    value, problems = parse(text)
+    if problems and problems[0].help is None and not text[: problems[0].start].strip():
+        mend = "a file whose name ends in `.json` is read as JSON; call it `.yaml` if it is YAML"
+        problems = [replace(problems[0], help=mend), *problems[1:]]
+    return value, problems
 
 
 def tree(text: str) -> tuple[Node, list[Problem]]:

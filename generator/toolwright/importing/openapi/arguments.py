@@ -250,7 +250,7 @@ def _kind(media: str, entry: Located) -> str | None:
         return None
     if plain.startswith("text/") and (schema is None or schema.field("type") == "string"):
         return "text"
-    if plain.startswith(("image/", "audio/", "video/", "font/")) or plain in _BYTES:
+    if _is_bytes(plain):
         return "bytes"
     return "bytes" if is_binary else None
 
@@ -258,18 +258,25 @@ def _kind(media: str, entry: Located) -> str | None:
 _BYTES = frozenset({"application/octet-stream", "application/pdf", "application/zip", "application/gzip"})
 
 
+def _is_bytes(media: str) -> bool:
+    return media.startswith(("image/", "audio/", "video/", "font/")) or media in _BYTES
+
+
 def _is_encoded(entry: Located, *, is_form: bool) -> bool:
     """Whether a form says of a part how it is written, in a way that is not supported (3.1.1, "Encoding Object")."""
     for _, part in entry.entries("encoding"):
         said = part.value if isinstance(part.value, dict) else {}
         media = said.get("contentType", "text/plain")
-        if not isinstance(media, str) or re.search(r"[*,]", media) or said.get("headers"):
+        if not isinstance(media, str) or said.get("headers"):
             return True
         has_style = bool(said.keys() & {"style", "explode"})
         if (has_style and not is_form) or said.get("style", "form") not in _FORM_STYLES:
             return True
     return False
 
+
+_PLAIN = ("string", "integer", "number", "boolean")
+"""Types that are written as they are, whatever the media type of their part is."""
 
 _FORM_STYLES = ("form", "spaceDelimited", "pipeDelimited", "deepObject")
 
@@ -330,15 +337,27 @@ def _whole(body: _Body, schemas: Schemas, making: _Making) -> None:
 
 
 def _file(schema: Json, encoding: Located | None, name: str) -> Json:
-    """A part of a form; one that is a file takes base64, which the request has as bytes."""
+    """A part of a form; one that is a file takes base64, which the request has as bytes.
+
+    Of several media types that a file may have, it is sent as the first (3.0.4, section 4.7.15, `contentType`).
+    """
     if not isinstance(schema, dict):
         return schema
     if isinstance(schema.get("items"), dict):
         return {**schema, "items": _file(schema["items"], encoding, name)}
     part = encoding.get(name) if encoding is not None else None
-    media = part.field("contentType") if part is not None else None
-    if schema.get("format") == "binary" or ("contentMediaType" in schema and "contentEncoding" not in schema):
+    said = part.field("contentType") if part is not None else None
+    said = said.lower() if isinstance(said, str) else ""
+    media = next((one.strip() for one in said.split(",") if "*" not in one), "")
+    is_file = _is_bytes(said) and not schema.keys() & {"type", "$ref", "allOf", "anyOf", "oneOf"}
+    if (
+        is_file
+        or schema.get("format") == "binary"
+        or ("contentMediaType" in schema and "contentEncoding" not in schema)
+    ):
         kept = {key: value for key, value in schema.items() if key != "format"}
-        told = {"contentMediaType": media} if isinstance(media, str) else {}
+        told = {"contentMediaType": media} if media else {}
         return {"type": "string", **kept, "contentEncoding": "base64", **told}
+    if media and not operations.is_json(media) and schema.get("type") not in _PLAIN:
+        raise UnsupportedError(f"the part `{name}` of its form is `{media}`")
     return schema

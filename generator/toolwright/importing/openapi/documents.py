@@ -167,7 +167,9 @@ class Documents:
         wanted = "an OpenAPI document in YAML or JSON"
 
         def parse(text: str) -> tuple[Json, list[Problem]]:
-            if path.lower().endswith(".json") or text.lstrip().startswith("{"):
+            if path.lower().endswith(".json"):
+                return jsontext.parse_file(text)
+            if text.lstrip().startswith("{"):
                 return jsontext.parse(text)
             return yamltext.parse(text, any_keys=True)
 
