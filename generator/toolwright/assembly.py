@@ -237,6 +237,12 @@ def merged(under: Mapping[str, Json], over: Mapping[str, Json]) -> dict[str, Jso
     return both
 
 
+def package_place(entry: str, manifest: Mapping[str, Json]) -> Place:
+    """Where the package of the manifest at `entry` gets its name."""
+    keys = ("python", "package") if (manifest.get("python") or {}).get("package") else ("server", "name")
+    return Place(entry, keys)
+
+
 def _declared(
     fragment: Fragment,
     place: Place,

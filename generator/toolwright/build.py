@@ -147,9 +147,10 @@ def _built(
 
 def package_at(path: str, checked: Checked) -> Place:
     """Where the package of the manifest at `path` gets its name."""
+    from toolwright import assembly
+
     entry = posixpath.normpath(path)
-    is_named = "package" in (checked.documents[entry].value.get("python") or {})
-    return Place(entry, ("python", "package") if is_named else ("server", "name"))
+    return assembly.package_place(entry, checked.documents[entry].value)
 
 
 def fit(manifest: ir.Manifest, folders: Sequence[str], interface: str | None = None) -> Fit | None:

@@ -8,7 +8,7 @@ import sys
 from typing import TYPE_CHECKING, Final
 
 from toolwright import naming
-from toolwright.assembly import entries
+from toolwright.assembly import entries, package_place
 from toolwright.diagnostics import Diagnostic, Place
 from toolwright.texts.positions import shorten
 
@@ -234,10 +234,8 @@ def package(assembly: Assembly) -> Iterator[Diagnostic]:
 def _package(assembly: Assembly) -> tuple[str, Place]:
     """The package's name, and where it comes from."""
     written = (assembly.entry.get("python") or {}).get("package")
-    entry = Place(assembly.bundle.entry)
-    if written:
-        return written, entry / "python" / "package"
-    return naming.package(assembly.entry["server"]["name"]), entry / "server" / "name"
+    name = written or naming.package(assembly.entry["server"]["name"])
+    return name, package_place(assembly.bundle.entry, assembly.entry)
 
 
 def writable(assembly: Assembly) -> Iterator[Diagnostic]:
