@@ -177,7 +177,7 @@ class Validator:
                 return
         right_type = [b for b in branches if not any(_is(e, depth, ValidationErrorKind.Type) for e in b)]
         right_tag = [b for b in right_type if not any(_is(e, depth + 1, _TAGS) for e in b)]
-        meant = right_tag or right_type
+        meant = right_tag or right_type or branches
         if len(meant) == 1:
             for inner in meant[0]:
                 yield from self._lines(inner, value, root)
@@ -188,12 +188,18 @@ class Validator:
             yield f"{place}: expected one of {_listed(options)}{self._got(wrong[0], options)}"
             return
         told_by = [
-            dict.fromkeys(line for inner in branch for line in self._lines(inner, value, root)) for branch in meant
+            [
+                line
+                for inner in branch[:_SHOWN]
+                if not isinstance(inner.kind, _CHOICES)
+                for line in self._lines(inner, value, root)
+            ]
+            for branch in meant
         ]
-        if every := [line for line in (told_by[0] if told_by else ()) if all(line in lines for lines in told_by)]:
+        if every := [line for line in dict.fromkeys(told_by[0]) if all(line in lines for lines in told_by)]:
             yield from every
             return
-        shown = [next(self._lines(branch[0], value, root), "") for branch in islice((meant or branches), 3) if branch]
+        shown = [next(self._lines(branch[0], value, root), "") for branch in meant[:3] if branch]
         reasons = "; ".join(f"({number}) {line}" for number, line in enumerate(shown, 1))
         yield f"{self._place(path, root)}: fits none of the {len(branches)} alternatives: {reasons}"
 
@@ -251,6 +257,7 @@ class Validator:
         return place or root
 
 
+_CHOICES: Final = (ValidationErrorKind.AnyOf, ValidationErrorKind.OneOfNotValid)
 _NESTED: Final = (
     ValidationErrorKind.Required,
     ValidationErrorKind.AdditionalProperties,

@@ -100,8 +100,8 @@ def _at_revision(said: str, other: str) -> Side:
     except (revision.RevisionError, OSError) as error:
         raise SideError(str(error)) from error
     mend = "check the path: it counts from the repository's root, and `./PATH` from the working folder"
-    missing = [one for one in side.diagnostics if path and one.code == "TW001" and one.message.endswith("not exist")]
-    return replace(side, diagnostics=[replace(one, help=mend) if one in missing else one for one in side.diagnostics])
+    is_missing = path and [one.code for one in side.diagnostics] == ["TW001"] and side.diagnostics[0].at is None
+    return replace(side, diagnostics=[replace(side.diagnostics[0], help=mend)]) if is_missing else side
 
 
 def _of_file(name: str, path: str, reader: Reader) -> Side:

@@ -31,23 +31,19 @@ class CommandParser(argparse.ArgumentParser):
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse what stands before `--`."""
-        if not self.takes_command:
-            parsed, rest = super().parse_known_args(args, namespace)
-            if rest:  # told here, with this command's own usage
-                self.error(f"unrecognized arguments: {' '.join(rest)}")
-            return parsed, rest
         words = list(args)
         command = None
-        at = words.index("--") if "--" in words else -1
+        at = words.index("--") if self.takes_command and "--" in words else -1
         if at >= 0 and (self.only_after is None or self.only_after in words[:at]):
             words, command = words[:at], words[at + 1 :]
         parsed, rest = super().parse_known_args(words, namespace)
-        if rest:
-            usual = f"unrecognized arguments: {' '.join(rest)}"
-            if command is not None or (self.only_after is not None and self.only_after not in words):
-                self.error(usual)
-            self.error(f"{usual}; put `--` before a command, as in: {self.prog} -- COMMAND ARGS…")
-        parsed.command = command
+        if rest:  # told here, with this command's own usage
+            takes_one = self.takes_command and (self.only_after is None or self.only_after in words)
+            lacks_dashes = takes_one and command is None
+            hint = f"; put `--` before a command, as in: {self.prog} -- COMMAND ARGS…" if lacks_dashes else ""
+            self.error(f"unrecognized arguments: {' '.join(rest)}{hint}")
+        if self.takes_command:
+            parsed.command = command
         return parsed, rest
 
 

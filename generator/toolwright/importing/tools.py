@@ -62,7 +62,7 @@ def listed(value: Any) -> tuple[Sequence[Any], Mapping[str, Any]]:
         return value, {}
     if isinstance(value, dict) and isinstance(value.get("tools"), list):
         info = value.get("serverInfo")
-        given = {**(info if isinstance(info, dict) else {})}
+        given = dict(info) if isinstance(info, dict) else {}
         given |= {key: value.get(key) for key in ("instructions", "nextCursor")}
         # Servers send empty names and versions, too, which a manifest cannot have.
         return value["tools"], {key: text for key, text in given.items() if isinstance(text, str) and text.strip()}
