@@ -15,10 +15,17 @@ from toolwright import cli, handwritten
 from toolwright.diagnostics import Span
 from toolwright.handwritten import Handwritten
 from toolwright.plan.handlers import HandlerMethod
+from toolwright.pycode import Name
 
-GET = HandlerMethod("get", ("args: GetInput", "ctx: Context"), "Returns[GetOutput]", "Gets.")
-SAY = HandlerMethod("say", ("args: SayInput", "ctx: SayContext"), "Returns[Content]", "Says.")
-READ = HandlerMethod("read_a", ("ctx: Context",), "Gives[Contents]", "Reads.")
+
+def method(name: str, wrapper: str, result: str, doc: str, **parameters: str) -> HandlerMethod:
+    given = tuple((Name(one), Name(kind)) for one, kind in parameters.items())
+    return HandlerMethod(Name(name), given, Name(wrapper), Name(result), doc)
+
+
+GET = method("get", "Returns", "GetOutput", "Gets.", args="GetInput", ctx="Context")
+SAY = method("say", "Returns", "Content", "Says.", args="SayInput", ctx="SayContext")
+READ = method("read_a", "Gives", "Contents", "Reads.", ctx="Context")
 NEEDED = (GET, SAY, READ)
 
 WHOLE = """\

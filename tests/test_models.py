@@ -24,6 +24,7 @@ import suite
 from modules import load, made
 from toolwright import ir, models, naming, render
 from toolwright.models import Parameter
+from toolwright.pycode import Name, code, trusted
 
 WHOLE = bool(os.environ.get("TOOLWRIGHT_WHOLE_CORPUS"))
 """Whether tests over the corpus take all of it, which needs some minutes, or a sample."""
@@ -89,7 +90,7 @@ def test_a_module_reads_as_if_written_by_hand() -> None:
         "\n"
         "\n"
         "class GetWeatherOutput(Root[list[float]]):\n"
-        '    """Result of the tool ``get_weather``."""\n'
+        '    """Result of the tool ``get_weather``."""'
     )
 
 
@@ -107,9 +108,9 @@ def test_what_a_module_tells_the_rest_of_the_package() -> None:
     assert (module.input, module.output) == ("DoItInput", None)
     assert module.classes == ("DoItInput", "DoItInputPlace")
     assert module.parameters == (
-        Parameter("place", "place", "DoItInputPlace", True, False, "", None),
-        Parameter("unit", "unit", "Literal['a']", True, False, "", None),
-        Parameter("x-y", "x_y", "str | None", False, True, "One.", None),
+        Parameter("place", Name("place"), Name("DoItInputPlace"), True, False, "", None),
+        Parameter("unit", Name("unit"), code("Literal['a']"), True, False, "", None),
+        Parameter("x-y", Name("x_y"), code("str | None"), False, True, "One.", None),
     )
     assert module.names == ("DoItInputPlace", "Literal")
 
@@ -382,7 +383,7 @@ def test_text_never_becomes_code() -> None:
         },
     }
     text = source(wire, name="do_it")
-    assert render.python(text) == text
+    assert render.python(trusted(text)) == text
     module = models.modules([modules.tool("do_it", wire)])[0]
     cls = getattr(load(module), module.input)
     assert cls().list_ == [HOSTILE]

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from toolwright import naming
+from toolwright.pycode import Name
 
 
 @pytest.mark.parametrize(
@@ -43,12 +44,12 @@ def test_tool(wire: str, method: str, stem: str) -> None:
 
 
 def test_a_python_name_of_the_manifest_wins() -> None:
-    assert naming.tool("get-weather", "fetch") == naming.Names("fetch", "Fetch", "fetch")
+    assert naming.tool("get-weather", "fetch") == naming.Names(Name("fetch"), Name("Fetch"), Name("fetch"))
 
 
 @pytest.mark.parametrize("wire", ["shared", "prompts", "resources"])
 def test_a_module_does_not_shadow_a_folder_of_models(wire: str) -> None:
-    assert naming.tool(wire) == naming.Names(wire, wire.title(), f"{wire}_")
+    assert naming.tool(wire) == naming.Names(Name(wire), Name(wire.title()), Name(f"{wire}_"))
 
 
 @pytest.mark.parametrize(

@@ -155,7 +155,7 @@ def generate(
     modules += [
         Artifact(f"{root}/models/{offer.home.replace('.', '/')}.py", offer.module.encode())
         for offer in models.offers
-        if offer.module
+        if offer.home is not None and offer.module
     ]
     return (*pages, *modules, *rest)
 

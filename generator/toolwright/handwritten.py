@@ -13,10 +13,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from toolwright.diagnostics import Diagnostic, Span
+from toolwright.literals import literal
 from toolwright.plan.handlers import HandlerMethod
+from toolwright.pycode import Code, code, join
 
 _ANY = frozenset({"Any", "object"})
-_WRAPPERS = ("Returns[", "Gives[")
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -89,9 +90,9 @@ def methods_of(interface: str) -> tuple[str, ...]:
     )
 
 
-def signature(method: HandlerMethod) -> str:
+def signature(method: HandlerMethod) -> Code:
     """The first line of a method, as it would be written."""
-    return f"async def {method.name}({', '.join(('self', *method.parameters))}) -> {_result(method)}:"
+    return code("async def {}({}) -> {}:", method.name, method.signature, method.result)
 
 
 def with_stubs(written: Handwritten, missing: Sequence[HandlerMethod]) -> str:
@@ -205,7 +206,7 @@ def _differences(method: HandlerMethod, written: _Function, found: _Class) -> It
     required = [
         one for one, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if default is None
     ]
-    expected = [parameter.partition(": ")[2] for parameter in method.parameters]
+    expected = [kind for _, kind in method.parameters]
     if required or needed > len(expected) or (len(positional) < len(expected) and arguments.vararg is None):
         yield _difference(f"is called with ({_names(method)})", method, written, found)
         return
@@ -214,9 +215,9 @@ def _differences(method: HandlerMethod, written: _Function, found: _Class) -> It
         if said is not None and said not in (wanted, *_ANY) and not (said == "Context" and wanted.endswith("Context")):
             yield _difference(f"gets `{wanted}`, and not `{said}`, as `{argument.arg}`", method, written, found)
             return
-    said, wanted = _said(written.returns), _result(method)
-    if said is not None and said.endswith("Output") and said != wanted:
-        yield _difference(f"gives `{wanted}`, and not `{said}`", method, written, found)
+    said = _said(written.returns)
+    if said is not None and said.endswith("Output") and said != method.result:
+        yield _difference(f"gives `{method.result}`, and not `{said}`", method, written, found)
 
 
 def _difference(words: str, method: HandlerMethod, written: _Function, found: _Class) -> Diagnostic:
@@ -224,7 +225,7 @@ def _difference(words: str, method: HandlerMethod, written: _Function, found: _C
 
 
 def _names(method: HandlerMethod) -> str:
-    return ", ".join(parameter.partition(":")[0] for parameter in method.parameters)
+    return ", ".join(name for name, _ in method.parameters)
 
 
 def _said(annotation: ast.expr | None) -> str | None:
@@ -239,21 +240,14 @@ def _said(annotation: ast.expr | None) -> str | None:
     return annotation.id if isinstance(annotation, ast.Name) else None
 
 
-def _result(method: HandlerMethod) -> str:
-    """What a method gives, without the wrapper that allows for more."""
-    wrapper = next((one for one in _WRAPPERS if method.returns.startswith(one)), None)
-    return method.returns if wrapper is None else method.returns.removeprefix(wrapper)[:-1]
-
-
 def _annotated(method: HandlerMethod) -> list[str]:
-    texts = [*(parameter.partition(": ")[2] for parameter in method.parameters), _result(method)]
+    texts = [*(kind for _, kind in method.parameters), method.result]
     return [name for text in texts for name in text.replace("[", " ").replace("]", " ").split()]
 
 
-def _quoted(method: HandlerMethod, found: _Class) -> str:
+def _quoted(method: HandlerMethod, found: _Class) -> Code:
     """The first line of a stub; with annotations as strings where they would be looked up at once, and fail."""
     if found.lazy or all(name in found.names | {"str"} for name in _annotated(method)):
         return signature(method)
-    pairs = [parameter.partition(": ") for parameter in method.parameters]
-    parameters = ", ".join(["self", *(f'{name}: "{kind}"' for name, _, kind in pairs)])
-    return f'async def {method.name}({parameters}) -> "{_result(method)}":'
+    parameters = join(", ", [code("self"), *(code("{}: {}", name, literal(kind)) for name, kind in method.parameters)])
+    return code("async def {}({}) -> {}:", method.name, parameters, literal(method.result))

@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeAlias
 
 from toolwright.diagnostics import Place
 from toolwright.naming import Names
+from toolwright.pycode import Name
 
 Json: TypeAlias = Any
 """A JSON value; objects are `dict[str, Json]` in the order of the source, and are never changed after loading."""
@@ -61,7 +62,7 @@ class Question:
     name: str
     message: str
     schema: Schema | None
-    answer: str
+    answer: Name
     place: Place
 
 
@@ -145,8 +146,8 @@ class Manifest:
 
     source: str
     server: Mapping[str, Json]
-    package: str
-    stem: str
+    package: Name
+    stem: Name
     handlers: str | None
     tools: tuple[Tool, ...]
     resources: tuple[Offer, ...]

@@ -1,27 +1,35 @@
 """Values as Python source: the only way by which a manifest's text gets into generated code.
 
-Takes JSON values and texts, and gives literals and docstrings that Black leaves as they are (but for lines that are
-too long). Whatever a text holds, it stays text: nothing in it can end a literal, and what a reader could not see is
-escaped.
+Takes JSON values and texts, and gives literals, docstrings and comments that Black leaves as they are (but for lines
+that are too long). Whatever a text holds, it stays text: nothing in it can end a literal, and what a reader could not
+see is escaped.
 """
 
 from __future__ import annotations
 
 import inspect
 import math
+from typing import TYPE_CHECKING
 
-from toolwright.ir import Json
+from toolwright.pycode import Code
+
+if TYPE_CHECKING:
+    from toolwright.ir import Json
 
 _QUOTE = '"'
 _NAMED = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
-def literal(value: Json | tuple[Json, ...]) -> str:
+def literal(value: Json | tuple[Json, ...]) -> Code:
     """The expression that is equal to `value`, which is a JSON value or a tuple of such, on one line.
 
     Raises:
         TypeError: The value is none of these.
     """
+    return Code(_literal(value))
+
+
+def _literal(value: Json | tuple[Json, ...]) -> str:
     match value:
         case None | bool() | int():
             return repr(value)
@@ -30,23 +38,28 @@ def literal(value: Json | tuple[Json, ...]) -> str:
         case str():
             return _string(value)
         case list():
-            return f"[{', '.join(literal(item) for item in value)}]"
+            return f"[{', '.join(_literal(item) for item in value)}]"
         case tuple():
-            return f"({', '.join(literal(item) for item in value)}{',' if len(value) == 1 else ''})"
+            return f"({', '.join(_literal(item) for item in value)}{',' if len(value) == 1 else ''})"
         case dict():
-            return f"{{{', '.join(f'{literal(key)}: {literal(item)}' for key, item in value.items())}}}"
+            return f"{{{', '.join(f'{_literal(key)}: {_literal(item)}' for key, item in value.items())}}}"
         case _:
             raise TypeError(f"{type(value).__name__} is no JSON value")
 
 
-def docstring(text: str, indent: int = 0) -> str:
+def docstring(text: str, indent: int = 0) -> Code:
     """The docstring with this text, for a line that is indented by `indent` spaces. Lines are kept, none is wrapped."""
     lines = [_visible(line) for line in inspect.cleandoc(_spaced(text)).split("\n")]
     body = "\n".join(" " * indent + line if line and number else line for number, line in enumerate(lines))
     body = body.replace('"""', '\\"\\"\\"')
     if len(lines) > 1:
-        return f'"""{_before(body)}{body}\n{" " * indent}"""'
-    return f'"""{_before(body)}{body}{" " if body.endswith(_QUOTE) else ""}"""'
+        return Code(f'"""{_before(body)}{body}\n{" " * indent}"""')
+    return Code(f'"""{_before(body)}{body}{" " if body.endswith(_QUOTE) else ""}"""')
+
+
+def comment(text: str) -> Code:
+    """The comment with this text, on one line."""
+    return Code(f"# {''.join(char if char.isprintable() else '?' for char in text)}")
 
 
 def _string(text: str) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from toolwright import ir, naming
 from toolwright.assembly import SECTIONS, Assembly, Declared, Section, manifests, meant
+from toolwright.pycode import Name
 from toolwright.schemas.bundling import bundle as bundled
 from toolwright.uritemplates import variables
 
@@ -55,7 +56,7 @@ def lower(assembly: Assembly, source: str) -> ir.Manifest:
     return ir.Manifest(
         source=source,
         server=server,
-        package=python.get("package") or naming.package(server["name"]),
+        package=Name(python["package"]) if python.get("package") else naming.package(server["name"]),
         stem=naming.server_stem(server["name"]),
         handlers=python.get("handlers"),
         tools=tuple(tool for tool, _ in lowered),

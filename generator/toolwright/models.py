@@ -18,7 +18,9 @@ from toolwright import ir, naming
 from toolwright.diagnostics import Place
 from toolwright.literals import docstring, literal
 from toolwright.modelling.classes import RESERVED, Imported, Part, plan_classes, python
+from toolwright.modelling.inspection import require_declarations
 from toolwright.modelling.shapes import Document, Leaf, Object
+from toolwright.pycode import Code, Name, code, join, trusted
 from toolwright.render import templates
 from toolwright.schemas import dialects
 from toolwright.schemas.references import pointer_text
@@ -41,12 +43,12 @@ class Parameter:
     """
 
     wire: str
-    name: str
-    annotation: str
+    name: Name
+    annotation: Code
     required: bool
     nullable: bool
     doc: str
-    default: str | None
+    default: Code | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +61,12 @@ class ModelModule:
     in their annotations: of `typing`, and of classes that the package's `models` exports.
     """
 
-    source: str
-    input: str
-    output: str | None
-    classes: tuple[str, ...]
+    source: Code
+    input: Name
+    output: Name | None
+    classes: tuple[Name, ...]
     parameters: tuple[Parameter, ...]
-    names: tuple[str, ...]
+    names: tuple[Name, ...]
 
 
 def load() -> None:
@@ -89,16 +91,16 @@ def modules(tools: Sequence[ir.Tool], shared: Sequence[ir.SharedSchema] = ()) ->
 def _draft(tool: ir.Tool, shared: Sequence[ir.SharedSchema]) -> _Draft:
     stem = tool.names.stem
     documents = [(Document("input", tool.input, merged=True), tool.input)]
-    parts = [Part(documents[0][0], f"{stem}Input", f"Arguments of the tool ``{tool.name}``.")]
+    parts = [Part(documents[0][0], stem + "Input", f"Arguments of the tool ``{tool.name}``.")]
     if tool.output is not None:
         output = Document("output", tool.output, merged=_is_of_objects(tool.output))
         documents.append((output, tool.output))
-        parts.append(Part(output, f"{stem}Output", f"Result of the tool ``{tool.name}``."))
+        parts.append(Part(output, stem + "Output", f"Result of the tool ``{tool.name}``."))
     for part, schema in _answers(tool.questions):
         parts.append(part)
         documents.append((part.document, schema))
     plans, used = plan_classes(stem, parts, _imported(documents, shared, ".shared."))
-    return _Draft(f"Models of the tool ``{tool.name}``.", tuple(parts), plans, used, ".._runtime.model")
+    return _Draft(f"Models of the tool ``{tool.name}``.", tuple(parts), plans, used, Name(".._runtime.model"))
 
 
 def _is_of_objects(schema: ir.Schema) -> bool:
@@ -126,7 +128,7 @@ def _offer_draft(offer: ir.Offer) -> _Draft:
     ]
     parts += [part for part, _ in _answers(offer.questions)]
     plans, used = plan_classes(offer.names.stem, parts, {})
-    return _Draft(f"Models of {of}.", tuple(parts), plans, used, "..._runtime.model")
+    return _Draft(f"Models of {of}.", tuple(parts), plans, used, Name("..._runtime.model"))
 
 
 def _arguments(arguments: Sequence[ir.Argument]) -> Json:
@@ -167,12 +169,12 @@ def shared_module(schema: ir.SharedSchema, shared: Sequence[ir.SharedSchema] = (
     part = Part(document, _shared_class(schema), f"The shared schema ``{schema.name}``.")
     plans, used = plan_classes(schema.names.stem, [part], _imported([(document, schema.schema)], shared, "."))
     doc = f"Models of the shared schema ``{schema.name}``."
-    return _modules([_Draft(doc, (part,), plans, used, "..._runtime.model")])[0]
+    return _modules([_Draft(doc, (part,), plans, used, Name("..._runtime.model"))])[0]
 
 
-def _shared_class(schema: ir.SharedSchema) -> str:
+def _shared_class(schema: ir.SharedSchema) -> Name:
     stem = schema.names.stem
-    return f"{stem}Model" if stem in RESERVED else stem
+    return stem + "Model" if stem in RESERVED else stem
 
 
 def _only_object(document: Document, expression: Expression) -> Object | None:
@@ -196,7 +198,7 @@ def _imported(
             home = homes.get(schema.shared.get(pointer_text(leaf.pointer), ""))
             thing = _only_object(document, leaf)
             if home is not None and thing is not None and not document.leads(leaf, document.root):
-                found[thing] = Imported(_shared_class(home), folder + home.names.module)
+                found[thing] = Imported(_shared_class(home), Name(f"{folder}{home.names.module}"))
     return found
 
 
@@ -208,7 +210,7 @@ class _Draft:
     parts: tuple[Part, ...]
     plans: tuple[ClassPlan, ...]
     used: tuple[Imported, ...]
-    runtime: str
+    runtime: Name
 
     @property
     def own(self) -> frozenset[str]:
@@ -262,38 +264,49 @@ def _modules(drafts: Sequence[_Draft]) -> list[ModelModule]:
 
 def _module(draft: _Draft, written: Mapping[str, ast.ClassDef], lines: Sequence[str]) -> ModelModule:
     own = {plan.name: written[plan.name] for plan in draft.plans}
+    for node in own.values():
+        require_declarations(node)
     order = _ordered(own)
     names = {name for node in own.values() for name in _names(node)}
     imports = _imports(
-        {"typing": names & _TYPING, "pydantic": names & {"Field"}, draft.runtime: names & _RUNTIME},
+        {Name("typing"): names & _TYPING, Name("pydantic"): names & {"Field"}, draft.runtime: names & _RUNTIME},
         {each.module: each.name for each in draft.used},
     )
-    classes = ["\n".join(["", "", *lines[own[name].lineno - 1 : own[name].end_lineno]]) for name in order]
+    classes = [trusted("\n".join(["", "", *lines[own[name].lineno - 1 : own[name].end_lineno]])) for name in order]
     root = draft.plans[0]
     parameters = tuple(sorted(_parameters(own[root.name], root.rows), key=lambda each: not each.required))
     return ModelModule(
-        source="\n".join([docstring(draft.doc), "", "from __future__ import annotations", "", *imports, *classes, ""]),
+        source=join("\n", [code(_HEAD, docstring(draft.doc)), *imports, *classes]),
         input=draft.parts[0].name,
         output=next((part.name for part in draft.parts if part.document.name == "output"), None),
         classes=tuple(plan.name for plan in draft.plans),
         parameters=parameters,
-        names=tuple(sorted({name for each in parameters for name in _names(ast.parse(each.annotation))} - _BUILTINS)),
+        names=tuple(
+            Name(name)
+            for name in sorted({name for each in parameters for name in _names(ast.parse(each.annotation))} - _BUILTINS)
+        ),
     )
 
 
-def _ordered(classes: Mapping[str, ast.ClassDef]) -> tuple[str, ...]:
+_HEAD = """{}
+
+from __future__ import annotations
+"""
+
+
+def _ordered(classes: Mapping[Name, ast.ClassDef]) -> tuple[Name, ...]:
     """The classes with those that a class refers to before it, as far as they do not refer to each other.
 
     Those with a type in brackets after their base come last, since Python reads that at once.
     """
-    order: dict[str, None] = {}
-    entered: set[str] = set()
+    order: dict[Name, None] = {}
+    entered: set[Name] = set()
 
-    def enter(name: str) -> None:
+    def enter(name: Name) -> None:
         if name in entered:
             return
         entered.add(name)
-        for other in _names(classes[name]):
+        for other in map(Name, _names(classes[name])):
             if other in classes:
                 enter(other)
         order[name] = None
@@ -306,7 +319,7 @@ def _ordered(classes: Mapping[str, ast.ClassDef]) -> tuple[str, ...]:
 _BUILTINS = frozenset({"bool", "dict", "float", "int", "list", "str", "tuple"})
 
 
-def _imports(known: Mapping[str, Iterable[str]], shared: Mapping[str, str]) -> Iterator[str]:
+def _imports(known: Mapping[Name, Iterable[str]], shared: Mapping[Name, Name]) -> Iterator[Code]:
     """The lines that import these names: from far to near, with an empty line between the kinds of modules."""
     kinds = defaultdict(list)
     for home, names in {**known, **{home: {name} for home, name in shared.items()}}.items():
@@ -314,9 +327,9 @@ def _imports(known: Mapping[str, Iterable[str]], shared: Mapping[str, str]) -> I
             kinds["." if home.startswith(".") else home].append((-home.count("."), home, sorted(names)))
     for number, kind in enumerate(kinds.values()):
         if number:
-            yield ""
+            yield code("")
         for _, home, names in sorted(kind):
-            yield f"from {home} import {', '.join(names)}"
+            yield code("from {} import {}", home, join(", ", map(Name, names)))
 
 
 def _names(node: ast.AST) -> Iterator[str]:
@@ -335,13 +348,17 @@ def _parameters(written: ast.ClassDef, rows: Iterable[Row]) -> Iterator[Paramete
             annotation = _inside(annotation)
         match row.form, annotation:
             case "absent", ast.BinOp(left=kept):
-                text = ast.unparse(kept)
+                kind = _unparsed(kept)
             case "nullable", ast.Subscript(slice=kept):
-                text = ast.unparse(kept) if _takes_none(kept) else f"{ast.unparse(kept)} | None"
+                kind = _unparsed(kept) if _takes_none(kept) else code("{} | None", _unparsed(kept))
             case _:
-                text = ast.unparse(annotation)
-        default = row.source
-        yield Parameter(row.wire, row.name, text, row.required, row.nullable, row.doc, default)
+                kind = _unparsed(annotation)
+        yield Parameter(row.wire, row.name, kind, row.required, row.nullable, row.doc, row.source)
+
+
+def _unparsed(annotation: ast.expr) -> Code:
+    """An annotation that was looked through, as source."""
+    return trusted(ast.unparse(annotation))
 
 
 def _inside(annotation: ast.expr) -> ast.expr:
@@ -436,7 +453,7 @@ def _holds(schema: Json, names: Collection[str]) -> bool:
 def _view(plan: ClassPlan) -> dict[str, Any]:
     """A class as the templates need it: everything in it is Python source."""
     return {
-        "bases": 'Model, extra="forbid"' if plan.closed else "Model",
+        "bases": code('Model, extra="forbid"' if plan.closed else "Model"),
         "doc": docstring(plan.doc, 4),
         "rows": {
             row.name: {

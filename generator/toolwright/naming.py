@@ -16,6 +16,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from toolwright.pycode import Name
+
 _STEP = re.compile(r"(?<=[^\W\d_A-Z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][^\W\d_A-Z])")
 _NO_WORD = re.compile(r"[\W_]+")
 _PLAIN = re.compile(r"[A-Za-z0-9_]*")
@@ -60,9 +62,9 @@ _FIELD_NAMES = (
 class Names:
     """The Python names of one tool: its method, the stem of its classes, and its module below `models/`."""
 
-    method: str
-    stem: str
-    module: str
+    method: Name
+    stem: Name
+    module: Name
 
 
 def words(name: str) -> tuple[str, ...]:
@@ -77,7 +79,7 @@ def words(name: str) -> tuple[str, ...]:
     return tuple(part for chunk in _NO_WORD.split(plain) for part in _STEP.split(chunk) if part)
 
 
-def method(name: str) -> str:
+def method(name: str) -> Name:
     """The method of a tool: its words in lower case, joined by `_`.
 
     A name without words, or that starts with a digit, gets `tool_` in front; a keyword or a reserved name gets a `_`
@@ -87,18 +89,23 @@ def method(name: str) -> str:
     if not joined.isidentifier() and not keyword.iskeyword(joined):
         joined = f"tool_{joined}".rstrip("_")
     reserved = CLIENT_NAMES | ANNOTATION_NAMES | DECORATOR_NAMES
-    return f"{joined}_" if keyword.iskeyword(joined) or joined in reserved else joined
+    return Name(f"{joined}_" if keyword.iskeyword(joined) or joined in reserved else joined)
 
 
-def pascal(snake: str) -> str:
+def pascal(snake: str) -> Name:
     """A method name in PascalCase: `get_http_response` gives `GetHttpResponse`."""
+    made = _pascal(snake)
+    return Name(made if made.isidentifier() else f"_{made}")  # of a `pythonName` such as `_1`, which is refused later
+
+
+def _pascal(snake: str) -> str:
     return "".join(_unmarked(part[:1].upper()) + part[1:] for part in snake.split("_"))
 
 
 def tool(name: str, python_name: str | None = None) -> Names:
     """All Python names of the tool called `name` on the wire; `python_name` is the manifest's own `pythonName`."""
-    made = python_name or method(name)
-    return Names(method=made, stem=pascal(made), module=f"{made}_" if made in MODEL_PACKAGES else made)
+    made = Name(python_name) if python_name else method(name)
+    return Names(method=made, stem=pascal(made), module=made + "_" if made in MODEL_PACKAGES else made)
 
 
 def offer(kind: Literal["prompt", "read"], name: str, python_name: str | None = None) -> Names:
@@ -106,47 +113,47 @@ def offer(kind: Literal["prompt", "read"], name: str, python_name: str | None = 
 
     The method is `prompt_` or `read_` and the words of the name; `python_name` is the manifest's own `pythonName`.
     """
-    made = python_name or f"{kind}_{_identifier(_lower('_'.join(words(name)))).strip('_')}".rstrip("_")
+    made = Name(python_name or f"{kind}_{_identifier(_lower('_'.join(words(name)))).strip('_')}".rstrip("_"))
     return Names(method=made, stem=pascal(made), module=made)
 
 
-def completion(names: Names) -> str:
+def completion(names: Names) -> Name:
     """The method that completes the arguments of the prompt or resource template with these names."""
-    return f"complete_{names.method}"
+    return Name(f"complete_{names.method}")
 
 
-def arguments(names: Names, kind: str) -> str:
+def arguments(names: Names, kind: str) -> Name:
     """The class of the arguments of a prompt, or of the variables of a resource template."""
-    return f"{names.stem}{'Args' if kind == 'prompt' else 'Params'}"
+    return names.stem + ("Args" if kind == "prompt" else "Params")
 
 
-def answer(names: Names, question: str) -> str:
+def answer(names: Names, question: str) -> Name:
     """The class of the answers to a question that what has these names asks."""
-    return f"{names.stem}{pascal(method(question))}Answer"
+    return names.stem + pascal(method(question)) + "Answer"
 
 
 def shared(name: str) -> Names:
     """The Python names of the shared schema called `name` under `schemas:`: its class and its module."""
-    snake = method(name).rstrip("_")
-    return Names(method=snake, stem=pascal(snake), module=f"{snake}_" if keyword.iskeyword(snake) else snake)
+    snake = Name(method(name).rstrip("_"))
+    return Names(method=snake, stem=pascal(snake), module=snake + "_" if keyword.iskeyword(snake) else snake)
 
 
-def package(server: str) -> str:
+def package(server: str) -> Name:
     """The import package for a server's name: `weather` gives `weather_mcp`; a name that ends in `mcp` keeps it."""
     parts = [_lower(part) for part in words(server)]
     joined = "_".join(parts if parts[-1:] == ["mcp"] else [*parts, "mcp"])
-    return joined if joined.isidentifier() and joined != "mcp" else f"server_{joined}"
+    return Name(joined if joined.isidentifier() and joined != "mcp" else f"server_{joined}")
 
 
-def server_stem(server: str) -> str:
+def server_stem(server: str) -> Name:
     """The stem of a server's own classes: `weather` gives `Weather`, as in `WeatherHandlers`."""
-    stem = pascal(_lower("_".join(words(server))))
-    return stem if stem.isidentifier() else f"Server{stem}"
+    stem = _pascal(_lower("_".join(words(server))))
+    return Name(stem if stem.isidentifier() else f"Server{stem}")
 
 
-def nested(stem: str, name: str) -> str:
+def nested(stem: Name, name: str) -> Name:
     """The class of a schema below the class `stem`, at the property (or other place) `name`."""
-    return stem + pascal(_lower("_".join(words(name))) or "field")
+    return stem + _pascal(_lower("_".join(words(name))) or "field")
 
 
 def _lower(text: str) -> str:
@@ -158,7 +165,7 @@ def _unmarked(text: str) -> str:
     return text if text.isascii() else "".join(char for char in text if not unicodedata.category(char).startswith("M"))
 
 
-def field(name: str) -> str:
+def field(name: str) -> Name:
     """The attribute for a property, by its name alone.
 
     An identifier stays as it is. Else each run of characters that an identifier cannot hold becomes one `_`, leading
@@ -168,7 +175,7 @@ def field(name: str) -> str:
     return _mend(name, _kept(name))
 
 
-def fields(names: Iterable[str]) -> Mapping[str, str]:
+def fields(names: Iterable[str]) -> Mapping[str, Name]:
     """The attributes of one class, by property.
 
     Where two properties would meet, the one that already is the attribute keeps it, and the others have their
@@ -184,7 +191,7 @@ def fields(names: Iterable[str]) -> Mapping[str, str]:
     return made
 
 
-def _mend(name: str, kept: str) -> str:
+def _mend(name: str, kept: str) -> Name:
     """Make `kept`, what an identifier can hold of `name`, an attribute that nothing else needs."""
     core = name.lstrip("_")
     text = kept + "_" * (len(name) - len(core)) if kept else "field"
@@ -192,7 +199,7 @@ def _mend(name: str, kept: str) -> str:
         text = f"field_{text}"
     if keyword.iskeyword(text) or text in _FIELD_NAMES or text.startswith("model_"):
         text += "_"
-    return text
+    return Name(text)
 
 
 def _kept(name: str) -> str:
@@ -212,7 +219,7 @@ def _is_part(char: str) -> bool:
     return f"a{char}".isidentifier() and unicodedata.normalize("NFKC", char) == char
 
 
-def _spelled(name: str) -> str:
+def _spelled(name: str) -> Name:
     spelled = (
         char if _is_part(char) else f"_{unicodedata.name(char, f'u{ord(char):x}').lower()}_"
         for char in name.lstrip("_")
@@ -220,5 +227,5 @@ def _spelled(name: str) -> str:
     return _mend(name, re.sub("_+", "_", _identifier("".join(spelled))).strip("_"))
 
 
-def _digested(name: str) -> str:
-    return f"{field(name).rstrip('_')}_{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:6]}"
+def _digested(name: str) -> Name:
+    return Name(f"{field(name).rstrip('_')}_{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:6]}")

@@ -17,11 +17,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import jinja2
-
 from toolwright import __version__, build, compiler, handwritten, lock, naming, render, workspace
 from toolwright.importing import writing
+from toolwright.literals import comment, literal
 from toolwright.plan import handlers
+from toolwright.pycode import Code, Name, code, join, trusted
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:[-_. ][A-Za-z0-9]+)*")
 
@@ -82,23 +82,27 @@ def create(name: str, folder: Path | None = None, origin: Callable[[], Origin] |
 def _fill(name: str, slug: str, origin: Origin | None) -> Path:
     """Make the whole project in a temporary folder."""
     stem = naming.server_stem(name)
-    module = f"{slug.replace('-', '_')}_server"
+    module = Name(f"{slug.replace('-', '_')}_server")
     values: dict[str, Any] = {
-        "name": name,
-        "file": f"{slug}.yaml",
-        "distribution": _distribution(slug),
+        "name": trusted(name),  # `_NAME` has let letters, digits, spaces, `-`, `_` and `.` through, and nothing else
+        "file": trusted(f"{slug}.yaml"),
+        "distribution": trusted(_distribution(slug)),
         "package": naming.package(name),
         "stem": stem,
-        "handlers": f"{stem}Server" if keyword.iskeyword(stem) or stem.startswith("Test") else stem,
+        "handlers": stem + "Server" if keyword.iskeyword(stem) or stem.startswith("Test") else stem,
         "handwritten": module,
         "requirements": compiler.REQUIREMENTS,
         "calls": False,
         "variables": [],
     }
-    used = [*sorted(["ToolFailed", f"{stem}Client"]), "build_server"]
-    exported = ", ".join(used if origin is None else ["TOOLS", f"{stem}Client", "build_server", "list_tools"])
-    own = f"from {module}.handlers import {values['handlers']}"
-    values["imports"] = sorted([own, f"from {values['package']} import {exported}"])
+    client = stem + "Client"
+    used = [*sorted([Name("ToolFailed"), client]), Name("build_server")]
+    exported = used if origin is None else [Name("TOOLS"), client, Name("build_server"), Name("list_tools")]
+    own = code("from {}.handlers import {}", module, values["handlers"])
+    values["imports"] = sorted([own, code("from {} import {}", values["package"], join(", ", exported))])
+    values["handler_imports"] = sorted(
+        [*map(Name, ("Context", "RollDiceInput", "RollDiceOutput", "ToolError")), stem + "Handlers"]
+    )
     files = {
         "pyproject.toml": "pyproject.toml",
         "README.md": "README.md",
@@ -110,14 +114,8 @@ def _fill(name: str, slug: str, origin: Origin | None) -> Path:
         f"{module}/handlers.py": "handlers.py",
         "tests/test_tools.py": "test_tools.py",
     }
-    templates = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(render.templates() / "new"),
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        keep_trailing_newline=True,
-        autoescape=False,  # noqa: S701 - no HTML, and the name was checked
-    )
-    templates.filters["json"] = json.dumps
+    templates = render.environment("new")
+    templates.filters |= {"json": _json, "quoted": _quoted}
     made = Path(tempfile.mkdtemp(prefix="toolwright-"))
     if origin is not None:
         del files[f"specs/{slug}.yaml"]
@@ -126,7 +124,7 @@ def _fill(name: str, slug: str, origin: Origin | None) -> Path:
     for path, template in files.items():
         file = made / path
         file.parent.mkdir(parents=True, exist_ok=True)
-        text = templates.get_template(f"{template}.jinja").render(values)
+        text = trusted(templates.get_template(f"{template}.jinja").render(values))
         file.write_text(render.python(text) if path.endswith(".py") else text, "utf-8")
     schema = Path(__file__).with_name("manifest.schema.json").read_bytes()
     (made / "specs" / "toolwright.schema.json").write_bytes(schema)
@@ -146,7 +144,7 @@ def _start_from(origin: Origin, folder: Path, values: Mapping[str, Any]) -> dict
     }
     manifest = folder / "specs" / values["file"]
     (folder / "specs" / "imported").mkdir(parents=True)
-    again = f"{origin.again} --fragment -o specs/{imported}"
+    again = comment(f"imported again: toolwright import {origin.again} --fragment -o specs/{imported} …")
     manifest.write_text(_MANIFEST.format(imported=imported, again=again) + writing.manifest(own), "utf-8")
     (folder / "specs" / imported).write_text(writing.imported(origin.fragment), "utf-8")
     checked = compiler.check(str(manifest), workspace.Disk())
@@ -155,41 +153,57 @@ def _start_from(origin: Origin, folder: Path, values: Mapping[str, Any]) -> dict
     methods = [method for method in handlers.handler_methods(checked.manifest) if not method.is_optional]
     nothing = handwritten.Handwritten("", "", "", "")
     used = {f"{values['stem']}Handlers", *handwritten.names_to_import(nothing, methods)}
-    raising = [method.returns.startswith("Returns[") for method in methods]
+    raising = [method.wrapper == "Returns" for method in methods]
     return {
         "requirements": compiler.requirements(checked.manifest),
         "calls": checked.manifest.calls,
         "variables": _variables(checked.manifest.document.get("apis") or {}),
-        "handler_imports": sorted(used | ({"ToolError"} if any(raising) else set())),
+        "handler_imports": [*map(Name, sorted(used | ({"ToolError"} if any(raising) else set())))],
         "methods": [
             {
                 "signature": handwritten.signature(method),
-                "raised": f'ToolError("{method.name} is not written yet")' if is_tool else "NotImplementedError",
+                "raised": (
+                    code("ToolError({})", literal(f"{method.name} is not written yet"))
+                    if is_tool
+                    else code("NotImplementedError")
+                ),
             }
             for method, is_tool in zip(methods, raising, strict=True)
         ],
     }
 
 
-def _variables(apis: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The variables of the environment that the server reads, and what each is."""
-    found: dict[str, str] = {}
+def _json(value: str) -> Code:
+    """A text as a string of JSON, which YAML, TOML and Python read as the same."""
+    return trusted(json.dumps(value))
+
+
+def _quoted(text: str) -> Code:
+    """A text as code in Markdown, on one line."""
+    return trusted(f"`{''.join(char if char.isprintable() and char != '`' else '?' for char in text)}`")
+
+
+def _variables(apis: Mapping[str, Any]) -> list[tuple[Code, Code]]:
+    """The variables of the environment that the server reads, and what each is, as Markdown."""
+    found: dict[str, Code] = {}
     for name, api in apis.items():
         if "baseUrlEnv" in api:
             base = api.get("baseUrl")
-            found[api["baseUrlEnv"]] = f"where `{name}` is" + (f", by default {base}" if base else "; it must be set")
+            there = code(", by default {}", _quoted(base)) if base else code("; it must be set")
+            found[api["baseUrlEnv"]] = code("where {} is{}", _quoted(name), there)
         for auth in (api.get("auth") or {}).values():
-            for key, what in (("env", "token" if auth["type"] == "bearer" else "key"), *_LOGIN):
+            for key, what in (("env", _TOKEN if auth["type"] == "bearer" else _KEY), *_LOGIN):
                 if key in auth:
-                    found[auth[key]] = f"the {what} for `{name}`"
-    return list(found.items())
+                    found[auth[key]] = code("the {} for {}", what, _quoted(name))
+    return [(_quoted(name), what) for name, what in found.items()]
 
 
-_LOGIN = (("usernameEnv", "user name"), ("passwordEnv", "password"))
+_TOKEN, _KEY = code("token"), code("key")
+_LOGIN = (("usernameEnv", code("user name")), ("passwordEnv", code("password")))
 
 _MANIFEST = """# What the server offers. After a change: toolwright generate
 # Its tools were imported into {imported}; what you add to them stands here, under `overlay`, so that they can be
-# imported again: toolwright import {again} …
+{again}
 # yaml-language-server: $schema=./toolwright.schema.json
 """
 

@@ -15,6 +15,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Protocol
 
 from toolwright import ir, naming
+from toolwright.pycode import Code, Name, code, join, trusted
 
 if TYPE_CHECKING:
     from toolwright.helper import Helper
@@ -40,11 +41,11 @@ class Unit:
     below `models`; one without models has no text there.
     """
 
-    module: str
-    classes: tuple[str, ...]
-    method: str
+    module: Code
+    classes: tuple[Name, ...]
+    method: Code
     names: frozenset[str]
-    home: str = ""
+    home: Name | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,7 @@ class Generated(Protocol):
         """The digest of all that each tool's unit was made from, by the tool's name on the wire."""
         ...
 
-    def text(self, path: str) -> str | None:
+    def text(self, path: str) -> Code | None:
         """A file of the package as it was generated; None where it is gone or was edited."""
         ...
 
@@ -134,9 +135,9 @@ def _offers(offers: Sequence[ir.Offer], modelled: frozenset[str], source: str, c
         module = made.get(offer.key)
         units.append(
             Unit(
-                module=render.page(head, plan.Page("", "module.py", {"source": module.source})) if module else "",
+                module=render.page(head, plan.Page("", "module.py", {"source": module.source})) if module else code(""),
                 classes=module.classes if module else (),
-                method="\n".join(methods),
+                method=join("\n", methods),
                 names=frozenset(name for method in methods for name in _names(method)),
                 home=parts.offer_module(offer),
             )
@@ -185,17 +186,17 @@ def _kept(manifest: ir.Manifest, digests: Mapping[str, str], before: Generated) 
     """The units that can be taken from the package as it was."""
     same = [tool for tool in manifest.tools if before.tools.get(tool.name) == digests[tool.name]]
     has_client = "client" in manifest.emit
-    methods = _methods(before.text("client.py") or "") if same and has_client else {}
+    methods = _methods(before.text("client.py") or code("")) if same and has_client else {}
     for tool in same:
         module = before.text(f"models/{tool.names.module}.py")
-        method = methods.get(tool.names.method) if has_client else ""
+        method = methods.get(tool.names.method) if has_client else code("")
         if module is not None and method is not None and tool.name.isprintable():
             yield tool.name, Unit(module, _classes(module), method, _names(method))
 
 
-def _classes(module: str) -> tuple[str, ...]:
+def _classes(module: Code) -> tuple[Name, ...]:
     """The names of the classes that a module defines."""
-    return tuple(part[: part.index("(")] for part in module.split(_CLASS)[1:])
+    return tuple(Name(part[: part.index("(")]) for part in module.split(_CLASS)[1:])
 
 
 def _names(method: str) -> frozenset[str]:
@@ -211,7 +212,7 @@ def _names_in(line: str) -> frozenset[str]:
     return frozenset(_NAME.findall(_STRING.sub("", line)))
 
 
-def _methods(client: str) -> dict[str, str]:
+def _methods(client: Code) -> dict[str, Code]:
     """The methods of a client by name, cut out of its text."""
     before, *parts = client.split(_DEFINITION)
     found = {}
@@ -219,6 +220,6 @@ def _methods(client: str) -> dict[str, str]:
         text, _, _ = part.partition(_DECORATOR)  # what follows belongs to the next one
         _, decorator, lead = before.rpartition(_DECORATOR)
         whole = f"{decorator}{lead if decorator else ''}{_DEFINITION}{text}"
-        found[part[: part.index("(")]] = whole.strip("\n") + "\n"
+        found[part[: part.index("(")]] = trusted(whole.strip("\n") + "\n")
         before = part
     return found

@@ -7,6 +7,7 @@ file: a schema that refers to one refers to nothing.
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -82,7 +83,7 @@ def settle(manifest: Mapping[str, Any]) -> Settled:
         UnsettledError: That does not help.
     """
     made: dict[str, Any] = {**manifest}
-    notes = list(_unwritable(made))
+    notes = [*_unseen(made), *_unwritable(made)]
     while True:
         checked = compiler.check(_FILE, _Only(json.dumps(made)))
         errors = [found for found in checked.diagnostics if found.severity == "error"]
@@ -124,6 +125,18 @@ def _meant(made: Mapping[str, Any], error: Diagnostic) -> Iterator[Diagnostic]:
         for field in ("inputSchema", "outputSchema"):
             if pointer[1] in used(made["schemas"], tool.get(field)):
                 yield Diagnostic(error.code, message, Place(_FILE, ("tools", index, field)))
+
+
+def _unseen(made: dict[str, Any]) -> Iterator[str]:
+    """Take characters that nobody sees out of the server's name."""
+    name = made["server"]["name"]
+    if isinstance(name, str) and _CONTROLS.search(name):
+        seen = " ".join(_CONTROLS.sub(" ", name).split()) or "server"
+        made["server"] = {**made["server"], "name": seen}
+        yield f"the server's name has control characters; here it is `{seen}`"
+
+
+_CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 
 
 def _unwritable(made: dict[str, Any]) -> Iterator[str]:

@@ -67,7 +67,7 @@ def _bare(manifest: ir.Manifest) -> ir.Manifest:
         for key, value in manifest.document.items()
         if key not in _LEFT_OUT
     }
-    package = f"{manifest.package}_mock"  # hides no module that is needed here, whatever the manifest says
+    package = manifest.package + "_mock"  # hides no module that is needed here, whatever the manifest says
     return replace(manifest, package=package, emit=frozenset({"server"}), document=document)
 
 

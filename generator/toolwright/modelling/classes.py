@@ -18,7 +18,7 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Literal, LiteralString, TypeAlias
 
 from toolwright import naming
 from toolwright.diagnostics import Pointer
@@ -39,6 +39,7 @@ from toolwright.modelling.shapes import (
     Shape,
     written,
 )
+from toolwright.pycode import Code, Name, code, join
 
 RESERVED = frozenset({"cast", "Annotated", "Any", "Field", "Literal", "Model", "Nullable", "Optional", "Root", "Union"})
 """Names that a module of models imports, so that no class may have one."""
@@ -59,11 +60,11 @@ class Row:
     """
 
     wire: str
-    name: str
+    name: Name
     form: Form
     schema: Json
-    default: str | None
-    source: str | None
+    default: Code | None
+    source: Code | None
     required: bool
     nullable: bool
     doc: str
@@ -73,7 +74,7 @@ class Row:
 class ClassPlan:
     """One class: of an object, with its fields, or of another value, with its type as a schema in `root`."""
 
-    name: str
+    name: Name
     doc: str
     closed: bool = False
     rows: tuple[Row, ...] = ()
@@ -85,7 +86,7 @@ class Part:
     """A document and the class of its root. `words` say in the class's docstring what it is."""
 
     document: Document
-    name: str
+    name: Name
     words: str
 
 
@@ -93,11 +94,19 @@ class Part:
 class Imported:
     """A class of another module: a shared schema's."""
 
-    name: str
-    module: str
+    name: Name
+    module: Name
 
 
 Key: TypeAlias = Object | Expression
+
+
+@dataclass(frozen=True, slots=True)
+class _Value:
+    """The expression of a default; `builds` says that it makes models, so that it is not a literal."""
+
+    source: Code
+    builds: bool = False
 
 
 @dataclass(slots=True)
@@ -109,7 +118,7 @@ class _Found:
 
 
 def plan_classes(
-    stem: str, parts: Sequence[Part], imported: Mapping[Object, Imported]
+    stem: Name, parts: Sequence[Part], imported: Mapping[Object, Imported]
 ) -> tuple[tuple[ClassPlan, ...], tuple[Imported, ...]]:
     """Plan the classes of one module.
 
@@ -126,11 +135,11 @@ def plan_classes(
 
 @dataclass(slots=True)
 class _Planner:
-    stem: str
+    stem: Name
     parts: Sequence[Part]
     imported: Mapping[Object, Imported]
     found: dict[Key, _Found] = field(default_factory=dict)
-    names: dict[Key, str] = field(default_factory=dict)
+    names: dict[Key, Name] = field(default_factory=dict)
     twins: dict[Key, Key] = field(default_factory=dict)
     used: set[Imported] = field(default_factory=set)
     seen: set[Expression] = field(default_factory=set)
@@ -195,7 +204,7 @@ class _Planner:
                     for index, item in enumerate(items):
                         yield from self._within(document, item, (*pointer, keyword, index), above)
 
-    def _name(self, fixed: Mapping[Key, str]) -> None:
+    def _name(self, fixed: Mapping[Key, Name]) -> None:
         """Give each class its name, from the shortest on, until no two meet."""
         stems = {part.document.name: part.name for part in self.parts}
         every = {
@@ -289,30 +298,32 @@ class _Planner:
         )
         return ClassPlan(name, doc, closed=key.closed, rows=rows)
 
-    def _row(self, document: Document, wire: str, name: str, expression: Expression, *, required: bool) -> Row:
+    def _row(self, document: Document, wire: str, name: Name, expression: Expression, *, required: bool) -> Row:
         shape = document.shape(expression)
         nullable = ANY in shape or _NULL in shape
         doc = description.describe(document, expression)
-        source = default = None
+        found: _Value | None = None
+        default: Code | None = None
         form: Form = "plain"
         if not required:
             given = _given(document, expression)
-            source = self._default(document, given[0], expression) if given else None
-            if source is not None and ".model_validate(" in source and _holds_itself(document, expression):
-                source = None
+            found = self._default(document, given[0], expression) if given else None
+            if found is not None and found.builds and _holds_itself(document, expression):
+                found = None
                 doc = description.joined(
                     doc, [f"The schema's default, {description.shown(given[0])}, would hold itself."]
                 )
-            elif given and source is None:
+            elif given and found is None:
                 doc = description.joined(
                     doc, [f"The schema's default, {description.shown(given[0])}, is not of this type."]
                 )
-            if source is None or source == "None":
-                default, form = "None", "nullable" if nullable or not shape else "absent"
+            if found is None or found.source == "None":
+                default, form = code("None"), "nullable" if nullable or not shape else "absent"
         named = document.settled(expression) in self.names
         schema = self._type(document, expression) if named else self._schema(document, shape, null=form == "plain")
-        if source is not None and default is None:
-            default = _assigned(source, schema, given[0])
+        if found is not None and default is None:
+            default = _assigned(found, schema, given[0])
+        source = found.source if found is not None else None
         return Row(wire, name, form, schema, default, source, required, nullable, doc)
 
     def _type(self, document: Document, expression: Expression) -> Json:
@@ -359,49 +370,52 @@ class _Planner:
                 values_type = self._type(document, values) if values is not None else {}
                 return {"type": "object", "additionalProperties": values_type or True}
 
-    def _class_of(self, thing: Object) -> str:
+    def _class_of(self, thing: Object) -> Name:
         return self.imported[thing].name if thing in self.imported else self.names[thing]
 
-    def _default(self, document: Document, value: Json, expression: Expression) -> str | None:
+    def _default(self, document: Document, value: Json, expression: Expression) -> _Value | None:
         """The Python expression of a default, or nothing where it is not of the expression's type."""
         settled = document.settled(expression)
         for alternative in sorted(document.shape(settled), key=lambda each: -_named_keys(value, each)):
-            source = self._value(document, value, alternative)
-            if source is not None:
+            found = self._value(document, value, alternative)
+            if found is not None:
                 named = self.names.get(settled)
-                return f"{named}.model_validate({literal(value)})" if named else source
+                return _validated(named, value) if named else found
         return None
 
-    def _value(self, document: Document, value: Json, alternative: Alternative) -> str | None:
+    def _value(self, document: Document, value: Json, alternative: Alternative) -> _Value | None:
         match alternative:
             case Free("any"):
-                return literal(value)
+                return _Value(literal(value))
             case Free(name):
-                return literal(_plain_number(value, name)) if _is_of(value, name) else None
+                return _Value(literal(_plain_number(value, name))) if _is_of(value, name) else None
             case Const(name, member):
-                return literal(member) if _is_of(value, name) and value == member else None
+                return _Value(literal(member)) if _is_of(value, name) and value == member else None
             case Items(item) if isinstance(value, list):
-                return _brackets("[]", [self._default(document, each, item) for each in value])
+                return _laid_out("[{}]", [self._default(document, each, item) for each in value])
             case Fixed(items) if isinstance(value, list) and len(value) == len(items):
-                sources = [self._default(document, each, item) for each, item in zip(value, items, strict=True)]
-                return _brackets("()", sources)
+                members = [self._default(document, each, item) for each, item in zip(value, items, strict=True)]
+                return _laid_out("({},)" if len(items) == 1 else "({})", members)
             case Object() if isinstance(value, dict):
                 return self._object_value(document, value, alternative)
             case _:
                 return None
 
-    def _object_value(self, document: Document, value: Mapping[str, Json], thing: Object) -> str | None:
+    def _object_value(self, document: Document, value: Mapping[str, Json], thing: Object) -> _Value | None:
         known = {each.name: each.expression for each in thing.properties}
         if not thing.required <= value.keys() or (thing.closed and not value.keys() <= known.keys()):
             return None
         if thing.properties:
             fits = all(self._default(document, value[name], known[name]) for name in known.keys() & value.keys())
-            return f"{self._class_of(thing)}.model_validate({literal(dict(value))})" if fits else None
+            return _validated(self._class_of(thing), dict(value)) if fits else None
         if thing.values is None:
-            return literal(dict(value))
-        sources = {name: self._default(document, each, thing.values) for name, each in value.items()}
-        inside = [f"{literal(name)}: {source}" if source else None for name, source in sources.items()]
-        return _brackets("{}", inside)
+            return _Value(literal(dict(value)))
+        members = [self._entry(document, name, each, thing.values) for name, each in value.items()]
+        return _laid_out("{{{}}}", members)
+
+    def _entry(self, document: Document, key: str, value: Json, expression: Expression) -> _Value | None:
+        found = self._default(document, value, expression)
+        return _Value(code("{}: {}", literal(key), found.source), found.builds) if found is not None else None
 
 
 def _given(document: Document, expression: Expression) -> list[Json]:
@@ -482,28 +496,34 @@ def _is_plain(alternative: Object | Items | Fixed) -> bool:
             return False
 
 
-def python(schema: Json) -> str:
+def python(schema: Json) -> Code:
     """The Python type for a schema that holds nothing but types."""
     match schema:
         case {"anyOf": choices}:
-            return " | ".join(map(python, choices))
+            return join(" | ", map(python, choices))
         case {"enum": members}:
-            return f"Literal[{', '.join(map(literal, members))}]"
+            return code("Literal[{}]", join(", ", map(literal, members)))
         case {"prefixItems": items}:
-            return f"tuple[{', '.join(map(python, items))}]"
+            return code("tuple[{}]", join(", ", map(python, items)))
         case {"type": "array", "items": item}:
-            return f"list[{python(item)}]"
+            return code("list[{}]", python(item))
         case {"type": "object", "additionalProperties": values}:
-            return f"dict[str, {python({} if values is True else values)}]"
+            return code("dict[str, {}]", python({} if values is True else values))
         case {"type": name}:
             return _SCALARS[name]
         case {"$ref": reference}:
-            return str(reference).rpartition("/")[2]
+            return Name(str(reference).rpartition("/")[2])
         case _:
-            return "Any"
+            return code("Any")
 
 
-_SCALARS = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None"}
+_SCALARS = {
+    "string": code("str"),
+    "integer": code("int"),
+    "number": code("float"),
+    "boolean": code("bool"),
+    "null": code("None"),
+}
 
 
 def _is_of(value: Json, name: str) -> bool:
@@ -526,24 +546,31 @@ def _plain_number(value: Json, name: str) -> Json:
     return int(value) if name == "integer" else value
 
 
-def _brackets(pair: str, sources: Sequence[str | None]) -> str | None:
-    if None in sources:
+def _validated(name: Name, value: Json) -> _Value:
+    """The model of a value."""
+    return _Value(code("{}.model_validate({})", name, literal(value)), builds=True)
+
+
+def _laid_out(brackets: LiteralString, members: Sequence[_Value | None]) -> _Value | None:
+    """A list, tuple or mapping of members, if there are all of them."""
+    there = [member for member in members if member is not None]
+    if len(there) < len(members):
         return None
-    inside = ", ".join(source for source in sources if source is not None)
-    return f"{pair[0]}{inside}{',' if pair == '()' and len(sources) == 1 else ''}{pair[1]}"
+    return _Value(code(brackets, join(", ", [each.source for each in there])), any(each.builds for each in there))
 
 
-def _assigned(source: str, schema: Json, value: Json) -> str:
+def _assigned(default: _Value, schema: Json, value: Json) -> Code:
     """What stands after the `=` of a field.
 
     Pydantic copies a default list for each instance. One that holds models is made when needed; a checker takes it for
     a list of just these models, so it is told where the field's type is wider. Told more than it needs, it complains.
     """
-    if ".model_validate(" not in source or source[0] in "\"'":
+    source = default.source
+    if not default.builds:
         return source
     if source[0] in "[{(" and not _is_of_one_class(schema) and not (source[0] == "(" and _is_taken(schema, value)):
-        source = f"cast({literal(python(schema))}, {source})"
-    return f"Field(default_factory=lambda: {source})"
+        source = code("cast({}, {})", literal(python(schema)), source)
+    return code("Field(default_factory=lambda: {})", source)
 
 
 def _is_taken(schema: Json, value: Json) -> bool:
@@ -694,7 +721,7 @@ def _constants(schema: Mapping[str, Json]) -> Mapping[str, str]:
     return made
 
 
-def _ladder(stem: str, root: str, found: _Found) -> tuple[str, ...]:
+def _ladder(stem: Name, root: Name, found: _Found) -> tuple[Name, ...]:
     """The names that a class may have, from the shortest on."""
     pointer = _best(found)
     trail = _trail(pointer, found.document)
@@ -707,7 +734,7 @@ def _ladder(stem: str, root: str, found: _Found) -> tuple[str, ...]:
     return tuple(dict.fromkeys(rungs))
 
 
-def _rung(key: Key, ladder: Sequence[str], height: int) -> str:
+def _rung(key: Key, ladder: Sequence[Name], height: int) -> Name:
     """The name at a height of the ladder; above it, the longest name and a digest of what it stands for."""
     if height < len(ladder):
         return ladder[height]
@@ -726,7 +753,7 @@ _SPELLINGS: tuple[frozenset[str], ...] = (
 )
 
 
-def _spelled(start: str, steps: Iterable[_Step], kinds: frozenset[str]) -> str:
+def _spelled(start: Name, steps: Iterable[_Step], kinds: frozenset[str]) -> Name:
     made = start
     for step in steps:
         if step.kind in kinds and (step.name or step.kind in ("item", "value", "property")):

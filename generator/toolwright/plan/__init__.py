@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from toolwright import naming
+from toolwright.literals import docstring
 from toolwright.plan.clients import client_page
 from toolwright.plan.handlers import handlers_page
 from toolwright.plan.homes import as_homes
@@ -28,6 +29,7 @@ from toolwright.plan.parts import (
     output_class,
 )
 from toolwright.plan.words import about, sentence
+from toolwright.pycode import Code, Name
 
 if TYPE_CHECKING:
     from toolwright import ir
@@ -72,6 +74,14 @@ _CLIENT_EXPORTS = {
 }
 
 
+_PARTS = {
+    "completion": (Name("._runtime.completion"), Name("Completions")),
+    "prompts": (Name("._runtime.prompts"), Name("Prompts")),
+    "resources": (Name("._runtime.resources"), Name("Resources")),
+}
+"""What a server can have beside its tools: the module and the class that serve it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Page:
     """One file of a package: where it goes, its template, and what the template is given.
@@ -82,7 +92,7 @@ class Page:
     path: str
     template: str
     values: Mapping[str, Any]
-    tail: tuple[str, ...] = ()
+    tail: tuple[Code, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +100,10 @@ class ToolRow:
     """One row of the package's table of tools."""
 
     name: str
-    method: str
-    module: str
-    input: str
-    output: str | None
+    method: Name
+    module: Name
+    input: Name
+    output: Name | None
 
 
 def of_manifest(manifest: ir.Manifest) -> tuple[Page, ...]:
@@ -104,7 +114,7 @@ def of_manifest(manifest: ir.Manifest) -> tuple[Page, ...]:
         return tuple(pages)
     offers = offered(manifest)
     pages += [
-        Page(f"models/{folder}/__init__.py", "module.py", {"source": f'"""Models of the {folder} of {title}."""'})
+        Page(f"models/{folder}/__init__.py", "module.py", {"source": docstring(f"Models of the {folder} of {title}.")})
         for folder in sorted({folder_of(offer) for offer in modelled(manifest)})
     ]
     if contexts := asking_contexts(manifest):
@@ -168,7 +178,7 @@ def of_models(
             Page(
                 "models/shared/__init__.py",
                 "module.py",
-                {"source": f'"""Models of the schemas that several tools of {title} share."""'},
+                {"source": docstring(f"Models of the schemas that several tools of {title} share.")},
             )
         )
         pages += [
@@ -177,8 +187,8 @@ def of_models(
             if schema.name in shared
         ]
     if "client" in manifest.emit:
-        methods = [units[tool.name].method for tool in manifest.tools] + [unit.method for unit in offer_units]
-        pages.append(Page("client.py", "client.py", client_page(title, manifest, units, offer_units), tuple(methods)))
+        methods = (*(units[tool.name].method for tool in manifest.tools), *(unit.method for unit in offer_units))
+        pages.append(Page("client.py", "client.py", client_page(title, manifest, units, offer_units), methods))
     return tuple(pages)
 
 
@@ -208,7 +218,7 @@ def _package(
             homes[module] += names
     return {
         "doc": f"{sentence(title)}.{about(manifest)}",
-        "lazy": "._runtime.lazy",
+        "lazy": Name("._runtime.lazy"),
         "homes": sorted(as_homes(homes), key=lambda home: home.module),
     }
 
@@ -229,7 +239,7 @@ def _models(
     homes |= {f".{unit.home}": list(unit.classes) for unit in offer_units if unit.classes}
     return {
         "doc": f"Models of {title}, each loaded when it is first used.",
-        "lazy": ".._runtime.lazy",
+        "lazy": Name(".._runtime.lazy"),
         "homes": as_homes(homes),
     }
 
@@ -251,7 +261,7 @@ def _offers(title: str, manifest: ir.Manifest) -> Mapping[str, Any]:
     ]
     return {
         "doc": f"What {title} offers beside its tools.",
-        "parts": [part for part in ("completion", "prompts", "resources") if part in parts],
+        "parts": {name: _PARTS[name] for name in _PARTS if name in parts},
         "resources": [(offer.key, offer.names.method if offer.handled else None) for offer in manifest.resources],
         "templates": [
             (offer.key, offer.names.method, offer_module(offer), naming.arguments(offer.names, offer.kind))

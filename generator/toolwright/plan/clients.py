@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from toolwright import naming
 from toolwright.literals import literal
-from toolwright.plan.homes import as_homes, import_order
+from toolwright.plan.homes import as_homes
 from toolwright.plan.parts import every, output_class
 from toolwright.plan.words import deprecation, indented, offer_doc, parameter_doc, tool_doc
+from toolwright.pycode import Code, Name, code, join
 
 if TYPE_CHECKING:
     from toolwright import ir
@@ -26,14 +27,14 @@ _PROTOCOL_TYPES = frozenset(
 class ClientMethod:
     """One method of the client: its `signature`, and the method of the base that it calls with `arguments`.
 
-    Both are lists of Python source; an entry that is a list itself has the entries of a dictionary.
+    An argument that is a list itself has the entries of a dictionary.
     """
 
-    name: str
-    signature: tuple[str, ...]
-    returns: str
-    call: str
-    arguments: tuple[str | tuple[str, ...], ...]
+    name: Name
+    signature: tuple[Code, ...]
+    returns: Code
+    call: Name
+    arguments: tuple[Code | tuple[Code, ...], ...]
     deprecated: str | None
     doc: str
 
@@ -44,13 +45,13 @@ def client_method(tool: ir.Tool, module: ModelModule) -> ClientMethod:
     described = [f"    {name}: {indented(note)}" for name, note in notes if note]
     doc = "\n".join([tool_doc(tool), "", "Args:", *described]) if described else tool_doc(tool)
     output = output_class(tool)
-    sent = tuple(f"{literal(parameter.wire)}: {parameter.name}" for parameter in module.parameters)
+    sent = tuple(code("{}: {}", literal(parameter.wire), parameter.name) for parameter in module.parameters)
     return ClientMethod(
         name=tool.names.method,
-        signature=("self", *(["*"] if module.parameters else []), *map(_parameter, module.parameters)),
-        returns=output or "list[ContentBlock]",
-        call="_call" if output else "_call_content",
-        arguments=(literal(tool.name), sent, *([f"_models.{output}"] if output else [])),
+        signature=(*_BEFORE[: 2 if module.parameters else 1], *map(_parameter, module.parameters)),
+        returns=output or code("list[ContentBlock]"),
+        call=Name("_call" if output else "_call_content"),
+        arguments=(literal(tool.name), sent, *([Name(f"_models.{output}")] if output else [])),
         deprecated=deprecation(tool.deprecated),
         doc=doc,
     )
@@ -64,12 +65,12 @@ def offer_methods(offer: ir.Offer) -> tuple[ClientMethod, ...]:
     described = [f"    {names[one.name]}: {indented(one.description)}" for one in ordered if one.description]
     doc = "\n".join([offer_doc(offer), "", "Args:", *described]) if described else offer_doc(offer)
     is_prompt = offer.kind == "prompt"
-    sent = tuple(f"{literal(argument.name)}: {names[argument.name]}" for argument in ordered)
-    call = "_prompt" if is_prompt else "_read" if offer.arguments is None else "_read_from"
+    sent = tuple(code("{}: {}", literal(argument.name), names[argument.name]) for argument in ordered)
+    call = Name("_prompt" if is_prompt else "_read" if offer.arguments is None else "_read_from")
     own = ClientMethod(
         name=offer.names.method,
-        signature=("self", *(["*"] if ordered else []), *(_offer_parameter(one, names[one.name]) for one in ordered)),
-        returns="list[PromptMessage]" if is_prompt else "list[TextResourceContents | BlobResourceContents]",
+        signature=(*_BEFORE[: 2 if ordered else 1], *(_offer_parameter(one, names[one.name]) for one in ordered)),
+        returns=code("list[PromptMessage]" if is_prompt else "list[TextResourceContents | BlobResourceContents]"),
         call=call,
         arguments=(literal(offer.key), *([] if call == "_read" else [sent])),
         deprecated=deprecation(offer.deprecated),
@@ -81,14 +82,14 @@ def offer_methods(offer: ir.Offer) -> tuple[ClientMethod, ...]:
     completing = ClientMethod(
         name=naming.completion(offer.names),
         signature=(
-            "self",
-            f"argument: Literal[{', '.join(map(literal, offer.completed))}]",
-            "value: str",
-            "given: Mapping[str, str] | None = None",
+            code("self"),
+            code("argument: Literal[{}]", join(", ", map(literal, offer.completed))),
+            code("value: str"),
+            code("given: Mapping[str, str] | None = None"),
         ),
-        returns="Completion",
-        call="_complete",
-        arguments=(kind, literal(offer.key), "argument", "value", "given"),
+        returns=Name("Completion"),
+        call=Name("_complete"),
+        arguments=(kind, literal(offer.key), Name("argument"), Name("value"), Name("given")),
         deprecated=None,
         doc=f"What may stand for an argument of the {offer.kind} ``{offer.key}``.\n\nArgs:\n"
         "    argument: Which one.\n    value: What stands there so far.\n"
@@ -97,13 +98,17 @@ def offer_methods(offer: ir.Offer) -> tuple[ClientMethod, ...]:
     return own, completing
 
 
-def _offer_parameter(argument: ir.Argument, name: str) -> str:
-    kind = "Sequence[str]" if argument.many else "str"
-    return f"{name}: {kind}{'' if argument.required else ' | Omit = OMIT'}"
+_BEFORE = (code("self"), code("*"))
+"""What stands before the parameters; the latter only where there are some."""
 
 
-def _parameter(parameter: Parameter) -> str:
-    return f"{parameter.name}: {parameter.annotation}{'' if parameter.required else ' | Omit = OMIT'}"
+def _offer_parameter(argument: ir.Argument, name: Name) -> Code:
+    kind = code("Sequence[str]" if argument.many else "str")
+    return code("{}: {}" if argument.required else "{}: {} | Omit = OMIT", name, kind)
+
+
+def _parameter(parameter: Parameter) -> Code:
+    return code("{}: {}" if parameter.required else "{}: {} | Omit = OMIT", parameter.name, parameter.annotation)
 
 
 def client_page(
@@ -131,12 +136,12 @@ def client_page(
 
 The target is a URL, a command as a list of strings, or a server object in the same process. What a call leaves out
 is left out of the request. Results are checked against the tool's output schema.""",
-        "typing": sorted(typing | ({"TYPE_CHECKING"} if any(homes.values()) else set()), key=import_order),
+        "typing": as_homes({"typing": [*typing, *(["TYPE_CHECKING"] if any(homes.values()) else [])]}),
         "deprecates": any(
             deprecated is not None
             for deprecated in [one.deprecated for one in manifest.tools] + [one.deprecated for one in every(manifest)]
         ),
         "outputs": bool(outputs),
-        "binding": ["OMIT", "Binding", "Omit"] if "Omit" in names else ["Binding"],
+        "binding": [*map(Name, ("OMIT", "Binding", "Omit") if "Omit" in names else ("Binding",))],
         "imports": as_homes(homes),
     }

@@ -10,6 +10,7 @@ from toolwright import naming
 from toolwright.plan.homes import as_homes
 from toolwright.plan.parts import asking_contexts, every, input_class, output_class
 from toolwright.plan.words import offer_doc, tool_doc
+from toolwright.pycode import Code, Name, code, join
 
 if TYPE_CHECKING:
     from toolwright import ir
@@ -17,13 +18,28 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class HandlerMethod:
-    """One method of the handlers' interface: `parameters` and `returns` are Python source."""
+    """One method of the handlers' interface.
 
-    name: str
-    parameters: tuple[str, ...]
-    returns: str
+    `parameters` are the names and types of its arguments beside `self`; `wrapper` is the type that its `result` stands
+    in.
+    """
+
+    name: Name
+    parameters: tuple[tuple[Name, Name], ...]
+    wrapper: Name
+    result: Code
     doc: str
     is_optional: bool = False
+
+    @property
+    def signature(self) -> Code:
+        """The arguments with their types, `self` among them."""
+        return join(", ", [code("self"), *(code("{}: {}", *each) for each in self.parameters)])
+
+    @property
+    def returns(self) -> Code:
+        """The type of what it gives: its result, in the wrapper that allows for more."""
+        return code("{}[{}]", self.wrapper, self.result)
 
 
 _HANDLER_HOMES = {
@@ -47,8 +63,9 @@ def handler_methods(manifest: ir.Manifest) -> tuple[HandlerMethod, ...]:
     methods = [
         HandlerMethod(
             name=tool.names.method,
-            parameters=(f"args: {input_class(tool)}", f"ctx: {_context(tool)}"),
-            returns=f"Returns[{output_class(tool) or 'Content'}]",
+            parameters=((Name("args"), input_class(tool)), (Name("ctx"), _context(tool))),
+            wrapper=Name("Returns"),
+            result=output_class(tool) or Name("Content"),
             doc=tool_doc(tool) + (f"\n\nNeed not be written: it is the HTTP call `{tool.call}`." if tool.call else ""),
             is_optional=tool.call is not None,
         )
@@ -58,8 +75,9 @@ def handler_methods(manifest: ir.Manifest) -> tuple[HandlerMethod, ...]:
     methods += [
         HandlerMethod(
             name=naming.completion(offer.names),
-            parameters=("args: Completing", "ctx: Context"),
-            returns="Gives[Sequence[str]]",
+            parameters=((Name("args"), Name("Completing")), (Name("ctx"), Name("Context"))),
+            wrapper=Name("Gives"),
+            result=code("Sequence[str]"),
             doc=f"What clients may offer for the arguments of the {offer.kind} ``{offer.key}``.",
         )
         for offer in every(manifest)
@@ -70,19 +88,21 @@ def handler_methods(manifest: ir.Manifest) -> tuple[HandlerMethod, ...]:
 
 def _offer_method(offer: ir.Offer) -> HandlerMethod:
     is_prompt = offer.kind == "prompt"
-    parameters = [f"ctx: {_context(offer)}"]
+    parameters = [(Name("ctx"), _context(offer))]
     if offer.arguments is not None:
-        parameters.insert(0, f"{'args' if is_prompt else 'params'}: {naming.arguments(offer.names, offer.kind)}")
+        given = Name("args" if is_prompt else "params")
+        parameters.insert(0, (given, naming.arguments(offer.names, offer.kind)))
     return HandlerMethod(
         name=offer.names.method,
         parameters=tuple(parameters),
-        returns="Gives[Messages]" if is_prompt else "Gives[Contents]",
+        wrapper=Name("Gives"),
+        result=Name("Messages" if is_prompt else "Contents"),
         doc=offer_doc(offer),
     )
 
 
-def _context(one: ir.Tool | ir.Offer) -> str:
-    return f"{one.names.stem}Context" if one.questions else "Context"
+def _context(one: ir.Tool | ir.Offer) -> Name:
+    return one.names.stem + "Context" if one.questions else Name("Context")
 
 
 def handlers_page(title: str, manifest: ir.Manifest) -> Mapping[str, Any]:
@@ -91,13 +111,13 @@ def handlers_page(title: str, manifest: ir.Manifest) -> Mapping[str, Any]:
     used = {
         name
         for method in methods
-        for text in (*[parameter.partition(": ")[2] for parameter in method.parameters], method.returns)
+        for text in (*[kind for _, kind in method.parameters], method.returns)
         for name in text.replace("[", " ").replace("]", " ").split()
     } - {"str"}
     homes: dict[str, list[str]] = {module: sorted(used & set(names)) for module, names in _HANDLER_HOMES.items()}
     homes[".contexts"] = sorted(used & {f"{each.stem}Context" for each in asking_contexts(manifest)})
     homes[".models"] = sorted(used - {name for names in homes.values() for name in names})
-    abc = homes.pop("collections.abc")
+    abc = as_homes({"collections.abc": homes.pop("collections.abc")})
     return {
         "doc": f"What {title} needs from you: {_needs(manifest)}.",
         "stem": manifest.stem,

@@ -6,29 +6,34 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from toolwright.literals import literal
+from toolwright.pycode import Code, Name, code
 
 
 @dataclass(frozen=True, slots=True)
 class Home:
     """A module, relative to the one that imports from it, and the names taken from it."""
 
-    module: str
-    names: tuple[str, ...]
+    module: Name
+    names: tuple[Name, ...]
 
     @property
-    def exports(self) -> list[str]:
+    def exports(self) -> list[Code]:
         """The names as a package imports them that means to export them."""
-        return [f"{name} as {name}" for name in self.names]
+        return [code("{} as {}", name, name) for name in self.names]
 
     @property
-    def literals(self) -> list[str]:
+    def literals(self) -> list[Code]:
         """The names as Python source."""
         return [literal(name) for name in self.names]
 
 
 def as_homes(table: Mapping[str, Sequence[str]]) -> tuple[Home, ...]:
     """The homes of names by their modules; a module without names is left out."""
-    return tuple(Home(module, tuple(sorted(set(names), key=import_order))) for module, names in table.items() if names)
+    return tuple(
+        Home(Name(module), tuple(map(Name, sorted(set(names), key=import_order))))
+        for module, names in table.items()
+        if names
+    )
 
 
 def import_order(name: str) -> tuple[bool, bool, str]:

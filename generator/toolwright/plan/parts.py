@@ -9,6 +9,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from toolwright.pycode import Name
+
 if TYPE_CHECKING:
     from toolwright import ir
 
@@ -18,14 +20,14 @@ SERVER_RUNTIME = ("asgi", "context", "main", "sdk", "stdio")
 CLIENT_RUNTIME = ("binding", "live")
 
 
-def input_class(tool: ir.Tool) -> str:
+def input_class(tool: ir.Tool) -> Name:
     """The class of a tool's arguments."""
-    return f"{tool.names.stem}Input"
+    return tool.names.stem + "Input"
 
 
-def output_class(tool: ir.Tool) -> str | None:
+def output_class(tool: ir.Tool) -> Name | None:
     """The class of a tool's structured result; None where it has no output schema."""
-    return f"{tool.names.stem}Output" if tool.output is not None else None
+    return tool.names.stem + "Output" if tool.output is not None else None
 
 
 def offered(manifest: ir.Manifest) -> frozenset[str]:
@@ -55,9 +57,9 @@ def every(manifest: ir.Manifest) -> tuple[ir.Offer, ...]:
     return (*manifest.resources, *manifest.templates, *manifest.prompts)
 
 
-def offer_module(offer: ir.Offer) -> str:
+def offer_module(offer: ir.Offer) -> Name:
     """The module of an offer's models, below `models`."""
-    return f"{folder_of(offer)}.{offer.names.module}"
+    return Name(f"{folder_of(offer)}.{offer.names.module}")
 
 
 def folder_of(offer: ir.Offer) -> str:
@@ -99,9 +101,9 @@ def runtime(manifest: ir.Manifest, imports: Mapping[str, Iterable[str]]) -> tupl
 class AskMethod:
     """One question as a method: whether it opens a URL, the class of its answer, and what the user reads."""
 
-    name: str
+    name: Name
     by_url: bool
-    answer: str
+    answer: Name
     doc: str
 
 
@@ -109,7 +111,7 @@ class AskMethod:
 class AskingContext:
     """The class of what the handler of something that asks gets as `ctx`."""
 
-    stem: str
+    stem: Name
     what: str
     questions: tuple[AskMethod, ...]
 
@@ -124,7 +126,7 @@ def asking_contexts(manifest: ir.Manifest) -> tuple[AskingContext, ...]:
             one.names.stem,
             what,
             tuple(
-                AskMethod(question.name, question.schema is None, question.answer, question.message)
+                AskMethod(Name(question.name), question.schema is None, question.answer, question.message)
                 for question in one.questions
             ),
         )

@@ -1,0 +1,49 @@
+"""What datamodel-code-generator may write: declarations, and nothing that does anything else.
+
+Takes a class that it wrote, parsed. Literals of enumerations are printed by the generator and not by us, so that what
+it made of them is looked through before it is taken.
+"""
+
+from __future__ import annotations
+
+import ast
+
+_TYPES = (ast.Attribute, ast.BinOp, ast.BitOr, ast.Constant, ast.Dict, ast.List, ast.Name, ast.Subscript, ast.Tuple)
+_STATED = (ast.AnnAssign, ast.Call, ast.keyword, ast.Lambda, ast.arguments, ast.UnaryOp, ast.USub, ast.Load, ast.Store)
+_KNOWN = (*_TYPES, *_STATED)
+_CALLED = frozenset({"Field", "cast", "float"})
+
+
+def require_declarations(written: ast.ClassDef) -> None:
+    """See that a class has annotated fields and docstrings alone, and calls nothing but what makes fields.
+
+    Raises:
+        ValueError: It has something else.
+    """
+    for part in (*written.bases, *(each.value for each in written.keywords), *written.body):
+        match part:
+            case ast.Expr(value=ast.Constant(value=str())) | ast.Pass():
+                continue
+            case ast.AnnAssign(target=ast.Name()) | ast.expr():
+                inside = ast.walk(part)
+            case _:
+                raise _refused(written, part)
+        for node in inside:
+            if not isinstance(node, _KNOWN) or (isinstance(node, ast.Call) and not _makes_a_field(node)):
+                raise _refused(written, node)
+    if written.decorator_list:
+        raise _refused(written, written.decorator_list[0])
+
+
+def _makes_a_field(call: ast.Call) -> bool:
+    match call.func:
+        case ast.Name(id=name):
+            return name in _CALLED
+        case ast.Attribute(value=ast.Name(), attr=name):
+            return name == "model_validate"
+        case _:
+            return False
+
+
+def _refused(written: ast.ClassDef, node: ast.AST) -> ValueError:
+    return ValueError(f"the class `{written.name}` would have code that no model needs: `{ast.unparse(node)}`")
