@@ -1,0 +1,394 @@
+"""Text that tries to be something else, and every place of a manifest where text may stand.
+
+The places come from the manifest's own JSON Schema, and below a schema from the meta-schema of 2020-12: each string,
+and each key that authors choose. `BASE` has something at each of them; `places` finds them in it.
+"""
+
+from __future__ import annotations
+
+import copy
+import importlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import quote
+
+import jsonschema
+
+import toolwright
+
+Json = Any
+Step = str | int
+
+VOCABULARIES: Any = importlib.import_module("jsonschema_specifications").REGISTRY
+MARKER = "PWNED"
+_RUN = f'__import__("os").system("touch {MARKER}")'
+
+PAYLOADS = {
+    "double quotes": f'x"""; {_RUN}; """y',
+    "single quotes": f"x'''; {_RUN}; '''y".replace('"', '\\"'),
+    "one double quote": f'x"; {_RUN}; "y',
+    "one single quote": f"x' + {_RUN} + 'y",
+    "a quote at both ends": '"x"',
+    "four quotes at the end": 'x""""',
+    "a backslash at the end": "x\\",
+    "a backslash before a quote": f'x\\"""; {_RUN}; """',
+    "line feed": f"x\n{_RUN}\n    y",
+    "carriage return": f"x\r{_RUN}\ry",
+    "both": f"x\r\n{_RUN}\r\ny",
+    "other line ends": f"x\x0b{_RUN}\x0c{_RUN}\x1c{_RUN}\x85{_RUN}\u2028{_RUN}\u2029y",
+    "a named character": "x\\N{QUOTATION MARK}\\N{QUOTATION MARK}\\N{QUOTATION MARK} \\N{nonsense}",
+    "escapes": 'x\\u0022\\x22\\042\\U00000022; \\users\\new \\xZZ "',
+    "a path": "C:\\users\\new\\x",
+    "braces": f"x{{{_RUN}}} {{}} {{0}} {{x!r}} %s %(x)s ${{x}}",
+    "an expression of Jinja": f"x{{{{ {_RUN} }}}} {{{{ cycler.__init__.__globals__.os.system('touch {MARKER}') }}}}",
+    "a statement of Jinja": f"x{{% set x = {_RUN} %}}{{# comment #}} {{% raw %}}",
+    "a comment": f"x # {_RUN} <!-- /* // --",
+    "the end of a script": f"x</script></style></title></textarea><script>fetch('{MARKER}')</script>",
+    "the end of a comment": f"x--><img src=x onerror=\"fetch('{MARKER}')\"><!--",
+    "an attribute": f"x\" autofocus onfocus=\"fetch('{MARKER}')\" x='`",
+    "a model's call": f"x.model_validate({_RUN}) Field(default_factory=lambda: {_RUN})",
+    "an alias of YAML": "x: &a *a !!python/object/apply:os.system ['touch PWNED'] | > - ? %TAG",
+    "a command": f"x`touch {MARKER}`$(touch {MARKER}); touch {MARKER} | touch {MARKER} && touch {MARKER}",
+    "a workflow command": f"x\n::error file=a.py,line=1::{MARKER}%0A::set-env",
+    "terminal escapes": "x\x1b[31mred\x1b[0m\x1b]0;title\x07\x1b[2J\x9b1m\x08\x7f",
+    "bidirectional overrides": "x\u202egnp.exe\u202c\u2066\u2069\u200f\u200b\ufeff",
+    "a null": "x\x00y",
+    "a form feed": "x\x0cy",
+}
+"""What tries to get out of a text, by what it tries."""
+
+HARMLESS = "plain words"
+
+SCHEMA: Json = json.loads(Path(toolwright.__file__).with_name("manifest.schema.json").read_text("utf-8"))
+
+_SCHEMA: Json = {
+    "$id": "https://example.com/x",
+    "$comment": "c",
+    "$schema": "https://json-schema.org/draft/2020-12/schema",
+    "$vocabulary": {"https://json-schema.org/draft/2020-12/vocab/core": True},
+    "$anchor": "top",
+    "$dynamicAnchor": "node",
+    "$defs": {"Inner": {"title": "t", "type": "string"}},
+    "type": "object",
+    "title": "t",
+    "description": "d",
+    "properties": {
+        "word": {"enum": ["one", "two"], "default": "one", "description": "d", "title": "t", "examples": ["one"]},
+        "fixed": {"const": "always"},
+        "again": {"$dynamicRef": "#node"},
+        "any": {"type": "string", "format": "email", "pattern": "^a", "contentEncoding": "base64",
+                "contentMediaType": "text/plain", "contentSchema": {"title": "t"}, "default": "a"},
+        "inner": {"$ref": "#/$defs/Inner"},
+        "list": {"type": "array", "items": {"type": "object", "properties": {"a": {"type": "string"}}, "title": "t"},
+                 "prefixItems": [{"title": "t"}], "contains": {"title": "t"}, "unevaluatedItems": {"title": "t"},
+                 "default": [{"a": "words"}]},
+        "one": {"anyOf": [{"title": "t", "type": "object", "properties": {"kind": {"const": "k"}}}, {"type": "null"}]},
+        "either": {"oneOf": [{"title": "t", "type": "string"}, {"type": "integer"}]},
+        "both": {"allOf": [{"title": "t", "type": "object"}]},
+        "map": {"type": "object", "additionalProperties": {"type": "object", "properties": {"b": {"type": "string"}}},
+                "patternProperties": {"^p": {"title": "t"}}, "propertyNames": {"title": "t"},
+                "dependentRequired": {"a": ["b"]}, "dependentSchemas": {"a": {"title": "t"}},
+                "unevaluatedProperties": {"title": "t"}, "default": {"a": {"b": "words"}}},
+        "if": {"if": {"title": "t"}, "then": {"title": "t"}, "else": {"title": "t"}, "not": {"const": "no"}},
+    },
+    "required": ["fixed"],
+    "x-unknown": "u",
+}  # fmt: skip
+
+_PLAIN: Json = {"type": "object", "properties": {"q": {"type": "string"}, "api_key": {"type": "string"}}}
+_ICONS: Json = [{"src": "https://example.com/i.png", "mimeType": "image/png", "sizes": ["48x48"], "x-more": "m"}]
+_ASK: Json = {
+    "confirm_it": {
+        "message": "m",
+        "schema": {"type": "object", "properties": {"w": {"type": "string", "title": "t", "description": "d"}}},
+        "x-more": "m",
+    }
+}
+_SAID: Json = {"since": "1.0", "use": "list_it", "reason": "r", "x-more": "m"}
+_POLICY: Json = {
+    "timeout": "10s", "rateLimit": "6/minute", "scopes": ["s"], "maxResultBytes": "1MiB", "maxArgumentBytes": "64KiB",
+    "confirm": {"fallback": "allow", "x-more": "m"}, "redact": ["/api_key"], "x-more": "m",
+}  # fmt: skip
+
+BASE: Json = {
+    "toolwright": 1,
+    "server": {
+        "name": "sample", "version": "1", "title": "t", "description": "d", "instructions": "i",
+        "websiteUrl": "https://example.com", "icons": _ICONS, "capabilities": {"logging": True}, "x-more": "m",
+    },
+    "python": {"package": "sample_mcp", "handlers": "sample:Sample", "x-more": "m"},
+    "include": ["other.json", {"path": "prefixed.json", "prefix": "p_", "x-more": "m"}],
+    "schemas": {"Place": {"type": "object", "title": "t", "description": "d", "properties": {"p": {"type": "string"}}}},
+    "apis": {
+        "api": {
+            "baseUrl": "https://example.com", "baseUrlEnv": "BASE_URL", "timeout": "5s", "maxResponseBytes": "1MiB",
+            "auth": {
+                "key": {"type": "apiKey", "env": "KEY", "in": "header", "name": "X-Key", "x-more": "m"},
+                "login": {"type": "basic", "usernameEnv": "USER_NAME", "passwordEnv": "PASS_WORD"},
+            },
+            "security": [["key"]], "x-more": "m",
+        }
+    },
+    "tools": [
+        {
+            "name": "do_it", "title": "t", "description": "d", "inputSchema": _SCHEMA,
+            "outputSchema": {"$ref": "#/schemas/Place"}, "icons": _ICONS, "_meta": {"k": {"deep": ["words"]}},
+            "annotations": {"title": "t", "readOnlyHint": True, "x-more": "m"},
+            "execution": {"taskSupport": "optional", "x-more": "m"},
+            "toolwright": {
+                "policy": _POLICY, "ask": _ASK, "pythonName": "do_this", "deprecated": _SAID, "x-more": "m",
+                "examples": [{"name": "plain", "description": "d", "input": {"fixed": "always"}, "output": {"p": "v"},
+                              "x-more": "m"}],
+                "lint": {"ignore": ["TW310"], "x-more": "m"},
+            },
+            "x-more": "m",
+        },
+        {
+            "name": "call_it", "description": "d",
+            "inputSchema": {"type": "object", "properties": {
+                name: {"type": "string"} for name in ("id", "q", "h", "c", "b", "api_key")}},
+            "toolwright": {"http": {
+                "api": "api", "method": "POST", "url": "/v1/{id}", "path": {"id": {"contentType": "text/plain",
+                "x-more": "m"}}, "query": {"q": {"value": "{q}", "contentType": "text/plain", "x-more": "m"},
+                "fixed": "always"},
+                "headers": {"X-Head": "{h}"}, "cookies": {"cook": "{c}"}, "contentType": "application/json",
+                "body": {"deep": ["{b}"]}, "fields": {"deep": {"style": "form", "x-more": "m"}},
+                "accept": "application/json", "security": [["key"]], "x-more": "m"}},
+        },
+        {"name": "list_it", "description": "d", "inputSchema": _PLAIN,
+         "outputSchema": {"type": "array", "items": {"$ref": "#/schemas/Place"}}},
+    ],
+    "resources": [
+        {
+            "uri": "x://a", "name": "a", "title": "t", "description": "d", "mimeType": "text/plain", "icons": _ICONS,
+            "annotations": {"audience": ["user"], "lastModified": "2025-01-12T15:00:58Z", "x-more": "m"},
+            "_meta": {"k": "v"}, "x-more": "m",
+            "toolwright": {"text": "words", "deprecated": {"reason": "r"}, "lint": {"ignore": ["TW310"]},
+                           "x-more": "m"},
+        },
+        {"uri": "x://b", "name": "b", "toolwright": {"file": "words.txt"}},
+        {"uri": "x://c", "name": "c", "description": "d", "toolwright": {"pythonName": "read_that"}},
+    ],
+    "resourceTemplates": [
+        {
+            "uriTemplate": "x://t/{city}/{street}", "name": "t", "title": "t", "description": "d",
+            "mimeType": "text/plain",
+            "annotations": {"audience": ["user"]}, "icons": _ICONS, "_meta": {"k": "v"}, "x-more": "m",
+            "toolwright": {"complete": {"city": ["Paris"], "street": "handler"}, "ask": _ASK, "x-more": "m",
+                           "pythonName": "read_city",
+                           "deprecated": {"reason": "r"}, "lint": {"ignore": ["TW310"]}},
+        }
+    ],
+    "prompts": [
+        {
+            "name": "write", "title": "t", "description": "d", "icons": _ICONS, "_meta": {"k": "v"}, "x-more": "m",
+            "arguments": [{"name": "code", "title": "t", "description": "d", "required": True, "x-more": "m"}],
+            "toolwright": {
+                "complete": {"code": ["python"]}, "deprecated": {"reason": "r"}, "lint": {"ignore": ["TW310"]},
+                "x-more": "m",
+                "messages": [
+                    {"role": "user", "text": "{{code}}", "annotations": {"lastModified": "2025-01-12T15:00:58Z"},
+                     "x-more": "m"},
+                    {"image": {"data": "AAAA", "mimeType": "image/png", "x-more": "m"}},
+                    {"image": {"file": "dot.png", "mimeType": "image/png"}},
+                    {"audio": {"data": "AAAA", "mimeType": "audio/wav", "x-more": "m"}},
+                    {"audio": {"file": "dot.png", "mimeType": "audio/wav"}},
+                    {"resource": {"uri": "x://r", "text": "words", "mimeType": "text/plain", "x-more": "m"}},
+                    {"resource": {"uri": "x://r", "data": "AAAA"}},
+                    {"resource": {"uri": "x://r", "file": "words.txt"}},
+                ],
+            },
+        },
+        {"name": "ask", "arguments": [{"name": "self", "description": "d"}],
+         "toolwright": {"ask": _ASK, "pythonName": "prompt_asking"}},
+    ],
+    "overlay": {"tools": {"list_it": {"policy": {"confirm": True}}}, "x-more": "m"},
+    "handles": {"basket": {"state": {"type": "object", "title": "t"}, "ttl": "7d", "idle": "24h", "x-more": "m"}},
+    "auth": {"issuer": "https://auth.example.com", "audience": "https://mcp.example.com",
+             "jwksUri": "https://auth.example.com/keys", "requiredScopes": ["s"], "x-more": "m"},
+    "policy": {**_POLICY, "redact": ["/api_key"], "onStateLoss": "closed"},
+    "formats": "annotate",
+    "cache": {"ttl": "5m", "scope": "private", "x-more": "m"},
+    "protocol": {"min": "2025-06-18", "x-more": "m"},
+    "lint": {"ignore": ["TW301"], "x-more": "m"},
+    "diff": {"ignore": ["TW501"], "x-more": "m"},
+    "x-more": "m",
+}  # fmt: skip
+
+_FRAGMENT: Json = {"tools": [{"name": "there", "description": "d", "inputSchema": _PLAIN}]}
+FILES = {
+    "other.json": json.dumps({"tools": [{**_FRAGMENT["tools"][0], "name": "here"}]}),
+    "prefixed.json": json.dumps(_FRAGMENT),
+    "words.txt": "words",
+    "dot.png": "\x00",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A string of the base: `kind` says whether it is a value or a key, `rule` where the grammar has it."""
+
+    rule: tuple[str, ...]
+    pointer: tuple[Step, ...]
+    kind: Literal["value", "key"]
+
+    def __str__(self) -> str:
+        shown = "/".join(map(str, self.pointer))
+        return f"{shown} (key)" if self.kind == "key" else shown
+
+
+def declared() -> set[tuple[str, ...]]:
+    """All places that the grammar has."""
+    return {*_declared(SCHEMA, ())}
+
+
+def places(value: Json) -> list[Place]:
+    """All places of a manifest in which there is something."""
+    return [*_places(SCHEMA, value, (), ())]
+
+
+def placed(value: Json, at: Mapping[Place, str]) -> Json:
+    """A copy of a manifest with other texts at some places."""
+    made = copy.deepcopy(value)
+    # Keys last and from below, so that pointers lead where they led.
+    for place in sorted(at, key=lambda place: (place.kind == "key", -len(place.pointer))):
+        holder = made
+        for step in place.pointer[:-1]:
+            holder = holder[step]
+        last = place.pointer[-1]
+        if place.kind == "value":
+            holder[last] = at[place]
+        else:
+            prefix = "x-" if str(last).startswith("x-") else ""
+            renamed = {prefix + at[place] if key == last else key: each for key, each in holder.items()}
+            holder.clear()
+            holder.update(renamed)
+            for start in _REFERRED.intersection(place.pointer[-2:-1]):
+                _refer(made, f"#/{start}/{last}", f"#/{start}/{_escaped(at[place])}")
+    return made
+
+
+_REFERRED = {"schemas", "$defs"}
+"""What holds schemas by names that references have."""
+
+
+def _refer(value: Json, old: str, new: str) -> None:
+    """Change the references to a schema that is called something else now."""
+    for each in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        _refer(each, old, new)
+    if isinstance(value, dict) and value.get("$ref") == old:
+        value["$ref"] = new
+
+
+def _escaped(name: str) -> str:
+    return quote(name.replace("~", "~0").replace("/", "~1"), safe="", errors="surrogatepass")
+
+
+def _places(rule: Json, value: Json, path: tuple[str, ...], at: tuple[Step, ...]) -> Iterator[Place]:
+    rule, path = _resolved(rule, path)
+    if _is_open(rule):
+        yield from _anywhere(value, path, at)
+        return
+    if isinstance(value, str):
+        if _is_text(rule):
+            yield Place(path, at, "value")
+        return
+    if isinstance(value, list):
+        for index, each in enumerate(value):
+            yield from _places(rule.get("items", True), each, (*path, "[]"), (*at, index))
+    for key, each in value.items() if isinstance(value, dict) else ():
+        if key in rule.get("properties", {}):
+            yield from _places(_of(rule, key), each, (*path, key), (*at, key))
+            continue
+        yield Place((*path, "{key}"), (*at, key), "key")
+        others = rule.get("additionalProperties")
+        yield from _places(others if isinstance(others, dict) else True, each, (*path, "{}"), (*at, key))
+
+
+def _anywhere(value: Json, path: tuple[str, ...], at: tuple[Step, ...]) -> Iterator[Place]:
+    if isinstance(value, str):
+        yield Place(path, at, "value")
+    for step, each in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+        if isinstance(step, str):
+            yield Place(path, (*at, step), "key")
+        yield from _anywhere(each, path, (*at, step))
+
+
+def _declared(
+    rule: Json, path: tuple[str, ...], seen: frozenset[tuple[str, ...]] = frozenset()
+) -> Iterator[tuple[str, ...]]:
+    rule, path = _resolved(rule, path)
+    if path in seen:
+        return
+    seen |= {path}
+    if _is_open(rule):
+        yield path
+        return
+    if _is_text(rule):
+        yield path
+    if "items" in rule:
+        yield from _declared(rule["items"], (*path, "[]"), seen)
+    for key in rule.get("properties", {}):
+        yield from _declared(_of(rule, key), (*path, key), seen)
+    if "object" in _types(rule) and (rule.get("additionalProperties") is not False or "patternProperties" in rule):
+        yield (*path, "{key}")
+        others = rule.get("additionalProperties")
+        yield from _declared(others if isinstance(others, dict) else True, (*path, "{}"), seen)
+
+
+def _of(rule: Json, key: str) -> Json:
+    """The rule of a property; the manifest's schema says of a tool's schemas only that they are objects."""
+    return {"$ref": "#/$defs/schema"} if key in ("inputSchema", "outputSchema") else rule["properties"][key]
+
+
+def _is_open(rule: Json) -> bool:
+    """Whether anything may stand there."""
+    return rule is True or not rule.keys() & {"type", "enum", "const", "properties"}
+
+
+def _types(rule: Json) -> list[str]:
+    given = rule.get("type", "object" if "properties" in rule else [])
+    return [given] if isinstance(given, str) else given
+
+
+def _is_text(rule: Json) -> bool:
+    return "string" in _types(rule) and "enum" not in rule and "const" not in rule
+
+
+def _resolved(rule: Json, path: tuple[str, ...]) -> tuple[Json, tuple[str, ...]]:
+    while isinstance(rule, dict) and "$ref" in rule:
+        name = rule["$ref"].removeprefix("#/$defs/")
+        rule, path = (_meta_schema(), ("JSON Schema",)) if name == "schema" else (SCHEMA["$defs"][name], (name,))
+    return rule, path
+
+
+@cache
+def _meta_schema() -> Json:
+    """The meta-schema of 2020-12 as one rule: what each keyword may hold."""
+    properties: dict[str, Json] = {}
+    for part in jsonschema.Draft202012Validator.META_SCHEMA["allOf"]:
+        uri = f"https://json-schema.org/draft/2020-12/{part['$ref']}"
+        vocabulary = VOCABULARIES.contents(uri)
+        properties |= {key: _inlined(each, vocabulary) for key, each in vocabulary["properties"].items()}
+    return {"type": ["object", "boolean"], "properties": properties}
+
+
+def _inlined(rule: Json, vocabulary: Json) -> Json:
+    if not isinstance(rule, dict):
+        return rule
+    if "$dynamicRef" in rule:
+        return {"$ref": "#/$defs/schema"}
+    if "$ref" in rule:
+        return _inlined(vocabulary["$defs"][rule["$ref"].rpartition("/")[2]], vocabulary)
+    return {
+        key: (
+            {name: _inlined(one, vocabulary) for name, one in each.items()}
+            if key == "properties"
+            else _inlined(each, vocabulary)
+        )
+        for key, each in rule.items()
+    }

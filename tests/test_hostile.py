@@ -1,0 +1,485 @@
+"""Text stays text: nothing that a manifest, a server or a document says becomes code, markup or a command."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+import hostile
+from hostile import BASE, HARMLESS, PAYLOADS, Place
+from toolwright import cli, compiler, pycode, render, workspace
+from toolwright.modelling import inspection
+from toolwright.pages.page import visible as page_text
+
+ROOT = Path(__file__).parents[1]
+SOURCES = ROOT / "generator" / "toolwright"
+WHOLE = "TOOLWRIGHT_WHOLE_HOSTILE" in os.environ
+PLACES = hostile.places(BASE)
+
+
+def test_the_base_has_something_at_every_place() -> None:
+    there = {place.rule for place in PLACES}
+    assert sorted(hostile.declared() - there) == []
+    assert sorted(there - hostile.declared()) == []
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name, text in hostile.FILES.items():
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+def check(folder: Path, value: Any) -> compiler.Checked:
+    path = folder / "manifest.json"
+    path.write_text(json.dumps(value))
+    return compiler.check(str(path), workspace.Disk(), "manifest.json")
+
+
+def generated(checked: compiler.Checked) -> dict[str, bytes]:
+    assert checked.manifest is not None
+    made = compiler.generate(checked.manifest, compiler.digests(checked.manifest, checked))
+    return {artifact.path: artifact.data for artifact in made}
+
+
+def settled(folder: Path, payload: str, at: Sequence[Place]) -> list[Place]:
+    """Those of these places that can take a payload, all at once."""
+    kept: list[Place] = []
+    waiting = [[*at]]
+    while waiting:
+        group = waiting.pop()
+        if not group:
+            continue
+        if check(folder, hostile.placed(BASE, dict.fromkeys([*kept, *group], payload))).manifest is not None:
+            kept += group
+        elif len(group) > 1:
+            waiting += [group[len(group) // 2 :], group[: len(group) // 2]]
+    return kept
+
+
+@pytest.fixture(scope="session")
+def free(tmp_path_factory: pytest.TempPathFactory) -> list[Place]:
+    """The places that take any text that people could read."""
+    folder = tmp_path_factory.mktemp("free")
+    for name, text in hostile.FILES.items():
+        (folder / name).write_text(text)
+    return settled(folder, PAYLOADS["double quotes"], PLACES)
+
+
+def skeleton(text: str) -> Any:
+    """A module's syntax without its constants and names, and without the order that comes from names."""
+    return _shape(ast.parse(text))
+
+
+def _shape(node: Any) -> Any:
+    if isinstance(node, ast.Constant):
+        return type(node.value).__name__
+    assert not isinstance(node, ast.JoinedStr), "a value stands in an f-string"
+    if isinstance(node, ast.AST):
+        parts = [_shape(each) for name, each in ast.iter_fields(node) if isinstance(each, ast.AST | list)]
+        return type(node).__name__, sorted(parts, key=repr)
+    return sorted((_shape(each) for each in node if isinstance(each, ast.AST)), key=repr)
+
+
+def assert_only_words_differ(one: Mapping[str, bytes], two: Mapping[str, bytes]) -> None:
+    """Both packages have modules of the same syntax."""
+    shapes = [
+        sorted((skeleton(data.decode()) for path, data in files.items() if _is_ours(path)), key=repr)
+        for files in (one, two)
+    ]
+    assert shapes[0] == shapes[1]
+
+
+def assert_plain(files: Mapping[str, bytes]) -> None:
+    """All modules parse, and no text stands in an f-string."""
+    for path, data in files.items():
+        if _is_ours(path):
+            skeleton(data.decode())
+
+
+def _is_ours(path: str) -> bool:
+    return path.endswith(".py") and "/_runtime/" not in path
+
+
+_IMPORT = """
+import json, os, pkgutil, importlib, sys
+from pathlib import Path
+DANGEROUS = ("os.system", "os.exec", "os.fork", "os.remove", "subprocess.Popen", "socket.connect")
+import mcp, mcp.server.lowlevel, mcp.client, pydantic, jsonschema_rs, starlette.applications, httpx2, uvicorn
+armed = False
+def watch(event, args):
+    if armed and (event in DANGEROUS or (event == "open" and isinstance(args[1], str) and set(args[1]) & set("wax+"))):
+        print("event", event, args, file=sys.stderr)
+        os._exit(3)
+sys.addaudithook(watch)
+sys.dont_write_bytecode = True
+for folder in sys.argv[1:]:
+    sys.path.insert(0, folder)
+    (name,) = [path.name for path in Path(folder).iterdir() if path.is_dir()]
+    armed = True
+    package = importlib.import_module(name)
+    for module in pkgutil.walk_packages(package.__path__, name + "."):
+        if not module.name.endswith("__main__") and "test_examples" not in module.name:
+            importlib.import_module(module.name)
+    for wire, tool in package.TOOLS.items():
+        tool.Input.model_json_schema()
+        tool.definition
+    armed = False
+    sys.path.remove(folder)
+    for loaded in [one for one in sys.modules if one.partition(".")[0] == name]:
+        del sys.modules[loaded]
+print("imported", len(sys.argv) - 1)
+"""
+
+
+def assert_imports_do_nothing(packages: list[Path]) -> None:
+    """Each package, with all of its modules, can be imported, and does nothing then."""
+    command = [sys.executable, "-c", _IMPORT, *map(str, packages)]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=packages[0], timeout=300, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert f"imported {len(packages)}" in done.stdout
+    assert not [*packages[0].rglob(hostile.MARKER)]
+
+
+def compiled(folder: Path, value: Any) -> dict[str, bytes]:
+    return generated(check(folder, value))
+
+
+def write(folder: Path, files: Mapping[str, bytes]) -> Path:
+    for path, data in files.items():
+        file = folder / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(data)
+    return folder
+
+
+GROUPS = [[*PAYLOADS][start::4] for start in range(4)]
+
+
+@pytest.mark.parametrize("names", GROUPS)
+def test_a_payload_everywhere_stays_text(names: list[str], folder: Path, free: list[Place]) -> None:
+    packages: list[Path] = []
+    for name in names:
+        payload = PAYLOADS[name]
+        kept = settled(folder, payload, PLACES if WHOLE else free)
+        assert len(kept) > len(PLACES) / 2, name
+        wanted = hostile.placed(BASE, dict.fromkeys(kept, payload))
+        files = compiled(folder, wanted)
+        assert_only_words_differ(files, compiled(folder, hostile.placed(BASE, dict.fromkeys(kept, HARMLESS))))
+        (manifest,) = [json.loads(data) for path, data in files.items() if path.endswith("/manifest.json")]
+        assert manifest["server"] == wanted["server"]
+        assert manifest["tools"][0]["inputSchema"] == wanted["tools"][0]["inputSchema"]
+        packages.append(write(folder / f"out{len(packages)}", files))
+    assert_imports_do_nothing(packages)
+
+
+@pytest.mark.parametrize("names", GROUPS)
+def test_what_a_place_refuses_is_a_diagnostic_and_what_it_takes_is_text(
+    names: list[str], folder: Path, free: list[Place]
+) -> None:
+    """Places that take some texts alone, such as names and URLs, each with payloads in turn; all with all if whole."""
+    restricted = [place for place in PLACES if place not in free]
+    packages: list[Path] = []
+    for index, place in enumerate(restricted):
+        for name in names if WHOLE else [names[index % len(names)]]:
+            value = hostile.placed(BASE, {place: PAYLOADS[name]})
+            checked = check(folder, value)
+            if checked.manifest is None:
+                assert all(found.message for found in checked.diagnostics)
+                continue
+            files = generated(checked)
+            assert_plain(files)
+            packages.append(write(folder / f"out{len(packages)}", files))
+    if packages:
+        assert_imports_do_nothing(packages)
+
+
+class Tags(HTMLParser):
+    """The elements of a page with the names of their attributes, and its text."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, ...]] = []
+        self.text = ""
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, *(name for name, _ in attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        self.tags.append((f"/{tag}",))
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+@pytest.mark.parametrize("names", GROUPS)
+def test_pages_and_messages_show_a_payload_as_text(
+    names: list[str],
+    folder: Path,
+    free: list[Place],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(folder)
+
+    def say(*command: str) -> None:
+        cli.run(command)
+        printed = capsys.readouterr()
+        unseen = [char for char in printed.out + printed.err if char in UNSEEN]
+        assert not unseen, (command, unseen)
+
+    def page(value: Any) -> Tags:
+        Path("manifest.json").write_text(json.dumps(value))
+        say("docs", "manifest.json", "-o", "pages")
+        return Tags(next(Path("pages").glob("*.html")).read_text("utf-8"))
+
+    for name in names:
+        payload = PAYLOADS[name]
+        kept = settled(folder, payload, free)
+        hostile_page = page(hostile.placed(BASE, dict.fromkeys(kept, payload)))
+        assert hostile_page.tags == page(hostile.placed(BASE, dict.fromkeys(kept, HARMLESS))).tags, name
+        assert shown(payload) in hostile_page.text, name
+        shutil.rmtree("pages")
+        Path("old.json").write_text(json.dumps(BASE))
+        for value in (
+            hostile.placed(BASE, dict.fromkeys(kept, payload)),
+            hostile.placed(BASE, dict.fromkeys(PLACES, payload)),  # refused, with all that is wrong
+        ):
+            Path("manifest.json").write_text(json.dumps(value))
+            for form in ("text", "github", "json"):
+                say("check", "manifest.json", "--format", form)
+            say("generate", "manifest.json", "--check")
+            say("diff", "old.json", "manifest.json")
+            say("diff", "old.json", "manifest.json", "--format", "md")
+
+
+def shown(payload: str) -> str:
+    """A payload as a page shows it: what nobody would see by its number."""
+    return page_text(payload.encode("utf-8", "replace").decode())
+
+
+UNSEEN = {chr(code) for code in (*range(9), 11, 12, *range(14, 32), *range(127, 160), *range(0x202A, 0x202F), 0x2028)}
+"""Characters that steer a terminal, or the direction of what it shows."""
+
+
+def listed(manifest: Any) -> dict[str, Any]:
+    """What a server that a manifest describes answers, as MCP has it."""
+    sections = {
+        "tools/list": "tools",
+        "resources/list": "resources",
+        "resources/templates/list": "resourceTemplates",
+        "prompts/list": "prompts",
+    }
+    answers: dict[str, Any] = {
+        method: {section: [{k: v for k, v in entry.items() if k != "toolwright"} for entry in manifest[section]]}
+        for method, section in sections.items()
+    }
+    for tool in answers["tools/list"]["tools"]:
+        if "outputSchema" in tool:
+            tool["outputSchema"] = {"type": "object", "properties": {"a": {"type": "string"}}}
+    server = {key: value for key, value in manifest["server"].items() if key != "capabilities"}
+    initialized = {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {"tools": {}, "resources": {}, "prompts": {}},
+        "serverInfo": server,
+        "instructions": server.pop("instructions"),
+    }
+    return {"initialize": initialized, **answers}
+
+
+@pytest.mark.parametrize("names", GROUPS)
+def test_a_hostile_server_stays_text(names: list[str], folder: Path) -> None:
+    """Imported from a live process, with a payload wherever MCP lets a server say something; name and all."""
+    mine = [
+        place for place in PLACES if place.pointer[0] in ("server", *SECTIONS) and "toolwright" not in place.pointer
+    ]
+    packages: list[Path] = []
+    for name in names:
+        at = {place: PAYLOADS[name] for place in mine if place.rule[-1] in SAID}
+        value = hostile.placed(
+            BASE, at | {place: PAYLOADS[name] for place in mine if place.pointer == ("server", "name")}
+        )
+        (folder / "script.json").write_text(json.dumps(listed(value)))
+        command = [sys.executable, "-m", "toolwright", "import", "mcp", "-o", "imported.yaml", "--"]
+        command += [sys.executable, str(ROOT / "tests" / "scripted.py"), "script.json"]
+        (folder / "imported.yaml").unlink(missing_ok=True)
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
+        assert done.returncode == 0, (name, done.stderr)
+        assert not UNSEEN & {*done.stdout, *done.stderr}, name
+        checked = compiler.check(str(folder / "imported.yaml"), workspace.Disk(), "imported.yaml")
+        files = generated(checked)
+        assert_plain(files)
+        packages.append(write(folder / f"out{len(packages)}", files))
+    assert_imports_do_nothing(packages)
+
+
+@pytest.mark.parametrize("names", GROUPS)
+def test_a_hostile_document_stays_text(names: list[str], folder: Path) -> None:
+    """An OpenAPI document with a payload at every string and key that says something."""
+    document = yaml.safe_load((ROOT / "tests" / "openapi" / "library.yaml").read_text("utf-8"))
+    packages: list[Path] = []
+    for name in names:
+        (folder / "api.json").write_text(json.dumps(poisoned(document, PAYLOADS[name])))
+        command = [sys.executable, "-m", "toolwright", "import", "openapi", "api.json", "-o", "imported.yaml"]
+        (folder / "imported.yaml").unlink(missing_ok=True)
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
+        assert done.returncode == 0, (name, done.stderr)
+        assert not UNSEEN & {*done.stdout, *done.stderr}, name
+        checked = compiler.check(str(folder / "imported.yaml"), workspace.Disk(), "imported.yaml")
+        files = generated(checked)
+        assert_plain(files)
+        packages.append(write(folder / f"out{len(packages)}", files))
+    assert_imports_do_nothing(packages)
+
+
+def poisoned(value: Any, payload: str, key: str = "") -> Any:
+    """A document with a payload in all that is meant for people, and in names that its author chose."""
+    if isinstance(value, dict):
+        return {
+            (payload if key == "properties" and index == 0 else name): (
+                each if key == "variables" else poisoned(each, payload, name)
+            )
+            for index, (name, each) in enumerate(value.items())
+        }
+    if isinstance(value, list):
+        return [poisoned(each, payload, key) for each in value]
+    return payload if isinstance(value, str) and key in _FOR_PEOPLE else value
+
+
+_FOR_PEOPLE = {
+    "title",
+    "description",
+    "summary",
+    "version",
+    "operationId",
+    "tags",
+    "example",
+    "default",
+    "enum",
+    "termsOfService",
+}
+
+SECTIONS = ("tools", "resources", "resourceTemplates", "prompts")
+SAID = {
+    "title",
+    "description",
+    "instructions",
+    "version",
+    "mimeType",
+    "{key}",
+    "{}",
+    "[]",
+    "default",
+    "const",
+    "format",
+    "name",
+    "$comment",
+}
+
+
+# --- By construction ---
+
+
+def test_layouts_of_code_are_constants_and_nothing_else_makes_code() -> None:
+    """The words of `code` and `join` stand in toolwright's own source; few modules make code of anything else."""
+    trusting = set()
+    for path in sorted(SOURCES.rglob("*.py")):
+        if "runtime" in path.parts:
+            continue
+        name = path.relative_to(SOURCES).as_posix()
+        text = path.read_text("utf-8")
+        for node in ast.walk(ast.parse(text)) if "toolwright.pycode" in text or name == "pycode.py" else ():
+            if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name)):
+                continue
+            match node.func.id:
+                case "code" | "join" if name != "pycode.py":
+                    assert is_constant(node.args[0]), f"{name}:{node.lineno}"
+                case "Code":
+                    assert name in ("pycode.py", "literals.py"), f"{name}:{node.lineno}"
+                case "trusted":
+                    trusting.add(name)
+    assert trusting == {"models.py", "render.py", "scaffold.py", "units.py", "workspace.py"}
+
+
+def is_constant(node: ast.expr) -> bool:
+    match node:
+        case ast.Constant(value=str()):
+            return True
+        case ast.IfExp():
+            return is_constant(node.body) and is_constant(node.orelse)
+        case ast.Name(id=name):
+            return name.isupper() or name in ("separator", "brackets")
+        case _:
+            return False
+
+
+def test_templates_of_source_refuse_plain_text() -> None:
+    environment = render.environment("package")
+    assert environment.from_string("{{ one }}{{ one | literal }}").render(one=pycode.Name("x")) == 'x"x"'
+    for template in (
+        "{{ one }}",
+        "{{ one ~ one }}",
+        "{{ [one] | first }}",
+        "{{ one | upper }}",
+        "{{ '%s' | format(one) }}",
+    ):
+        with pytest.raises(TypeError, match="no Python source"):
+            environment.from_string(template).render(one="text")
+    with pytest.raises(TypeError, match="no Python source"):
+        environment.from_string("{{ many | join(', ') }}").render(many=["text"])
+    with pytest.raises(TypeError, match="no Python source"):
+        environment.from_string("{{ code('{}', one) }}").render(one="text")
+
+
+def test_there_are_no_other_environments() -> None:
+    makers = [
+        path.relative_to(SOURCES).as_posix()
+        for path in sorted(SOURCES.rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Attribute) and node.attr in ("Environment", "Template")
+        if isinstance(node.ctx, ast.Load) and ast.unparse(node.value) == "jinja2"
+    ]
+    assert {*makers} == {"render.py", "pages/page.py"}
+
+
+@pytest.mark.parametrize("text", ["x y", "x.y()", "x;y", "", ".", "x\n", "1x", "x-y", "a..b", 'x"', "x\u2028"])
+def test_a_name_is_nothing_but_names(text: str) -> None:
+    with pytest.raises(ValueError, match="is no name of Python"):
+        pycode.Name(text)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "    print(1)",
+        "    x: int = __import__('os').system('x')",
+        "    x: __import__('os') = 1",
+        "    x: list[open('x')] = 1",
+        "    x: int = (lambda: eval('1'))()",
+        "    x: int = [y for y in ()]",
+        "    x: int = f'{1}'",
+        "    def f(self): ...",
+        "    import os",
+        "    x = 1",
+        "    x: int = a.b.model_validate(1)",
+    ],
+)
+def test_classes_that_do_more_than_declare_are_refused(body: str) -> None:
+    (written,) = ast.parse(
+        f'class A(Model):\n    """Fine."""\n\n    y: Annotated[int, Field(alias="z")] = 1\n{body}\n'
+    ).body
+    assert isinstance(written, ast.ClassDef)
+    with pytest.raises(ValueError, match="code that no model needs"):
+        inspection.require_declarations(written)
