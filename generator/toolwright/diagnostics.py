@@ -178,6 +178,7 @@ CODES = _table(
     ("TW405", "error", "The lock cannot be read."),
     ("TW406", "error", "A file cannot be written."),
     ("TW407", "error", "A generated file is not what the manifest gives."),
+    ("TW408", "error", "A link stands below the output folder."),
     ("TW420", "warning", "A handler method is missing."),
     ("TW421", "warning", "A handler method is no longer asked for."),
     ("TW422", "warning", "A handler method does not fit what it is called with, or what it gives."),
