@@ -127,6 +127,8 @@ def read_lock(output: Path) -> lock.Lock:
         lock.LockError: It is not a lock.
     """
     path = output / lock.NAME
+    if output.is_file():
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path))
     try:
         data = inside.regular(path)
     except inside.BarredError as error:

@@ -239,6 +239,8 @@ class Binding:
             for each in several:
                 if is_file:
                     media = schema.get("contentMediaType") if isinstance(schema, Mapping) else None
+                    if not isinstance(media, str) or _CONTROL.search(media):
+                        media = None
                     parts.append((name, (name, _decoded(name, each), media or "application/octet-stream")))
                 else:
                     is_plain = not isinstance(each, Mapping | list)
