@@ -1,9 +1,10 @@
-"""Header fields of HTTP requests: which a manifest may set, and what they may hold."""
+"""What HTTP requests are made of: the parts of URLs, and which header fields a manifest may set, to what."""
 
 from __future__ import annotations
 
 import re
 from typing import Final
+from urllib.parse import SplitResult, urlsplit
 
 TOKEN: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 """The name of a header (RFC 9110, section 5.6.2)."""
@@ -16,6 +17,16 @@ _OURS: Final = frozenset(
     | {"proxy-authorization", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade"}
 )
 """Headers that say where a request ends and how it travels (RFC 9110, sections 7.6.1 and 8.6; RFC 9112, section 6)."""
+
+
+def split(url: str) -> SplitResult | None:
+    """The parts of a URL; None where its host or its port is none (RFC 3986, section 3.2)."""
+    try:
+        parts = urlsplit(url)
+        is_sound = parts.port != 0
+    except ValueError:
+        return None
+    return parts if is_sound else None
 
 
 def is_ours(name: str) -> bool:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final
-from urllib.parse import urlsplit
 
 from toolwright.assembly import manifests
 from toolwright.diagnostics import Diagnostic, Place
-from toolwright.fields import CONTROL, TOKEN, is_ours, steers
+from toolwright.fields import CONTROL, TOKEN, is_ours, split, steers
 from toolwright.runtime.http_request import BODIED, HOLE, holes, texts, used
 from toolwright.schemas.references import Local, Shared
 from toolwright.wording import quoted
@@ -95,7 +94,7 @@ def urls(assembly: Assembly) -> Iterator[Diagnostic]:
                 "follows a base URL, and does not start with `/`",
                 "write the path, such as `/v1/{location}`",
             )
-        elif "api" not in http and not _HOST.match(url):
+        elif "api" not in http and not (_HOST.match(url) and split(HOLE.sub("a", url))):
             problem = "is not one of `http` or `https` with a host that no argument is part of"
             mend = "write the whole URL, such as `https://api.example.com/v1/{location}`, or name an `api`"
         else:
@@ -233,8 +232,15 @@ def _based(place: Place, name: str, api: Mapping[str, Json]) -> Iterator[Diagnos
             yield Diagnostic("TW262", f"nothing says where the API `{name}` is", place.key(), mend)
         return
     url: str = api["baseUrl"]
-    split = urlsplit(url)
-    if not _HOST.match(url) or split.query or split.fragment or _BLANK.search(url) or re.search(r"[{}]", url):
+    parts = split(url)
+    if (
+        not _HOST.match(url)
+        or parts is None
+        or parts.query
+        or parts.fragment
+        or _BLANK.search(url)
+        or re.search(r"[{}]", url)
+    ):
         yield Diagnostic(
             "TW262",
             f"`{url}` is no base URL",

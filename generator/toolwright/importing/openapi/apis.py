@@ -161,7 +161,9 @@ def _filled(server: Located) -> str:
         return ""
     defaults = {name: one.field("default") for name, one in server.entries("variables")}
     filled = _VARIABLE.sub(lambda found: str(defaults.get(found[1], found[0])), url).strip()
-    parts = urlsplit(filled)
+    parts = fields.split(filled)
+    if parts is None:
+        return ""
     is_whole = parts.scheme in ("http", "https") and parts.netloc and not _VARIABLE.search(filled)
     plain = is_whole and not (parts.query or parts.fragment or parts.username)
     return filled.rstrip("/") if plain else parts.path.rstrip("/") if not parts.scheme else ""
