@@ -27,7 +27,11 @@ OUT = {"command", "stderr.txt", "expected"}
 def run(case: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[int, str]:
     """Run a case in `folder`, and give its exit status and what it printed for people."""
     shutil.copytree(
-        case, folder, dirs_exist_ok=True, ignore=lambda at, names: OUT & set(names) if Path(at) == case else []
+        case,
+        folder,
+        symlinks=True,
+        dirs_exist_ok=True,
+        ignore=lambda at, names: OUT & set(names) if Path(at) == case else [],
     )
     monkeypatch.chdir(folder)
     command = case / "command"

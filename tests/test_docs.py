@@ -386,6 +386,17 @@ def test_the_command(tmp_path: Path) -> None:
     assert theirs.returncode == 1
     assert "error[TW403]: `site/sample_mcp.html` was not written by toolwright" in theirs.stderr
     assert (tmp_path / target).read_text() == "<p>mine</p>"
+    for leads in ("page.html", "nowhere.html"):
+        (tmp_path / target).rename(tmp_path / "page.html")
+        (tmp_path / target).symlink_to(tmp_path / leads)
+        linked = toolwright("docs", "good.json", "-o", "site", cwd=tmp_path)
+        assert linked.returncode == 1
+        assert (
+            f"error[TW406]: cannot write below `site`: it is a link, and is left as it is (`{target}`)" in linked.stderr
+        )
+        assert (tmp_path / target).is_symlink()
+        assert not (tmp_path / "nowhere.html").exists()
+        (tmp_path / "page.html").rename(tmp_path / target)
     blocked = toolwright("docs", "good.json", "-o", "good.json", cwd=tmp_path)
     assert blocked.returncode == 1
     assert "error[TW406]" in blocked.stderr

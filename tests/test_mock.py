@@ -13,7 +13,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -160,6 +160,99 @@ def test_what_the_schema_suggests_is_taken() -> None:
 def test_what_cannot_be_made(schema: Any) -> None:
     with pytest.raises(values.UnmakeableError):
         values.make(schema, "0")
+
+
+def nested(levels: int, inner: Any, outer: Callable[[Any], Any]) -> Any:
+    for _ in range(levels):
+        inner = outer(inner)
+    return inner
+
+
+TEXT = {"type": "string"}
+LARGE: list[Any] = [
+    {"type": "array", "minItems": 10**9},
+    {"type": "array", "minItems": 10**9, "items": TEXT},
+    {"type": "array", "minItems": 10**9, "uniqueItems": True, "items": {"type": "integer"}},
+    {"type": "array", "minItems": 10_000, "uniqueItems": True, "items": {"type": "integer", "maximum": 10**9}},
+    {"type": "array", "contains": TEXT, "minContains": 10**9},
+    {"type": "string", "minLength": 10**10},
+    {"type": "string", "minLength": 10**10, "pattern": "^a+$"},
+    {"type": "object", "minProperties": 10**9},
+    {"type": "object", "minProperties": 10**9, "propertyNames": {"enum": ["a"]}},
+    {"type": "object", "minProperties": 10**9, "patternProperties": {"^a": TEXT}},
+    nested(4, TEXT, lambda inner: {"type": "array", "minItems": 1000, "items": inner}),
+    nested(4, TEXT, lambda inner: {"type": "object", "minProperties": 1000, "additionalProperties": inner}),
+    nested(3, {"type": "string", "minLength": 10_000}, lambda inner: {"type": "array", "minItems": 90, "items": inner}),
+    {
+        "$ref": "#/$defs/L0",
+        "$defs": {f"L{n}": {"allOf": [{"$ref": f"#/$defs/L{n + 1}"}] * 2} for n in range(18)} | {"L18": TEXT},
+    },
+    {
+        "$ref": "#/$defs/L0",
+        "$defs": {
+            f"L{n}": {"properties": {p: {"$ref": f"#/$defs/L{n + 1}"} for p in "ab"}, "required": ["a", "b"]}
+            for n in range(30)
+        }
+        | {"L30": TEXT},
+    },
+]
+PATTERNS = [
+    nested(4, "a", lambda inner: f"({inner}){{1000}}"),
+    nested(4, "", lambda inner: f"({inner}){{1000}}"),
+    nested(40, "a", lambda inner: f"({inner})*"),
+    nested(40, "a", lambda inner: f"({inner}|{inner[:50]}){{2,}}"[:4000]),
+    "a{999999999}",
+    f"a{{{'9' * 5000}}}",
+    "(a{1000}){1000}",
+    "[\\u0000-\\uffff]" * 2000,
+    "(" * 5000 + "a" + ")" * 5000,
+]
+
+
+@pytest.mark.parametrize("schema", [*LARGE, *({"type": "string", "pattern": pattern} for pattern in PATTERNS)])
+def test_what_is_too_large_is_told_and_not_made(schema: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    taken: list[int] = []
+    make = values._Maker.value
+
+    def counted(self: Any, *given: Any) -> Any:
+        taken.append(1)
+        return make(self, *given)
+
+    monkeypatch.setattr(values._Maker, "value", counted)
+    try:
+        Validator(schema)
+    except Exception as error:  # noqa: BLE001 - the validator's own bound, whichever it is
+        pytest.skip(f"no server can have it: {error}")
+    if schema in LARGE:
+        with pytest.raises(values.UnmakeableError, match="it asks for more than"):
+            values.make(schema, "seed")
+    else:  # any text may fit
+        with contextlib.suppress(values.UnmakeableError):
+            assert valid(schema, values.make(schema, "seed"))
+    assert len(taken) <= 10 * values.MOST
+
+
+@pytest.mark.parametrize("bound", ["minimum", "maximum", "exclusiveMinimum", "multipleOf"])
+@pytest.mark.parametrize("kind", ["integer", "number"])
+def test_numbers_of_any_size(bound: str, kind: str) -> None:
+    for value in (10**400, 1e308, 5e-324):
+        schema = {"type": kind, bound: value}
+        try:
+            assert valid(schema, values.make(schema, "seed"))
+        except values.UnmakeableError:
+            assert kind == "number"
+            assert value != 1e308 or bound != "maximum"
+
+
+def test_what_is_large_but_not_too_large_is_made() -> None:
+    for schema in (
+        {"type": "array", "minItems": 5000, "items": TEXT},
+        {"type": "array", "minItems": 500, "uniqueItems": True, "items": {"type": "integer", "maximum": 10**6}},
+        {"type": "object", "minProperties": 2000},
+        {"type": "string", "minLength": 500_000},
+        {"type": "string", "pattern": "^(a{1000}){5}$"},
+    ):
+        assert valid(schema, values.make(schema, "seed"))
 
 
 @pytest.mark.parametrize("shard", range(SHARDS))

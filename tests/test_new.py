@@ -104,6 +104,20 @@ def test_a_name_that_cannot_be_used_is_refused(name: str, tmp_path: Path) -> Non
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_link_to_an_empty_folder_is_filled_and_stays(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    for name, leads in (("empty", "real"), ("fresh", "made")):
+        (tmp_path / name).symlink_to(leads)
+        done = toolwright("new", "calendar", "--dir", name, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        assert (tmp_path / name).is_symlink()
+        assert (tmp_path / leads / "pyproject.toml").is_file()
+    (tmp_path / "full").symlink_to("real")
+    before = (tmp_path / "real/pyproject.toml").stat()
+    assert toolwright("new", "calendar", "--dir", "full", cwd=tmp_path).returncode == 1
+    assert (tmp_path / "real/pyproject.toml").stat() == before
+
+
 def test_a_folder_that_holds_something_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "calendar").mkdir()
     (tmp_path / "calendar/notes").write_text("mine")

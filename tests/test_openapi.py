@@ -170,6 +170,21 @@ def test_parameters_that_meet_get_their_place(tmp_path: Path) -> None:
     assert (http["headers"], http["cookies"], http["body"]) == ({"id": "{header_id}"}, {"id": "{cookie_id}"}, "{body}")
 
 
+def test_headers_that_frame_a_request_are_no_arguments_and_names_that_are_none_are_told(tmp_path: Path) -> None:
+    def operation(*names: str) -> dict[str, Any]:
+        listed = [{"name": name, "in": "header", "required": True, "schema": {"type": "string"}} for name in names]
+        return {"get": {"parameters": listed}}
+
+    framing = ["Host", "Content-Length", "Transfer-Encoding", "connection", "Content_Length", "TE", "X-Fine"]
+    odd = ["a\r\nX-Other: 1", "a b", "Cookie", "é"]
+    paths = {"/fine": operation(*framing), **{f"/{number}": operation(name) for number, name in enumerate(odd)}}
+    made = imported(tmp_path, {"servers": [{"url": "https://h.example"}], "paths": paths})
+    (tool,) = made.manifest["tools"]
+    assert [*tool["toolwright"]["http"]["headers"]] == ["X-Fine"]
+    assert [*tool["inputSchema"]["properties"]] == ["X-Fine"]
+    assert [name for name, note in zip(odd, made.notes, strict=True) if f"`{name}` cannot be a header" in note] == odd
+
+
 @given(st.lists(st.tuples(st.sampled_from(["path", "query", "header", "cookie"]), st.text(min_size=1)), unique=True))
 def test_arguments_are_named_apart_whatever_parameters_are_called(named: list[tuple[Any, str]]) -> None:
     parameters = [

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from toolwright import lock, workspace
+from toolwright import __version__, inside, lock, workspace
+from toolwright.diagnostics import Place
 from toolwright.workspace import Artifact, Changes
 
 MANIFEST = "specs/weather.yaml"
@@ -206,3 +209,160 @@ def test_a_lock_may_not_list_files_outside_the_output_folder() -> None:
     made = lock.Lock("1", {"m": entry("sha256:1", [("../victim.py", b"1")])})
     with pytest.raises(lock.LockError, match=r"`\.\./victim\.py`, which is outside"):
         lock.load(lock.dump(made))
+
+
+def link(path: Path, to: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.symlink_to(to)
+
+
+def replaced(path: Path, to: Path) -> None:
+    """Put a link where a file or a folder is, which moves to where it leads."""
+    path.rename(to)
+    link(path, to)
+
+
+@pytest.mark.parametrize("files", [{"p/m/a.py": "1"}, {"p/m/a.py": "2"}, {"p/c.py": "3"}, {}], ids=str)
+@pytest.mark.parametrize("where", ["p", "p/m", "p/m/a.py"])
+@pytest.mark.parametrize("leads", ["outside", "inside", "nowhere"])
+@pytest.mark.parametrize("force", [False, True])
+def test_nothing_is_done_through_a_link(
+    files: dict[str, str], where: str, leads: str, force: bool, tmp_path: Path
+) -> None:
+    output = tmp_path / "out"
+    write(output, {"p/m/a.py": "1"})
+    away = {"outside": tmp_path / "there", "inside": output / "there", "nowhere": tmp_path / "there"}[leads]
+    replaced(output / where, away)
+    if leads == "nowhere":
+        away.rename(tmp_path / "elsewhere")
+    before, listed = tree(tmp_path), (output / lock.NAME).read_text()
+    changes = write(output, files, force=force)
+    assert codes(changes) == ["TW408"]
+    assert [one.at.file for one in changes.diagnostics if isinstance(one.at, Place)] == [str(output / where)]
+    assert not workspace.up_to_date(output, workspace.read_lock(output), MANIFEST, "sha256:1")
+    pruned = workspace.prune(output, workspace.read_lock(output), [])
+    workspace.apply(output, pruned)
+    assert codes(pruned) == ["TW408"]
+    assert (tree(tmp_path), (output / lock.NAME).read_text()) == (before, listed)
+    assert (output / where).is_symlink()
+
+
+@pytest.mark.parametrize("leads", ["outside", "nowhere"])
+def test_new_files_are_not_made_through_a_link(leads: str, tmp_path: Path) -> None:
+    output, away = tmp_path / "out", tmp_path / "away"
+    if leads == "outside":
+        away.mkdir()
+    link(output / "p/models", away)
+    assert codes(write(output, {"p/a.py": "1", "p/models/x.py": "2"}, force=True)) == ["TW408"]
+    assert tree(tmp_path) == {}
+
+
+def test_applying_follows_no_link_that_came_late(tmp_path: Path) -> None:
+    output, away = tmp_path / "out", tmp_path / "away"
+    away.mkdir()
+    (away / "a.py").write_text("mine")
+    link(output / "p", away)
+    for new in (b"1", None):
+        with pytest.raises(inside.BarredError, match="it is a link"):
+            workspace.apply(output, Changes((workspace.Change("p/a.py", b"mine", new),), 0, lock.Lock("1"), ()))
+    assert tree(tmp_path) == {"away/a.py": "mine"}
+
+
+def test_the_output_folder_may_be_reached_through_links(tmp_path: Path) -> None:
+    (tmp_path / "real/inner").mkdir(parents=True)
+    link(tmp_path / "way", tmp_path / "real")
+    link(tmp_path / "real/out", tmp_path / "real/inner")
+    output = tmp_path / "way/out"
+    for files in ({"p/a.py": "1", "p/m/b.py": "1"}, {"p/a.py": "2"}):
+        assert codes(write(output, files)) == []
+        assert workspace.up_to_date(output, workspace.read_lock(output), MANIFEST, "sha256:1")
+        assert tree(tmp_path / "real/inner") == files
+
+
+def test_a_lock_that_is_no_file_is_not_read(tmp_path: Path) -> None:
+    write(tmp_path / "out", {"a.py": "1"})
+    path = tmp_path / "out" / lock.NAME
+    path.rename(tmp_path / "lock")
+    makes: list[tuple[Callable[[], None], str]] = [
+        (lambda: path.symlink_to(tmp_path / "lock"), "a link"),
+        (lambda: os.mkfifo(path), "a pipe"),
+        (lambda: path.mkdir(), "a folder"),
+    ]
+    for make, what in makes:
+        make()
+        with pytest.raises(lock.LockError, match=f"it is {what}"):
+            workspace.read_lock(tmp_path / "out")
+        path.rmdir() if path.is_dir() else path.unlink()
+
+
+def test_files_with_other_names_elsewhere_stay_as_they_are(tmp_path: Path) -> None:
+    write(tmp_path / "out", {"p/a.py": "1", "p/b.py": "1", "c.py": "1"})
+    for name in ("p/a.py", "p/b.py", lock.NAME):
+        (tmp_path / Path(name).name).hardlink_to(tmp_path / "out" / name)
+    listed = (tmp_path / lock.NAME).read_text()
+    assert codes(write(tmp_path / "out", {"p/a.py": "2", "c.py": "1"})) == []
+    assert tree(tmp_path) == {"out/p/a.py": "2", "out/c.py": "1", "a.py": "1", "b.py": "1"}
+    assert (tmp_path / lock.NAME).read_text() == listed
+
+
+def test_what_is_no_file_is_neither_opened_nor_replaced(tmp_path: Path) -> None:
+    output = tmp_path / "out"
+    write(output, {"p/a.py": "1", "p/b.py": "1"})
+    (output / "p/a.py").unlink()
+    os.mkfifo(output / "p/a.py")
+    for force in (False, True):
+        assert not workspace.up_to_date(output, workspace.read_lock(output), MANIFEST, "sha256:1")
+        changes = write(output, {"p/a.py": "2", "p/b.py": "2"}, force=force)
+        assert codes(changes) == ["TW403"]
+        assert changes.diagnostics[0].message == "this pipe is in the way: toolwright did not write it"
+        assert (output / "p/b.py").read_text() == "1"
+    assert codes(write(output, {"p/b.py": "2"})) == ["TW404"]
+    assert (output / "p/a.py").is_fifo()
+    with pytest.raises(inside.BarredError, match="it is a pipe"):
+        workspace.text(output / "p/a.py")
+
+
+def test_a_cache_that_is_a_link_keeps_what_it_leads_to(tmp_path: Path) -> None:
+    output, away = tmp_path / "out", tmp_path / "away"
+    write(output, {"p/a.py": "1"})
+    away.mkdir()
+    (away / "x.pyc").write_text("mine")
+    link(output / "p/__pycache__", away)
+    assert codes(write(output, {"b.py": "1"})) == []
+    assert tree(tmp_path) == {"away/x.pyc": "mine", "out/b.py": "1"}
+
+
+ODD_PATHS = [
+    "\0",
+    "a\0b",
+    "\ud800",
+    "a/\udfff",
+    "/etc/passwd",
+    "../victim.py",
+    "p/../../victim.py",
+    "..",
+    "",
+    ".",
+    "a//b",
+]
+
+
+@pytest.mark.parametrize("path", [*ODD_PATHS, "a/", "./a", lock.NAME], ids=ascii)
+def test_a_lock_lists_only_what_toolwright_can_have_made(path: str) -> None:
+    made = lock.Lock("1", {"m": entry("sha256:1", [(path, b"1")])})
+    with pytest.raises(lock.LockError, match="it lists "):
+        lock.load(json.dumps(json.loads(lock.dump(made))))
+
+
+@pytest.mark.parametrize(
+    "path", [*ODD_PATHS, "//", "..//**", "//**", "//../*", "specs///etc/*", "specs//", "/dev//*"], ids=ascii
+)
+def test_a_lock_makes_nothing_be_read_that_its_manifest_cannot_name(
+    path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    output = tmp_path / "out"
+    disk = workspace.Disk()
+    made = lock.Lock(__version__, {MANIFEST: lock.Entry("sha256:1", {}, {}, {path: "sha256:2"})})
+    assert not workspace.untouched(disk, output, made, MANIFEST, "")
+    assert disk.inputs == {}

@@ -165,11 +165,11 @@ def _asides(
     for one in (*declared, *(one for offers in offered.values() for one in offers)):
         for place, layer in one.layers:
             for name, question in (layer.get("ask") or {}).items():
-                if isinstance(question.get("schema"), dict):
+                if isinstance(question.get("schema"), dict | bool):
                     yield place / "ask" / name / "schema", question["schema"]
     for path, manifest in manifests(bundle):
         for name, handle in (manifest.get("handles") or {}).items():
-            if isinstance(handle.get("state"), dict):
+            if isinstance(handle.get("state"), dict | bool):
                 yield Place(path, ("handles", name, "state")), handle["state"]
 
 

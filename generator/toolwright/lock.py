@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import posixpath
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from toolwright import inside
 from toolwright.diagnostics import Diagnostic
 
 NAME = "toolwright.lock.json"
@@ -43,7 +45,7 @@ class Entry:
     `hash` is the digest of all that went in, and `tools` the digest of what went into each tool. `inputs` has a digest
     of each thing that was read, where nothing was found in it to tell the user; `clean` proves the same of `tools`, as
     `proof` has it. `files` has for each file the digests that it may have: more than one only where two branches' locks
-    met in a merge.
+    met in a merge, or a run was killed.
     """
 
     hash: str
@@ -76,12 +78,23 @@ def load(text: str) -> Lock:
     Raises:
         LockError: It is not a lock of this format.
     """
-    lock = _merged(text) if _MARKER.search(text) else _read(text)
-    for entry_ in lock.manifests.values():
+    try:
+        lock = _merged(text) if _MARKER.search(text) else _read(text)
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise error if isinstance(error, LockError) else LockError(_NO_FORM) from error
+    for manifest, entry_ in lock.manifests.items():
+        for path in (manifest, *entry_.files):
+            if inside.no_path(path):
+                raise LockError(f"it lists {json.dumps(path)}, which no file can have as its path")
         for path in entry_.files:
-            if path.startswith("/") or ".." in path.split("/"):
+            if inside.leaves(path):
                 raise LockError(f"it lists `{path}`, which is outside the output folder")
+            if path != posixpath.normpath(path) or path in (".", NAME):
+                raise LockError(f"it lists `{path}`, which is no file that toolwright makes")
     return lock
+
+
+_NO_FORM = "it does not have the form of a lock of toolwright's"
 
 
 def _read(text: str) -> Lock:
@@ -90,12 +103,10 @@ def _read(text: str) -> Lock:
     except _TwiceError:
         return _merged(text)
     except json.JSONDecodeError as error:
-        lines = text.splitlines()
+        lines = text.strip().split("\n")
         if lines[:1] + lines[-1:] == ["{", "}"] and all(map(_LINE.fullmatch, lines)):
             return _merged(text)
         raise LockError(f"it is not JSON: {error}") from error
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        raise LockError("it does not have the form of a lock of toolwright's") from error
 
 
 class _TwiceError(Exception):
@@ -126,28 +137,53 @@ def _parsed(value: Any) -> Lock:
 
 
 def dump(lock: Lock) -> str:
-    """Write a lock, the same text for the same lock."""
-    value: Mapping[str, Any] = {
-        "generator": lock.generator,
-        "manifests": {
-            name: {
-                "hash": made.hash,
-                "clean": made.clean,
-                "inputs": dict(sorted(made.inputs.items())),
-                "tools": dict(sorted(made.tools.items())),
-                "files": {path: min(made.files[path]) for path in sorted(made.files)},
-            }
-            for name, made in sorted(lock.manifests.items())
-        },
+    """Write a lock, the same text for the same lock; a file that may have several digests has a line for each."""
+    made = [f'{{\n  "generator": {_text(lock.generator)},\n  "manifests": {{']
+    entries = [_entry(name, entry) for name, entry in sorted(lock.manifests.items())]
+    made.append(",".join(entries) + ("\n  }" if entries else "}"))
+    return "".join(made) + "\n}\n"
+
+
+def _entry(name: str, entry: Entry) -> str:
+    sections = {
+        "inputs": sorted(entry.inputs.items()),
+        "tools": sorted(entry.tools.items()),
+        "files": [(path, seen) for path in sorted(entry.files) for seen in sorted(entry.files[path])],
     }
-    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+    parts = [f'"hash": {_text(entry.hash)}', f'"clean": {_text(entry.clean)}']
+    for section, pairs in sections.items():
+        lines = ",".join(f"\n        {_text(key)}: {_text(value)}" for key, value in pairs)
+        parts.append(f'"{section}": {{{lines}\n      }}' if lines else f'"{section}": {{}}')
+    inner = ",".join(f"\n      {part}" for part in parts)
+    return f"\n    {_text(name)}: {{{inner}\n    }}"
+
+
+def _text(value: str) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def union(lock: Lock, pending: Sequence[Lock]) -> Lock:
+    """A lock with what runs were about to write that never ended: of what they change, no manifest is up to date."""
+    locks = [lock, *pending]
+    manifests: dict[str, Entry] = {}
+    for name in dict.fromkeys(name for one in locks for name in one.manifests):
+        entries = [one.manifests.get(name) for one in locks]
+        first = entries[0]
+        if first is None or any(entry != first for entry in entries):
+            files: dict[str, frozenset[str]] = {}
+            for entry in entries:
+                for path, seen in entry.files.items() if entry is not None else ():
+                    files[path] = files.get(path, frozenset()) | seen
+            first = Entry("", files)
+        manifests[name] = first
+    return Lock(lock.generator, manifests)
 
 
 def _merged(text: str) -> Lock:
     """Both sides of a merge conflict: a file of either side is ours, with either digest; no manifest is up to date."""
     files: dict[str, dict[str, set[str]]] = {}
     manifest = section = ""
-    for line in text.splitlines():
+    for line in text.split("\n"):
         if opened := _OPEN.match(line):
             name = json.loads(f'"{opened[1]}"')
             section = name

@@ -68,10 +68,11 @@ def create(name: str, folder: Path | None = None, origin: Callable[[], Origin] |
             raise ScaffoldError(f"`{target}` is there already: choose another folder with --dir")
         made = _fill(name, slug, origin() if origin is not None else None)
         try:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            if target.exists():
-                target.rmdir()
-            shutil.move(made, target)
+            place = target.resolve()  # a link to an empty folder stays
+            place.parent.mkdir(parents=True, exist_ok=True)
+            if place.exists():
+                place.rmdir()
+            shutil.move(made, place)
         finally:
             shutil.rmtree(made, ignore_errors=True)
     except OSError as error:

@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 from urllib.parse import unquote
 
+from toolwright import inside
 from toolwright.diagnostics import Diagnostic, Place, Pointer, Span
 from toolwright.schemas import dialects, places
 from toolwright.texts import jsontext, positions, yamltext
@@ -211,13 +212,14 @@ class _Loader:
                 if path is None:
                     self._outside(name, place, "this file, and move the file")
                     continue
+                if not self._below(path, name, place):
+                    continue
                 try:
                     data = self._reader.read(path)
                 except OSError as error:
                     self.found.append(unreadable(path, error, place))
                     continue
-                if self._below(path, name, place):
-                    yield place, File(posixpath.relpath(path, folder or "."), data)
+                yield place, File(posixpath.relpath(path, folder or "."), data)
 
     def _below(self, path: str, name: str, at: Place | None) -> bool:
         """Whether a file that was named does not lie elsewhere, through a link; reported if it does."""
@@ -265,7 +267,7 @@ class _Loader:
         folder = posixpath.dirname(self.entry)
         below = base.removeprefix(folder).lstrip("/")
         path = posixpath.normpath(posixpath.join(posixpath.dirname(below), relative))
-        if posixpath.isabs(path) or path.split("/")[0] == "..":
+        if inside.leaves(path):
             return None
         return posixpath.join(folder, path)
 
@@ -275,6 +277,9 @@ class _Loader:
             return self.documents.get(path)
         try:
             path.encode()  # what is made of a file tells its name
+            if not self._below(path, path, at):
+                self._unreadable.add(path)
+                return None
             data = self._reader.read(path)
         except UnicodeEncodeError:
             self._unreadable.add(path)
@@ -284,9 +289,6 @@ class _Loader:
             if not (lenient and isinstance(error, FileNotFoundError)):
                 self._unreadable.add(path)
                 self.found.append(unreadable(path, error, at))
-            return None
-        if not self._below(path, path, at):
-            self._unreadable.add(path)
             return None
         made, problems = document(path, data, jsontext.parse_file if _is_json(path) else yamltext.parse)
         value, root = _unwrapped(made.value)

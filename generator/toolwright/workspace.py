@@ -1,8 +1,9 @@
 """The only code that touches disk: reads manifests, and writes what was made of them.
 
 Takes planned artifacts and the lock; gives the changes, and carries them out. Everything is written beside its target
-first and moved into place when all of it is on disk, the lock last, so that a failure leaves the old tree. A file that
-the lock does not list, or that was edited since, is never overwritten or deleted.
+first, the new lock before all, and moved into place when all of it is on disk, the lock last: a failure leaves the old
+tree, and what a killed run leaves, the next one can tell from what people did (`recover`). A file that the lock does
+not list, or that was edited since, is never overwritten or deleted, nor is anything behind a link.
 """
 
 from __future__ import annotations
@@ -11,15 +12,16 @@ import errno
 import hashlib
 import os
 import posixpath
+import re
+import secrets
 import sys
-import tempfile
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path, PurePosixPath
 
-from toolwright import __version__, lock
+from toolwright import __version__, inside, lock
 from toolwright.diagnostics import Diagnostic, Place
 from toolwright.pycode import Code, trusted
 
@@ -39,7 +41,7 @@ class Disk:
     inputs: dict[str, str] = field(default_factory=dict)
     _files: dict[str, tuple[bytes, str]] = field(default_factory=dict)
     _listings: dict[str, tuple[list[str], str]] = field(default_factory=dict)
-    _within: dict[tuple[str, str], bool] = field(default_factory=dict)
+    _folders: dict[str, inside.Inside] = field(default_factory=dict)
 
     def afresh(self) -> Disk:
         """A reader that need not read again what this one has read, and has no inputs yet."""
@@ -65,19 +67,15 @@ class Disk:
             base = Path(folder)
             above = "" if base == Path() else f"{base.as_posix().rstrip('/')}/"
             found = sorted(path.as_posix().removeprefix(above) for path in base.glob(pattern) if path.is_file())
-            self._listings[key] = found, lock.digest("\n".join(found).encode())
+            self._listings[key] = found, lock.digest("\n".join(found).encode("utf-8", "surrogateescape"))
         found, self.inputs[f"{folder}{_LISTING}{pattern}"] = self._listings[key]
         return [posixpath.normpath(posixpath.join(folder, path)) for path in found]
 
     def within(self, path: str, folder: str) -> bool:
         """Whether a path, with links followed, lies below `folder`."""
-        if os.path.islink(path):  # noqa: PTH114 - as in `read`
-            return Path(path).resolve().is_relative_to(Path(folder).resolve())
-        key = posixpath.dirname(path), folder
-        if key not in self._within:
-            holder, base = map(Path, key)
-            self._within[key] = holder.resolve().is_relative_to(base.resolve())
-        return self._within[key]
+        if folder not in self._folders:
+            self._folders[folder] = inside.Inside(folder or ".")
+        return self._folders[folder].holds(path)
 
 
 def find_module(name: str, folders: Sequence[str]) -> Path | None:
@@ -123,19 +121,85 @@ class Changes:
 
 
 def read_lock(output: Path) -> lock.Lock:
-    """The lock of an output folder; an empty one where there is none.
+    """The lock of an output folder; an empty one where there is none. It has what killed runs were about to write, too.
 
     Raises:
         OSError: It is there and cannot be read.
         lock.LockError: It is not a lock.
     """
+    path = output / lock.NAME
+    if output.is_file():
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path))
     try:
-        text = (output / lock.NAME).read_text("utf-8")
-    except FileNotFoundError:
-        return lock.Lock(__version__)
+        data = inside.regular(path)
+    except inside.BarredError as error:
+        raise lock.LockError(f"it is a {error.what}, and no file") from error
+    if data is None and inside.kind(path) == "folder":
+        raise lock.LockError("it is a folder, and no file")
+    known = lock.Lock(__version__) if data is None else _loaded(data)
+    return lock.union(known, [pending for pending in _journals(output).values() if pending is not None])
+
+
+def _loaded(data: bytes) -> lock.Lock:
+    try:
+        return lock.load(data.decode())
     except UnicodeDecodeError as error:
         raise lock.LockError("it is not UTF-8") from error
-    return lock.load(text)
+
+
+def interrupted(output: Path) -> bool:
+    """Whether a run that wrote to an output folder was killed, and none has come since. Raises OSError."""
+    return any(pending is not None for pending in _journals(output).values())
+
+
+_JOURNAL = re.compile(rf"\.{re.escape(lock.NAME)}\.0\.[0-9a-f]{{16}}\.tmp")
+"""The name of a lock that a run staged; before the end stands the run's own part of the names of all it stages."""
+
+
+def _journals(output: Path) -> dict[str, lock.Lock | None]:
+    """The locks that runs staged and never moved into place, by their runs; None where nothing was staged after it."""
+    try:
+        paths = sorted(path for path in output.iterdir() if _JOURNAL.fullmatch(path.name))
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    found: dict[str, lock.Lock | None] = {}
+    for path in paths:
+        data = inside.regular(path) if inside.kind(path) == "file" else None
+        if data is not None:
+            run = path.name.split(".")[-2]
+            try:
+                found[run] = _loaded(data)
+            except lock.LockError:
+                found[run] = None
+    return found
+
+
+def recover(output: Path) -> None:
+    """Clear what killed runs left in an output folder, and note in the lock what they may have written.
+
+    Each step can be done again, so that this can be killed, too.
+
+    Raises:
+        OSError: Something cannot be read or written.
+        lock.LockError: The lock cannot be read.
+    """
+    journals = _journals(output)
+    if not journals:
+        return
+    known = read_lock(output)
+    if interrupted(output):
+        staged = _stage(output / lock.NAME, lock.dump(known).encode(), 0, secrets.token_hex(8), safe=True)
+        staged.replace(output / lock.NAME)
+    ours = {folder for entry in known.manifests.values() for folder in _above_each(entry.files)}
+    ends = tuple(f".{run}.tmp" for run in journals)
+    for folder, _, names in os.walk(output, topdown=False):
+        for name in names:
+            if name.endswith(ends) and not _JOURNAL.fullmatch(name):
+                Path(folder, name).unlink(missing_ok=True)
+        if Path(folder).relative_to(output).as_posix() in ours:
+            _remove_empty(Path(folder))
+    for run in journals:
+        (output / f".{lock.NAME}.0.{run}.tmp").unlink(missing_ok=True)
 
 
 @contextmanager
@@ -178,7 +242,7 @@ def untouched(disk: Disk, output: Path, known: lock.Lock, manifest: str, option:
     made = known.manifests.get(manifest)
     return (
         made is not None
-        and _same(disk, output, made.inputs)
+        and _same(disk, output, manifest, made.inputs)
         and made.inputs.get(_GENERATOR) == _generator_with(option)
         and _intact(output, known, made)
     )
@@ -191,9 +255,17 @@ def up_to_date(output: Path, known: lock.Lock, manifest: str, hash_: str) -> boo
 
 
 def _intact(output: Path, known: lock.Lock, made: lock.Entry) -> bool:
-    return known.generator == __version__ and all(
-        _digest(f"{output}/{path}") in seen for path, seen in made.files.items()
-    )
+    if known.generator != __version__:
+        return False
+    within = inside.Inside(output)
+    for path, seen in made.files.items():
+        try:
+            data = within.read(path)
+        except inside.BarredError:
+            return False
+        if data is None or lock.digest(data) not in seen:
+            return False
+    return True
 
 
 def relative(path: str, output: Path) -> str:
@@ -227,7 +299,7 @@ def _generator_with(option: str) -> str:
     return lock.digest(f"{generator()}{option}".encode())
 
 
-def _same(disk: Disk, output: Path, inputs: Mapping[str, str]) -> bool:
+def _same(disk: Disk, output: Path, manifest: str, inputs: Mapping[str, str]) -> bool:
     """Whether reading everything again gives the same."""
     above = os.path.relpath(_above(output))
     for path, seen in inputs.items():
@@ -235,13 +307,17 @@ def _same(disk: Disk, output: Path, inputs: Mapping[str, str]) -> bool:
             continue
         folder, listing, pattern = path.partition(_LISTING)
         here = Path(os.path.normpath(Path(above, folder))).as_posix()
+        if inside.leaves(posixpath.join(folder, pattern), posixpath.dirname(manifest)):
+            return False  # nothing else is ever read for it
         try:
             if listing:
                 disk.glob(here, pattern)
                 now = disk.inputs[here + listing + pattern]
+            elif not os.path.isfile(here):  # noqa: PTH113 - as in `read`
+                return False
             else:
                 now = lock.digest(disk.read(here))
-        except OSError:
+        except (OSError, ValueError):  # a pattern that cannot be one
             return False
         if now != seen:
             return False
@@ -257,12 +333,27 @@ class Tree:
     """An output folder, of which each file is read once."""
 
     folder: Path
-    _files: dict[str, bytes | None] = field(default_factory=dict)
+    _files: dict[str, bytes | inside.BarredError | None] = field(default_factory=dict)
+    _inside: list[inside.Inside] = field(default_factory=list)
 
     def read(self, path: str) -> bytes | None:
-        """A file below the folder; None where there is none."""
+        """A file below the folder; None where there is none that can be read."""
+        found = self._found(path)
+        return None if isinstance(found, inside.BarredError) else found
+
+    def barred(self, path: str) -> inside.BarredError | None:
+        """What keeps a file from being read, written or deleted."""
+        found = self._found(path)
+        return found if isinstance(found, inside.BarredError) else None
+
+    def _found(self, path: str) -> bytes | inside.BarredError | None:
         if path not in self._files:
-            self._files[path] = _file(f"{self.folder}/{path}")
+            if not self._inside:
+                self._inside.append(inside.Inside(self.folder))
+            try:
+                self._files[path] = self._inside[0].read(path)
+            except inside.BarredError as error:
+                self._files[path] = error
         return self._files[path]
 
 
@@ -331,6 +422,9 @@ def compare(
             return _refused(known, [Diagnostic("TW401", message, at, _TWO_SERVERS)])
         disk = tree.read(artifact.path)
         files[artifact.path] = frozenset({lock.digest(artifact.data)})
+        if (barred := tree.barred(artifact.path)) is not None:
+            foreign.append(_in_the_way(output, artifact.path, barred))
+            continue
         if disk == artifact.data:
             kept += 1
             continue
@@ -350,24 +444,21 @@ def compare(
                 )
             )
         else:
-            foreign.append(
-                Diagnostic(
-                    "TW403",
-                    "this file is in the way: toolwright did not write it",
-                    Place(name),
-                    "move the file, or choose another output folder with `-o`; nothing was written",
-                )
-            )
-    if foreign:
-        return _refused(known, foreign)
+            foreign.append(_in_the_way(output, artifact.path))
     planned = {artifact.path for artifact in artifacts}
-    for path, seen in before.files.items():
-        if path in planned:
-            continue
+    gone = {path: seen for path, seen in before.files.items() if path not in planned}
+    foreign += [
+        _in_the_way(output, path, barred)
+        for path in gone
+        if (barred := tree.barred(path)) is not None and barred.what == "link"
+    ]
+    if foreign:
+        return _refused(known, [*dict.fromkeys(foreign)])
+    for path, seen in gone.items():
         disk = tree.read(path)
-        if disk is None:
+        if disk is None and tree.barred(path) is None:
             continue
-        if force or lock.digest(disk) in seen:
+        if disk is not None and (force or lock.digest(disk) in seen):
             changes.append(Change(path, disk, None))
         else:
             problems.append(
@@ -381,6 +472,23 @@ def compare(
     entry = replace(made, files=files) if not problems else lock.Entry("", files)
     manifests = {**known.manifests, manifest: entry}
     return Changes(tuple(changes), kept, lock.Lock(__version__, manifests), tuple(problems))
+
+
+def _in_the_way(output: Path, path: str, barred: inside.BarredError | None = None) -> Diagnostic:
+    if barred is not None and barred.what == "link":
+        return Diagnostic(
+            "TW408",
+            "this is a link: nothing below the output folder is read, written or deleted through one",
+            Place(PurePosixPath(barred.filename).as_posix()),
+            "put a file or folder in its place, or choose another output folder with `-o`; nothing was written",
+        )
+    what = "file" if barred is None else barred.what
+    return Diagnostic(
+        "TW403",
+        f"this {what} is in the way: toolwright did not write it",
+        Place(shown(output, path)),
+        f"move the {what}, or choose another output folder with `-o`; nothing was written",
+    )
 
 
 def _inherited(
@@ -430,7 +538,7 @@ def prune(output: Path, known: lock.Lock, manifests: Sequence[str]) -> Changes:
     result = Changes((), 0, known, ())
     for name in gone:
         step = compare(Tree(output), result.lock, name, lock.Entry(""), (), force=False)
-        left = {key: value for key, value in step.lock.manifests.items() if key != name}
+        left = {key: value for key, value in step.lock.manifests.items() if key != name or step.refused}
         result = Changes(
             (*result.changes, *step.changes),
             0,
@@ -443,6 +551,8 @@ def prune(output: Path, known: lock.Lock, manifests: Sequence[str]) -> Changes:
 def apply(output: Path, changes: Changes) -> None:
     """Carry changes out, and write the lock; nothing of either where they were refused.
 
+    The lock is staged first, and put into place last: in between it tells `recover` what was about to be.
+
     Raises:
         OSError: Something cannot be written; no file has changed, but where a move failed half-way. What was staged
             is gone, also after an interrupt.
@@ -450,48 +560,62 @@ def apply(output: Path, changes: Changes) -> None:
     if changes.refused:
         return
     text = lock.dump(changes.lock).encode()
-    writes = [change for change in changes.changes if change.new is not None]
-    if _bytes(output / lock.NAME) != text:
-        writes.append(Change(lock.NAME, None, text))
-    if not writes and not changes.changes:
+    is_listed = inside.regular(output / lock.NAME) == text
+    if is_listed and not changes.changes:
         return
+    run = secrets.token_hex(8)
     made_folders: list[Path] = []
     staged: list[tuple[Path, Path]] = []
+    writes = [change for change in changes.changes if change.new is not None]
     gone = [change.path for change in changes.changes if change.new is None]
     written = {change.path for change in writes}
     files_for_folders = set(gone) & _above_each(written)
     in_the_way = files_for_folders | {path for path in gone if not _above_each([path]).isdisjoint(written)}
+    guard = inside.Inside(output)
+    for change in changes.changes:
+        guard.check(change.path)
     for target in (output / path for path in written):
         if target.is_dir() and not _has_only(target, {output / path for path in in_the_way}):
             raise IsADirectoryError(errno.EISDIR, "Is a directory", str(target))
+    begun = False
+    journal = None
     try:
-        for change in writes:
+        _make_folders(output, made_folders)
+        journal = _stage(output / lock.NAME, text, 0, run, safe=bool(changes.changes))
+        for number, change in enumerate(writes, 1):
             target = output / change.path
             file = next(iter(_above_each([change.path]) & files_for_folders), None)
             beside = target if file is None else output / file
             _make_folders(beside.parent, made_folders)
-            staged.append((_stage(beside, change.new or b""), target))
+            staged.append((_stage(beside, change.new or b"", number, run), target))
+        begun = bool(changes.changes)
         for path in in_the_way:
             _remove(output, output / path)
         while staged:
             _make_folders(staged[0][1].parent, made_folders)
             staged[0][0].replace(staged[0][1])
             staged.pop(0)
+        for path in gone:
+            if path not in in_the_way:
+                _remove(output, output / path)
+        if is_listed:
+            journal.unlink()
+        else:
+            journal.replace(output / lock.NAME)
     except BaseException:  # an interrupt, too
         for temporary, _ in staged:
             temporary.unlink(missing_ok=True)
+        if journal is not None and not begun:
+            journal.unlink(missing_ok=True)
         for folder in reversed(made_folders):
             with suppress(OSError):  # it holds something by now: it stays
                 folder.rmdir()
         raise
-    for path in gone:
-        if path not in in_the_way:
-            _remove(output, output / path)
 
 
 def _has_only(folder: Path, files: Container[Path]) -> bool:
-    """Whether a folder holds no files but some of these, and what Python keeps of them."""
-    found = (path for path in folder.rglob("*") if path.is_file() and path.parent.name != "__pycache__")
+    """Whether a folder holds nothing but folders, some of these files, and what Python keeps of them."""
+    found = (path for path in folder.rglob("*") if inside.kind(path) != "folder" and path.parent.name != "__pycache__")
     return all(path in files for path in found)
 
 
@@ -505,8 +629,14 @@ def _above_each(paths: Iterable[str]) -> set[str]:
 
 
 def text(path: Path) -> str | None:
-    """The text of a file that a command may write anew; None where there is none. Raises OSError."""
-    data = _bytes(path)
+    """The text of a file that a command may write anew; None where there is none.
+
+    Raises:
+        OSError: It cannot be read, or is a link or no file.
+    """
+    data = inside.regular(path)
+    if data is None and inside.kind(path) == "folder":
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     return None if data is None else data.decode("utf-8", "replace")
 
 
@@ -515,7 +645,8 @@ def create(path: Path, text: str, encoding: str = "utf-8") -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     staged = None
     try:
-        staged = _stage(path, text.encode(encoding))
+        _temporary(path, 0, "toolwright").unlink(missing_ok=True)  # a killed run left it
+        staged = _stage(path, text.encode(encoding), 0, "toolwright")
         staged.replace(path)
     except OSError as error:
         if staged is not None:
@@ -523,25 +654,31 @@ def create(path: Path, text: str, encoding: str = "utf-8") -> None:
         raise OSError(error.errno, error.strerror, str(path)) from error
 
 
-def _stage(target: Path, data: bytes) -> Path:
-    """Write `data` beside `target`, so that a rename puts it into place."""
+def _temporary(target: Path, number: int, run: str) -> Path:
+    """Where a run stages its file of that number."""
+    return target.with_name(f".{target.name[:40]}.{number}.{run}.tmp")
+
+
+def _stage(target: Path, data: bytes, number: int, run: str, *, safe: bool = False) -> Path:
+    """Write `data` beside `target`, so that a rename puts it into place; where `safe`, it also outlasts a power cut."""
     mode = target.stat().st_mode & 0o777 if target.is_file() else None
-    handle, name = tempfile.mkstemp(prefix=f".{target.name[:40]}.", suffix=".tmp", dir=target.parent)
-    temporary = Path(name)
+    temporary = _temporary(target, number, run)
+    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, 0o666 if mode is None else mode)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
-        temporary.chmod(mode if mode is not None else 0o666 & ~_umask())
+            if safe:
+                file.flush()
+                os.fsync(file.fileno())
+        if mode is not None:  # of which the umask may have taken something
+            temporary.chmod(mode)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
     return temporary
 
 
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+_BINARY = getattr(os, "O_BINARY", 0)
 
 
 def _make_folders(folder: Path, made: list[Path]) -> None:
@@ -554,36 +691,21 @@ def _make_folders(folder: Path, made: list[Path]) -> None:
 def _remove(output: Path, path: Path) -> None:
     path.unlink(missing_ok=True)
     for folder in path.parents:
-        if folder == output or output not in folder.parents:
+        if folder == output or output not in folder.parents or not _remove_empty(folder):
             break
-        leftovers = [child for child in folder.iterdir() if child.name != "__pycache__"]
-        if leftovers:
-            break
-        for child in (*(folder / "__pycache__").glob("*.pyc"), folder / "__pycache__"):
-            with suppress(OSError):  # a cache that cannot be removed is no reason to fail
-                child.rmdir() if child.is_dir() else child.unlink()
-        with suppress(OSError):  # not empty after all: somebody else's
-            folder.rmdir()
 
 
-def _bytes(path: Path | str) -> bytes | None:
-    try:
-        with open(path, "rb") as file:  # noqa: PTH123 - a `Path` takes as long as reading a small file
-            return file.read()
-    except FileNotFoundError:
-        return None
-
-
-def _file(path: str) -> bytes | None:
-    """The bytes of a file; None where there is none, but perhaps a folder, or a file in place of its folder."""
-    with suppress(NotADirectoryError, IsADirectoryError):
-        return _bytes(path)
-    return None
-
-
-def _digest(path: str) -> str | None:
-    data = _file(path)
-    return None if data is None else lock.digest(data)
+def _remove_empty(folder: Path) -> bool:
+    """Remove a folder that holds nothing but what Python keeps; whether it did not hold more."""
+    if any(child.name != "__pycache__" for child in folder.iterdir()):
+        return False
+    cache = folder / "__pycache__"
+    for child in (*(cache.glob("*.pyc") if inside.kind(cache) == "folder" else ()), cache):
+        with suppress(OSError):  # a cache that cannot be removed is no reason to fail
+            child.rmdir() if inside.kind(child) == "folder" else child.unlink()
+    with suppress(OSError):  # not empty after all: somebody else's
+        folder.rmdir()
+    return True
 
 
 def shown(output: Path, path: str) -> str:

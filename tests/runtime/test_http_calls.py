@@ -150,6 +150,28 @@ def test_a_value_cannot_leave_its_place(value: str) -> None:
     assert headers["Cookie"].count(b";") == 0
 
 
+LINES = [f"a{char}X-Other: 1" for char in "\r\n\0\x0b\x0c\x1b\x7f"] + ["a\r\n\r\nGET / HTTP/1.1", "\n", "\r"]
+
+
+@pytest.mark.parametrize("line", LINES, ids=ascii)
+def test_an_argument_adds_no_header(line: str) -> None:
+    for value in (line, [line], {"a": line}, {line: "a"}):
+        with pytest.raises(ToolError, match="The header H cannot hold line breaks or control characters"):
+            bind({"url": "/x", "headers": {"H": "{a}"}}).outgoing({"a": value}, {})
+        sent = bind({"url": "/x", "cookies": {"c": "{a}"}}).outgoing({"a": value}, {})
+        assert not {10, 13, 59} & set(dict(sent.headers).get("Cookie", b""))
+    file = {"type": "string", "contentEncoding": "base64", "contentMediaType": line}
+    form = {"url": "/x", "method": "POST", "contentType": "multipart/form-data"}
+    assert bind(form, {"f": file}).outgoing({"f": "YQ=="}, {}).parts == [("f", ("f", b"a", "application/octet-stream"))]
+
+
+def test_an_argument_with_a_line_break_for_a_header_reaches_nobody(tmp_path: Path) -> None:
+    tools = [called("send", {"a": {"type": "string"}}, {"url": "/x", "headers": {"X-A": "{a}"}})]
+    with running(tmp_path, tools, echo) as server:
+        assert "The header X-A cannot hold line breaks" in server.refused("send", a="a\r\nX-Other: 1")
+        assert server.api.asked == []
+
+
 @pytest.mark.parametrize("value", ["..", ".", "../admin", "a/../../b", "a\\..\\b", "..;/x", ""])
 def test_a_value_is_no_step_of_a_path(value: str) -> None:
     with pytest.raises(ToolError, match="part of the URL"):

@@ -107,6 +107,10 @@ def _compile(arguments: argparse.Namespace, work: works.Run, printer: Printer) -
     from toolwright import build, workspace
 
     folder = work.target.folder
+    if not arguments.check:
+        workspace.recover(folder)
+    elif workspace.interrupted(folder):
+        printer.interrupted(folder)
     known = workspace.read_lock(folder)
     names = [workspace.relative(path, folder) for path in work.manifests]
     project = names if work.whole else None
@@ -160,7 +164,7 @@ def _append(built: Built, path: str, printer: Printer) -> None:
     missing = fit.findings.missing
     if missing:
         try:
-            workspace.create(fit.file, handwritten.with_stubs(fit.written, missing), fit.encoding)
+            workspace.create(fit.file.resolve(), handwritten.with_stubs(fit.written, missing), fit.encoding)
         except OSError as error:
             message = f"nothing can be appended to `{fit.written.path}`: {error.strerror}"
             printer.add([Diagnostic("TW406", message, help="mend it and run the command again")])

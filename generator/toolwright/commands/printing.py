@@ -97,6 +97,7 @@ class Printer:
         self._found: list[Diagnostic] = []
         self._documents: dict[str, Document] = {}
         self._stale = False
+        self._interrupted = False
 
     @property
     def failed(self) -> bool:
@@ -177,11 +178,13 @@ class Printer:
             else:
                 state = "is no longer made" if change.new is None else "is stale"
                 self.add([Diagnostic("TW407", f"this file {state}", Place(path), _GENERATE)])
-        if not changes.changes and not changes.diagnostics and _listed(known) != _listed(changes.lock):
+        is_listed = self._interrupted or _listed(known) == _listed(changes.lock)
+        if not changes.changes and not changes.diagnostics and not is_listed:
             self._stale = True
             at = Place(workspace.shown(output, lock.NAME))
             if (output / lock.NAME).exists():
-                mend = "run `toolwright generate --force`, which has nothing else to overwrite"
+                forced = "run `toolwright generate --force`, which has nothing else to overwrite"
+                mend = forced if all(entry.hash for entry in known.manifests.values()) else _GENERATE
                 self.add([Diagnostic("TW407", "this file does not list what is made", at, mend)])
             else:
                 self.add([Diagnostic("TW407", "this file is missing", at, _GENERATE)])
@@ -191,6 +194,15 @@ class Printer:
             else:
                 message = f"this file is missing, and more of `{workspace.shown(output, package)}`"
                 self.add([Diagnostic("TW407", message, Place(paths[0]), _GENERATE)])
+
+    def interrupted(self, output: Path) -> None:
+        """Tell that a run was killed, and that what it left is still there."""
+        from toolwright import lock, workspace
+        from toolwright.diagnostics import Diagnostic, Place
+
+        self._stale = self._interrupted = True
+        at = Place(workspace.shown(output, lock.NAME))
+        self.add([Diagnostic("TW407", "a run that wrote here was killed before it was done", at, _GENERATE)])
 
     def close(self) -> int:
         """Print the diagnostics, and give the exit status."""

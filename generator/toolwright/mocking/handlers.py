@@ -72,10 +72,10 @@ def _tool(tool: Tool, seed: int) -> _Answer:
         own = json.dumps([seed, tool.name, arguments], sort_keys=True)
         try:
             return values.make(schema, own, formats=tool.asserts_formats)
-        except values.UnmakeableError:
+        except values.UnmakeableError as error:
             raise ToolError(
-                f"This is a mock, and no result of {tool.name} could be made up that its outputSchema accepts; "
-                "give the tool an example with an output."
+                f"This is a mock, and no result of {tool.name} could be made up that its outputSchema accepts "
+                f"({error}); give the tool an example with an output."
             ) from None
 
     return answer

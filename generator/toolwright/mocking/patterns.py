@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import string
 from collections.abc import Callable
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 if TYPE_CHECKING:
     from random import Random
 
 _Make: TypeAlias = Callable[["Random"], str]
+_Sized: TypeAlias = tuple[_Make, int]
+"""What makes a text, and how many parts that can have."""
 
 _MORE: Final = 4
 """How often more than it must something is repeated that has no bound."""
@@ -22,15 +25,22 @@ _MORE: Final = 4
 _MOST: Final = 1000
 """Repetitions that a text still has."""
 
+_LARGEST: Final = 20_000
+"""Characters, and empty texts between them, that a text may be put together of."""
+
+_WIDEST: Final = 200_000
+"""Characters that all classes of a pattern may have."""
+
 _WORD: Final = string.ascii_letters + string.digits + "_"
 _PRINTABLE: Final = "".join(map(chr, range(0x20, 0x7F)))
 _CLASSES: Final = {"d": string.digits, "w": _WORD, "s": " \t"}
 _ESCAPED: Final = {"t": "\t", "n": "\n", "r": "\r", "f": "\f", "v": "\v", "0": "\0"}
+_DIGITS: Final = 18
 _HEX: Final = {"x": 2, "u": 4}
 
 
 class UnreadableError(Exception):
-    """The pattern has a part that is not read, such as a look-ahead or a back-reference."""
+    """The pattern has a part that is not read, such as a look-ahead or a back-reference, or asks for too much."""
 
 
 def text(pattern: str, chance: Random) -> str:
@@ -39,11 +49,16 @@ def text(pattern: str, chance: Random) -> str:
     Raises:
         UnreadableError: There is a part that is not read.
     """
+    return _read(pattern)(chance)
+
+
+@lru_cache(64)
+def _read(pattern: str) -> _Make:
     reader = _Reader(pattern)
-    make = reader.alternatives()
-    if not reader.ended:
+    make, size = reader.alternatives()
+    if not reader.ended or size > _LARGEST:
         raise UnreadableError(pattern)
-    return make(chance)
+    return make
 
 
 class _Reader:
@@ -52,6 +67,7 @@ class _Reader:
     def __init__(self, pattern: str) -> None:
         self._pattern = pattern
         self._at = 0
+        self._wide = 0
 
     @property
     def ended(self) -> bool:
@@ -68,25 +84,28 @@ class _Reader:
         self._at += len(expected) * found
         return found
 
-    def alternatives(self) -> _Make:
+    def alternatives(self) -> _Sized:
         """`a|b`."""
-        ways = [self._sequence()]
+        found = [self._sequence()]
         while self._took("|"):
-            ways.append(self._sequence())
-        return lambda chance: chance.choice(ways)(chance)
+            found.append(self._sequence())
+        ways = [make for make, _ in found]
+        return lambda chance: chance.choice(ways)(chance), max(size for _, size in found)
 
-    def _sequence(self) -> _Make:
-        parts: list[_Make] = []
+    def _sequence(self) -> _Sized:
+        found: list[_Sized] = []
         while not self.ended and self._pattern[self._at] not in "|)":
-            parts.append(self._repeated(self._atom()))
-        return lambda chance: "".join(part(chance) for part in parts)
+            found.append(self._repeated(*self._atom()))
+        parts = [make for make, _ in found]
+        return lambda chance: "".join(part(chance) for part in parts), 1 + sum(size for _, size in found)
 
-    def _repeated(self, make: _Make) -> _Make:
+    def _repeated(self, make: _Make, size: int) -> _Sized:
         least, most = self._bounds()
         self._took("?")  # a lazy repetition matches the same texts
-        if least > _MOST:
+        if least > min(most, _MOST):
             raise UnreadableError(self._pattern)
-        return lambda chance: "".join(make(chance) for _ in range(chance.randint(least, min(most, least + _MORE))))
+        largest = min(most, least + _MORE)
+        return lambda chance: "".join(make(chance) for _ in range(chance.randint(least, largest))), 1 + size * largest
 
     def _bounds(self) -> tuple[int, int]:
         for sign, least, most in (("*", 0, _MOST), ("+", 1, _MOST), ("?", 0, 1)):
@@ -99,28 +118,30 @@ class _Reader:
         if not low.isdecimal() or not (high.isdecimal() or high == ""):
             return 1, 1  # a brace that stands for itself
         self._at = end + 1
+        if len(low) > _DIGITS or len(high) > _DIGITS:
+            raise UnreadableError(self._pattern)
         return int(low), int(high) if high else (_MOST if comma else int(low))
 
-    def _atom(self) -> _Make:
+    def _atom(self) -> _Sized:
         char = self._next()
         match char:
             case "^" | "$":
-                return _always("")
+                return _always(""), 1
             case ".":
-                return lambda chance: chance.choice(_WORD)
+                return lambda chance: chance.choice(_WORD), 1
             case "(":
                 return self._group()
             case "[":
                 chars = self._class()
-                return lambda chance: chance.choice(chars)
+                return lambda chance: chance.choice(chars), 1
             case "\\":
                 chars = self._escape()
-                return (lambda chance: chance.choice(chars)) if chars else _always("")
+                return (lambda chance: chance.choice(chars)) if chars else _always(""), 1
             case "*" | "+" | "?" | ")":
                 raise UnreadableError(self._pattern)
-        return _always(char)
+        return _always(char), 1
 
-    def _group(self) -> _Make:
+    def _group(self) -> _Sized:
         if self._took("?"):
             if self._took("<") and self._pattern[self._at : self._at + 1] not in ("=", "!"):
                 self._at = self._pattern.find(">", self._at) + 1 or len(self._pattern)
@@ -164,6 +185,9 @@ class _Reader:
                 if len(high) != 1 or high < low or ord(high) - ord(low) > 0xFFFF:
                     raise UnreadableError(self._pattern)
                 low = "".join(map(chr, range(ord(low), ord(high) + 1)))
+            self._wide += len(low)
+            if self._wide > _WIDEST:
+                raise UnreadableError(self._pattern)
             chars += low
         chosen = _without(chars) if negated else chars
         if not chosen:

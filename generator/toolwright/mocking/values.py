@@ -28,6 +28,20 @@ TRIES: Final = 200
 _WISE: Final = 20
 """Of them, the first that take what the schema itself suggests."""
 
+MOST: Final = 20_000
+"""Steps that a try may take: a value, a property, or some characters each; all tries have `_IN_ALL`."""
+
+_IN_ALL: Final = 3 * MOST
+
+_LONGEST: Final = 1_000_000
+"""Characters that a text may have."""
+
+_CHARACTERS: Final = 100
+"""Characters of a text that are one step."""
+
+_COMPARED: Final = 10
+"""Values that are compared with one in one step."""
+
 _DEEP: Final = 5
 """From here on, what need not be there is left out, so that recursion ends."""
 
@@ -45,11 +59,15 @@ _KINDS: Final[Mapping[str, Sequence[str]]] = {
 
 
 class UnmakeableError(Exception):
-    """No value was found that the schema accepts."""
+    """No value was found that the schema accepts; the text says why."""
 
 
 class _DeadEndError(Exception):
     """This try leads nowhere."""
+
+
+class _TooMuchError(_DeadEndError):
+    """This try would take too many steps."""
 
 
 def make(schema: Any, seed: str, *, formats: bool = False) -> Any:
@@ -64,29 +82,50 @@ def make(schema: Any, seed: str, *, formats: bool = False) -> Any:
         UnmakeableError: None was found.
     """
     validator = Validator(schema, formats=formats)
+    left = _IN_ALL
+    is_large = False
     for number in range(TRIES):
+        maker = _Maker(schema, Random(f"{seed}/{number}"), min(MOST, left), wise=number < _WISE)  # noqa: S311
         try:
-            value = _Maker(schema, Random(f"{seed}/{number}"), wise=number < _WISE).value(schema, 0)  # noqa: S311
-        except (_DeadEndError, RecursionError):
-            continue
-        if not validator.violations(value):
-            return value
-    raise UnmakeableError(f"none of {TRIES} values fits")
+            value = maker.value(schema, 0)
+        except (_DeadEndError, RecursionError) as error:
+            is_large = is_large or isinstance(error, _TooMuchError)
+        else:
+            if not validator.violations(value):
+                return value
+        left -= maker.taken
+        if left <= 0:
+            break
+    if is_large:
+        raise UnmakeableError(
+            f"it asks for more than {MOST:,} values, or for a text of more than {_LONGEST:,} characters"
+        )
+    raise UnmakeableError("none of the values that were tried fits")
 
 
 class _Maker:
     """One try. A wise one takes examples, defaults and whole objects; others leave out and choose at random."""
 
-    def __init__(self, schema: Any, chance: Random, *, wise: bool) -> None:
+    def __init__(self, schema: Any, chance: Random, steps: int, *, wise: bool) -> None:
         self._root = schema
         self._chance = chance
+        self._steps = steps
+        self.taken = 0
         self._wise = wise
         dialect = dialects.of(schema) or dialects.DRAFT_2020_12
         self._hides_siblings = dialect.reference_hides_siblings
         self._targets: Mapping[str, Any] = _targets(schema, dialect)
 
+    def _take(self, steps: int) -> None:
+        """Go on with what takes so many steps."""
+        if self.taken + steps > self._steps:
+            self.taken += self._steps // TRIES  # looking took something
+            raise _TooMuchError
+        self.taken += steps
+
     def value(self, schema: Any, depth: int) -> Any:
         """A value for a schema, which may be a boolean."""
+        self._take(1)
         if schema is False or depth > _DEEPEST:
             raise _DeadEndError
         if not isinstance(schema, dict):
@@ -134,6 +173,7 @@ class _Maker:
 
     def _merged(self, schema: Mapping[str, Any], depth: int) -> dict[str, Any]:
         """A schema with what it refers to, all its parts, and one of each of its alternatives folded in."""
+        self._take(1)
         if depth > _DEEPEST:
             raise _DeadEndError
         if self._hides_siblings and "$ref" in schema:
@@ -143,7 +183,9 @@ class _Maker:
             if part is False:
                 raise _DeadEndError
             if isinstance(part, dict):
-                made = _both(made, self._merged(part, depth + 1))
+                other = self._merged(part, depth + 1)
+                self._take(_work(made, other))
+                made = _both(made, other)
         return made
 
     def _parts(self, schema: Mapping[str, Any], depth: int) -> Iterator[Any]:
@@ -166,6 +208,7 @@ class _Maker:
         wanted = schema.get("required")
         required = list(wanted) if isinstance(wanted, list) else []
         least, most = _whole(schema.get("minProperties"), 0), _whole(schema.get("maxProperties"), 10**6)
+        self._check(least)
         made: dict[str, Any] = {}
         for name, inner in properties.items():
             is_required = name in required
@@ -184,6 +227,7 @@ class _Maker:
         for number in range(10 * least):
             if len(made) >= least:
                 break
+            self._take(1)
             name = self._key(schema, number)
             if name not in made:
                 made[name] = self.value(properties.get(name, self._for_key(name, schema)), depth + 1)
@@ -202,6 +246,7 @@ class _Maker:
     def _for_key(self, name: str, schema: Mapping[str, Any]) -> Any:
         """The schema of a property that `properties` does not name."""
         for pattern, inner in (schema.get("patternProperties") or {}).items():
+            self._take(_CHARACTERS // 10)  # for making the validator
             if not Validator({"pattern": pattern}).violations(name):
                 return inner
         return schema.get("additionalProperties", True)
@@ -217,8 +262,10 @@ class _Maker:
             size = self._chance.randint(size, min(most, max(size, least + 2)))
         if size > len(places) and rest is False:
             size = len(places)
+        self._check(size)
         made: list[Any] = []
         if isinstance(schema.get("contains"), dict):
+            self._check(_whole(schema.get("minContains"), 1))
             rest = rest if isinstance(rest, dict) else {}
             fitting = _both(rest, self._merged(schema["contains"], depth + 1))
             made += [self.value(fitting, depth + 1) for _ in range(_whole(schema.get("minContains"), 1))]
@@ -230,26 +277,37 @@ class _Maker:
         schema = places[len(made)] if len(made) < len(places) else rest
         for _ in range(20):
             value = self.value(schema, depth + 1)
+            self._take(len(made) // _COMPARED if unique else 0)
             if not unique or not any(same(value, other) for other in made):
                 return value
         raise _DeadEndError
 
     def _string(self, schema: Mapping[str, Any]) -> str:
         least, most = _whole(schema.get("minLength"), 0), _whole(schema.get("maxLength"), 10**6)
+        if least > _LONGEST:
+            raise _TooMuchError
+        self._take(max(least, 0) // _CHARACTERS)
         if isinstance(schema.get("pattern"), str):
             return self._matching(schema["pattern"], least, most)
         form = schema.get("format")
         if isinstance(form, str) and form in _FORMATS:
             return _FORMATS[form](self._chance)
-        made = self._word()
-        while len(made) < least:
-            made += f" {self._word()}"
+        words = [self._word()]
+        length = len(words[0])
+        while length < least:
+            words.append(self._word())
+            length += 1 + len(words[-1])
+        made = " ".join(words)
         return made[: min(most, max(len(made), least))] if len(made) <= most else made[:most]
 
     def _matching(self, pattern: str, least: int, most: int) -> str:
         """A text for a pattern: the shortest of several that has the length."""
+        self._take(10 * len(pattern) // _CHARACTERS)
         try:
-            tried = [patterns.text(pattern, self._chance) for _ in range(10)]
+            tried = []
+            for _ in range(10):
+                tried.append(patterns.text(pattern, self._chance))
+                self._take(len(tried[-1]) // _CHARACTERS)
         except patterns.UnreadableError:
             tried = [self._word(), str(self._chance.randint(0, 99))]
         return min(tried, key=lambda one: (not least <= len(one) <= most, len(one)))
@@ -264,7 +322,17 @@ class _Maker:
         if first > last:
             raise _DeadEndError
         value = self._chance.randint(first, last) * step
-        return int(value) if whole or (value.denominator == 1 and value > 2**53) else float(value)
+        if whole or (value.denominator == 1 and value > 2**53):
+            return int(value)
+        try:
+            return float(value)
+        except OverflowError:
+            raise _DeadEndError from None
+
+    def _check(self, count: int) -> None:
+        """Do not begin with more values than there are steps left."""
+        if count > self._steps - self.taken:
+            self._take(count)
 
 
 _FOLDED: Final = frozenset({*KEYWORDS, "allOf", "anyOf", "oneOf", "if", "then", "else", "$defs", "definitions"})
@@ -299,6 +367,13 @@ def _both(one: Mapping[str, Any], two: Mapping[str, Any]) -> dict[str, Any]:
     return made
 
 
+def _work(one: Mapping[str, Any], two: Mapping[str, Any]) -> int:
+    """The steps that it takes to fold two schemas into one."""
+    enums = [len(schema["enum"]) if isinstance(schema.get("enum"), list) else 0 for schema in (one, two)]
+    names = [len(schema[key]) for schema in (one, two) for key in ("properties", "required") if schema.get(key)]
+    return (enums[0] * enums[1] + sum(names)) // _COMPARED
+
+
 def _common(one: Any, two: Any) -> Any:
     """The types that both name; a whole number is a number, too."""
     ones, twos = ([types] if isinstance(types, str) else list(types or ()) for types in (one, two))
@@ -313,7 +388,7 @@ def _common(one: Any, two: Any) -> Any:
 def _step(schema: Mapping[str, Any], *, whole: bool) -> Fraction:
     """How far the values lie apart that a number may have: fine enough for several between its bounds."""
     if _is_number(schema.get("multipleOf")) and schema["multipleOf"] > 0:
-        step = Fraction(str(schema["multipleOf"]))
+        step = _fraction(schema["multipleOf"])
         return step * step.denominator if whole else step
     if whole:
         return Fraction(1)
@@ -340,18 +415,25 @@ def _limits(schema: Mapping[str, Any], step: Fraction) -> tuple[Fraction, Fracti
 
 def _bound(schema: Mapping[str, Any], name: str, exclusive: str, step: Fraction) -> Fraction | None:
     """A bound, moved inwards where it is excluded: by a step."""
-    found = Fraction(str(schema[name])) if _is_number(schema.get(name)) else None
-    open_ = schema.get(exclusive)
+    found = _fraction(schema[name]) if _is_number(schema.get(name)) else None
+    open_: Any = schema.get(exclusive)
     if open_ is True and found is not None:  # draft-04
         return found + step
     if _is_number(open_):
-        edge = Fraction(str(open_)) + step
+        edge = _fraction(open_) + step
         found = edge if found is None else (max(found, edge) if name == "minimum" else min(found, edge))
     return found
 
 
+def _fraction(value: float) -> Fraction:
+    """The number as it is written."""
+    return Fraction(value) if isinstance(value, int) else Fraction(str(value))
+
+
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return (isinstance(value, int) and not isinstance(value, bool)) or (
+        isinstance(value, float) and math.isfinite(value)
+    )
 
 
 def _whole(value: Any, default: int) -> int:

@@ -9,8 +9,8 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import urlsplit
 
+from toolwright.fields import split
 from toolwright.pages import cost, tables
 from toolwright.plan.words import deprecation
 from toolwright.rules import revisions
@@ -353,7 +353,8 @@ def _newer(manifest: ir.Manifest) -> Iterator[Newer]:
 def _website(url: Any) -> str | None:
     """A web address that a page may lead to; no script hides in it."""
     text = _text(url)
-    return text if text is not None and urlsplit(text).scheme in ("http", "https") else None
+    parts = None if text is None else split(text)
+    return text if parts is not None and parts.scheme in ("http", "https") else None
 
 
 def _text(value: Any) -> str | None:

@@ -79,6 +79,7 @@ _RULES = (
     http.arguments,
     http.securities,
     http.parts,
+    http.headers,
     http.nothing_lost,
     revisions.old_enough,
     lint.known_codes,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolwright import naming
 from toolwright.diagnostics import Diagnostic, Place, Pointer
+from toolwright.fields import TOKEN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
 KEYWORD = "x-mcp-header"
 
-_TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 _TYPES = ("string", "integer", "boolean")
 _SENSITIVE = re.compile(
     r"\b(pass(word|wd|phrase|code)?|pwd|secret|token|credentials?|authorization|bearer|cookie|jwt|ssn|cvv|cvc|pin)\b"
@@ -32,7 +32,7 @@ def names(assembly: Assembly) -> Iterator[Diagnostic]:
     """The value is an RFC 9110 token (section 5.6.2): it becomes part of a header's name."""
     for place, _, schema in _carriers(assembly):
         value = schema[KEYWORD]
-        if isinstance(value, str) and _TOKEN.fullmatch(value):
+        if isinstance(value, str) and TOKEN.fullmatch(value):
             continue
         if not isinstance(value, str):
             problem = "is not a string"
@@ -138,5 +138,5 @@ def _chained(pointer: Pointer) -> bool:
 
 
 def _strange(value: str) -> str:
-    strange = sorted({char for char in value if not _TOKEN.fullmatch(char)})
+    strange = sorted({char for char in value if not TOKEN.fullmatch(char)})
     return ", ".join("a space" if char == " " else f"`{char}`" for char in strange[:5])

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final
-from urllib.parse import urlsplit
 
 from toolwright.assembly import manifests
 from toolwright.diagnostics import Diagnostic, Place
+from toolwright.fields import CONTROL, TOKEN, is_ours, split, steers
 from toolwright.runtime.http_request import BODIED, HOLE, holes, texts, used
 from toolwright.schemas.references import Local, Shared
 from toolwright.wording import quoted
@@ -34,6 +34,7 @@ _NEEDED: Final = {
     "apiKey": ("env", "name"),
 }
 _IN_PLACE = frozenset({"allOf", "anyOf", "oneOf", "if", "then", "else", "dependentSchemas"})
+_BLANK = re.compile(r"[\s\x00-\x20\x7f]")
 _HOST = re.compile(r"https?://[^/?#{}@\s]+")
 
 
@@ -86,14 +87,14 @@ def urls(assembly: Assembly) -> Iterator[Diagnostic]:
                 "has a brace without its other half",
                 "write arguments as `{name}`, and a brace itself twice",
             )
-        elif "#" in url or re.search(r"\s", url):
+        elif "#" in url or _BLANK.search(url):
             problem, mend = "has a fragment or a blank, which no request can have", "leave it out"
         elif "api" in http and not url.startswith("/"):
             problem, mend = (
                 "follows a base URL, and does not start with `/`",
                 "write the path, such as `/v1/{location}`",
             )
-        elif "api" not in http and not _HOST.match(url):
+        elif "api" not in http and not (_HOST.match(url) and split(HOLE.sub("a", url))):
             problem = "is not one of `http` or `https` with a host that no argument is part of"
             mend = "write the whole URL, such as `https://api.example.com/v1/{location}`, or name an `api`"
         else:
@@ -158,6 +159,43 @@ def parts(assembly: Assembly) -> Iterator[Diagnostic]:
                     )
 
 
+def headers(assembly: Assembly) -> Iterator[Diagnostic]:
+    """A header is one that can be sent, and no argument says where a request goes or where it ends."""
+    for place, _, api in _apis(assembly):
+        for scheme, said in (api.get("auth") or {}).items():
+            if said["type"] == "apiKey" and said.get("in", "header") == "header" and "name" in said:
+                yield from _named(said["name"], place / "auth" / scheme / "name", filled=True)
+    for tool, http in _calls(assembly):
+        for key in ("accept", "contentType"):
+            yield from _held(http.get(key, ""), tool.said("http", key))
+        for name, said in (http.get("headers") or {}).items():
+            place = tool.said("http", "headers", name)
+            text = said["value"] if isinstance(said, dict) else said
+            yield from _named(name, place.key(), filled=bool(holes(text)))
+            yield from _held(text, place / "value" if isinstance(said, dict) else place)
+
+
+def _named(name: str, place: Place, *, filled: bool) -> Iterator[Diagnostic]:
+    if not TOKEN.fullmatch(name):
+        problem = "is not the name of a header"
+        mend = "use letters, digits and `-` (RFC 9110, section 5.6.2)"
+    elif is_ours(name):
+        problem = "says where a request ends or how it travels, and is never the manifest's to set"
+        mend = "leave it out: the server writes it where it is needed"
+    elif filled and steers(name):
+        problem = "cannot be filled in"
+        mend = "write the host into the URL" if name.lower() == "host" else "use `cookies`"
+    else:
+        return
+    yield Diagnostic("TW265", f"`{name}` {problem}", place, mend)
+
+
+def _held(text: str, place: Place) -> Iterator[Diagnostic]:
+    if CONTROL.search(text):
+        message = "a header cannot hold line breaks or control characters"
+        yield Diagnostic("TW265", message, place, "leave them out")
+
+
 def nothing_lost(assembly: Assembly) -> Iterator[Diagnostic]:
     """An argument goes somewhere."""
     for tool, http in _calls(assembly):
@@ -194,8 +232,15 @@ def _based(place: Place, name: str, api: Mapping[str, Json]) -> Iterator[Diagnos
             yield Diagnostic("TW262", f"nothing says where the API `{name}` is", place.key(), mend)
         return
     url: str = api["baseUrl"]
-    split = urlsplit(url)
-    if not _HOST.match(url) or split.query or split.fragment or re.search(r"[{}\s]", url):
+    parts = split(url)
+    if (
+        not _HOST.match(url)
+        or parts is None
+        or parts.query
+        or parts.fragment
+        or _BLANK.search(url)
+        or re.search(r"[{}]", url)
+    ):
         yield Diagnostic(
             "TW262",
             f"`{url}` is no base URL",

@@ -33,11 +33,13 @@ def flat(assembly: Assembly) -> Iterator[Diagnostic]:
     """A form has strings, numbers, booleans and choices, side by side: clients show nothing else."""
     for place, found in assembly.asides.items():
         schema = found.schema
-        if "ask" not in place.pointer or not isinstance(schema, dict):
+        if "ask" not in place.pointer:
             continue
-        if schema.get("type") != "object":
-            at = place / "type" if "type" in schema else place
+        if not isinstance(schema, dict) or schema.get("type") != "object":
+            at = place / "type" if isinstance(schema, dict) and "type" in schema else place
             yield _problem("the answer to a question is an object", at, "write `type: object`, with `properties`")
+        if not isinstance(schema, dict):
+            continue
         for key in schema.keys() - _ROOT:
             if not key.startswith("x-"):
                 mend = f"a form has {quoted(sorted(_ROOT - {'$schema'}))} at its root, and nothing else"

@@ -177,8 +177,12 @@ async def _followed(client: httpx2.AsyncClient, binding: Binding, outgoing: Outg
         target = answer.headers.get("location")
         if answer.status not in _MOVED or target is None:
             return answer
-        target = urljoin(url, target)
-        if _origin(target) != _origin(url):
+        try:
+            target = urljoin(url, target)
+            is_same = _origin(target) == _origin(url)
+        except ValueError:
+            raise ToolError("The API redirects to what is no URL.") from None
+        if not is_same:
             raise ToolError(f"The API redirects to another host, {urlsplit(target).hostname}, which is not followed.")
         if outgoing.method not in ("GET", "HEAD"):
             raise ToolError(f"The API redirects a {outgoing.method}, which is not followed.")

@@ -148,8 +148,12 @@ class Binding:
         if not base and api.base_env:
             raise ToolError(f"The server does not know where the API is: {api.base_env} is not set in its environment.")
         if base:
-            parts = urlsplit(base)
-            if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+            try:
+                parts = urlsplit(base)
+                is_whole = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+            except ValueError:
+                is_whole = False
+            if not is_whole or parts.query or parts.fragment:
                 raise ToolError(
                     f"{api.base_env} in the server's environment is no base URL, such as https://example.com"
                 )
@@ -239,6 +243,8 @@ class Binding:
             for each in several:
                 if is_file:
                     media = schema.get("contentMediaType") if isinstance(schema, Mapping) else None
+                    if not isinstance(media, str) or _CONTROL.search(media):
+                        media = None
                     parts.append((name, (name, _decoded(name, each), media or "application/octet-stream")))
                 else:
                     is_plain = not isinstance(each, Mapping | list)

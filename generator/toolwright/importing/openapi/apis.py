@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from toolwright import naming
+from toolwright import fields, naming
 from toolwright.importing.openapi.documents import UnsupportedError, mapping
 
 if TYPE_CHECKING:
@@ -126,9 +126,15 @@ class Apis:
         if kind == "http" and scheme == "basic":
             return {"type": "basic", "usernameEnv": f"{env}_USERNAME", "passwordEnv": f"{env}_PASSWORD"}
         where, key = at.field("in"), at.field("name")
+        if where == "header" and isinstance(key, str) and not _can_hold_a_key(key):
+            raise UnsupportedError(f"it needs the security scheme `{name}`, whose key cannot be in the header `{key}`")
         if kind == "apiKey" and where in ("header", "query", "cookie") and isinstance(key, str) and key:
             return {"type": "apiKey", "in": where, "name": key, "env": env}
         raise UnsupportedError(f"it needs the security scheme `{name}`, which is {kind} {scheme}".rstrip())
+
+
+def _can_hold_a_key(header: str) -> bool:
+    return bool(fields.TOKEN.fullmatch(header)) and not fields.is_ours(header) and not fields.steers(header)
 
 
 def variable(*parts: str) -> str:
@@ -155,7 +161,9 @@ def _filled(server: Located) -> str:
         return ""
     defaults = {name: one.field("default") for name, one in server.entries("variables")}
     filled = _VARIABLE.sub(lambda found: str(defaults.get(found[1], found[0])), url).strip()
-    parts = urlsplit(filled)
+    parts = fields.split(filled)
+    if parts is None:
+        return ""
     is_whole = parts.scheme in ("http", "https") and parts.netloc and not _VARIABLE.search(filled)
     plain = is_whole and not (parts.query or parts.fragment or parts.username)
     return filled.rstrip("/") if plain else parts.path.rstrip("/") if not parts.scheme else ""

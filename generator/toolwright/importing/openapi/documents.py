@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
+from toolwright import inside
 from toolwright.importing import reading
 from toolwright.importing.reading import DocumentError
 from toolwright.schemas.pointers import steps
@@ -141,7 +142,9 @@ class Documents:
             if _SCHEME.match(where) or where.startswith("/") or "\\" in where:
                 raise UnsupportedError(f"the reference `{shorten(reference)}` would have to be fetched")
             path = posixpath.normpath(posixpath.join(posixpath.dirname(file), unquote(where)))
-            if path.split("/")[0] == "..":
+            if inside.no_path(path):
+                raise UnsupportedError(f"the reference `{shorten(reference)}` is to what no file can be called")
+            if inside.leaves(path):
                 raise UnsupportedError(f"the reference `{shorten(reference)}` leaves the document's folder")
         at = Located(self._value(path, reference), path, ())
         if fragment and not fragment.startswith("/"):

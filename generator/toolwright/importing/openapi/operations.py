@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
+from toolwright import fields
 from toolwright.importing.openapi.documents import Located, UnsupportedError, mapping
 
 if TYPE_CHECKING:
@@ -143,8 +144,10 @@ def parameters(documents: Documents, operation: Operation) -> list[Parameter]:
                 raise UnsupportedError("a parameter has no name")
             if where not in _PLACES:
                 raise UnsupportedError(f"the parameter `{name}` is in `{where}`")
-            if where == "header" and name.lower() in _OWN_HEADERS:
+            if where == "header" and (name.lower() in _OWN_HEADERS or fields.is_ours(name) or name.lower() == "host"):
                 continue
+            if where == "header" and (fields.steers(name) or not fields.TOKEN.fullmatch(name)):
+                raise UnsupportedError(f"the parameter `{name}` cannot be a header")
             found[where, name] = _parameter(at, name, cast("In", where))
     return list(found.values())
 

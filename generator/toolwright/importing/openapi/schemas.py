@@ -302,7 +302,8 @@ class _Conversion:
             hidden = self._hidden(at)
             return {key: {name: self.schema(one) for name, one in at.entries(key) if name not in hidden}}
         if key == "required":
-            names = [*dict.fromkeys(name for name in entry if name not in absent)] if isinstance(entry, list) else []
+            listed = [name for name in entry if isinstance(name, str)] if isinstance(entry, list) else []
+            names = [*dict.fromkeys(name for name in listed if name not in absent)]
             return {key: names} if names else {}
         if key in DIALECT.named:
             return {key: {name: self.schema(one) for name, one in at.entries(key)}}

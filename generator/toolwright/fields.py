@@ -1,0 +1,43 @@
+"""What HTTP requests are made of: the parts of URLs, and which header fields a manifest may set, to what."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+from urllib.parse import SplitResult, urlsplit
+
+TOKEN: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
+"""The name of a header (RFC 9110, section 5.6.2)."""
+
+CONTROL: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
+"""What no header's value holds (RFC 9110, section 5.5)."""
+
+_OURS: Final = frozenset(
+    {"connection", "content-length", "expect", "http2-settings", "keep-alive", "proxy-authenticate"}
+    | {"proxy-authorization", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade"}
+)
+"""Headers that say where a request ends and how it travels (RFC 9110, sections 7.6.1 and 8.6; RFC 9112, section 6)."""
+
+
+def split(url: str) -> SplitResult | None:
+    """The parts of a URL; None where its host or its port is none (RFC 3986, section 3.2)."""
+    try:
+        parts = urlsplit(url)
+        is_sound = parts.port != 0
+    except ValueError:
+        return None
+    return parts if is_sound else None
+
+
+def is_ours(name: str) -> bool:
+    """Whether a header is written by who sends the request alone; many servers take `_` in a name for `-`."""
+    return _plain(name) in _OURS
+
+
+def steers(name: str) -> bool:
+    """Whether a header says where the request goes, or holds several values, so that no argument may be part of it."""
+    return _plain(name) in ("host", "cookie")
+
+
+def _plain(name: str) -> str:
+    return name.lower().replace("_", "-")

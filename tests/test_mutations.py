@@ -1,0 +1,150 @@
+"""Whatever a manifest, a document or a lock holds, a command says what is wrong with it, and never breaks down."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+import mutations
+from toolwright import cli, helper, lock
+
+MANY = 60
+"""Documents of each kind; each takes as long as a command. Thousands were tried once."""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """What the manifest refers to."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(helper, "worthwhile", lambda: False)  # what it would load is loaded once, here
+    (tmp_path / "more").mkdir()
+    for name, value in (
+        ("m.json", mutations.MANIFEST),
+        ("list.json", mutations.TOOLS),
+        ("other.json", {"schemas": {"Other": {"type": "string"}}}),
+        ("more/a.json", {"tools": []}),
+        ("api.json", mutations.OPENAPI),
+    ):
+        (tmp_path / name).write_text(json.dumps(value))
+    (tmp_path / "readme.md").write_text("# Hi")
+    (tmp_path / "i.png").write_bytes(b"\x89PNG\r\n\x1a\n")
+    return tmp_path
+
+
+def run(*argv: str) -> int:
+    """The exit status of a command; what it raises is not caught."""
+    status = cli.run(argv)
+    assert status in (0, 1)
+    return status
+
+
+def test_the_documents_themselves_are_fine(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("generate", "m.json") == 0, capsys.readouterr().err
+    assert run("diff", "m.json", "m.json") == 0
+    for kind, file in (("openapi", "api.json"), ("tools", "list.json")):
+        assert run("import", kind, file, "-o", "i.yaml") == 0
+        assert run("check", "i.yaml") == 0
+        Path("i.yaml").unlink()
+
+
+@pytest.mark.parametrize("seed", range(MANY))
+def test_any_manifest(seed: int, folder: Path) -> None:
+    chance = Random(f"manifest/{seed}")
+    Path("new.json").write_text(json.dumps(mutations.mutated(mutations.MANIFEST, chance, times=1 + seed % 3)))
+    if run("check", "new.json") == 0 and seed % 4 == 0:
+        run("generate", "new.json")
+    run("diff", "m.json", "new.json")
+
+
+@pytest.mark.parametrize("seed", range(MANY))
+def test_any_included_list_of_tools(seed: int, folder: Path) -> None:
+    chance = Random(f"tools/{seed}")
+    Path("list.json").write_text(json.dumps(mutations.mutated(mutations.TOOLS, chance, times=1 + seed % 3)))
+    run("import", "tools", "list.json")
+    run("check", "m.json")
+
+
+@pytest.mark.parametrize("seed", range(MANY))
+def test_any_openapi_document(seed: int, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    chance = Random(f"openapi/{seed}")
+    Path("api.json").write_text(json.dumps(mutations.mutated(mutations.OPENAPI, chance, times=1 + seed % 3)))
+    if run("import", "openapi", "api.json", "-o", "i.yaml") == 0:
+        assert run("check", "i.yaml") == 0, capsys.readouterr().err
+
+
+@pytest.mark.parametrize("seed", range(MANY))
+def test_any_lock(seed: int, folder: Path) -> None:
+    assert run("generate", "m.json", "-q") == 0
+    path = folder / "generated" / lock.NAME
+    outside = {
+        each: each.read_bytes() for each in folder.rglob("*") if each.is_file() and "generated" not in each.parts
+    }
+    chance = Random(f"lock/{seed}")
+    text = json.dumps(mutations.mutated(json.loads(path.read_text()), chance, times=1 + seed % 3), indent=2)
+    if seed % 3 == 0:  # as after a merge, or half of it
+        lines = text.split("\n")
+        at = chance.randrange(len(lines))
+        text = "\n".join([*lines[:at], "<<<<<<< HEAD", *lines[at:], "=======", *lines[at:], ">>>>>>> b"])
+    path.write_text(text)
+    for options in (["--check"], [], ["--force"]):
+        run("generate", "m.json", "-q", *options)
+    assert {each: each.read_bytes() for each in outside} == outside
+
+
+@pytest.mark.parametrize(
+    "reference", ["a\0b", "a%00b", "\ud800.json", "%ff%00#/x", "a\0b#/components", "x" * 300, ".."]
+)
+def test_a_reference_to_what_no_file_can_be_called(
+    reference: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    schema: Any = {"$ref": reference}
+    content = {"application/json": {"schema": schema}}
+    paths = {"/a": {"post": {"requestBody": {"content": content}, "responses": {"200": {"content": content}}}}}
+    document = {"openapi": "3.1.0", "info": {"title": "A"}, "servers": [{"url": "https://h.example"}], "paths": paths}
+    Path("api.json").write_text(json.dumps(document))
+    status = run("import", "openapi", "api.json")
+    told = capsys.readouterr().err
+    assert "`POST /a` was left out: the reference" in told or (status == 1 and "error[TW010]" in told)
+
+
+URLS = [
+    "https://[",
+    "https://[{}]",
+    "http://[::1",
+    "https://h:99999/x",
+    "https://h:x/",
+    "https://\u2100/x",
+    "https://a@[/",
+]
+
+
+@pytest.mark.parametrize("url", URLS)
+def test_an_url_that_is_none(url: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As a base URL, a call's, a website's, an icon's, an issuer's, a resource's, and in a document's servers."""
+    tool = {"name": "t", "description": "T.", "inputSchema": {"type": "object"}}
+    manifest = {"toolwright": 1, "server": {"name": "a", "version": "1", "websiteUrl": url}}
+    auth = {"issuer": url, "audience": url}
+    icons = [{"src": url}]
+    resources = [{"uri": url, "name": "r", "toolwright": {"text": "R."}}]
+    identified = {"type": "object", "$id": url, "properties": {"a": {"$ref": url}}}
+    parts: list[dict[str, Any]] = [
+        {"apis": {"a": {"baseUrl": url}}},
+        {"tools": [{**tool, "toolwright": {"http": {"url": url}}}]},
+        {"tools": [{**tool, "icons": icons, "inputSchema": identified}], "auth": auth, "resources": resources},
+        {"tools": [tool]},
+    ]
+    for more in parts:
+        Path("new.json").write_text(json.dumps({**manifest, **more}))
+        status = run("check", "new.json")
+        is_called = "apis" in more or "toolwright" in more["tools"][0]
+        assert status == 1 or not is_called
+        run("docs", "new.json", "-o", "pages")
+        run("diff", "m.json", "new.json")
+    document = {**mutations.OPENAPI, "servers": [{"url": url}]}
+    Path("api.json").write_text(json.dumps(document))
+    assert run("import", "openapi", "api.json", "-o", "i.yaml") == 0
+    assert run("check", "i.yaml") == 0
