@@ -22,7 +22,7 @@ from mcp.server.lowlevel import Server
 
 from serving import served
 from toolwright.naming import CLIENT_NAMES
-from toolwright.runtime.arguments import redacted
+from toolwright.runtime.redaction import redacted
 from toolwright.runtime.binding import OMIT, Binding, CallEvent, Omit
 from toolwright.runtime.consent import is_dangerous
 from toolwright.runtime.errors import CallRefused, InvalidResult, ToolFailed
