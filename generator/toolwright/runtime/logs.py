@@ -29,7 +29,8 @@ class Redaction(logging.Filter):
         try:
             said = record.getMessage()
         except (TypeError, ValueError):  # else `logging` itself would print the arguments
-            said = f"{record.msg} (its arguments do not fit)"
+            said = record.msg = f"{record.msg} (its arguments do not fit)"
+            record.args = ()
         error = record.exc_info
         trace = record.exc_text or (_FORMAT.formatException(error) if error and error[0] is not None else "")
         texts = [said, trace, record.stack_info or ""]
