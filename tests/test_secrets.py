@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 import json
+import logging
+import os
 import re
 import socket
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from importlib import import_module
 from pathlib import Path
-from typing import IO, Any
+from typing import Any, TextIO
 
 import anyio
 import mcp
 import pytest
 from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp.server.lowlevel import Server
+from starlette.responses import Response
 
-from packages import generate, manifest, tool
+from fake_api import Asked, api
+from packages import generate, imported, manifest, tool
+from toolwright.runtime.redaction import masked
 
 SECRET = "s3cr3t-Ωmega\n\"quoted\" 'twice' & 100%/part"
+IN_A_URL = SECRET.replace("\n", " ")
 LONG = "".join(f"{number:x}." for number in range(5000, 5060))  # cut by whatever shows it in short
 NUMBER = 4111222233334444
 
@@ -169,12 +178,20 @@ class Secrets(SecretsHandlers):
 
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("secrets")
     redact = [pointer for pointer, _, _ in PLACES.values() if pointer != "/common"]
     output = {"type": "object", "properties": {"number": {"type": "integer"}}, "additionalProperties": False}
     ours = {"policy": {"redact": [*redact, "/common"]}}
+    call = {
+        "api": "fake",
+        "method": "GET",
+        "url": "/{api_key}",
+        "query": {"common": "{common}"},
+        "headers": {"X-Key": "{pin}"},
+    }
     tools = [
+        tool("fetch", PROPERTIES, toolwright={**ours, "http": call}),
         tool("run", PROPERTIES, outputSchema=output, toolwright=ours),
         tool("blocking", PROPERTIES, toolwright=ours),
         tool("by_default", PROPERTIES),
@@ -183,42 +200,56 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         tools,
         name="secrets",
         policy={"redact": ["/common"]},
+        apis={"fake": {"baseUrl": "http://127.0.0.1:9", "baseUrlEnv": "FAKE_URL", "retries": 0}},
         schemas={"Creds": {"type": "object", "properties": {"token": {"type": "string"}}}},
     )
     generate(folder, value)
     (folder / "handlers.py").write_text(
         HANDLERS + "\n    def by_default(self, args, ctx):\n        raise RuntimeError(str(args.common), repr(args))\n"
     )
-    yield folder
+    return folder
 
 
-@asynccontextmanager
-async def server(project: Path, transport: str, era: str, log: IO[str]) -> AsyncIterator[mcp.Client]:
-    """The generated server in a process of its own, at debug level."""
-    command = ["-m", "secrets_mcp", "--handlers", "handlers:Secrets", "--log-level", "debug"]
-    if transport == "stdio":
-        process = StdioServerParameters(command=sys.executable, args=command, cwd=project)
-        async with mcp.Client(stdio_client(process, errlog=log), mode=era) as client:
-            yield client
-        return
+ANSWERS: list[Callable[[Asked], Any]] = [
+    lambda asked: (500, {"said": [asked.path, asked.query, dict(asked.headers)]}),
+    lambda asked: Response(status_code=302, headers={"Location": f"http://other{asked.path}?{asked.query}"}),
+    lambda asked: Response(status_code=302, headers={"Location": f"{asked.path}?{asked.query}"}),
+    lambda asked: Response("x", headers={"Content-Encoding": "gzip", "X-Echo": asked.path}),
+    lambda asked: {"echo": asked.path},
+]
+"""What an API makes of a call whose URL and headers hold secrets."""
+
+COMMAND = [sys.executable, "-m", "secrets_mcp", "--handlers", "handlers:Secrets", "--log-level", "debug"]
+
+
+@contextmanager
+def over_http(project: Path, log: TextIO, environment: Mapping[str, str]) -> Iterator[str]:
+    """The generated server over HTTP in a process of its own; gives its URL."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{free.getsockname()[1]}"
-    running = subprocess.Popen([sys.executable, *command, "--http", address], cwd=project, stderr=log)
+        host, port = free.getsockname()
+    running = subprocess.Popen([*COMMAND, "--http", f"{host}:{port}"], cwd=project, stderr=log, env=environment)
     try:
-        for _ in range(300):
-            with anyio.move_on_after(0.1):
-                try:
-                    await (await anyio.connect_tcp(*address.split(":"))).aclose()  # type: ignore[arg-type]
-                    break
-                except OSError:
-                    pass
-            await anyio.sleep(0.05)
-        async with mcp.Client(f"http://{address}/mcp", mode=era) as client:
-            yield client
+        for _ in range(600):
+            with suppress(OSError), socket.create_connection((host, port), 1):
+                break
+            time.sleep(0.05)
+        yield f"http://{host}:{port}/mcp"
     finally:
         running.terminate()
         running.wait(20)
+
+
+@contextmanager
+def server(project: Path, transport: str, log: TextIO, api: str) -> Iterator[Any]:
+    """What connects to the generated server, at debug level."""
+    environment = {**os.environ, "FAKE_URL": api}
+    if transport == "stdio":
+        process = StdioServerParameters(command=COMMAND[0], args=COMMAND[1:], cwd=project, env=environment)
+        yield stdio_client(process, errlog=log)
+    else:
+        with over_http(project, log, environment) as url:
+            yield url
 
 
 def leaks(log: str, secrets: tuple[Any, ...]) -> list[str]:
@@ -240,10 +271,9 @@ def test_no_secret_is_logged(
     path = tmp_path / "log"
     found: dict[tuple[str, str], list[str]] = {}
 
-    async def use(log: IO[str]) -> None:
-        mode = "legacy" if era < "2026" else era
+    async def use(target: Any) -> None:
         with anyio.fail_after(120):
-            async with server(project, transport, mode, log) as client:
+            async with mcp.Client(target, mode="legacy" if era < "2026" else era) as client:
                 for place, (_, arguments, secrets) in PLACES.items():
                     for way in WAYS:
                         before = path.stat().st_size
@@ -253,20 +283,144 @@ def test_no_secret_is_logged(
                         if shown := leaks(path.read_bytes()[before:].decode(), secrets):
                             found[place, way] = shown
                 await client.call_tool("by_default", {"common": SECRET})
+                for _ in ANSWERS:
+                    await client.call_tool("fetch", {"api_key": IN_A_URL, "common": IN_A_URL, "pin": NUMBER})
                 # What is refused before a tool runs, or never reaches one.
                 for arguments in ({"api_key": [SECRET]}, {"api_key": {"more": SECRET}}, {"login": SECRET}):
                     await client.call_tool("run", {"way": "text", **arguments})
                 with pytest.raises(mcp.MCPError):
                     await client.call_tool(f"unknown\n2026-01-01 00:00:00,000 CRITICAL root: {SECRET}", {})
 
-    with path.open("w") as log:
-        anyio.run(use, log)
+    answers = iter(ANSWERS)
+    with path.open("w") as log, api(lambda asked: next(answers)(asked)) as fake:
+        with server(project, transport, log, fake.url) as target:
+            anyio.run(use, target)
+        assert len(fake.asked) >= len(ANSWERS)
     text = path.read_text()
     assert not found, found
     everything = tuple(secret for _, _, secrets in PLACES.values() for secret in secrets)
-    assert leaks(text, everything) == []
+    assert leaks(text, (*everything, IN_A_URL)) == []
     assert "[redacted]" in text
     assert "RuntimeError" in text
     assert not re.search(r"\b[0-9a-f]{32}\b", text), "a session id"
     records = [line for line in text.splitlines() if not line.startswith(" ")]
     assert all(re.match(r"\d{4}-\d\d-\d\d [\d:,]+ [A-Z]+ [\w.]+: ", line) for line in records), records
+
+
+def test_a_value_is_found_however_it_is_written() -> None:
+    for text in (SECRET, repr(SECRET), json.dumps(SECRET), repr(json.dumps(SECRET)), json.dumps(json.dumps(SECRET))):
+        assert not leaks(masked(f"before {text} after", [SECRET]), (SECRET,)), text
+        assert masked(f"before {text} after", [SECRET]).startswith("before ")
+    for cut in (LONG[:30], LONG[-30:], f"{LONG[:20]}...{LONG[-20:]}"):
+        assert not leaks(masked(f"got {cut}!", [LONG]), (LONG,))
+    assert masked("abc and abcd", ["abc", "abcd"]) == "abc and [redacted]"
+    assert masked("    nothing", [" " * 40]) == "    nothing"
+    assert masked("[redacted]", ["[redacted] and more of it"]) == "[redacted]"
+
+
+def test_to_look_for_secrets_takes_time_by_their_size_alone() -> None:
+    def seconds(size: int) -> float:
+        text = "".join(f"{number:x}." for number in range(size))
+        began = time.process_time()
+        assert "[redacted]" in masked(text * 2, [text])
+        return time.process_time() - began
+
+    assert seconds(200_000) < 100 * max(seconds(20_000), 0.001)
+
+
+@pytest.fixture(scope="module")
+def package(project: Path) -> Iterator[Any]:
+    with imported(project, "secrets_mcp") as made:
+        yield made
+
+
+def test_the_repr_of_models_is_without_redacted_fields(package: Any) -> None:
+    model = package.TOOLS["run"].Input
+    for place, (_, arguments, secrets) in PLACES.items():
+        made = model.model_validate({"way": "x", **arguments})
+        below = [one for one in vars(made).values() if one is not None]
+        for value in (made, *(one for one in below if hasattr(one, "model_dump"))):
+            for text in (repr(value), str(value), f"{value}", repr([value]), repr({"a": value})):
+                assert not leaks(text, secrets), place
+        assert made.model_dump(mode="json") == {"way": "x", **arguments}
+        assert "way='x'" in repr(made)
+    login = model.model_validate({"way": "x", "login": {"user": "bob", "password": SECRET}}).login
+    assert repr(login) == "RunInputLogin(user='bob')"
+
+
+NASTY = "no \x1b[31m\u202eway\x9b"
+
+
+def scripted(answer: Callable[[Any], Any]) -> Server[Any]:
+    """A server that answers each call as told."""
+    made: Server[Any] = Server("secrets", version="1")
+
+    async def respond(ctx: Any, call_next: Any) -> Any:
+        return answer(ctx) if ctx.method == "tools/call" else await call_next(ctx)
+
+    made.middleware.append(respond)
+    return made
+
+
+def refuse(_ctx: Any) -> Any:
+    raise mcp.MCPError(-32000, NASTY, {"why": NASTY})
+
+
+@pytest.mark.parametrize("era", ["legacy", "2026-07-28"])
+def test_a_client_shows_what_a_server_says_without_what_a_terminal_obeys(package: Any, era: str) -> None:
+    def called(answer: Callable[[Any], Any]) -> Any:
+        async def call() -> Any:
+            with anyio.fail_after(20):
+                async with package.SecretsClient.connect(mcp.Client(scripted(answer), mode=era)) as client:
+                    return await client.run(way="x", api_key=LONG)
+
+        with pytest.raises((mcp.MCPError, package.ToolFailed, package.InvalidResult)) as raised:
+            anyio.run(call)
+        return raised.value
+
+    failed = called(lambda _: {"content": [{"type": "text", "text": NASTY}], "isError": True, "resultType": "complete"})
+    refused = called(refuse)
+    content = {"content": [], "structuredContent": {"number": LONG, NASTY: LONG}, "resultType": "complete"}
+    invalid = called(lambda _: content)
+    assert isinstance(failed, package.ToolFailed)
+    assert failed.result.content[0].text == NASTY
+    assert isinstance(refused, mcp.MCPError)
+    assert (refused.message, refused.error.data, refused.code) == (NASTY, {"why": NASTY}, -32000)
+    assert type(refused).__name__ == "MCPError"
+    assert isinstance(invalid, package.InvalidResult)
+    assert invalid.result.structured_content == {"number": LONG, NASTY: LONG}
+    for error in (failed, refused, invalid):
+        assert not {"\x1b", "\u202e", "\x9b"} & {*str(error), *repr(error)}
+        assert "way" in str(error)
+    assert not leaks(str(invalid), (LONG,))
+
+
+def test_questions_and_drift_are_clean_when_shown(package: Any) -> None:
+    question_class = import_module("secrets_mcp._runtime.callbacks").Question
+    errors = import_module("secrets_mcp._runtime.errors")
+    question = question_class(NASTY, url=f"https://example.com/{NASTY}")
+    assert question.message == NASTY
+    for shown in (str(question), repr(question), str(errors.DriftError([NASTY])), str(errors.DriftWarning([NASTY]))):
+        assert not {"\x1b", "\u202e", "\x9b"} & {*shown}
+    assert errors.DriftError([NASTY]).changes == (NASTY,)
+
+
+def test_the_log_of_a_client_has_no_secret(package: Any, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    events: list[Any] = []
+
+    async def call() -> None:
+        logger = import_module("secrets_mcp._runtime.logs").logger
+
+        def told(event: Any) -> None:
+            events.append(event)
+            logger("secrets_mcp._runtime.test").warning("with %s", SECRET)
+
+        made = scripted(lambda _: {"content": [], "structuredContent": {"number": 1}, "resultType": "complete"})
+        async with package.SecretsClient.connect(made, on_call=told) as client:
+            await client.run(way="x", api_key=SECRET)
+
+    anyio.run(call)
+    assert [event.arguments["api_key"] for event in events] == ["[redacted]"] * 2
+    ours = [record.getMessage() for record in caplog.records if record.name.startswith("secrets_mcp")]
+    assert ours == ["with [redacted]"] * 2
