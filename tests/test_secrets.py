@@ -424,3 +424,25 @@ def test_the_log_of_a_client_has_no_secret(package: Any, caplog: pytest.LogCaptu
     assert [event.arguments["api_key"] for event in events] == ["[redacted]"] * 2
     ours = [record.getMessage() for record in caplog.records if record.name.startswith("secrets_mcp")]
     assert ours == ["with [redacted]"] * 2
+
+
+@pytest.mark.parametrize("transport", ["stdio", "http"])
+def test_what_the_sdk_tells_a_client_of_messages_has_no_secret(
+    project: Path, package: Any, transport: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+
+    async def use(target: Any) -> None:
+        with anyio.fail_after(60):
+            async with package.SecretsClient.connect(target) as client:
+                with pytest.raises((package.ToolFailed, mcp.MCPError)):
+                    await client.run(way="text", api_key=SECRET)
+                with pytest.raises(package.ToolFailed):
+                    await client.run(way="result", api_key=LONG)
+
+    with (tmp_path / "log").open("w") as log, server(project, transport, log, "http://127.0.0.1:9") as target:
+        anyio.run(use, target)
+    told = "\n".join(caplog.messages)
+    assert not leaks(told, (SECRET, LONG))
+    if transport == "http":
+        assert "Sending client message" in told, "the SDK says something else now: see that the test still tests"
