@@ -47,7 +47,7 @@ def _json(value: object, place: str) -> Any:
         return {_key(key, place): _json(below, f"{place}.{key}") for key, below in value.items()}
     if isinstance(value, list | tuple):
         return [_json(below, f"{place}[{index}]") for index, below in enumerate(value)]
-    raise TypeError(f"{place}: {value!r} is not a JSON value")
+    raise TypeError(f"{place}: a value of type {type(value).__name__} is not JSON")  # and may be a secret
 
 
 def _key(key: object, place: str) -> str:

@@ -45,6 +45,8 @@ REDACTION: Final = Redaction()
 
 
 def _clean(record: logging.LogRecord, text: str) -> str:
+    if record.name == "uvicorn.access":  # a line for each request, which knows no arguments
+        return text
     text = scrubbed(text) if text else text
     return _SESSION.sub("[session]", text) if record.name.partition(".")[0] == "mcp" else text
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 import re
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
-from functools import cache
+from dataclasses import dataclass
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, quote_plus
 
@@ -33,13 +34,13 @@ _PIECE: Final = 8
 _EDGE: Final = 256
 """Characters at each end of a secret that are looked for in pieces: what is cut shows an end."""
 
-_CALLS: Final = 256
-_CHARACTERS: Final = 4 * 1024 * 1024
+_KEPT: Final = 256
+"""So many values of the last calls are looked for where nobody knows which call it is."""
 
-Secrets = tuple[str, ...]
+_CHARACTERS: Final = 1024 * 1024
+"""How long they may be together; the last one is kept however long it is."""
 
-_current: ContextVar[Secrets | None] = ContextVar("secrets", default=None)
-_last: deque[Secrets] = deque(maxlen=_CALLS)
+_current: ContextVar[tuple[Secret, ...] | None] = ContextVar("secrets", default=None)
 _INPUT: Final = re.compile(r"input_value=(?:.*(?=, input_type=)|.*)")
 
 
@@ -56,45 +57,36 @@ def redacted(arguments: Mapping[str, Any], pointers: Sequence[str]) -> dict[str,
     }
 
 
-def enter(tool: Tool, arguments: Mapping[str, Any]) -> Token[Secrets | None]:
+def enter(tool: Tool, arguments: Mapping[str, Any]) -> Token[tuple[Secret, ...] | None]:
     """From here on this context, and those that start in it, are in a call of `tool`; `leave` takes that back."""
     outer = _current.get() or ()
     if not tool.redacted:
         return _current.set(outer)
-    found = [text for pointer in tool.redacted for text in _texts(arguments, steps(pointer), _words(tool))]
-    secrets = tuple(sorted({text for text in found if len(text) >= _SHORTEST}, key=len, reverse=True))
-    if secrets:
-        _last.append(secrets)
-        while len(_last) > 1 and sum(len(text) for call in _last for text in call) > _CHARACTERS:
-            _last.popleft()
+    texts = {text for pointer in tool.redacted for text in _texts(arguments, steps(pointer), _words(tool))}
+    secrets = _longest_first(texts)
+    _LAST.add(secrets)
     return _current.set((*outer, *secrets))
 
 
-def leave(token: Token[Secrets | None]) -> None:
+def leave(token: Token[tuple[Secret, ...] | None]) -> None:
     """The call that `enter` began is over in this context."""
     _current.reset(token)
 
 
 def scrubbed(text: str) -> str:
-    """`text` without the secrets of the call in progress; outside of calls, without those of the last 256 calls.
+    """`text` without the secrets of the call in progress; outside of calls, without the last 256 that there were.
 
     Where there are secrets, or none are known, what pydantic says of its input goes, too: it may be all arguments.
     """
     current = _current.get()
     if current == ():
         return text
-    secrets = [one for call in _last for one in call] if current is None else current
-    return masked(_INPUT.sub(f"input_value={REDACTED}", text), secrets)
+    return _without_all(_INPUT.sub(f"input_value={REDACTED}", text), _LAST.secrets() if current is None else current)
 
 
 def masked(text: str, secrets: Sequence[str]) -> str:
     """`text` without `secrets`: as they are, as JSON, Python or a URL writes them, and pieces of the longer ones."""
-    for secret in sorted(secrets, key=len, reverse=True):
-        if len(secret) >= _SHORTEST:
-            for form in _forms(secret):
-                text = text.replace(form, REDACTED)
-            text = _without_pieces(text, secret)
-    return text
+    return _without_all(text, _longest_first(secrets))
 
 
 def _without(value: Any, ways: list[list[str]]) -> Any:
@@ -140,28 +132,69 @@ def _texts(value: Any, way: list[str], known: str) -> Iterator[str]:
                 yield from _texts(below, way[1:], known)
 
 
-def _forms(secret: str) -> Iterator[str]:
-    """The ways in which a text is written, the longest first."""
-    written = {
-        secret,
-        repr(secret)[1:-1],
-        json.dumps(secret)[1:-1],
-        json.dumps(secret, ensure_ascii=False)[1:-1],
-        quote(secret, safe="", errors="replace"),
-        quote(secret, errors="replace"),
-        quote_plus(secret, errors="replace"),
-    }
-    yield from sorted({*written, *(repr(one)[1:-1] for one in written)}, key=len, reverse=True)
+@dataclass(frozen=True, eq=False)
+class Secret:
+    """A text that nobody may read, with what it is looked for by, which is made when it is first needed."""
+
+    text: str
+
+    @cached_property
+    def forms(self) -> Sequence[str]:
+        """The ways in which it is written, the longest first."""
+        written = {
+            self.text,
+            repr(self.text)[1:-1],
+            json.dumps(self.text)[1:-1],
+            json.dumps(self.text, ensure_ascii=False)[1:-1],
+            quote(self.text, safe="", errors="replace"),
+            quote(self.text, errors="replace"),
+            quote_plus(self.text, errors="replace"),
+        }
+        return sorted({*written, *(repr(one)[1:-1] for one in written)}, key=len, reverse=True)
+
+    @cached_property
+    def pieces(self) -> Mapping[str, tuple[str, int]]:
+        """Pieces of its start and its end, with where they stand in these; none of a short text."""
+        edges = {self.text[:_EDGE], self.text[-_EDGE:]} if len(self.text) >= 2 * _PIECE else ()
+        found = {
+            edge[at : at + _PIECE]: (edge, at) for edge in edges for at in range(0, len(edge) - _PIECE + 1, _PIECE)
+        }
+        return {piece: place for piece, place in found.items() if len(set(piece)) > _PIECE // 2}  # no row of blanks
 
 
-def _without_pieces(text: str, secret: str) -> str:
-    """`text` without pieces of the start and the end of a secret."""
-    if len(secret) < 2 * _PIECE:
-        return text
-    for edge in {secret[:_EDGE], secret[-_EDGE:]}:
-        for at in range(0, len(edge) - _PIECE + 1, _PIECE):
-            piece = edge[at : at + _PIECE]
-            if len(set(piece)) > _PIECE // 2 and piece in text:  # not a row of blanks
+class _Last:
+    """The last secrets that there were, as many as are kept."""
+
+    def __init__(self) -> None:
+        self._kept: deque[Secret] = deque()
+        self._size = 0
+
+    def add(self, secrets: Iterable[Secret]) -> None:
+        """Keep some more, and forget those that are too many."""
+        for secret in secrets:
+            self._kept.append(secret)
+            self._size += len(secret.text)
+        while len(self._kept) > 1 and (len(self._kept) > _KEPT or self._size > _CHARACTERS):
+            self._size -= len(self._kept.popleft().text)
+
+    def secrets(self) -> tuple[Secret, ...]:
+        """Those that are kept."""
+        return tuple(self._kept)
+
+
+_LAST: Final = _Last()
+
+
+def _longest_first(texts: Iterable[str]) -> tuple[Secret, ...]:
+    return tuple(Secret(text) for text in sorted(texts, key=len, reverse=True) if len(text) >= _SHORTEST)
+
+
+def _without_all(text: str, secrets: Iterable[Secret]) -> str:
+    for secret in secrets:
+        for form in secret.forms:
+            text = text.replace(form, REDACTED)
+        for piece, (edge, at) in secret.pieces.items():
+            if piece in text:
                 text = _without_piece(text, edge, at)
     return text
 
