@@ -25,6 +25,7 @@ from starlette.responses import Response
 
 from fake_api import Asked, api
 from packages import generate, imported, manifest, tool
+from serving import asgi
 from toolwright.runtime.redaction import masked
 
 SECRET = "s3cr3t-Ωmega\n\"quoted\" 'twice' & 100%/part"
@@ -446,3 +447,27 @@ def test_what_the_sdk_tells_a_client_of_messages_has_no_secret(
     assert not leaks(told, (SECRET, LONG))
     if transport == "http":
         assert "Sending client message" in told, "the SDK says something else now: see that the test still tests"
+
+
+def test_an_asgi_application_logs_no_session_and_no_secret(
+    project: Path, package: Any, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where nobody set up logging as the package's own command does."""
+    monkeypatch.syspath_prepend(str(project))
+    caplog.set_level(logging.DEBUG)
+    handlers = import_module("handlers").Secrets()
+
+    async def use(url: str) -> None:
+        with anyio.fail_after(60):
+            async with package.SecretsClient.connect(mcp.Client(f"{url}/mcp", mode="legacy")) as client:
+                for arguments in ({"way": "repr", "api_key": SECRET}, {"way": "text", "api_key": LONG}):
+                    with pytest.raises(package.ToolFailed):
+                        await client.run(**arguments)
+
+    with asgi(package.asgi_app(handlers)) as url:
+        anyio.run(use, url)
+    logged = caplog.text
+    assert "Created new transport with session ID: [session]" in logged
+    assert not re.search(r"\b[0-9a-f]{32}\b", logged)
+    assert not leaks(logged, (SECRET, LONG))
+    assert "RuntimeError: no login with [redacted]" in logged

@@ -18,7 +18,7 @@ from .shown import visible
 _OTHERS: Final = ("mcp", "httpx2", "httpcore2", "sse_starlette", "uvicorn", "starlette")
 """Loggers, with those below them, that know messages, headers or URLs."""
 
-_SESSION: Final = re.compile(r"(?<=[Ss]ession ID: ).+|\b[0-9a-f]{32}\b")
+_SESSION: Final = re.compile(r"(?<=session id: ).+|(?<=mcp-session-id', b')[^']*|\b[0-9a-f]{32}\b", re.IGNORECASE)
 
 
 class Redaction(logging.Filter):
@@ -48,7 +48,7 @@ def _clean(record: logging.LogRecord, text: str) -> str:
     if record.name == "uvicorn.access":  # a line for each request, which knows no arguments
         return text
     text = scrubbed(text) if text else text
-    return _SESSION.sub("[session]", text) if record.name.partition(".")[0] == "mcp" else text
+    return _SESSION.sub("[session]", text) if record.name.partition(".")[0] in _OTHERS else text
 
 
 def logger(name: str) -> logging.Logger:

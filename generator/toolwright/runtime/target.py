@@ -110,11 +110,11 @@ class Connection(Generic[_T], AbstractAsyncContextManager[_T, None]):
             mcp.MCPError: The server cannot be reached, says no, or ends.
             DriftError: Its tools are not those that were compiled, and that was asked to be an error.
         """
+        guard()
         try:
             await self._client.__aenter__()
         except ExceptionGroup as group:
             raise _only(group) from None
-        guard()
         if self._opened is not None:
             try:
                 await self._opened()
