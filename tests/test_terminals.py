@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 import yaml
 
+from packages import generate, manifest, tool
 from toolwright import report
 from toolwright.compat import printing as changes
 from toolwright.diagnostics import Diagnostic, Place, Span
@@ -219,3 +220,19 @@ def test_commands(tmp_path: Path) -> None:
             assert not harmful(PLAIN_ESCAPES.sub("", shown)), (arguments, shown)
             assert "\x1b[31m\u202e" not in shown
     assert coloured
+
+
+def test_a_generated_server_says_what_it_is(tmp_path: Path) -> None:
+    nasty = NASTY.replace("\x00", "")
+    name = generate(tmp_path, manifest([tool("do")], name="odd"))
+    path = tmp_path / name / "manifest.json"
+    value = json.loads(path.read_text())
+    value["server"] |= {"title": nasty, "version": nasty}
+    path.write_text(json.dumps(value))
+    for arguments in (["--help"], ["--version"], ["--handlers", "no\x1b[2J\u202e:X"], ["--http", "no\x1b[2J\u202e:1"]):
+        command = [sys.executable, "-m", name, *arguments]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=60, check=False)
+        printed = done.stdout.decode() + done.stderr.decode()
+        assert printed
+        assert not harmful(printed), (arguments, printed)
+        assert "Traceback" not in printed
