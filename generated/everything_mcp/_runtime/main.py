@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from . import contract
 from .handwritten import Handwritten, Unusable, refuse
 from .logs import logger, set_up
-from .shown import visible
+from .shown import one_line, visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -89,12 +89,12 @@ def _tell(text: str) -> None:
 
 def _parser(tools: Tools, package: str, handlers: str | None) -> argparse.ArgumentParser:
     server = tools.manifest["server"]
-    title = server.get("title") or server["name"]
+    title = one_line(server.get("title") or server["name"])
     parser = argparse.ArgumentParser(
         prog=f"python -m {package}",
         description=f"{title}, an MCP server. Without --http it speaks on standard input and output.",
     )
-    parser.add_argument("--version", action="version", version=f"{server['name']} {server['version']}")
+    parser.add_argument("--version", action="version", version=one_line(f"{server['name']} {server['version']}"))
     parser.add_argument(
         "--handlers",
         metavar="MODULE:NAME",
