@@ -179,7 +179,7 @@ def test_a_prefix_goes_before_tools_and_prompts(tmp_path: Path) -> None:
     [
         (
             {"$stderr": "\n".join(f"line {n} \x1b[1mof many" for n in range(30)), "$exit": "initialize"},
-            " ended before it had answered\n" + "\n".join(f"  | line {n} of many" for n in range(20, 30)),
+            " ended before it had answered\n" + "\n".join(f"  | line {n} �[1mof many" for n in range(20, 30)),
         ),
         (
             {**HELLO, "tools/list": {"tools": [TOOL], "nextCursor": "again"}},
@@ -320,7 +320,7 @@ def strange() -> Iterator[str]:
     [
         (
             "/status/401?token=hidden",
-            'answers with HTTP 401 Unauthorized and asks for `Bearer realm="x"`; give it what',
+            'answers with HTTP 401 Unauthorized and asks for `Bearer realm="�[1mx"`; give it what',
         ),
         ("/status/500", "answers with HTTP 500 Internal Server Error"),
         ("/missing", "answers with HTTP 404 Not Found"),

@@ -16,7 +16,7 @@ from typing import NoReturn
 
 from toolwright import __version__
 from toolwright.commands import VERBS
-from toolwright.commands.printing import Output, OutputError, UsageError
+from toolwright.commands.printing import Output, OutputError, UsageError, err
 from toolwright.commands.sources import CommandParser
 
 
@@ -37,7 +37,8 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
         status = 1
         if not isinstance(error.why, BrokenPipeError):  # a reader may go when it has enough
             with suppress(OutputError):
-                print(f"toolwright: the output cannot be written: {error}", file=sys.stderr, flush=True)
+                err(f"toolwright: the output cannot be written: {error}")
+                sys.stderr.flush()
     os._exit(status)  # nothing is left to do, and to take all objects apart one by one takes its time
 
 
@@ -53,7 +54,7 @@ def run(argv: Sequence[str]) -> int:
     try:
         return verb(arguments)
     except UsageError as error:
-        print(f"toolwright: {error}", file=sys.stderr)
+        err(f"toolwright: {error}")
         return 2
 
 

@@ -42,6 +42,7 @@ class SharedSchema:
     name: str
     names: Names
     schema: Schema
+    redacted: tuple[tuple[str, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ import ast
 import json
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from toolwright import ir, naming
@@ -19,15 +19,18 @@ from toolwright.diagnostics import Place
 from toolwright.literals import docstring, literal
 from toolwright.modelling.classes import RESERVED, Imported, Part, plan_classes, python
 from toolwright.modelling.inspection import require_declarations
+from toolwright.modelling.redaction import marks
 from toolwright.modelling.shapes import Document, Leaf, Object
 from toolwright.pycode import Code, Name, code, join, trusted
 from toolwright.render import templates
+from toolwright.runtime.texts import steps
 from toolwright.schemas import dialects
 from toolwright.schemas.references import pointer_text
 
 if TYPE_CHECKING:
     from toolwright.ir import Json
     from toolwright.modelling.classes import ClassPlan, Row
+    from toolwright.modelling.redaction import Way
     from toolwright.modelling.shapes import Expression
 
 _TYPING = frozenset({"Annotated", "Any", "Literal", "Optional", "Union", "cast"})
@@ -91,7 +94,7 @@ def modules(tools: Sequence[ir.Tool], shared: Sequence[ir.SharedSchema] = ()) ->
 def _draft(tool: ir.Tool, shared: Sequence[ir.SharedSchema]) -> _Draft:
     stem = tool.names.stem
     documents = [(Document("input", tool.input, merged=True), tool.input)]
-    parts = [Part(documents[0][0], stem + "Input", f"Arguments of the tool ``{tool.name}``.")]
+    parts = [Part(documents[0][0], stem + "Input", f"Arguments of the tool ``{tool.name}``.", _ways(tool))]
     if tool.output is not None:
         output = Document("output", tool.output, merged=_is_of_objects(tool.output))
         documents.append((output, tool.output))
@@ -101,6 +104,11 @@ def _draft(tool: ir.Tool, shared: Sequence[ir.SharedSchema]) -> _Draft:
         documents.append((part.document, schema))
     plans, used = plan_classes(stem, parts, _imported(documents, shared, ".shared."))
     return _Draft(f"Models of the tool ``{tool.name}``.", tuple(parts), plans, used, Name(".._runtime.model"))
+
+
+def _ways(tool: ir.Tool) -> tuple[Way, ...]:
+    """The ways to the arguments that its policy redacts."""
+    return tuple(tuple(steps(pointer)) for pointer in tool.policy.get("redact") or ())
 
 
 def _is_of_objects(schema: ir.Schema) -> bool:
@@ -166,10 +174,30 @@ def shared_module(schema: ir.SharedSchema, shared: Sequence[ir.SharedSchema] = (
     document = Document("shared", schema.schema)
     if _only_object(document, document.root) is None:
         return None
-    part = Part(document, _shared_class(schema), f"The shared schema ``{schema.name}``.")
+    part = Part(document, _shared_class(schema), f"The shared schema ``{schema.name}``.", schema.redacted)
     plans, used = plan_classes(schema.names.stem, [part], _imported([(document, schema.schema)], shared, "."))
     doc = f"Models of the shared schema ``{schema.name}``."
     return _modules([_Draft(doc, (part,), plans, used, Name("..._runtime.model"))])[0]
+
+
+def redacting(tools: Sequence[ir.Tool], shared: Sequence[ir.SharedSchema]) -> tuple[ir.SharedSchema, ...]:
+    """The shared schemas with the ways to what the policies of all tools redact in them."""
+    homes = {_home(schema): schema for schema in shared}
+    found: dict[str, set[Way]] = defaultdict(set)
+    waiting = [(Document("input", tool.input, merged=True), tool.input, _ways(tool)) for tool in tools if _ways(tool)]
+    while waiting:
+        document, schema, ways = waiting.pop()
+        imported = _imported([(document, schema)], shared, "")
+        for thing, way in marks(document, ways, imported).elsewhere:
+            home = homes[imported[thing]]
+            if way not in found[home.name]:
+                found[home.name].add(way)
+                waiting.append((Document("shared", home.schema), home.schema, (way,)))
+    return tuple(replace(schema, redacted=tuple(sorted(found[schema.name]))) for schema in shared)
+
+
+def _home(schema: ir.SharedSchema, folder: str = "") -> Imported:
+    return Imported(_shared_class(schema), Name(f"{folder}{schema.names.module}"))
 
 
 def _shared_class(schema: ir.SharedSchema) -> Name:
@@ -198,7 +226,7 @@ def _imported(
             home = homes.get(schema.shared.get(pointer_text(leaf.pointer), ""))
             thing = _only_object(document, leaf)
             if home is not None and thing is not None and not document.leads(leaf, document.root):
-                found[thing] = Imported(_shared_class(home), Name(f"{folder}{home.names.module}"))
+                found[thing] = _home(home, folder)
     return found
 
 
@@ -450,10 +478,19 @@ def _holds(schema: Json, names: Collection[str]) -> bool:
             return False
 
 
+def _redacted(plan: ClassPlan) -> Code:
+    """The keyword of a class that says what it does not show."""
+    return code("redacted={{{}}}", join(", ", map(literal, plan.redacted)))
+
+
 def _view(plan: ClassPlan) -> dict[str, Any]:
     """A class as the templates need it: everything in it is Python source."""
+    keywords = [
+        *([code('extra="forbid"')] if plan.closed else ()),
+        *([_redacted(plan)] if plan.redacted else ()),
+    ]
     return {
-        "bases": code('Model, extra="forbid"' if plan.closed else "Model"),
+        "bases": join(", ", [Name("Model"), *keywords]),
         "doc": docstring(plan.doc, 4),
         "rows": {
             row.name: {

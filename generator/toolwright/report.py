@@ -9,9 +9,10 @@ import difflib
 import json as json_
 import unicodedata
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from toolwright.diagnostics import Diagnostic, Place, Severity, Span
+from toolwright.runtime.shown import one_line, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -61,7 +62,12 @@ def json(diagnostics: Iterable[Diagnostic], documents: Documents) -> str:
         }
         for finding in _sorted(diagnostics, documents)
     ]
-    return json_.dumps(rows, indent=2) + "\n"
+    return in_ascii(rows)
+
+
+def in_ascii(value: Any) -> str:
+    """A value as JSON in lines, in which whatever a terminal may obey is an escape."""
+    return json_.dumps(value, indent=2).replace("\x7f", "\\u007f") + "\n"
 
 
 def github(diagnostics: Iterable[Diagnostic], documents: Documents) -> str:
@@ -70,13 +76,17 @@ def github(diagnostics: Iterable[Diagnostic], documents: Documents) -> str:
 
 
 def diff(path: str, old: bytes | None, new: bytes | None) -> str:
-    """What changes in a file, in the unified format; `old` is None where the file comes, `new` where it goes."""
+    """What changes in a file, in the unified format; `old` is None where the file comes, `new` where it goes.
+
+    It is to be read: what a terminal would obey is marked, so that it need not be a patch.
+    """
     before, after = ([] if data is None else data.decode("utf-8", "replace").splitlines() for data in (old, new))
-    names = "/dev/null" if old is None else f"a/{path}", "/dev/null" if new is None else f"b/{path}"
-    rows = "\n".join(difflib.unified_diff(before, after, *names, lineterm=""))
+    shown = one_line(path)
+    names = "/dev/null" if old is None else f"a/{shown}", "/dev/null" if new is None else f"b/{shown}"
+    rows = "\n".join(map(visible, difflib.unified_diff(before, after, *names, lineterm="")))
     if not rows and (old is None or new is None):  # an empty file
         return f"--- {names[0]}\n+++ {names[1]}"
-    return rows or f"{path}: only line breaks differ"
+    return rows or f"{shown}: only line breaks differ"
 
 
 def _sorted(diagnostics: Iterable[Diagnostic], documents: Documents) -> list[_Finding]:
@@ -108,7 +118,7 @@ def _block(finding: _Finding, documents: Documents, color: bool) -> str:
 
     where = f"{span.file}:{span.line}:{span.column}: " if span else ""
     label = paint(f"{diagnostic.severity}[{diagnostic.code}]", _COLOURS[diagnostic.severity])
-    rows = [f"{paint(_visible(where), _BOLD)}{label}: {_visible(diagnostic.message)}"]
+    rows = [f"{paint(one_line(where), _BOLD)}{label}: {one_line(diagnostic.message)}"]
     document = documents.get(span.file) if span else None
     line = document.lines.line(span.line) if span and document else None
     if span and line is not None and line.strip():
@@ -118,13 +128,13 @@ def _block(finding: _Finding, documents: Documents, color: bool) -> str:
         gutter = paint(f"{' ' * max(3, len(number))} |", _BLUE)
         rows.append(f"  {gutter} {' ' * indent}{paint('^' * width, _COLOURS[diagnostic.severity])}")
     if diagnostic.help:
-        rows.append(f"   {paint('help:', _CYAN)} {_visible(diagnostic.help)}")
+        rows.append(f"   {paint('help:', _CYAN)} {one_line(diagnostic.help)}")
     return "\n".join(rows)
 
 
 def _clipped(line: str, span: Span) -> tuple[str, int, int]:
     """A source line that fits, the columns before its carets, and the number of carets."""
-    line = _visible(line)
+    line = one_line(line)
     first, last = span.column - 1, max(span.column, span.end_column - 1)
     start = 0 if _columns(line) <= WIDTH or first <= _BEFORE else first - _BEFORE
     end = start
@@ -135,18 +145,6 @@ def _clipped(line: str, span: Span) -> tuple[str, int, int]:
     head, tail = "…" if start else "", "…" if end < len(line) else ""
     marked = line[first : min(last, end)]
     return f"{head}{line[start:end]}{tail}", len(head) + _columns(line[start:first]), max(1, _columns(marked))
-
-
-def _visible(words: str) -> str:
-    """Text with one space for a tab, and a mark for each character that would disturb a terminal."""
-    return "".join(
-        (
-            " "
-            if char == "\t"
-            else "�" if unicodedata.category(char) in ("Cc", "Cf", "Cs", "Zl", "Zp") and char != "\u200d" else char
-        )
-        for char in words
-    )
 
 
 def _columns(words: str) -> int:
@@ -194,4 +192,4 @@ def _command(finding: _Finding) -> str:
 
 def _escaped(words: str, more: str = "") -> str:
     """Text as a workflow command takes it: GitHub decodes `%25`, `%0D`, `%0A`, and in properties `%3A` and `%2C`."""
-    return "".join(f"%{ord(char):02X}" if char in f"%\r\n{more}" else char for char in words)
+    return "".join(f"%{ord(char):02X}" if char in f"%\n{more}" else char for char in visible(words))

@@ -85,7 +85,7 @@ def begin(
     """
     found = dict(_kept(manifest, digests, before)) if before is not None else {}
     todo = [tool for tool in manifest.tools if tool.name not in found]
-    rest = (manifest.shared, manifest.source, manifest.command)
+    rest = (_shared(manifest), manifest.source, manifest.command)
     few = todo if len(todo) <= BATCH else []
     offers = (*manifest.resources, *manifest.templates, *manifest.prompts)
     modelled = frozenset(offer.key for offer in offers if offer.has_model) if "server" in manifest.emit else frozenset()
@@ -103,6 +103,15 @@ def begin(
         return Made({tool.name: each[tool.name] for tool in manifest.tools}, others, shared)
 
     return made
+
+
+def _shared(manifest: ir.Manifest) -> Sequence[ir.SharedSchema]:
+    """The shared schemas, with what is redacted in them."""
+    if not manifest.shared or not any(tool.policy.get("redact") for tool in manifest.tools):
+        return manifest.shared
+    from toolwright import models
+
+    return models.redacting(manifest.tools, manifest.shared)
 
 
 def _few(

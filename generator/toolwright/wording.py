@@ -6,7 +6,6 @@ Takes values and names; gives text. It knows nothing of manifests.
 from __future__ import annotations
 
 import difflib
-import re
 from typing import TYPE_CHECKING
 
 from toolwright.texts.positions import shorten
@@ -15,12 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from toolwright.ir import Json
-
-_NOT_TEXT = re.compile(
-    r"\x1b\[[0-?]*[ -/]*[@-~]|[^\t\x20-\x7e\xa0-\u061b\u061d-\u200d\u2010-\u2027\u2030-\u2065\u206a-\ud7ff\ue000-\ufffd"
-    "\U00010000-\U0010fffd]"
-)
-_BREAK = re.compile(r"[\t\n\r]+")
 
 KINDS = {
     "object": "a mapping",
@@ -87,8 +80,3 @@ def nearest(word: str, known: Sequence[str], cutoff: float = 0.62) -> str | None
 
 def _plain(word: str) -> str:
     return word.replace("-", "").replace("_", "").casefold()
-
-
-def printable(text: str) -> str:
-    """Text of somebody else's as one line, without what a terminal obeys: escapes, controls, changes of direction."""
-    return _NOT_TEXT.sub("", _BREAK.sub(" ", text))

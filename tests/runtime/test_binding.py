@@ -22,11 +22,11 @@ from mcp.server.lowlevel import Server
 
 from serving import served
 from toolwright.naming import CLIENT_NAMES
-from toolwright.runtime.arguments import redacted
 from toolwright.runtime.binding import OMIT, Binding, CallEvent, Omit
 from toolwright.runtime.consent import is_dangerous
 from toolwright.runtime.errors import CallRefused, InvalidResult, ToolFailed
 from toolwright.runtime.model import Model, Root
+from toolwright.runtime.redaction import redacted
 from toolwright.runtime.tools import Tools
 
 if TYPE_CHECKING:
@@ -384,8 +384,8 @@ async def test_arguments_arrive_as_they_are(kind: str) -> None:
         (Point(x=float("nan")), ValueError, "extra.x: nan is not a number that JSON has"),
         ({"a": [1, float("-inf")]}, ValueError, "extra.a[1]: -inf is not a number that JSON has"),
         ({1: 2}, TypeError, "extra: the key 1 is not a string"),
-        ([b"x"], TypeError, "extra[0]: b'x' is not a JSON value"),
-        ([OMIT], TypeError, "extra[0]: OMIT is not a JSON value"),
+        ([b"x"], TypeError, "extra[0]: a value of type bytes is not JSON"),
+        ([OMIT], TypeError, "extra[0]: a value of type Omit is not JSON"),
     ],
 )
 async def test_what_json_has_not_is_not_sent(value: Any, error: type[Exception], message: str) -> None:

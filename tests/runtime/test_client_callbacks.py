@@ -217,7 +217,7 @@ _BREAKS = "the answer breaks the question's schema:\n  "
         ({"name": "Ada", "age": "36"}, ValueError, _BREAKS + 'age: expected an integer, got the string "36"'),
         (Accepted(), ValueError, _BREAKS + "name: required, but missing"),
         (True, TypeError, "an answer is a mapping, a model, Accepted(), Declined() or Cancelled(), not True"),
-        ({"name": {1}}, TypeError, "name: {1} is not a JSON value"),
+        ({"name": {1}}, TypeError, "name: a value of type set is not JSON"),
     ],
 )
 async def test_an_answer_that_does_not_fit_is_the_callers_error(

@@ -19,6 +19,8 @@ from starlette.middleware import Middleware
 from starlette.middleware.authentication import AuthenticationMiddleware
 from starlette.routing import Route
 
+from .logs import guard
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -67,6 +69,7 @@ def asgi_app(
         ]
     app = Starlette(routes=[Route(path, endpoint=endpoint)], middleware=middleware, lifespan=lambda _: sessions.run())
     app.state.server = server
+    guard()
     return app
 
 

@@ -14,9 +14,9 @@ from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
-from .arguments import redacted
 from .errors import CallRefused, InvalidResult, ToolFailed
 from .options import CallEvent, OnCall, Outcome
+from .redaction import redacted
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping

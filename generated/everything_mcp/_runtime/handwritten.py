@@ -8,7 +8,6 @@ says so in a line.
 from __future__ import annotations
 
 import importlib
-import logging
 import sys
 import traceback
 from dataclasses import dataclass
@@ -17,11 +16,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from . import contract
+from .logs import logger
 
 if TYPE_CHECKING:
     from .parts import Part
 
-_LOG: Final = logging.getLogger(__name__)
+_LOG: Final = logger(__name__)
 
 
 class Unusable(Exception):  # noqa: N818 - a thing that cannot be used

@@ -13,6 +13,8 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
+from .errors import safe_to_show, shown
+
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Sequence
 
@@ -216,17 +218,18 @@ async def _listen(
 
     async with AsyncExitStack() as stack:
         try:
-            async with exchange.underway.request(options.timeout):
-                subscription = await stack.enter_async_context(
-                    exchange.client.listen(
-                        tools_list_changed=lists,
-                        prompts_list_changed=lists,
-                        resources_list_changed=lists,
-                        resource_subscriptions=list(resources),
+            with safe_to_show():
+                async with exchange.underway.request(options.timeout):
+                    subscription = await stack.enter_async_context(
+                        exchange.client.listen(
+                            tools_list_changed=lists,
+                            prompts_list_changed=lists,
+                            resources_list_changed=lists,
+                            resource_subscriptions=list(resources),
+                        )
                     )
-                )
         except SubscriptionLost as lost:
-            raise MCPError(code=CONNECTION_CLOSED, message=str(lost)) from lost
+            raise shown(MCPError(code=CONNECTION_CLOSED, message=str(lost))) from lost
         except TimeoutError as late:
             raise MCPError(code=REQUEST_TIMEOUT, message="the server did not acknowledge in time") from late
         yield _Subscribed(subscription)
@@ -253,8 +256,8 @@ class _Subscribed:
             if isinstance(why, MCPError) and why.code == CONNECTION_CLOSED:
                 raise StopAsyncIteration from None
             if isinstance(why, MCPError):
-                raise why from None
-            raise MCPError(code=CONNECTION_CLOSED, message=str(lost)) from None
+                raise shown(why) from None
+            raise shown(MCPError(code=CONNECTION_CLOSED, message=str(lost))) from None
 
 
 def _too_many() -> Exception:

@@ -8,11 +8,11 @@ says that the headers are not what it wants.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from .lenient import Lenient
+from .logs import logger
 from .pages import pages
 from .revisions import FIRST_STATELESS
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _Answer = TypeVar("_Answer")
 
-_LOG: Final = logging.getLogger(__name__)
+_LOG: Final = logger(__name__)
 
 
 class ParameterHeaders:

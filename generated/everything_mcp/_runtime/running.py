@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import logging
 import math
 import threading
 from dataclasses import dataclass
@@ -17,12 +16,14 @@ from typing import TYPE_CHECKING, Any, Final
 import anyio
 import anyio.to_thread
 
+from .logs import logger
+
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from .context import Context
 
-_LOG: Final = logging.getLogger(__name__)
+_LOG: Final = logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,6 @@ from __future__ import annotations
 import asyncio
 import io
 import json
-import logging
 import os
 import re
 import signal
@@ -28,13 +27,14 @@ import anyio.lowlevel
 from mcp.server.stdio import stdio_server
 
 from .ending import end_without_threads
+from .logs import logger
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator
 
     from mcp.server.lowlevel import Server
 
-_LOG: Final = logging.getLogger(__name__)
+_LOG: Final = logger(__name__)
 _STDIN, _STDOUT, _STDERR = 0, 1, 2
 _CHUNK: Final = 1 << 16  # bytes read at once
 _LAST_ANSWERS: Final = 2.0  # seconds for the answers that are still due when the input ends

@@ -20,6 +20,7 @@ from .errors import ToolFailed
 from .exchange import Exchange
 from .listening import Listening
 from .options import OMIT, CallEvent, Confirm, Omit, OnCall, OnProgress, Options
+from .redaction import enter, leave
 from .results import structured
 from .target import Connection, Target, client_for
 from .underway import Underway
@@ -207,9 +208,13 @@ class Binding:
     async def _perform(self, tool: Tool, given: Mapping[str, object], read: Callable[[Tool, CallToolResult], _T]) -> _T:
         """One call: tell its start, ask for leave, send it, check its result, tell its end."""
         arguments = to_json(given)
-        async with told(tool, arguments, self._options.on_call):
-            await confirmed(tool, arguments, self._options.confirm)
-            result = await self._exchange.call(tool, arguments, self._options)
-            if result.is_error:
-                raise ToolFailed(result)
-            return read(tool, result)
+        token = enter(tool, arguments)
+        try:
+            async with told(tool, arguments, self._options.on_call):
+                await confirmed(tool, arguments, self._options.confirm)
+                result = await self._exchange.call(tool, arguments, self._options)
+                if result.is_error:
+                    raise ToolFailed(result)
+                return read(tool, result)
+        finally:
+            leave(token)

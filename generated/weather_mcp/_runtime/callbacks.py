@@ -19,6 +19,7 @@ from pydantic import BaseModel
 from .answers import Accepted, Cancelled, Declined
 from .filling import filled
 from .revisions import FIRST_STATELESS
+from .shown import visible
 
 if TYPE_CHECKING:
     from mcp.client import ClientRequestContext
@@ -43,7 +44,7 @@ class Question:
     """What the server wants to know from a person (MCP 2025-11-25, client/elicitation).
 
     Attributes:
-        message: What to show.
+        message: What to show; as the server sent it, where `str(question)` is safe on a terminal.
         schema: The JSON Schema of the form; `None` where there is a URL. Its properties are plain values and enums.
         url: What to open in a browser, after the person agreed and saw where it leads; `None` where there is a form.
         key: The question's name within the call that asks it; `None` before 2026-07-28, where it has none.
@@ -53,6 +54,10 @@ class Question:
     schema: Mapping[str, Any] | None = None
     url: str | None = None
     key: str | None = None
+
+    def __str__(self) -> str:
+        """What to show a person at a terminal: the message, and where the URL leads, without what a terminal obeys."""
+        return visible(self.message if self.url is None else f"{self.message}\n{self.url}")
 
 
 Answer: TypeAlias = Mapping[str, Any] | BaseModel | Accepted | Declined | Cancelled

@@ -13,7 +13,9 @@ import threading
 import time
 from typing import Final
 
-_LOG: Final = logging.getLogger(__name__)
+from .logs import logger
+
+_LOG: Final = logger(__name__)
 _GRACE: Final = 1.0  # seconds
 
 

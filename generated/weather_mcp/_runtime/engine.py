@@ -20,6 +20,7 @@ from .errors import is_tool_error
 from .hygiene import block, clean, mirrored, whole
 from .model import Model, Root
 from .permission import refusal
+from .redaction import enter, leave
 from .running import Method
 from .validation import Validator, input_validator, output_validator
 
@@ -59,9 +60,10 @@ class Engine:
             MissingCapability: The handler asks what the client cannot answer.
             Suspended: The handler waits for an answer.
         """
+        values, size = whole(arguments) if arguments else ({}, 2)
+        token = enter(tool, values)
         try:
             route = self._routes.get(tool) or self._prepare(tool)
-            values, size = whole(arguments) if arguments else ({}, 2)
             if violations := route.input.violations(values, size=size):
                 lines = "".join(f"\n- {line}" for line in violations)
                 return _failure(f"Invalid arguments for {tool.name}:{lines}")
@@ -75,6 +77,8 @@ class Engine:
             if texts := _told(error):
                 return _failure("\n".join(texts))
             return self._internal(tool, error)
+        finally:
+            leave(token)
 
     def _prepare(self, tool: Tool) -> _Route:
         validator, model = output_validator(tool), tool.Output

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mcp_types import ElicitResult
 
-from .arguments import redacted
 from .asking import FORM, OURS, InvalidAnswer, MissingCapability, form
+from .redaction import redacted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

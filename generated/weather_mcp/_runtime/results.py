@@ -11,6 +11,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from .errors import InvalidResult
+from .redaction import scrubbed
 from .validation import output_validator
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def structured(tool: Tool, result: CallToolResult, *, mirrored: bool) -> Any:
     validator = output_validator(tool)
     violations = [] if validator is None else validator.violations(value, "result")
     if violations:
-        raise InvalidResult(tool.name, violations, result)
+        raise InvalidResult(tool.name, [scrubbed(line) for line in violations], result)
     return value
 
 

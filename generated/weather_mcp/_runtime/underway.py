@@ -8,18 +8,19 @@ of a callback to the call that it belongs to. It sends nothing.
 
 from __future__ import annotations
 
-import logging
 import math
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
+
+from .logs import logger
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
     from anyio import CancelScope
 
-_LOG: Final = logging.getLogger(__name__)
+_LOG: Final = logger(__name__)
 
 
 @dataclass(slots=True)

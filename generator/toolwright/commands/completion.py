@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from toolwright.commands.printing import out
+
 
 def add(verbs: Any) -> None:
     """Say how the verb is called."""
@@ -20,7 +22,7 @@ def _completion(arguments: argparse.Namespace) -> int:
 
     parser = cli.parser()
     _paths(parser, dict.fromkeys(("MANIFEST", "FILE", "OLD", "NEW"), shtab.FILE) | {"DIR": shtab.DIRECTORY})
-    print(shtab.complete(parser, shell=arguments.shell))
+    out(shtab.complete(parser, shell=arguments.shell) + "\n")
     return 0
 
 

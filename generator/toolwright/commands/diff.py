@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from toolwright.commands.printing import UsageError
+from toolwright.commands.printing import UsageError, err, out, painted
+from toolwright.runtime.shown import one_line
 
 if TYPE_CHECKING:
     import argparse
@@ -51,7 +52,7 @@ def _diff(arguments: argparse.Namespace) -> int:
     try:
         old, new = _sides(arguments)
     except sides.SideError as error:
-        print(f"toolwright: {error}", file=sys.stderr)
+        err(f"toolwright: {error}")
         return 1
     if old.manifest is None or new.manifest is None:
         _refuse([side for side in (old, new) if side.manifest is None])
@@ -59,7 +60,7 @@ def _diff(arguments: argparse.Namespace) -> int:
     ignored = (new.values.get("diff") or {}).get("ignore") or ()
     for code in ignored:
         if code not in CODES:
-            print(f"note: `diff.ignore` of {new.name} names `{code}`, which is no code of a change", file=sys.stderr)
+            err(one_line(f"note: `diff.ignore` of {new.name} names `{code}`, which is no code of a change"))
     changes = compat.compare(old.manifest, new.manifest, (old.values, new.values), (old.entry, new.entry), ignored)
     if old.is_listed or new.is_listed:
         changes = [change for change in changes if change.side == "wire" and change.code not in _UNLISTED]
@@ -67,12 +68,11 @@ def _diff(arguments: argparse.Namespace) -> int:
     shown = printing.Shown(old.name, new.name, old.documents, new.documents, *versions)
     match arguments.format:
         case "json":
-            print(printing.json(changes, shown), end="")
+            out(printing.json(changes, shown))
         case "md":
-            print(printing.markdown(changes, shown), end="")
+            out(printing.markdown(changes, shown))
         case _:
-            color = sys.stdout.isatty() and "NO_COLOR" not in os.environ
-            print(printing.text(changes, shown, color=color), end="")
+            painted(lambda color: printing.text(changes, shown, color=color), sys.stdout)
     counted = [change for change in changes if not change.ignored]
     if arguments.fail_on == "any":
         return 1 if counted else 0
@@ -98,6 +98,5 @@ def _refuse(wrong: Sequence[Side]) -> None:
     from toolwright import report
 
     for side in wrong:
-        colour = sys.stderr.isatty() and "NO_COLOR" not in os.environ
-        print(f"toolwright: {side.name} cannot be compared:", file=sys.stderr)
-        print(report.text(side.diagnostics, side.documents, color=colour), end="", file=sys.stderr)
+        err(one_line(f"toolwright: {side.name} cannot be compared:"))
+        painted(partial(report.text, side.diagnostics, side.documents), sys.stderr)

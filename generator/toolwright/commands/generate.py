@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolwright.commands import work as works
-from toolwright.commands.printing import Printer, UsageError, reason
+from toolwright.commands.printing import Printer, UsageError, out, reason
 
 if TYPE_CHECKING:
     from toolwright.build import Built
@@ -77,7 +78,8 @@ def _watch(arguments: argparse.Namespace) -> int:
                 _once(arguments)
             if not begun and not arguments.quiet:
                 shown = ", ".join(sorted(f"{folder}/" for folder in folders))
-                print(f"watching {shown}; interrupt to stop", flush=True)
+                out(f"watching {shown}; interrupt to stop\n")
+                sys.stdout.flush()
             begun = True
     return 0
 

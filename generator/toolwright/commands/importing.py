@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from toolwright.commands import sources
-from toolwright.commands.printing import Printer, UsageError, told
+from toolwright.commands.printing import Printer, UsageError, err, out, told
 
 if TYPE_CHECKING:
     import argparse
@@ -145,7 +144,7 @@ def attempt(shown: str, make: Callable[[], Made]) -> Made | None:
             _tell(error.diagnostics, error.documents)
         else:
             about = "" if error.names_source else f"`{shown}` cannot be imported: "
-            print(f"toolwright: {about}{error}", file=sys.stderr)
+            err(f"toolwright: {about}{error}")
     return None
 
 
@@ -162,7 +161,7 @@ def _import(shown: str, make: Callable[[], Made], arguments: argparse.Namespace,
     manifest = {key: value for key, value in made.manifest.items() if key != "server" or not is_fragment}
     text = writing.imported(manifest, arguments.output or "")
     if not arguments.output:
-        print(text, end="")
+        out(text)
     elif problem := _written(Path(arguments.output), text):
         _tell([problem])
         return 1

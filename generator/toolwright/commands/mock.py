@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any
 
-from toolwright.commands.printing import Printer, UsageError, reason
+from toolwright.commands.printing import Printer, UsageError, err, reason
 
 if TYPE_CHECKING:
     import argparse
@@ -40,5 +39,5 @@ def _mock(arguments: argparse.Namespace) -> int:
     try:
         return serving.serve(checked.manifest, options, seed=arguments.seed)
     except OSError as error:
-        print(f"toolwright: the mock cannot be written: {reason(error)}", file=sys.stderr)
+        err(f"toolwright: the mock cannot be written: {reason(error)}")
         return 1

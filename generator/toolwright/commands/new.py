@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from toolwright.commands import importing, sources
-from toolwright.commands.printing import UsageError, told
+from toolwright.commands.printing import UsageError, err, out, told
 
 if TYPE_CHECKING:
     import argparse
@@ -46,11 +45,11 @@ def _new(arguments: argparse.Namespace) -> int:
 
     origin = _origin(arguments)
     try:
-        print(scaffold.create(arguments.name, Path(arguments.dir) if arguments.dir else None, origin), end="")
+        out(scaffold.create(arguments.name, Path(arguments.dir) if arguments.dir else None, origin))
     except scaffold.NameRefusedError as error:
         raise UsageError(str(error)) from error
     except scaffold.ScaffoldError as error:
-        print(f"toolwright: {error}", file=sys.stderr)
+        err(f"toolwright: {error}")
         return 1
     return 0
 

@@ -1,19 +1,26 @@
-"""What commands print: diagnostics, and what was done."""
+"""What commands print: diagnostics, and what was done.
+
+All that any command writes to standard output or error is written here. Names and texts in it are somebody else's, so
+that nothing in them reaches a terminal as a command.
+"""
 
 from __future__ import annotations
 
 import io
 import os
+import re
 import sys
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TextIO, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TextIO, TypeAlias
+
+from toolwright.runtime.shown import one_line, visible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from toolwright.build import Built, Fit
     from toolwright.diagnostics import Diagnostic
@@ -28,6 +35,10 @@ _FEW = 10
 """How many missing files of a package are told one by one."""
 
 _GENERATE = "run `toolwright generate`"
+
+_CLEARED = "\r\x1b[K"
+_COLOURS: Final = re.compile(r"(\x1b\[(?:[0-4]?(?:;?3[0-7])?)m)")
+"""What is written of escape sequences, to a terminal alone: plain, bold, dim, italic, underlined, and foregrounds."""
 
 
 class UsageError(Exception):
@@ -45,7 +56,8 @@ class OutputError(Exception):
 class Output(io.TextIOWrapper):
     """Standard output or error, whose failures are no failures of a command's files.
 
-    It is in UTF-8, as manifests are, and writes an escape for what that cannot hold.
+    It is in UTF-8, as manifests are. What is printed by others, such as the parser of the command line, goes through
+    it, too; so nothing is written that should not be shown.
     """
 
     @classmethod
@@ -58,7 +70,10 @@ class Output(io.TextIOWrapper):
         return cls(stream.buffer, "utf-8", "backslashreplace", line_buffering=lines, write_through=through)
 
     def write(self, text: str) -> int:
-        """As of any stream, but that it raises OutputError."""
+        """As of any stream, but that it raises OutputError, and that a terminal gets no commands but for colours."""
+        if text != _CLEARED:
+            pieces = _COLOURS.split(text) if self.isatty() else [text]
+            text = "".join(piece if index % 2 else visible(piece) for index, piece in enumerate(pieces))
         try:
             return super().write(text)
         except OSError as error:
@@ -78,13 +93,25 @@ def reason(error: OSError) -> str:
     return f"{why} (`{error.filename}`)" if error.filename else why
 
 
+def out(text: str) -> None:
+    """Write to standard output what a command is asked for: whole lines."""
+    print(visible(text), end="")
+
+
+def err(text: str) -> None:
+    """Write to standard error what a person should know."""
+    print(visible(text), file=sys.stderr)
+
+
+def painted(make: Callable[[bool], str], stream: TextIO) -> None:
+    """Write what `make` gives for people, who see colours on a terminal; it has made safe what it quotes."""
+    print(make(stream.isatty() and "NO_COLOR" not in os.environ), end="", file=stream)
+
+
 def told(summary: str, notes: Iterable[str]) -> None:
     """Tell a person on standard error what was imported; much of the text is somebody else's."""
-    from toolwright.wording import printable
-
-    lines = [*([summary] if summary else []), *(f"note: {note}" for note in notes)]
-    for line in lines:
-        print(printable(line), file=sys.stderr)
+    for text in [*([summary] if summary else []), *(f"note: {note}" for note in notes)]:
+        err(one_line(text))
 
 
 class Printer:
@@ -112,7 +139,7 @@ class Printer:
     def say(self, text: str) -> None:
         """Tell a person what was done; programs that asked for another format are not told."""
         if self._style == "text" and not self._quiet:
-            print(text)
+            out(f"{text}\n")
 
     @contextmanager
     def at_work(self, what: str) -> Iterator[None]:
@@ -124,7 +151,7 @@ class Printer:
 
         def tell() -> None:
             told.set()
-            print(f"{what} …", end="", file=sys.stderr, flush=True)
+            print(one_line(f"{what} …"), end="", file=sys.stderr, flush=True)
 
         timer = threading.Timer(1, tell)
         timer.start()
@@ -134,7 +161,7 @@ class Printer:
             timer.cancel()
             timer.join()
             if told.is_set():
-                print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+                print(_CLEARED, end="", file=sys.stderr, flush=True)
 
     def fits(self, fit: Fit | None) -> None:
         """Tell what does not fit in a handwritten class."""
@@ -217,11 +244,10 @@ class Printer:
 
         if self._found or self._style == "json":
             if self._style == "text":
-                colour = sys.stderr.isatty() and "NO_COLOR" not in os.environ
-                print(report.text(self._found, self._documents, color=colour), end="", file=sys.stderr)
+                painted(lambda color: report.text(self._found, self._documents, color=color), sys.stderr)
             else:
                 printed = report.json if self._style == "json" else report.github
-                print(printed(self._found, self._documents), end="")
+                out(printed(self._found, self._documents))
         return 1 if self.failed or (self._strict and self._found) else 0
 
 

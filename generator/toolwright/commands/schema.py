@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from toolwright.commands.printing import out
+
 if TYPE_CHECKING:
     import argparse
 
@@ -17,5 +19,5 @@ def add(verbs: Any) -> None:
 
 def _schema(_arguments: argparse.Namespace) -> int:
     text = Path(__file__).parents[1].joinpath("manifest.schema.json").read_text("utf-8")
-    print(text, end="")
+    out(text)
     return 0

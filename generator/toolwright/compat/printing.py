@@ -6,7 +6,6 @@ nothing.
 
 from __future__ import annotations
 
-import json as json_
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,13 +13,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from toolwright.compat.changes import IMPACTS, Change, bump, bumped, counted
 from toolwright.diagnostics import Place, Span
+from toolwright.report import in_ascii
+from toolwright.runtime.shown import one_line
 
 if TYPE_CHECKING:
     from toolwright.source import Document
 
 _BOLD, _RED, _YELLOW, _GREEN, _DIM, _PLAIN = "\x1b[1m", "\x1b[1;31m", "\x1b[1;33m", "\x1b[32m", "\x1b[2m", "\x1b[0m"
 _COLOURS: Final = {"breaking": _RED, "may break": _YELLOW, "compatible": _GREEN, "cosmetic": _DIM}
-_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069]")
 _MARKED: Final = re.compile(r"[\\*_\[\]<>|~&#@]")
 _CODE: Final = re.compile(r"`([^`]*)`")
 
@@ -59,11 +59,11 @@ def text(changes: Sequence[Change], shown: Shown, *, color: bool) -> str:
             continue
         lines.append(paint(impact, _COLOURS[impact]))
         for change in found:
-            subject = paint(_visible(change.subject), _BOLD)
-            lines.append(f"  {change.code} {change.side:<6}  {subject}: {_visible(change.message)}")
+            subject = paint(one_line(change.subject), _BOLD)
+            lines.append(f"  {change.code} {change.side:<6}  {subject}: {one_line(change.message)}")
             lines += [f"                 {line}" for line in _below(change, shown)]
         lines.append("")
-    lines.append(_summary(changes, shown))
+    lines.append(one_line(_summary(changes, shown)))
     return "\n".join(lines) + "\n"
 
 
@@ -95,7 +95,7 @@ def json(changes: Sequence[Change], shown: Shown) -> str:
         "version": version,
         "changes": rows,
     }
-    return json_.dumps(value, indent=2) + "\n"
+    return in_ascii(value)
 
 
 def markdown(changes: Sequence[Change], shown: Shown) -> str:
@@ -128,7 +128,7 @@ def _below(change: Change, shown: Shown) -> list[str]:
     elif old or new:
         lines.append(f"at {_at(new)}" if new else f"was at {_at(old)}" if old else "")
     if change.help:
-        lines.append(_visible(change.help))
+        lines.append(one_line(change.help))
     return lines
 
 
@@ -158,7 +158,7 @@ def _span(place: Place | None, documents: Mapping[str, Document]) -> Span | None
 
 
 def _at(span: Span | None) -> str:
-    return f"{_visible(span.file)}:{span.line}:{span.column}" if span else ""
+    return f"{one_line(span.file)}:{span.line}:{span.column}" if span else ""
 
 
 def _located(span: Span | None) -> Any:
@@ -173,15 +173,10 @@ def _located(span: Span | None) -> Any:
     }
 
 
-def _visible(words: str) -> str:
-    """Text with a mark for each character that would disturb a terminal."""
-    return _CONTROL.sub("�", words.replace("\n", " ").replace("\t", " "))
-
-
 def _escaped(words: str) -> str:
     """Text that Markdown shows as it is, with code for what stands between backticks.
 
     Whatever a name holds, no markup of its own survives: all that Markdown or HTML knows is written as an entity.
     """
-    plain = _MARKED.sub(lambda found: f"&#{ord(found[0])};", _visible(words))
+    plain = _MARKED.sub(lambda found: f"&#{ord(found[0])};", one_line(words))
     return _CODE.sub(r"<code>\1</code>", plain).replace("`", "&#96;")

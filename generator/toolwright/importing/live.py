@@ -36,7 +36,7 @@ from mcp_types.version import (
 from toolwright import __version__
 from toolwright.importing.reading import RefusedError
 from toolwright.runtime.network import NetworkClient
-from toolwright.wording import printable
+from toolwright.runtime.shown import one_line
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -89,7 +89,7 @@ class Command:
     @property
     def shown(self) -> str:
         """What people call it."""
-        return printable(self.words[0])
+        return one_line(self.words[0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ class Endpoint:
         parts = urlsplit(self.url)
         host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
         port = f":{parts.port}" if parts.port else ""
-        return printable(f"{parts.scheme}://{host}{port}{parts.path}")
+        return one_line(f"{parts.scheme}://{host}{port}{parts.path}")
 
 
 Source: TypeAlias = Command | Endpoint
@@ -190,7 +190,7 @@ async def _read(source: Source, seconds: float) -> Listed:
             error = _first(group)
             why = f"`{source.shown}` cannot be started: {getattr(error, 'strerror', None) or error}"
         except* ValueError as group:  # a NUL byte in a command, a character that no header may have
-            why = f"`{source.shown}` cannot be asked: {printable(str(_first(group)))}"
+            why = f"`{source.shown}` cannot be asked: {one_line(str(_first(group)))}"
         raise UnreachableError(why + seen.strays() + _last_lines(log))
 
 
@@ -205,7 +205,7 @@ def _last_lines(log: IO[bytes]) -> str:
     """The end of what a process wrote to standard error."""
     log.seek(max(0, log.seek(0, io.SEEK_END) - 8192))
     text = log.read().decode("utf-8", "replace")
-    lines = [line for line in (printable(line).rstrip() for line in text.splitlines()) if line]
+    lines = [line for line in (one_line(line).rstrip() for line in text.splitlines()) if line]
     return "".join(f"\n  | {line}" for line in lines[-_SAID:])
 
 
@@ -233,18 +233,18 @@ class _Seen:
                 phrase = f" {HTTPStatus(self.status).phrase}"
             except ValueError:
                 phrase = ""
-            asks = f" and asks for `{printable(self.authenticate)[:200]}`" if self.authenticate else ""
+            asks = f" and asks for `{one_line(self.authenticate)[:200]}`" if self.authenticate else ""
             mend = "; give it what it wants with --header" if self.status in (401, 403) else ""
             return f"answers with HTTP {self.status}{phrase}{asks}{mend}"
         if error.code == mcp_types.CONNECTION_CLOSED:
-            said = printable(error.message)
+            said = one_line(error.message)
             if said == "Connection closed":
                 return "ended before it had answered"
             if self.status is not None:
                 return f"is gone: {said}"
             why = said.partition(": ")[2] or said  # before it stands the URL
             return f"cannot be reached: {why}; check the URL, and that the server runs"
-        return f"answers with an error: {printable(error.message)[:500]} ({error.code})"
+        return f"answers with an error: {one_line(error.message)[:500]} ({error.code})"
 
     def strays(self) -> str:
         """A hint where standard output held something else than messages."""
@@ -321,7 +321,7 @@ class _Conversation:
         )
         revision = found.get("protocolVersion")
         if revision not in HANDSHAKE_PROTOCOL_VERSIONS:
-            raise UnreachableError(f"speaks a revision of the protocol that is not known: {printable(repr(revision))}")
+            raise UnreachableError(f"speaks a revision of the protocol that is not known: {one_line(repr(revision))}")
         self.revision = str(revision)
         await self._dispatcher.notify("notifications/initialized", None, self._options("notifications/initialized"))
         return _told(found, found.get("serverInfo"))
@@ -367,7 +367,7 @@ async def _everything(conversation: _Conversation) -> Listed:
             if error.code == mcp_types.CONNECTION_CLOSED or (section == "tools" and capability in capabilities):
                 raise
             if error.code != mcp_types.METHOD_NOT_FOUND:
-                notes.append(f"`{method}` failed, so that nothing of it is here: {printable(error.message)[:500]}")
+                notes.append(f"`{method}` failed, so that nothing of it is here: {one_line(error.message)[:500]}")
     return Listed(conversation.revision, info, capabilities, sections, tuple(notes))
 
 

@@ -12,6 +12,8 @@ from typing import Any
 
 import yaml
 
+from toolwright.runtime.shown import HIDDEN
+
 # What a YAML 1.2 reader takes for something else than a string, beside what PyYAML knows of YAML 1.1.
 _CORE_NUMBERS = re.compile(r"^(?:0o[0-7]+|0x[0-9a-fA-F]+|[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?)$")
 
@@ -26,12 +28,8 @@ class _Dumper(yaml.SafeDumper):
         return True
 
 
-# Line breaks of YAML 1.1 that are none of YAML 1.2, and controls: they are written as escapes.
-_ESCAPED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff]")
-
-
 def _text(dumper: _Dumper, value: str) -> yaml.ScalarNode:
-    if _ESCAPED.search(value):
+    if HIDDEN.search(value):  # among these are line breaks of YAML 1.1 that are none of YAML 1.2
         return dumper.represent_scalar("tag:yaml.org,2002:str", value, style='"')
     several = "\n" in value.strip("\n") and not any(line != line.rstrip() for line in value.split("\n"))
     return dumper.represent_scalar("tag:yaml.org,2002:str", value, style="|" if several else None)
@@ -48,7 +46,8 @@ _FIRST_LINES = (f"# {_NOTE}\n", f'{{\n  "x-imported": "{_NOTE}",\n')
 def imported(value: Mapping[str, Any], path: str = "") -> str:
     """An imported manifest as the text of a file, in JSON where its name says so. The first line tells what it is."""
     if path.lower().endswith(".json"):
-        return json.dumps({"x-imported": _NOTE, **value}, indent=2, ensure_ascii=False) + "\n"
+        text = json.dumps({"x-imported": _NOTE, **value}, indent=2, ensure_ascii=False)
+        return HIDDEN.sub(lambda found: json.dumps(found[0])[1:-1].replace("\x7f", "\\u007f"), text) + "\n"
     return _FIRST_LINES[0] + manifest(value)
 
 
@@ -58,5 +57,6 @@ def is_imported(text: str) -> bool:
 
 
 def manifest(value: Any) -> str:
-    """A manifest as YAML text."""
-    return yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120)
+    """A manifest as YAML text. Where a text holds what no terminal should get, it is in quotes, and that an escape."""
+    text: str = yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120)
+    return HIDDEN.sub(lambda found: f"\\U{ord(found[0]):08X}", text)

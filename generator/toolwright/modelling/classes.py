@@ -25,6 +25,7 @@ from toolwright.diagnostics import Pointer
 from toolwright.ir import Json
 from toolwright.literals import literal
 from toolwright.modelling import description
+from toolwright.modelling.redaction import Way, marks
 from toolwright.modelling.shapes import (
     ANY,
     Alternative,
@@ -72,22 +73,30 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class ClassPlan:
-    """One class: of an object, with its fields, or of another value, with its type as a schema in `root`."""
+    """One class: of an object, with its fields, or of another value, with its type as a schema in `root`.
+
+    `redacted` are the properties that are never shown, by their names on the wire.
+    """
 
     name: Name
     doc: str
     closed: bool = False
     rows: tuple[Row, ...] = ()
     root: Json = None
+    redacted: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A document and the class of its root. `words` say in the class's docstring what it is."""
+    """A document and the class of its root. `words` say in the class's docstring what it is.
+
+    `redacted` are the ways to what nobody but the handler may see.
+    """
 
     document: Document
     name: Name
     words: str
+    redacted: tuple[Way, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,11 +153,14 @@ class _Planner:
     used: set[Imported] = field(default_factory=set)
     seen: set[Expression] = field(default_factory=set)
     types: dict[Expression, Json] = field(default_factory=dict)
+    redacted: dict[Object, set[str]] = field(default_factory=lambda: defaultdict(set))
 
     def plan(self) -> tuple[tuple[ClassPlan, ...], tuple[Imported, ...]]:
         roots = {_root(part.document): part for part in self.parts}
         for part in self.parts:
             self._collect(part.document, _root(part.document))
+            for thing, names in marks(part.document, part.redacted, self.imported).properties.items():
+                self.redacted[thing] |= names
         self._name({key: part.name for key, part in roots.items()})
         plans = []
         for key, found in self.found.items():
@@ -289,14 +301,18 @@ class _Planner:
         if not isinstance(key, Object):
             shape = document.shape(key)
             if key == document.root and _is_plain_object(shape):
-                return ClassPlan(name, doc, closed=any(isinstance(each, Object) and each.closed for each in shape))
+                things = [each for each in shape if isinstance(each, Object)]
+                redacted = tuple(sorted({name for each in things for name in self.redacted.get(each, ())}))
+                return ClassPlan(name, doc, closed=any(each.closed for each in things), redacted=redacted)
             return ClassPlan(name, doc, root=self._schema(document, shape))
         attributes = naming.fields(each.name for each in key.properties)
         rows = tuple(
             self._row(document, each.name, attributes[each.name], each.expression, required=each.name in key.required)
             for each in key.properties
         )
-        return ClassPlan(name, doc, closed=key.closed, rows=rows)
+        alike = [key, *(twin for twin, first in self.twins.items() if first == key and isinstance(twin, Object))]
+        redacted = tuple(sorted({name for each in alike for name in self.redacted.get(each, ())}))
+        return ClassPlan(name, doc, closed=key.closed, rows=rows, redacted=redacted)
 
     def _row(self, document: Document, wire: str, name: Name, expression: Expression, *, required: bool) -> Row:
         shape = document.shape(expression)

@@ -9,7 +9,18 @@ from __future__ import annotations
 import ast
 
 _TYPES = (ast.Attribute, ast.BinOp, ast.BitOr, ast.Constant, ast.Dict, ast.List, ast.Name, ast.Subscript, ast.Tuple)
-_STATED = (ast.AnnAssign, ast.Call, ast.keyword, ast.Lambda, ast.arguments, ast.UnaryOp, ast.USub, ast.Load, ast.Store)
+_STATED = (
+    ast.AnnAssign,
+    ast.Call,
+    ast.keyword,
+    ast.Lambda,
+    ast.Set,
+    ast.arguments,
+    ast.UnaryOp,
+    ast.USub,
+    ast.Load,
+    ast.Store,
+)
 _KNOWN = (*_TYPES, *_STATED)
 _CALLED = frozenset({"Field", "cast", "float"})
 

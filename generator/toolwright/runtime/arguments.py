@@ -1,4 +1,4 @@
-"""The arguments of a call as JSON, and as logs and hooks may see them.
+"""The arguments of a call as JSON.
 
 Takes what a caller gave to a client's method; gives plain JSON values that every transport can carry. It validates
 nothing: the schema is the server's to enforce.
@@ -7,15 +7,13 @@ nothing: the schema is the server's to enforce.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Mapping
+from typing import Any
 
 from pydantic import BaseModel
 
 from .options import Omit
-from .texts import joined, steps
-
-REDACTED: Final = "[redacted]"
+from .texts import joined
 
 
 def to_json(given: Mapping[str, object]) -> dict[str, Any]:
@@ -34,36 +32,6 @@ def to_json(given: Mapping[str, object]) -> dict[str, Any]:
     return {name: _json(value, name) for name, value in given.items() if not isinstance(value, Omit)}
 
 
-def redacted(arguments: Mapping[str, Any], pointers: Sequence[str]) -> dict[str, Any]:
-    """A deep copy of JSON arguments, with `"[redacted]"` in the place of some values.
-
-    Args:
-        arguments: What `to_json` gave.
-        pointers: JSON Pointers (RFC 6901) to the values, from the arguments' root; one that leads nowhere is passed by.
-    """
-    secrets = [steps(pointer) for pointer in pointers]
-    return {
-        name: _without(value, [path[1:] for path in secrets if path[:1] in ([], [name])])
-        for name, value in arguments.items()
-    }
-
-
-def _without(value: Any, paths: list[list[str]]) -> Any:
-    """A copy of `value` without what `paths` lead to; an empty path leads to the value itself.
-
-    A text in the place of what holds a secret may be JSON that has it, and goes as a whole.
-    """
-    if [] in paths or (paths and isinstance(value, str)):
-        return REDACTED
-    if isinstance(value, dict):
-        return {key: _without(below, [path[1:] for path in paths if path[0] == key]) for key, below in value.items()}
-    if isinstance(value, list):
-        return [
-            _without(below, [path[1:] for path in paths if path[0] == str(index)]) for index, below in enumerate(value)
-        ]
-    return value
-
-
 def _json(value: object, place: str) -> Any:
     if isinstance(value, BaseModel):
         return _json(value.model_dump(mode="json"), place)
@@ -79,7 +47,7 @@ def _json(value: object, place: str) -> Any:
         return {_key(key, place): _json(below, f"{place}.{key}") for key, below in value.items()}
     if isinstance(value, list | tuple):
         return [_json(below, f"{place}[{index}]") for index, below in enumerate(value)]
-    raise TypeError(f"{place}: {value!r} is not a JSON value")
+    raise TypeError(f"{place}: a value of type {type(value).__name__} is not JSON")  # and may be a secret
 
 
 def _key(key: object, place: str) -> str:

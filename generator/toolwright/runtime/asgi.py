@@ -18,6 +18,8 @@ from starlette.middleware import Middleware
 from starlette.middleware.authentication import AuthenticationMiddleware
 from starlette.routing import Route
 
+from .logs import guard
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -66,6 +68,7 @@ def asgi_app(
         ]
     app = Starlette(routes=[Route(path, endpoint=endpoint)], middleware=middleware, lifespan=lambda _: sessions.run())
     app.state.server = server
+    guard()
     return app
 
 

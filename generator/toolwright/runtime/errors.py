@@ -14,12 +14,17 @@ Takes and gives plain values; imports nothing of the protocol's library.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from .shown import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from mcp_types import CallToolResult
+
+_Error = TypeVar("_Error", bound=Exception)
 
 _MARK: Final = "_toolwright_tool_error"
 
@@ -53,7 +58,7 @@ def is_tool_error(error: BaseException) -> bool:
 
 
 class ToolFailed(Exception):  # noqa: N818 - it says what happened
-    """A tool answered with `isError: true`. The message is the text of its content.
+    """A tool answered with `isError: true`. The message is the text of its content, safe to show on a terminal.
 
     Attributes:
         result: The whole result, as the server sent it.
@@ -62,7 +67,7 @@ class ToolFailed(Exception):  # noqa: N818 - it says what happened
     def __init__(self, result: CallToolResult) -> None:
         """Wrap the result of the tool that failed."""
         texts = [block.text for block in result.content if block.type == "text"]
-        super().__init__("\n".join(texts) or "the tool failed and did not say why")
+        super().__init__(visible("\n".join(texts)) or "the tool failed and did not say why")
         self.result = result
 
 
@@ -78,7 +83,7 @@ class InvalidResult(Exception):  # noqa: N818 - it says what happened
     def __init__(self, tool: str, violations: Sequence[str], result: CallToolResult) -> None:
         """Say which tool, and what is wrong."""
         lines = "".join(f"\n  {violation}" for violation in violations)
-        super().__init__(f"the result of {tool!r} breaks its outputSchema:{lines}")
+        super().__init__(visible(f"the result of {tool!r} breaks its outputSchema:{lines}"))
         self.tool = tool
         self.violations = tuple(violations)
         self.result = result
@@ -99,6 +104,34 @@ class CallRefused(Exception):  # noqa: N818 - it says what happened
         self.arguments = arguments
 
 
+def shown(error: _Error) -> _Error:
+    """The same exception, whose text is safe to show on a terminal; its attributes stay as they came.
+
+    It is for those whose class is not ours, such as `mcp.MCPError`, where the text is a server's.
+    """
+    if visible(text := str(error)) != text:
+        setattr(error, "__class__", _shown(type(error)))  # noqa: B010 - to be told that it is the same type
+    return error
+
+
+@contextmanager
+def safe_to_show() -> Iterator[None]:
+    """Let the text of what the SDK raises in the block be safe to show."""
+    try:
+        yield
+    except Exception as error:
+        if type(error).__module__.partition(".")[0] == "mcp":
+            shown(error)
+        raise
+
+
+def _shown(kind: type[Exception]) -> type[Exception]:
+    def __str__(self: Exception) -> str:  # noqa: N807 - the method of a class
+        return visible(kind.__str__(self))
+
+    return type(kind.__name__, (kind,), {"__str__": __str__, "__module__": kind.__module__})
+
+
 _TOLD: Final = 20
 """How many changes a message has."""
 
@@ -106,7 +139,7 @@ _TOLD: Final = 20
 def _drift(changes: Sequence[str]) -> str:
     more = [f"and {len(changes) - _TOLD} more"] if len(changes) > _TOLD else []
     lines = "".join(f"\n  {line}" for line in [*changes[:_TOLD], *more])
-    return f"the server's tools are not those that this client was compiled for:{lines}"
+    return visible(f"the server's tools are not those that this client was compiled for:{lines}")
 
 
 class DriftError(Exception):

@@ -12,6 +12,7 @@ import math
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from .errors import safe_to_show
 from .pages import pages
 from .parameters import ParameterHeaders
 from .revisions import FIRST_STATELESS
@@ -137,8 +138,9 @@ class Exchange:
         """
 
         async def page(cursor: str | None) -> _Page:
-            async with self.underway.request(options.timeout):
-                return await fetch(cursor=cursor, cache_mode="refresh")
+            with safe_to_show():
+                async with self.underway.request(options.timeout):
+                    return await fetch(cursor=cursor, cache_mode="refresh")
 
         return pages(page)
 
@@ -151,13 +153,14 @@ class Exchange:
         call; so a clock of ours takes its place where that can be.
         """
         ours = self.underway.expects_questions and not self.modern
-        async with self.underway.request(options.timeout if ours else None):
-            return await self.client.session.send_request(
-                request,
-                result,
-                request_read_timeout_seconds=math.inf if ours or options.timeout is None else options.timeout,
-                progress_callback=_awaited(options.on_progress),
-            )
+        with safe_to_show():
+            async with self.underway.request(options.timeout if ours else None):
+                return await self.client.session.send_request(
+                    request,
+                    result,
+                    request_read_timeout_seconds=math.inf if ours or options.timeout is None else options.timeout,
+                    progress_callback=_awaited(options.on_progress),
+                )
 
 
 def _awaited(on_progress: OnProgress | None) -> ProgressFnT | None:

@@ -17,13 +17,11 @@ from urllib.parse import urlsplit
 from .content import audio, checked_mime_type, embedded, image
 from .errors import ToolError
 from .hygiene import clean
+from .redaction import masked
 from .tools import Tool
 
 _MOST_SHOWN: Final = 600
 """Characters of an error's body that the caller is told."""
-
-_SHORTEST_SECRET: Final = 4
-"""Shorter ones are no secrets, and would be found in any text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,14 +118,6 @@ def phrase(status: int) -> str:
         return str(status)
 
 
-def scrubbed(text: str, secrets: Sequence[str]) -> str:
-    """The text without secrets, also where they are quoted or encoded."""
-    for secret in sorted({*secrets, *(json.dumps(one)[1:-1] for one in secrets)}, key=len, reverse=True):
-        if len(secret) >= _SHORTEST_SECRET:
-            text = text.replace(secret, "[redacted]")
-    return text
-
-
 def _short(answer: Answer, secrets: Sequence[str]) -> str:
     text = answer.text
     if answer.is_json:
@@ -135,7 +125,7 @@ def _short(answer: Answer, secrets: Sequence[str]) -> str:
             text = json.dumps(json.loads(answer.body), ensure_ascii=False)
         except (ValueError, RecursionError):
             text = answer.text
-    text = " ".join(clean(scrubbed(text, secrets)).split())
+    text = " ".join(clean(masked(text, secrets)).split())
     return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}…"
 
 

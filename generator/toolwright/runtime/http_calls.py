@@ -25,6 +25,7 @@ from . import contract
 from .errors import ToolError
 from .http_answers import Answer, failure, result
 from .http_request import Api, Binding, Outgoing
+from .logs import logger
 
 if TYPE_CHECKING:
     from typing import Self
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from .model import Model
     from .tools import Tool, Tools
 
-_LOG: Final = logging.getLogger(__name__)
+_LOG: Final = logger(__name__)
 
 _REPEATABLE: Final = frozenset({"GET", "HEAD", "OPTIONS", "PUT", "DELETE", "QUERY"})
 """Methods that change nothing more when they are repeated (RFC 9110, 9.2.2)."""

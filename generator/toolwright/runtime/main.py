@@ -7,7 +7,6 @@ traceback. Logging is set up here and nowhere else, on standard error.
 from __future__ import annotations
 
 import argparse
-import logging
 import os
 import signal
 import socket
@@ -16,6 +15,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from . import contract
 from .handwritten import Handwritten, Unusable, refuse
+from .logs import logger, set_up
+from .shown import one_line, visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from .parts import Part
     from .tools import Tools
 
-_LOG: Final = logging.getLogger(__name__)
+_LOG: Final = logger(__name__)
 _LEVELS: Final = ("debug", "info", "warning", "error")
 _EVERYWHERE: Final = ("0.0.0.0", "::")  # noqa: S104 - compared with, not bound to
 _GRACE: Final = 5  # seconds for open requests when the HTTP server stops
@@ -61,9 +62,7 @@ def main(
             the handlers do not start, with 130 where it is interrupted before it serves.
     """
     options = _parser(tools, package, handlers).parse_args(argv)
-    logging.basicConfig(
-        stream=sys.stderr, level=options.log_level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s"
-    )
+    set_up(options.log_level)
     from .calls import Calls  # here, as below, since `--help` and mistakes need none of it
 
     handwritten = Handwritten(options.handlers, (Calls(tools), *parts))
@@ -73,23 +72,28 @@ def main(
         else:
             _serve_http(handwritten, options, asgi_app)
     except Unusable as error:
-        sys.stderr.write(f"{package}: {error}\n")
+        _tell(f"{package}: {error}")
         raise SystemExit(error.status) from None
     except contract.Unfit as error:
-        sys.stderr.write(f"{package}: {error}\n")
+        _tell(f"{package}: {error}")
         raise SystemExit(2) from None
     except KeyboardInterrupt:
         raise SystemExit(130) from None
 
 
+def _tell(text: str) -> None:
+    """Say why the server does not run."""
+    sys.stderr.write(f"{visible(text)}\n")
+
+
 def _parser(tools: Tools, package: str, handlers: str | None) -> argparse.ArgumentParser:
     server = tools.manifest["server"]
-    title = server.get("title") or server["name"]
+    title = one_line(server.get("title") or server["name"])
     parser = argparse.ArgumentParser(
         prog=f"python -m {package}",
         description=f"{title}, an MCP server. Without --http it speaks on standard input and output.",
     )
-    parser.add_argument("--version", action="version", version=f"{server['name']} {server['version']}")
+    parser.add_argument("--version", action="version", version=one_line(f"{server['name']} {server['version']}"))
     parser.add_argument(
         "--handlers",
         metavar="MODULE:NAME",

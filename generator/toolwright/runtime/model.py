@@ -7,7 +7,7 @@ as 1. It never decides whether an instance is valid; that is the schema's busine
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import partial
@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, RootModel
 from pydantic_core import PydanticSerializationUnexpectedValue, core_schema
 
 if TYPE_CHECKING:
-    from typing import Self
+    from typing import Self, Unpack
 
     from pydantic_core import CoreSchema
 
@@ -260,6 +260,20 @@ class Model(BaseModel):
     )
 
     _toolwright_wire: ClassVar[_Wire]
+    _toolwright_redacted: ClassVar[frozenset[str]] = frozenset()
+
+    def __init_subclass__(cls, *, redacted: Collection[str] = (), **kwargs: Unpack[ConfigDict]) -> None:
+        """Take the names, on the wire, of what the manifest's `policy.redact` keeps out of `repr`, `str` and logs."""
+        super().__init_subclass__(**kwargs)
+        cls._toolwright_redacted |= {*redacted}
+
+    def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
+        """What `repr` shows: all, but for redacted fields and, where there are such, what the schema does not name."""
+        hidden, fields = self._toolwright_redacted, type(self).__pydantic_fields__
+        for name, value in super().__repr_args__():
+            known = fields.get(name or "")
+            if not hidden or (known is not None and (known.alias or name) not in hidden):
+                yield name, value
 
     if not TYPE_CHECKING:  # type checkers derive the parameters from the fields
 

@@ -7,7 +7,6 @@ parts of what the manifest says. It writes no JSON-RPC.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -27,6 +26,7 @@ from .connections import Connections
 from .context import LOG_LEVELS, LogLevel
 from .lifespan import Lifespan
 from .lists import Lists, ResourceSwitches, StaleCursor, Switches
+from .logs import guard, logger
 from .parts import Answer, Host, Part, Refused, Request
 from .revisions import FIRST_STATELESS, tool_for
 
@@ -131,7 +131,7 @@ class PackageServer(Server[Any]):
         listings = {name: entries for part in parts for name, entries in part.listings().items()}
         lists = Lists(listings, tools.manifest, connections.publish)
         self.tools, self.prompts, self.resources = lists.tools, lists.prompts, lists.resources
-        host = Host(tools.package, handlers, lists, logging.getLogger(tools.package))
+        host = Host(tools.package, handlers, lists, logger(tools.package))
         answers: dict[str, Answer] = {}
         for part in parts:
             answers |= part.answers(host)
@@ -148,6 +148,7 @@ class PackageServer(Server[Any]):
         sealed = RequestStateSecurity.ephemeral(ttl=_PATIENCE)
         self.middleware.append(RequestStateBoundary(sealed, default_audience=info["name"]))
         self.middleware.append(_Answers(self, lists, answers, connections))
+        guard()
 
     def create_initialization_options(
         self,

@@ -12,7 +12,9 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeGuard, TypeVar
 from urllib.parse import urlsplit
 
+from .errors import shown
 from .lenient import Lenient
+from .logs import guard
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -108,6 +110,7 @@ class Connection(Generic[_T], AbstractAsyncContextManager[_T, None]):
             mcp.MCPError: The server cannot be reached, says no, or ends.
             DriftError: Its tools are not those that were compiled, and that was asked to be an error.
         """
+        guard()
         try:
             await self._client.__aenter__()
         except ExceptionGroup as group:
@@ -149,7 +152,7 @@ def _only(group: ExceptionGroup[Exception]) -> Exception:
     error: Exception = group
     while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
         error = error.exceptions[0]
-    return group if isinstance(error, ExceptionGroup) else error
+    return group if isinstance(error, ExceptionGroup) else shown(error)
 
 
 def _server_for(
