@@ -35,7 +35,8 @@ def _text(dumper: _Dumper, value: str) -> yaml.ScalarNode:
     return dumper.represent_scalar("tag:yaml.org,2002:str", value, style="|" if several else None)
 
 
-_Dumper.add_multi_representer(str, _text)
+_Dumper.add_representer(str, _text)
+_Dumper.add_multi_representer(str, _text)  # of Python names
 _Dumper.add_implicit_resolver("tag:yaml.org,2002:float", _CORE_NUMBERS, list("-+0123456789."))
 
 

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 import yaml
 
-import hostile
-from hostile import BASE, HARMLESS, PAYLOADS, Place
+import payloads
+from payloads import BASE, HARMLESS, PAYLOADS, Place
 from toolwright import cli, compiler, pycode, render, workspace
 from toolwright.modelling import inspection
 from toolwright.pages.page import visible as page_text
@@ -25,18 +25,18 @@ from toolwright.pages.page import visible as page_text
 ROOT = Path(__file__).parents[1]
 SOURCES = ROOT / "generator" / "toolwright"
 WHOLE = "TOOLWRIGHT_WHOLE_HOSTILE" in os.environ
-PLACES = hostile.places(BASE)
+PLACES = payloads.places(BASE)
 
 
 def test_the_base_has_something_at_every_place() -> None:
     there = {place.rule for place in PLACES}
-    assert sorted(hostile.declared() - there) == []
-    assert sorted(there - hostile.declared()) == []
+    assert sorted(payloads.declared() - there) == []
+    assert sorted(there - payloads.declared()) == []
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    for name, text in hostile.FILES.items():
+    for name, text in payloads.FILES.items():
         (tmp_path / name).write_text(text)
     return tmp_path
 
@@ -61,7 +61,7 @@ def settled(folder: Path, payload: str, at: Sequence[Place]) -> list[Place]:
         group = waiting.pop()
         if not group:
             continue
-        if check(folder, hostile.placed(BASE, dict.fromkeys([*kept, *group], payload))).manifest is not None:
+        if check(folder, payloads.placed(BASE, dict.fromkeys([*kept, *group], payload))).manifest is not None:
             kept += group
         elif len(group) > 1:
             waiting += [group[len(group) // 2 :], group[: len(group) // 2]]
@@ -72,7 +72,7 @@ def settled(folder: Path, payload: str, at: Sequence[Place]) -> list[Place]:
 def free(tmp_path_factory: pytest.TempPathFactory) -> list[Place]:
     """The places that take any text that people could read."""
     folder = tmp_path_factory.mktemp("free")
-    for name, text in hostile.FILES.items():
+    for name, text in payloads.FILES.items():
         (folder / name).write_text(text)
     return settled(folder, PAYLOADS["double quotes"], PLACES)
 
@@ -149,7 +149,7 @@ def assert_imports_do_nothing(packages: list[Path]) -> None:
     done = subprocess.run(command, capture_output=True, text=True, cwd=packages[0], timeout=300, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
     assert f"imported {len(packages)}" in done.stdout
-    assert not [*packages[0].rglob(hostile.MARKER)]
+    assert not [*packages[0].rglob(payloads.MARKER)]
 
 
 def compiled(folder: Path, value: Any) -> dict[str, bytes]:
@@ -174,9 +174,9 @@ def test_a_payload_everywhere_stays_text(names: list[str], folder: Path, free: l
         payload = PAYLOADS[name]
         kept = settled(folder, payload, PLACES if WHOLE else free)
         assert len(kept) > len(PLACES) / 2, name
-        wanted = hostile.placed(BASE, dict.fromkeys(kept, payload))
+        wanted = payloads.placed(BASE, dict.fromkeys(kept, payload))
         files = compiled(folder, wanted)
-        assert_only_words_differ(files, compiled(folder, hostile.placed(BASE, dict.fromkeys(kept, HARMLESS))))
+        assert_only_words_differ(files, compiled(folder, payloads.placed(BASE, dict.fromkeys(kept, HARMLESS))))
         (manifest,) = [json.loads(data) for path, data in files.items() if path.endswith("/manifest.json")]
         assert manifest["server"] == wanted["server"]
         assert manifest["tools"][0]["inputSchema"] == wanted["tools"][0]["inputSchema"]
@@ -193,7 +193,7 @@ def test_what_a_place_refuses_is_a_diagnostic_and_what_it_takes_is_text(
     packages: list[Path] = []
     for index, place in enumerate(restricted):
         for name in names if WHOLE else [names[index % len(names)]]:
-            value = hostile.placed(BASE, {place: PAYLOADS[name]})
+            value = payloads.placed(BASE, {place: PAYLOADS[name]})
             checked = check(folder, value)
             if checked.manifest is None:
                 assert all(found.message for found in checked.diagnostics)
@@ -248,14 +248,14 @@ def test_pages_and_messages_show_a_payload_as_text(
     for name in names:
         payload = PAYLOADS[name]
         kept = settled(folder, payload, free)
-        hostile_page = page(hostile.placed(BASE, dict.fromkeys(kept, payload)))
-        assert hostile_page.tags == page(hostile.placed(BASE, dict.fromkeys(kept, HARMLESS))).tags, name
+        hostile_page = page(payloads.placed(BASE, dict.fromkeys(kept, payload)))
+        assert hostile_page.tags == page(payloads.placed(BASE, dict.fromkeys(kept, HARMLESS))).tags, name
         assert shown(payload) in hostile_page.text, name
         shutil.rmtree("pages")
         Path("old.json").write_text(json.dumps(BASE))
         for value in (
-            hostile.placed(BASE, dict.fromkeys(kept, payload)),
-            hostile.placed(BASE, dict.fromkeys(PLACES, payload)),  # refused, with all that is wrong
+            payloads.placed(BASE, dict.fromkeys(kept, payload)),
+            payloads.placed(BASE, dict.fromkeys(PLACES, payload)),  # refused, with all that is wrong
         ):
             Path("manifest.json").write_text(json.dumps(value))
             for form in ("text", "github", "json"):
@@ -308,7 +308,7 @@ def test_a_hostile_server_stays_text(names: list[str], folder: Path) -> None:
     packages: list[Path] = []
     for name in names:
         at = {place: PAYLOADS[name] for place in mine if place.rule[-1] in SAID}
-        value = hostile.placed(
+        value = payloads.placed(
             BASE, at | {place: PAYLOADS[name] for place in mine if place.pointer == ("server", "name")}
         )
         (folder / "script.json").write_text(json.dumps(listed(value)))
