@@ -50,7 +50,7 @@ def _mirror(tool: Tool, result: CallToolResult) -> Any:
         if block.type == "text":
             try:
                 return json.loads(block.text)
-            except ValueError:
+            except (ValueError, RecursionError):
                 continue
     raise InvalidResult(
         tool.name, ["result: structuredContent is required, but missing, and no text is its JSON"], result
