@@ -99,9 +99,9 @@ class Binding:
             timeout: Seconds that the server may take for each answer, while connecting too, but without the time in
                 which `on_question`, `on_sample` or `roots` work for it; `None` for no bound of ours. An `mcp.Client`
                 brings its own `read_timeout_seconds`.
-            max_result_bytes: Bytes that each answer of the server may have, after decompression; `None` for no bound. No
-                more is read: over HTTP the call raises, and a command, whose answers come in one row, is given up. Only
-                for a URL and a command.
+            max_result_bytes: Bytes that each answer of the server may have, after decompression; `None` for no bound.
+                No more is read: over HTTP the call raises, and a command, whose answers come in one row, is given up.
+                Only for a URL and a command.
             confirm: Asked before each call of a tool that the compiled manifest calls dangerous: one with
                 `policy.confirm`, else one that is neither `readOnlyHint: true` nor `destructiveHint: false` (MCP
                 2025-11-25, schema, `ToolAnnotations`). Takes the tool's name on the wire and its arguments; whatever

@@ -100,9 +100,13 @@ class Guarded(AbstractAsyncContextManager["TransportStreams", bool | None]):
 
     def came(self, item: SessionMessage | Exception) -> SessionMessage | Exception:
         """What the client is given for something that came."""
+        from mcp_types import JSONRPCError
+
         line = self._lines.read.popleft() if self._lines is not None and self._lines.read else None
         if isinstance(item, Exception):
             return _answered(item)
+        if isinstance(item.message, JSONRPCError) and item.message.id is None and len(self._under_way) == 1:
+            item.message.id = next(iter(self._under_way))  # it could not read a request, and there is only one
         request = self._under_way.pop(_answers(item) or "", None)
         if line is not None and not line.is_text:
             return _refused(item, "it holds bytes that are not UTF-8")

@@ -44,7 +44,7 @@ class NetworkClient(httpx2.AsyncClient):
 
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
         """Send a request; never raises `httpx2.RequestError`."""
-        asked = _asked(request)
+        asked = _asked(await request.aread()) if request.method == "POST" else None
         try:
             if asked is None and request.method != "GET":
                 with anyio.fail_after(_SECONDS_UNASKED):
@@ -123,11 +123,9 @@ class _Events(httpx2.AsyncByteStream):
         await self._response.aclose()
 
 
-def _asked(request: httpx2.Request) -> str | None:
+def _asked(body: bytes) -> str | None:
     """The number of the request of JSON-RPC that is sent; `None` where it is none, so that it gets no answer."""
-    if request.method != "POST":
-        return None
-    message = from_json(request.content)
+    message = from_json(body)
     return str(message["id"]) if "method" in message and "id" in message else None
 
 
