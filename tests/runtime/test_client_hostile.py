@@ -19,14 +19,16 @@ import httpx2
 import mcp
 import mcp_types
 import pytest
-from test_binding import ShapesClient
 
 import hostile
 from hostile import HANDSHAKE, STATELESS, Said, filled, listening
+from toolwright.runtime.binding import Binding
 from toolwright.runtime.bounds import Bounds, TooLargeError
 from toolwright.runtime.errors import InvalidResult
 from toolwright.runtime.live import list_prompts, list_resource_templates, list_resources, list_tools
+from toolwright.runtime.model import Model
 from toolwright.runtime.network import _Events
+from toolwright.runtime.tools import Tools
 
 pytestmark = pytest.mark.anyio
 
@@ -45,8 +47,49 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-KINDS: Final[dict[str, Callable[[ShapesClient], Awaitable[Any]]]] = {
-    "tools/call": lambda client: client.render_shape(points=[]),
+class RenderOutput(Model):
+    area: float
+    label: str | None = None
+
+
+TOOLS = Tools(
+    "shapes_mcp",
+    [
+        ("render", "render", "render", "RenderInput", "RenderOutput"),
+        ("ping", "ping", "ping", "PingInput", None),
+    ],
+)
+TOOLS.manifest = {
+    "toolwright": 1,
+    "server": {"name": "shapes", "version": "1"},
+    "formats": "annotate",
+    "tools": [
+        {
+            "name": "render",
+            "inputSchema": {"type": "object"},
+            "outputSchema": {
+                "type": "object",
+                "properties": {"area": {"type": "number", "minimum": 0}, "label": {"type": "string"}},
+                "required": ["area"],
+            },
+        },
+        {"name": "ping", "inputSchema": {"type": "object"}},
+    ],
+}
+
+
+class ShapeClient(Binding):
+    _tools = TOOLS
+
+    async def render(self) -> RenderOutput:
+        return await self._call("render", {}, RenderOutput)
+
+    async def ping(self) -> list[mcp_types.ContentBlock]:
+        return await self._call_content("ping", {})
+
+
+KINDS: Final[dict[str, Callable[[ShapeClient], Awaitable[Any]]]] = {
+    "tools/call": lambda client: client.render(),
     "resources/read": lambda client: client._read("file:///a"),
     "prompts/get": lambda client: client._prompt("p", {}),
     "completion/complete": lambda client: client._complete("prompt", "p", "a", "v", None),
@@ -216,7 +259,7 @@ async def test_each_answer_is_a_result_or_an_error_of_its_own_call(
     wrong = {}
     attacker = Attacker(transport, era, method, tmp_path)
     with attacker.target() as target:
-        async with ShapesClient.connect(target, timeout=_BOUND) as client:
+        async with ShapeClient.connect(target, timeout=_BOUND) as client:
             for name, said in {**MESSAGES, **STRAYS}.items():
                 attacker.say(said.encode("latin-1"))
                 is_stray = transport == "stdio" and name in STRAYS
@@ -226,7 +269,7 @@ async def test_each_answer_is_a_result_or_an_error_of_its_own_call(
                     wrong[name] = repr(error)
                 if error is None and name not in HARMLESS:
                     wrong[name] = "a result"
-                other = client.count() if method != "tools/call" else client._prompt("other", {})
+                other = client.render() if method != "tools/call" else client._prompt("other", {})
                 if (error := await _outcome(other)) is None or not _is_unknown(error):
                     wrong[f"what comes after {name}"] = repr(error)
     assert wrong == {}
@@ -264,7 +307,7 @@ async def test_an_odd_opening_is_an_error(
 
         async def opened() -> None:
             with attacker.target() as target:
-                async with ShapesClient.connect(target, timeout=1) as client:
+                async with ShapeClient.connect(target, timeout=1) as client:
                     await client._prompt("other", {})
 
         error = await _outcome(opened())
@@ -330,8 +373,8 @@ HTTP: Final[dict[str, Said]] = {
 async def test_each_response_is_an_error_of_its_own_call(era: str, name: str, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.CRITICAL + 1)
     with listening(era, lambda method, _: HTTP[name] if method == "tools/call" else None) as (url, _):
-        async with ShapesClient.connect(url, timeout=_BOUND) as client:
-            error = await _outcome(client.with_options(timeout=4).count())
+        async with ShapeClient.connect(url, timeout=_BOUND) as client:
+            error = await _outcome(client.with_options(timeout=4).render())
             assert isinstance(error, mcp.MCPError), repr(error)
             if name != "a retry of no length":  # the SDK's own loop ends there, and with it the connection
                 assert _is_unknown(await _outcome(client._prompt("other", {})))
@@ -382,9 +425,9 @@ async def test_no_more_is_read_than_may_be(era: str, name: str, caplog: pytest.L
     caplog.set_level(logging.CRITICAL + 1)
     said = FLOODS[name]()
     with listening(era, lambda method, _: said if method == "tools/call" else None) as (url, _):
-        async with ShapesClient.connect(url, timeout=_BOUND, max_result_bytes=_MOST) as client:
+        async with ShapeClient.connect(url, timeout=_BOUND, max_result_bytes=_MOST) as client:
             before = _peak()
-            error = await _outcome(client.count())
+            error = await _outcome(client.render())
             assert isinstance(error, mcp.MCPError)
             assert not _is_late(error)
             assert _peak() - before < 100 << 20
@@ -396,10 +439,10 @@ async def test_a_line_without_an_end_ends_the_connection(era: str, tmp_path: Pat
     attacker = Attacker("stdio", era, "tools/call", tmp_path)
     attacker.say(hostile.ENDLESS + b"x" * 65536)
     with attacker.target() as target:
-        async with ShapesClient.connect(target, timeout=_BOUND, max_result_bytes=_MOST) as client:
+        async with ShapeClient.connect(target, timeout=_BOUND, max_result_bytes=_MOST) as client:
             before = _peak()
             for _ in range(2):
-                error = await _outcome(client.count())
+                error = await _outcome(client.render())
                 assert isinstance(error, mcp.MCPError)
                 assert (error.code, error.message) == (
                     mcp_types.CONNECTION_CLOSED,
@@ -413,8 +456,8 @@ async def test_a_process_that_ends_ends_the_call(era: str, tmp_path: Path) -> No
     attacker = Attacker("stdio", era, "tools/call", tmp_path)
     attacker.say(hostile.ENDING)
     with attacker.target() as target:
-        async with ShapesClient.connect(target) as client:
-            error = await _outcome(client.count())
+        async with ShapeClient.connect(target) as client:
+            error = await _outcome(client.render())
             assert isinstance(error, mcp.MCPError)
             assert error.code == mcp_types.CONNECTION_CLOSED
 
@@ -426,7 +469,7 @@ async def test_large_results_come_as_far_as_the_call_allows(transport: str, era:
     attacker = Attacker(transport, era, "tools/call", tmp_path)
     attacker.say(_result(json.dumps({"resultType": "complete", "content": [{"type": "text", "text": text}]})).encode())
     with attacker.target() as target:
-        async with ShapesClient.connect(target, timeout=_BOUND) as client:
+        async with ShapeClient.connect(target, timeout=_BOUND) as client:
             (block,) = await client.ping()
             assert block.type == "text"
             assert block.text == text
@@ -434,7 +477,7 @@ async def test_large_results_come_as_far_as_the_call_allows(transport: str, era:
             assert isinstance(error, mcp.MCPError)
             assert "more than 1,048,576 bytes" in error.message
             assert len(await client.ping()) == 1
-        async with ShapesClient.connect(target, timeout=_BOUND, max_result_bytes=1 << 20) as client:
+        async with ShapeClient.connect(target, timeout=_BOUND, max_result_bytes=1 << 20) as client:
             assert len(await client.with_options(max_result_bytes=None).ping()) == 1
 
 
@@ -451,7 +494,7 @@ async def test_a_stream_may_be_long_where_its_events_are_short(era: str) -> None
         return Said(_once(*pieces, b"data: " + result + b"\n\n"), headers=_events())
 
     with listening(era, answer) as (url, _):
-        async with ShapesClient.connect(url, timeout=_BOUND, max_result_bytes=100_000) as client:
+        async with ShapeClient.connect(url, timeout=_BOUND, max_result_bytes=100_000) as client:
             assert await client.ping() == []
 
 
@@ -473,7 +516,7 @@ async def test_very_many_wrong_entries_cost_no_more_than_a_few(transport: str, t
     attacker = Attacker(transport, HANDSHAKE, "tools/call", tmp_path)
     attacker.say(_result(f'{{"content":[{"5," * 200_000}5]}}').encode())
     with attacker.target() as target:
-        async with ShapesClient.connect(target, timeout=_BOUND) as client:
+        async with ShapeClient.connect(target, timeout=_BOUND) as client:
             before = _peak()
             error = await _outcome(client.ping())
             assert isinstance(error, mcp.MCPError)
@@ -484,4 +527,4 @@ async def test_very_many_wrong_entries_cost_no_more_than_a_few(transport: str, t
 @pytest.mark.parametrize("options", [{"max_result_bytes": 0}, {"max_result_bytes": -1}, {"max_result_bytes": 1.5}])
 def test_a_bound_is_a_number_of_bytes(options: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="max_result_bytes must be a positive number of bytes"):
-        ShapesClient.connect("http://localhost/mcp", **options)
+        ShapeClient.connect("http://localhost/mcp", **options)

@@ -45,10 +45,12 @@ class Bounds:
     Attributes:
         each: Bytes of a message that answers no request with a bound of its own; `None` for no bound.
         total: Bytes of all messages; `None` for no bound.
+        exceeded: What the server sent too much of last, in words; `None` where it never did.
     """
 
     each: int | None = MAX_RESULT_BYTES
     total: int | None = None
+    exceeded: str | None = None
     _seen: int = 0
 
     def here(self) -> int | None:
@@ -63,10 +65,10 @@ class Bounds:
             TooLargeError: They are more than all may be.
         """
         self._seen += size
-        check(self._seen, self.total, "the server sent")
+        self.check(self._seen, self.total, "the server sent")
 
-
-def check(size: int, most: int | None, who: str = "the server's answer has") -> None:
-    """Raise TooLargeError where `size` bytes are more than there may be."""
-    if most is not None and size > most:
-        raise TooLargeError(f"{who} more than {most:,} bytes")
+    def check(self, size: int, most: int | None, who: str = "the server's answer has") -> None:
+        """Raise TooLargeError where `size` bytes are more than there may be."""
+        if most is not None and size > most:
+            self.exceeded = f"{who} more than {most:,} bytes"
+            raise TooLargeError(self.exceeded)

@@ -13,7 +13,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcon
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from .bounds import TooLargeError, check
+from .bounds import TooLargeError
 from .lines import Lines
 
 if TYPE_CHECKING:
@@ -110,9 +110,9 @@ class Guarded(AbstractAsyncContextManager["TransportStreams", bool | None]):
         request = self._under_way.pop(_answers(item) or "", None)
         if line is not None and not line.is_text:
             return _refused(item, "it holds bytes that are not UTF-8")
-        if line is not None and request is not None:
+        if self._bounds is not None and line is not None and request is not None:
             try:
-                check(line.size, request.most)
+                self._bounds.check(line.size, request.most)
             except TooLargeError as error:
                 return _refused(item, str(error))
         if request is not None:

@@ -14,7 +14,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from .bounds import Bounds, TooLargeError, check
+from .bounds import Bounds, TooLargeError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -68,11 +68,11 @@ class Lines:
             most = self.longest()
             if b"\n" not in data:
                 self._begun += data
-                check(len(self._begun), most)
+                self.bounds.check(len(self._begun), most)
                 return ""
             *lines, rest = bytes(self._begun + data).split(b"\n")
             for line in (*lines, rest):
-                check(len(line), most)
+                self.bounds.check(len(line), most)
         except TooLargeError as error:
             self._ended = True
             self._begun.clear()

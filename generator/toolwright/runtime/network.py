@@ -17,7 +17,7 @@ import httpx2
 from mcp_types import CONNECTION_CLOSED, INVALID_REQUEST
 from pydantic_core import from_json
 
-from .bounds import Bounds, TooLargeError, check
+from .bounds import Bounds, TooLargeError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
@@ -81,7 +81,7 @@ class NetworkClient(httpx2.AsyncClient):
         async for chunk in response.aiter_bytes():
             self._bounds.add(len(chunk))
             body += chunk
-            check(len(body), most)
+            self._bounds.check(len(body), most)
         return bytes(body)
 
 
@@ -113,11 +113,11 @@ class _Events(httpx2.AsyncByteStream):
         seen, at = self._end + chunk, 0
         size = self._size - len(self._end)
         for blank in _BLANK.finditer(seen):
-            check(size + blank.start() - at, self._most)
+            self._bounds.check(size + blank.start() - at, self._most)
             size, at = 0, blank.end()
         self._size = size + len(seen) - at
         self._end = seen[max(at, len(seen) - 3) :]
-        check(self._size, self._most)
+        self._bounds.check(self._size, self._most)
 
     async def aclose(self) -> None:
         await self._response.aclose()
