@@ -105,7 +105,9 @@ class Guarded(AbstractAsyncContextManager["TransportStreams", bool | None]):
 
         line = self._lines.read.popleft() if self._lines is not None and self._lines.read else None
         if isinstance(item, Exception):
-            return _answered(item)
+            item = _answered(item)
+        if isinstance(item, Exception):
+            return item
         if isinstance(item.message, JSONRPCError) and item.message.id is None and len(self._under_way) == 1:
             item.message.id = next(iter(self._under_way))  # it could not read a request, and there is only one
         request = self._under_way.pop(_answers(item) or "", None)
