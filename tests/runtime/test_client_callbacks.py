@@ -538,9 +538,9 @@ async def test_lists_are_whole_and_new(kind: str) -> None:
 )
 async def test_a_list_without_an_end_is_an_error(follows: Callable[[int], int], message: str) -> None:
     async with TownClient.connect(Handling(prompts_list=_lists(follows)).server) as client:
-        with pytest.raises(RuntimeError) as raised:
+        with pytest.raises(mcp.MCPError) as raised:
             await list_prompts(client)
-    assert str(raised.value) == message
+    assert raised.value.message == message
 
 
 async def test_a_list_may_take_too_long() -> None:

@@ -240,7 +240,9 @@ async def test_a_server_without_tools_has_lost_them() -> None:
 @pytest.mark.anyio
 async def test_a_list_that_breaks_the_protocol_is_drift() -> None:
     odd = {**GET, "inputSchema": {"type": "string"}}
-    with pytest.raises(DriftError, match="its list of tools is not one that MCP knows: 1 errors"):
+    with pytest.raises(
+        DriftError, match=r"its list of tools is not one that MCP knows: .*inputSchema\.type: Input should be"
+    ):
         async with SampleClient.connect(server(odd, COUNT).server, drift="error"):
             pass
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import gzip
 import json
 import logging
+import resource
 import time
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,6 +27,7 @@ from starlette.responses import Response
 from fake_api import Answer, Asked, FakeApi, api
 from packages import generate, imported, manifest, tool
 from toolwright.runtime.errors import ToolError
+from toolwright.runtime.http_answers import Answer as HttpAnswer
 from toolwright.runtime.http_request import Api, Binding
 
 ANY: dict[str, Any] = {}
@@ -507,6 +511,26 @@ def test_an_api_that_is_slow_is_an_error(tmp_path: Path) -> None:
 def test_an_answer_has_a_size(tmp_path: Path) -> None:
     with running(tmp_path, [called("get", {}, {"url": "/x"})], lambda _: "x" * 2000, maxResponseBytes="1KiB") as there:
         assert there.refused("get") == "The API's answer is larger than 1,024 bytes; ask for less."
+
+
+@pytest.mark.parametrize("status", [200, 404])
+def test_a_size_is_that_after_decompression(status: int, tmp_path: Path) -> None:
+    packed = gzip.compress(b" " * (64 << 20), 1)
+
+    def bomb(_asked: Asked) -> Answer:
+        return Response(packed, status, {"Content-Encoding": "gzip"}, "application/json")
+
+    with running(tmp_path, [called("get", {}, {"url": "/x"})], bomb, maxResponseBytes="1KiB") as there:
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        assert there.refused("get") == "The API's answer is larger than 1,024 bytes; ask for less."
+        assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 40 << 10
+
+
+@pytest.mark.parametrize("charset", ["zlib", "bz2", "hex", "idna", "undefined", "unicode_escape", "none", "\0", ""])
+def test_a_charset_is_no_way_to_break_a_call(charset: str) -> None:
+    body = zlib.compress(b"x" * 999)
+    assert HttpAnswer(200, {"content-type": f"text/plain; charset={charset}"}, body, "").text
+    assert HttpAnswer(200, {"content-type": f"text/plain; charset={charset}"}, b"abc", "").text in ("abc", "\ufffd")
 
 
 def test_redirects_are_followed_only_to_the_same_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

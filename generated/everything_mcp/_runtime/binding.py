@@ -10,14 +10,16 @@ from __future__ import annotations
 import copy
 from typing import TYPE_CHECKING, ClassVar, Literal, Self, TypeVar
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
 from .arguments import to_json
 from .audit import told
+from .bounds import MAX_RESULT_BYTES
 from .callbacks import Callbacks, OnQuestion, OnSample, Roots
 from .consent import confirmed
-from .errors import ToolFailed
+from .errors import InvalidResult, ToolFailed
 from .exchange import Exchange
+from .guarded import problems
 from .listening import Listening
 from .options import OMIT, CallEvent, Confirm, Omit, OnCall, OnProgress, Options
 from .redaction import enter, leave
@@ -57,8 +59,9 @@ class Binding:
     - `ToolFailed` where the tool answered with `isError`; it carries the whole result.
     - `InvalidResult` where the result breaks the tool's `outputSchema`.
     - `CallRefused` where `confirm` said no.
-    - `mcp.MCPError` for a protocol error, such as an unknown tool, for a connection that is lost, and, with the code
-      `mcp_types.REQUEST_TIMEOUT`, for an answer that does not come in time.
+    - `mcp.MCPError` for a protocol error, such as an unknown tool; for an answer that is none of MCP's
+      (`mcp_types.PARSE_ERROR`), that is larger than `max_result_bytes`, or that does not come in time
+      (`mcp_types.REQUEST_TIMEOUT`); and for a connection that is lost.
     - `TypeError` or `ValueError` for an argument that is no JSON value; nothing is sent then. The same for an answer
       of `on_question` that does not fit the question, and whatever else a callback of `connect` raises.
     """
@@ -77,6 +80,7 @@ class Binding:
         target: Target,
         *,
         timeout: float | None = None,
+        max_result_bytes: int | None = MAX_RESULT_BYTES,
         confirm: Confirm | None = None,
         on_call: OnCall | None = None,
         on_progress: OnProgress | None = None,
@@ -97,6 +101,9 @@ class Binding:
             timeout: Seconds that the server may take for each answer, while connecting too, but without the time in
                 which `on_question`, `on_sample` or `roots` work for it; `None` for no bound of ours. An `mcp.Client`
                 brings its own `read_timeout_seconds`.
+            max_result_bytes: Bytes that each answer of the server may have, after decompression; `None` for no bound.
+                No more is read: over HTTP the call raises, and a command, whose answers come in one row, is given up.
+                Only for a URL and a command.
             confirm: Asked before each call of a tool that the compiled manifest calls dangerous: one with
                 `policy.confirm`, else one that is neither `readOnlyHint: true` nor `destructiveHint: false` (MCP
                 2025-11-25, schema, `ToolAnnotations`). Takes the tool's name on the wire and its arguments; whatever
@@ -125,11 +132,19 @@ class Binding:
         """
         if drift not in ("ignore", "warn", "error"):
             raise ValueError(f"drift is 'ignore', 'warn' or 'error', not {drift!r}")
-        options = Options(timeout, confirm, on_call, on_progress)
+        options = Options(timeout, confirm, on_call, on_progress, max_result_bytes)
         callbacks = Callbacks(on_question, on_sample, roots)
         underway, listening = Underway(expects_questions=bool(callbacks.given())), Listening()
         client = client_for(
-            target, callbacks, listening.hear, underway, timeout=timeout, headers=headers, env=env, cwd=cwd
+            target,
+            callbacks,
+            listening.hear,
+            underway,
+            timeout=timeout,
+            max_result_bytes=max_result_bytes,
+            headers=headers,
+            env=env,
+            cwd=cwd,
         )
         if client is target:
             options = options.but(timeout=client.read_timeout_seconds if timeout is None else timeout)
@@ -146,6 +161,7 @@ class Binding:
         self,
         *,
         timeout: float | Omit | None = OMIT,
+        max_result_bytes: int | Omit | None = OMIT,
         confirm: Confirm | Omit | None = OMIT,
         on_call: OnCall | Omit | None = OMIT,
         on_progress: OnProgress | Omit | None = OMIT,
@@ -155,7 +171,13 @@ class Binding:
         `None` takes an option away. For their meaning see `connect`.
         """
         other = copy.copy(self)
-        other._options = self._options.but(timeout=timeout, confirm=confirm, on_call=on_call, on_progress=on_progress)
+        other._options = self._options.but(
+            timeout=timeout,
+            max_result_bytes=max_result_bytes,
+            confirm=confirm,
+            on_call=on_call,
+            on_progress=on_progress,
+        )
         return other
 
     @property
@@ -167,7 +189,12 @@ class Binding:
         """Call a tool that has an `outputSchema`."""
 
         def read(tool: Tool, result: CallToolResult) -> _Output:
-            return output.model_validate(structured(tool, result, mirrored=not self._exchange.modern))
+            value = structured(tool, result, mirrored=not self._exchange.modern)
+            try:
+                return output.model_validate(value)
+            except (ValidationError, RecursionError) as error:  # no JSON, though the schema has nothing against it
+                wrong = problems(error) if isinstance(error, ValidationError) else "it is nested too deeply"
+                raise InvalidResult(tool.name, [f"result: {wrong}"], result) from None
 
         return await self._perform(self._tools[name], arguments, read)
 

@@ -122,11 +122,11 @@ class Listening:
             self._backlogs.remove(backlog)
             self._subscribed.subtract(wanted)
             if not backlog.ended:
-                await _unsubscribe(exchange.client, [uri for uri in wanted if not self._subscribed[uri]])
+                await _unsubscribe(exchange, options, [uri for uri in wanted if not self._subscribed[uri]])
             backlog.end()
 
 
-async def _unsubscribe(client: Client, uris: Iterable[str]) -> None:
+async def _unsubscribe(exchange: Exchange, options: Options, uris: Iterable[str]) -> None:
     """Tell the server, also where the block was cancelled; whether it minds does not matter any more."""
     import anyio
     from mcp import MCPError
@@ -136,7 +136,7 @@ async def _unsubscribe(client: Client, uris: Iterable[str]) -> None:
         for uri in uris:
             try:
                 request = UnsubscribeRequest(params=UnsubscribeRequestParams(uri=uri))
-                await client.session.send_request(request, EmptyResult)
+                await exchange.send(request, EmptyResult, options)
             except MCPError:
                 continue
 
@@ -199,11 +199,14 @@ async def _is_there(client: Client) -> bool:
     """Whether the connection is open (MCP 2025-11-25, basic/utilities/ping). A server that is busy is there."""
     from mcp import MCPError
     from mcp_types import CONNECTION_CLOSED, EmptyResult, PingRequest
+    from pydantic import ValidationError
 
     try:
         await client.session.send_request(PingRequest(), EmptyResult, request_read_timeout_seconds=_QUIET)
     except MCPError as error:
         return error.code != CONNECTION_CLOSED
+    except ValidationError:  # it answered, however oddly
+        return True
     return True
 
 

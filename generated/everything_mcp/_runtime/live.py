@@ -56,8 +56,7 @@ async def list_tools(client: Binding) -> list[Tool]:
     """All tools that the server has now.
 
     Raises:
-        mcp.MCPError: As for a tool.
-        RuntimeError: The list has no end.
+        mcp.MCPError: As for a tool; also where the list has no end.
     """
     pages = client._exchange.pages(client.raw.list_tools, client._options)
     return [tool async for page in pages for tool in page.tools]

@@ -40,7 +40,10 @@ def structured(tool: Tool, result: CallToolResult, *, mirrored: bool) -> Any:
     else:
         raise InvalidResult(tool.name, ["result: structuredContent is required, but missing"], result)
     validator = output_validator(tool)
-    violations = [] if validator is None else validator.violations(value, "result")
+    try:
+        violations = [] if validator is None else validator.violations(value, "result")
+    except (ValueError, RecursionError) as error:  # what a text holds may be nested deeper than a message may be
+        raise InvalidResult(tool.name, [f"result: it cannot be checked: {error}"], result) from None
     if violations:
         raise InvalidResult(tool.name, [scrubbed(line) for line in violations], result)
     return value
@@ -52,7 +55,7 @@ def _mirror(tool: Tool, result: CallToolResult) -> Any:
         if block.type == "text":
             try:
                 return json.loads(block.text)
-            except ValueError:
+            except (ValueError, RecursionError):
                 continue
     raise InvalidResult(
         tool.name, ["result: structuredContent is required, but missing, and no text is its JSON"], result

@@ -33,13 +33,12 @@ async def rounds(
         send: Sends one round.
 
     Raises:
-        mcp.MCPError: There is no callback for what the server asks, or the callback refused.
-        mcp.InputRequiredRoundsExceededError: The server kept asking.
+        mcp.MCPError: There is no callback for what the server asks, or the callback refused; or the server kept asking.
         Exception: What `send` or a callback raised.
     """
     import anyio
-    from mcp import InputRequiredRoundsExceededError
-    from mcp_types import InputRequiredResult
+    from mcp import MCPError
+    from mcp_types import INVALID_REQUEST, InputRequiredResult
 
     bound = client.input_required_max_rounds
     for number in range(bound + 1):
@@ -51,7 +50,7 @@ async def rounds(
             if responses is None:
                 await anyio.sleep(_PAUSES[min(number, len(_PAUSES) - 1)])
             params = params.model_copy(update={"input_responses": responses, "request_state": answer.request_state})
-    raise InputRequiredRoundsExceededError(bound)
+    raise MCPError(code=INVALID_REQUEST, message=f"the server kept asking for more than {bound} rounds")
 
 
 async def _responses(client: Client, asked: InputRequiredResult) -> InputResponses | None:

@@ -8,12 +8,14 @@ never becomes a process, and nothing is opened before the block is entered.
 from __future__ import annotations
 
 import shlex
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeGuard, TypeVar
 from urllib.parse import urlsplit
 
+from .bounds import MAX_RESULT_BYTES, Bounds
 from .errors import shown
+from .guarded import problems, reason
 from .lenient import Lenient
 from .logs import guard
 
@@ -43,6 +45,7 @@ def client_for(
     underway: Underway,
     *,
     timeout: float | None = None,
+    max_result_bytes: int | None = MAX_RESULT_BYTES,
     headers: Mapping[str, str] | None = None,
     env: Mapping[str, str] | None = None,
     cwd: str | Path | None = None,
@@ -55,6 +58,8 @@ def client_for(
         hear: Is told of the server's notifications.
         underway: The requests of the connection.
         timeout: Seconds that each step of opening the connection may take.
+        max_result_bytes: Bytes that a message may have which answers no request with a bound of its own; `None` for no
+            bound. Only for a URL and a command.
         headers: HTTP headers of every request; only for a URL.
         env: Environment variables for the process, beside the few that the SDK passes on (`PATH`, `HOME`, …); only for
             a command.
@@ -75,7 +80,7 @@ def client_for(
             raise ValueError(f"an mcp.Client brings its own callbacks; it takes no {', '.join(given)}")
         target.message_handler = _both(hear, target.message_handler)
         return target
-    server = _server_for(target, headers or {}, env, cwd)
+    server = _server_for(target, headers or {}, env, cwd, Bounds(max_result_bytes))
     return mcp.Client(server, read_timeout_seconds=timeout, message_handler=hear, **callbacks.for_sdk(underway))
 
 
@@ -115,7 +120,7 @@ class Connection(Generic[_T], AbstractAsyncContextManager[_T, None]):
         try:
             await self._client.__aenter__()
         except ExceptionGroup as group:
-            raise _only(group) from None
+            raise shown(_refusal(_only(group), reason(self._client))) from None
         if self._opened is not None:
             try:
                 await self._opened()
@@ -134,7 +139,7 @@ class Connection(Generic[_T], AbstractAsyncContextManager[_T, None]):
         try:
             await self._client.__aexit__(kind, error, trace)
         except ExceptionGroup as group:
-            raise _only(group) from None
+            raise shown(_only(group)) from None
 
 
 def _both(first: MessageHandlerFnT, second: MessageHandlerFnT | None) -> MessageHandlerFnT:
@@ -153,7 +158,22 @@ def _only(group: ExceptionGroup[Exception]) -> Exception:
     error: Exception = group
     while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
         error = error.exceptions[0]
-    return group if isinstance(error, ExceptionGroup) else shown(error)
+    return group if isinstance(error, ExceptionGroup) else error
+
+
+def _refusal(error: Exception, why: str | None) -> Exception:
+    """What the caller is told where a connection could not be opened."""
+    from mcp import MCPError
+    from mcp_types import CONNECTION_CLOSED, PARSE_ERROR, UNSUPPORTED_PROTOCOL_VERSION
+    from pydantic import ValidationError
+
+    if isinstance(error, MCPError) and error.code == CONNECTION_CLOSED and why is not None:
+        return MCPError(code=CONNECTION_CLOSED, message=why)
+    if isinstance(error, ValidationError):
+        return MCPError(code=PARSE_ERROR, message=f"the server's answer is not what MCP says: {problems(error)}")
+    if type(error) is RuntimeError and "protocol version" in str(error):  # the SDK has no class for this
+        return MCPError(code=UNSUPPORTED_PROTOCOL_VERSION, message=str(error))
+    return error
 
 
 def _server_for(
@@ -161,16 +181,18 @@ def _server_for(
     headers: Mapping[str, str],
     env: Mapping[str, str] | None,
     cwd: str | Path | None,
+    bounds: Bounds,
 ) -> Server[Any] | MCPServer | Transport:
     """The target as the SDK's client takes it."""
-    from mcp.client.stdio import stdio_client
     from mcp.server import MCPServer
     from mcp.server.lowlevel import Server
 
+    from .transports import over_http, over_stdio
+
     if isinstance(target, str):
-        return Lenient(_over_http(_checked_url(target), headers), over_http=True)
+        return Lenient(over_http(_checked_url(target), headers, bounds), over_http=True)
     if _is_command(target):
-        return Lenient(stdio_client(_process(target, env, cwd)), over_http=False)
+        return Lenient(over_stdio(_process(target, env, cwd)), over_http=False, lines=bounds)
     if isinstance(target, Server | MCPServer):
         return target
     if isinstance(target, AbstractAsyncContextManager):
@@ -211,17 +233,3 @@ def _process(command: Sequence[str], env: Mapping[str, str] | None, cwd: str | P
             raise TypeError(f"a command is a sequence of strings; {item!r} is of the type {type(item).__name__}")
     program, *args = command
     return mcp.StdioServerParameters(command=program, args=args, env=None if env is None else dict(env), cwd=cwd)
-
-
-def _over_http(url: str, headers: Mapping[str, str]) -> Transport:
-    """A Streamable HTTP transport whose every request has `headers`."""
-    from mcp.client.streamable_http import streamable_http_client
-
-    from .network import NetworkClient
-
-    @asynccontextmanager
-    async def transport() -> AsyncIterator[Any]:
-        async with NetworkClient(headers) as network, streamable_http_client(url, http_client=network) as streams:
-            yield streams
-
-    return transport()

@@ -13,8 +13,14 @@ import warnings
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from mcp import MCPError
-from mcp_types import METHOD_NOT_FOUND, ListToolsRequest, PaginatedRequestParams, PaginatedResult
-from pydantic import ValidationError
+from mcp_types import (
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    PARSE_ERROR,
+    ListToolsRequest,
+    PaginatedRequestParams,
+    PaginatedResult,
+)
 
 from .errors import DriftError, DriftWarning
 from .pages import pages
@@ -64,9 +70,10 @@ async def notice(exchange: Exchange, tools: Tools, options: Options, drift: Drif
     """
     try:
         live = await _listed(exchange, options)
-    except (ValidationError, RuntimeError) as error:
-        problem = f"{error.error_count()} errors" if isinstance(error, ValidationError) else str(error)
-        changes = [f"its list of tools is not one that MCP knows: {problem}"]
+    except MCPError as error:
+        if error.code not in (PARSE_ERROR, INVALID_REQUEST):
+            raise
+        changes = [f"its list of tools is not one that MCP knows: {error.message}"]
     else:
         changes = list(compare(tools, live, exchange.client.protocol_version))
     if changes and drift == "error":
@@ -81,7 +88,7 @@ async def _listed(exchange: Exchange, options: Options) -> Sequence[dict[str, An
         return await exchange.send(request, _Page, options)
 
     try:
-        return [tool async for one in pages(page) for tool in one.tools]
+        return [tool async for one in pages(page, options.max_result_bytes) for tool in one.tools]
     except MCPError as error:
         if error.code != METHOD_NOT_FOUND:
             raise

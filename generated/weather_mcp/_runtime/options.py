@@ -10,6 +10,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, TypeAlias, final
 
+from .bounds import MAX_RESULT_BYTES
+
 
 @final
 class Omit:
@@ -85,18 +87,22 @@ class Options:
     """The options of the calls through one client.
 
     Raises:
-        ValueError: The timeout is no positive number of seconds.
+        ValueError: The timeout is no positive number of seconds, or the bound no positive number of bytes.
     """
 
     timeout: float | None = None
     confirm: Confirm | None = None
     on_call: OnCall | None = None
     on_progress: OnProgress | None = None
+    max_result_bytes: int | None = MAX_RESULT_BYTES
 
     def __post_init__(self) -> None:
-        """Check the timeout."""
+        """Check the numbers."""
         if self.timeout is not None and not self.timeout > 0:
             raise ValueError(f"timeout must be a positive number of seconds, not {self.timeout!r}")
+        most = self.max_result_bytes
+        if most is not None and (not isinstance(most, int) or most <= 0):
+            raise ValueError(f"max_result_bytes must be a positive number of bytes, not {most!r}")
 
     def but(self, **changes: Any) -> Options:
         """These options, with those that are not `OMIT` put in the place of the old ones."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from toolwright.commands import sources
 from toolwright.commands.printing import Printer, UsageError, err, out, told
@@ -11,10 +12,14 @@ from toolwright.commands.printing import Printer, UsageError, err, out, told
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Iterable, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     from toolwright.diagnostics import Diagnostic
+    from toolwright.importing.live import Listed
     from toolwright.importing.settling import Made
     from toolwright.source import Document
+
+_T = TypeVar("_T")
 
 
 def add(verbs: Any) -> None:
@@ -79,18 +84,20 @@ def _import_mcp(arguments: argparse.Namespace) -> int:
         raise UsageError("`emit` cannot stand in an included file: --client cannot go with --fragment")
     source = sources.of(arguments.url, arguments.command, arguments)
 
-    def make() -> Made:
-        from toolwright.importing import live, servers
+    def make(listed: Listed) -> Made:
+        from toolwright.importing import servers
 
         return servers.manifest(
-            live.read(source, arguments.timeout or live.TIMEOUT),
+            listed,
             name=arguments.name,
             otherwise=sources.name(source),
             prefix=arguments.prefix,
             client=arguments.client,
         )
 
-    return _import(source.shown, make, arguments, "the server")
+    deadline = sources.deadline(arguments)
+    asked = sources.manifest(source, arguments, make, deadline)
+    return _import(source.shown, asked, arguments, "the server", deadline.held)
 
 
 def _import_tools(arguments: argparse.Namespace) -> int:
@@ -133,7 +140,7 @@ def openapi(file: str, arguments: argparse.Namespace, *, name: str | None, prefi
     return make
 
 
-def attempt(shown: str, make: Callable[[], Made]) -> Made | None:
+def attempt(shown: str, make: Callable[[], _T]) -> _T | None:
     """What `make` gives of the source that people call `shown`; None where that fails, which is told."""
     from toolwright.importing.reading import DocumentError, RefusedError
 
@@ -148,18 +155,38 @@ def attempt(shown: str, make: Callable[[], Made]) -> Made | None:
     return None
 
 
-def _import(shown: str, make: Callable[[], Made], arguments: argparse.Namespace, who: str) -> int:
-    """Import a source that people call `shown`, and say what of it came out; `who` says what is in it."""
+def _import(
+    shown: str,
+    make: Callable[[], Made],
+    arguments: argparse.Namespace,
+    who: str,
+    bounded: Callable[[], AbstractContextManager[None]] = nullcontext,
+) -> int:
+    """Import a source, and say what of it came out.
+
+    Args:
+        shown: What people call it.
+        make: Reads it.
+        arguments: Of the command line.
+        who: Says what is in it.
+        bounded: Ends what is computed when the time is over.
+    """
     from toolwright.importing import writing
 
     if arguments.name is not None and not arguments.name.strip():
         raise UsageError("--name is empty")
-    made = attempt(shown, make)
-    if made is None:
-        return 1
     is_fragment = getattr(arguments, "fragment", False)
-    manifest = {key: value for key, value in made.manifest.items() if key != "server" or not is_fragment}
-    text = writing.imported(manifest, arguments.output or "")
+
+    def written() -> tuple[Made, str]:
+        made = make()
+        manifest = {key: value for key, value in made.manifest.items() if key != "server" or not is_fragment}
+        with bounded():
+            return made, writing.imported(manifest, arguments.output or "")
+
+    attempted = attempt(shown, written)
+    if attempted is None:
+        return 1
+    made, text = attempted
     if not arguments.output:
         out(text)
     elif problem := _written(Path(arguments.output), text):

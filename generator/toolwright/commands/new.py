@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Mapping
 
+    from toolwright.importing.live import Listed
     from toolwright.importing.settling import Made
     from toolwright.scaffold import Origin
 
@@ -101,13 +102,12 @@ def _mcp(url: str | None, arguments: argparse.Namespace) -> Callable[[], Origin]
     _refuse_selection(arguments)
     source = sources.of(url, arguments.command, arguments)
 
-    def make() -> Made:
-        from toolwright.importing import live, servers
+    def make(listed: Listed) -> Made:
+        from toolwright.importing import servers
 
-        listed = live.read(source, arguments.timeout or live.TIMEOUT)
         return servers.manifest(listed, name=None, otherwise=sources.name(source))
 
-    return lambda: _read(source.shown, make, "mcp")
+    return lambda: _read(source.shown, sources.manifest(source, arguments, make, sources.deadline(arguments)), "mcp")
 
 
 _ORIGINS: Final[Mapping[str, Callable[[str | None, argparse.Namespace], Callable[[], Origin]]]] = {

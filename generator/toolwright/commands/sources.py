@@ -8,16 +8,21 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from toolwright.commands.printing import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    from toolwright.importing.live import Source
+    from toolwright.importing.deadline import Deadline
+    from toolwright.importing.live import Listed, Source
+    from toolwright.importing.settling import Made
+
+_BYTES: Final = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 
 
 class CommandParser(argparse.ArgumentParser):
@@ -61,8 +66,37 @@ def options(parser: CommandParser, only_after: str | None = None) -> None:
         help="a variable for the command, which gets only PATH, HOME and the like; without VALUE as it is here",
     )
     parser.add_argument(
-        "--timeout", metavar="SECONDS", type=_seconds, help="how long the server may take in all (default: 60)"
+        "--timeout", metavar="SECONDS", type=_seconds, help="how long the import may take in all (default: 60)"
     )
+    parser.add_argument(
+        "--max-bytes",
+        metavar="SIZE",
+        type=_size,
+        help="how much the server may say in all, after decompression, such as 256MiB (default: 64MiB)",
+    )
+
+
+def deadline(arguments: argparse.Namespace) -> Deadline:
+    """The time that `--timeout` gives, from now on."""
+    from toolwright.importing import live
+    from toolwright.importing.deadline import Deadline
+
+    return Deadline(arguments.timeout or live.TIMEOUT)
+
+
+def manifest(
+    source: Source, arguments: argparse.Namespace, make: Callable[[Listed], Made], deadline: Deadline
+) -> Callable[[], Made]:
+    """What asks a server and makes a manifest of what it says, within the bounds of the command line."""
+
+    def made() -> Made:
+        from toolwright.importing import live
+
+        listed = live.read(source, deadline.seconds, arguments.max_bytes or live.MAX_BYTES)
+        with deadline.held():
+            return make(listed)
+
+    return made
 
 
 def of(url: str | None, command: Sequence[str] | None, arguments: argparse.Namespace) -> Source:
@@ -137,3 +171,10 @@ def _seconds(text: str) -> float:
     if not 0 < seconds < 1_000_000:
         raise argparse.ArgumentTypeError(f"`{text}` is not a positive number of seconds")
     return seconds
+
+
+def _size(text: str) -> int:
+    match = re.fullmatch(r"([1-9][0-9]{0,14})(B|KiB|MiB|GiB)?", text)
+    if match is None:
+        raise argparse.ArgumentTypeError(f"`{text}` is not a size, such as 64MiB")
+    return int(match[1]) * _BYTES[match[2] or "B"]

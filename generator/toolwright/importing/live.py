@@ -22,8 +22,7 @@ from urllib.parse import urlsplit
 import anyio
 import mcp
 import mcp_types
-from mcp.client.stdio import StdioServerParameters, stdio_client
-from mcp.client.streamable_http import streamable_http_client
+from mcp.client.stdio import StdioServerParameters
 from mcp.shared.inbound import MCP_METHOD_HEADER, MCP_PROTOCOL_VERSION_HEADER
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 from mcp_types.version import (
@@ -35,8 +34,10 @@ from mcp_types.version import (
 
 from toolwright import __version__
 from toolwright.importing.reading import RefusedError
-from toolwright.runtime.network import NetworkClient
+from toolwright.runtime.bounds import MAX_RESULT_BYTES, Bounds
+from toolwright.runtime.guarded import Guarded
 from toolwright.runtime.shown import one_line
+from toolwright.runtime.transports import over_http, over_stdio
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -49,13 +50,15 @@ if TYPE_CHECKING:
 TIMEOUT: Final = 60.0
 """Seconds for the whole, by default: a command may have to be fetched by its package manager before it starts."""
 
+MAX_BYTES: Final = MAX_RESULT_BYTES
+"""How many bytes a server may say in all, by default."""
+
 MAX_PAGES: Final = 1000
 """How many pages a list may have."""
 
 MAX_ENTRIES: Final = 100_000
 """How many entries a list may have."""
 
-_MAX_EVENT: Final = 64 * 1024 * 1024  # bytes of one answer, as of a manifest's file; real lists have passed 1 MiB
 _PROBE: Final = 10.0  # seconds that a server may think about `server/discover`; old ones may never answer
 _SAID: Final = 10  # lines of standard error that are shown
 _STOPPING: Final = ("SIGTERM", "SIGHUP")
@@ -130,20 +133,21 @@ class Listed:
     notes: tuple[str, ...] = ()
 
 
-def read(source: Source, timeout: float = TIMEOUT) -> Listed:
+def read(source: Source, timeout: float = TIMEOUT, most: int = MAX_BYTES) -> Listed:
     """Ask a server for all that it offers.
 
     Args:
         source: The server. A command gets, as in the SDK, only those variables of the environment that are harmless.
         timeout: Seconds for the whole.
+        most: Bytes that it may say in all, after decompression.
 
     Raises:
-        UnreachableError: It cannot be started or reached, refuses, breaks the protocol, or takes too long.
+        UnreachableError: It cannot be started or reached, refuses, breaks the protocol, or takes or says too much.
     """
     for name in ("mcp", "client", "httpx2", "httpcore2"):  # they tell of what is told here in one message
         logging.getLogger(name).setLevel(logging.CRITICAL)
     with _signals_as_interrupts():
-        return anyio.run(_read, source, timeout)
+        return anyio.run(_read, source, timeout, most)
 
 
 @contextmanager
@@ -173,9 +177,10 @@ def _signals_as_interrupts() -> Iterator[None]:
             signal.signal(number, signal.SIG_DFL)
 
 
-async def _read(source: Source, seconds: float) -> Listed:
+async def _read(source: Source, seconds: float, most: int) -> Listed:
     with tempfile.TemporaryFile() as log, io.TextIOWrapper(log) as said:
-        seen = _Seen()
+        bounds = Bounds(most, most)
+        seen = _Seen(bounds)
         try:
             with anyio.fail_after(seconds):
                 async with _transport(source, said, seen) as streams, _conversation(streams, seen) as conversation:
@@ -213,6 +218,7 @@ def _last_lines(log: IO[bytes]) -> str:
 class _Seen:
     """What passed by that explains a failure."""
 
+    bounds: Bounds
     status: int | None = None
     authenticate: str | None = None
     unreadable: int = 0
@@ -228,6 +234,8 @@ class _Seen:
 
     def answered(self, error: mcp.MCPError) -> str:
         """What an error says, with the HTTP status where that says more."""
+        if self.bounds.exceeded is not None:
+            return f"says too much: {self.bounds.exceeded}; let it say more with --max-bytes"
         if self.status is not None and self.status >= HTTPStatus.BAD_REQUEST:
             try:
                 phrase = f" {HTTPStatus(self.status).phrase}"
@@ -254,20 +262,12 @@ class _Seen:
         return f"; it sent {lines} no JSON-RPC"
 
 
-@asynccontextmanager
-async def _transport(source: Source, said: io.TextIOWrapper, seen: _Seen) -> AsyncIterator[TransportStreams]:
+def _transport(source: Source, said: io.TextIOWrapper, seen: _Seen) -> Guarded:
     if isinstance(source, Command):
         program, *arguments = source.words
         process = StdioServerParameters(command=program, args=arguments, env=dict(source.environment))
-        async with stdio_client(process, errlog=said) as streams:
-            yield streams
-    else:
-        async with NetworkClient(source.headers) as network:
-            network.event_hooks["response"].append(seen.response)
-            async with streamable_http_client(
-                source.url, http_client=network, max_sse_event_size=_MAX_EVENT
-            ) as streams:
-                yield streams
+        return Guarded(over_stdio(process, said), over_http=False, lines=seen.bounds)
+    return Guarded(over_http(source.url, source.headers, seen.bounds, seen.response), over_http=True)
 
 
 class _Conversation:

@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import inspect
 import math
+from contextlib import asynccontextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from .bounds import at_most
 from .errors import safe_to_show
+from .guarded import Guarded, problems, reason
 from .pages import pages
 from .parameters import ParameterHeaders
 from .revisions import FIRST_STATELESS
@@ -49,12 +52,12 @@ _Page = TypeVar("_Page", bound="PaginatedResult")
 class Exchange:
     """The requests over one connection.
 
-    Of the options, `timeout` holds for each answer of the server, and `on_progress` is told. Each method raises:
+    Of the options, `timeout` and `max_result_bytes` hold for each answer of the server, and `on_progress` is told. Each
+    method raises:
 
-    - `mcp.MCPError` where the server answered with a protocol error, did not answer in time (`REQUEST_TIMEOUT`), or is
-      gone; or where there is no callback for what it asks.
-    - `mcp.InputRequiredRoundsExceededError` where it kept asking.
-    - `pydantic.ValidationError` where it sent what is no result of that kind.
+    - `mcp.MCPError` where the server answered with a protocol error, with what is no result of that kind
+      (`PARSE_ERROR`), or with more than it may; where it did not answer in time (`REQUEST_TIMEOUT`), is gone, or kept
+      asking; or where there is no callback for what it asks.
     - what a callback raised.
     """
 
@@ -134,15 +137,14 @@ class Exchange:
             options: As for all requests.
 
         Raises:
-            RuntimeError: The list has no end.
+            mcp.MCPError: As for all requests; also where the list has no end.
         """
 
         async def page(cursor: str | None) -> _Page:
-            with safe_to_show():
-                async with self.underway.request(options.timeout):
-                    return await fetch(cursor=cursor, cache_mode="refresh")
+            async with self._request(options, options.timeout):
+                return await fetch(cursor=cursor, cache_mode="refresh")
 
-        return pages(page)
+        return pages(page, options.max_result_bytes)
 
     async def send(
         self, request: Request[Any, Any], result: type[_Result] | TypeAdapter[_Result], options: Options
@@ -150,17 +152,40 @@ class Exchange:
         """Send one request and wait for its result.
 
         The SDK's own clock rests while it asks a person to sign in, but runs while the server asks in the middle of a
-        call; so a clock of ours takes its place where that can be.
+        call, and not yet while a request cannot be sent; so a clock of ours takes its place where that can be.
         """
-        ours = self.underway.expects_questions and not self.modern
+        asks = self.underway.expects_questions and not self.modern
+        ours = asks or isinstance(self.client.server, Guarded)
+        async with self._request(options, options.timeout if ours else None):
+            return await self.client.session.send_request(
+                request,
+                result,
+                request_read_timeout_seconds=math.inf if ours or options.timeout is None else options.timeout,
+                progress_callback=_awaited(options.on_progress),
+            )
+
+    @asynccontextmanager
+    async def _request(self, options: Options, seconds: float | None) -> AsyncIterator[None]:
+        """The time and the size of an answer, and what the SDK raises for one that is wrong."""
+        from mcp import MCPError
+        from mcp_types import CONNECTION_CLOSED, PARSE_ERROR
+        from pydantic import ValidationError
+
         with safe_to_show():
-            async with self.underway.request(options.timeout if ours else None):
-                return await self.client.session.send_request(
-                    request,
-                    result,
-                    request_read_timeout_seconds=math.inf if ours or options.timeout is None else options.timeout,
-                    progress_callback=_awaited(options.on_progress),
-                )
+            try:
+                with at_most(options.max_result_bytes):
+                    async with self.underway.request(seconds):
+                        try:
+                            yield
+                        except (ValidationError, OverflowError, RecursionError) as error:
+                            wrong = problems(error) if isinstance(error, ValidationError) else str(error)
+                            message = f"the server's answer is not what MCP says: {wrong}"
+                            raise MCPError(code=PARSE_ERROR, message=message) from None
+            except MCPError as error:
+                why = reason(self.client)
+                if error.code != CONNECTION_CLOSED or why is None:
+                    raise
+                raise MCPError(code=CONNECTION_CLOSED, message=why) from None
 
 
 def _awaited(on_progress: OnProgress | None) -> ProgressFnT | None:

@@ -6,7 +6,6 @@ told. Of an error's body the caller gets the start, without what could harm a re
 
 from __future__ import annotations
 
-import codecs
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -44,10 +43,9 @@ class Answer:
         _, _, charset = self.headers.get("content-type", "").lower().partition("charset=")
         name = charset.partition(";")[0].strip(" \"'") or "utf-8"
         try:
-            codec = codecs.lookup(name).name
-        except LookupError:
-            codec = "utf-8"
-        return self.body.decode(codec, "replace")
+            return self.body.decode(name, "replace")
+        except (LookupError, ValueError):  # no such charset, or one that is a compression or knows no "replace"
+            return self.body.decode("utf-8", "replace")
 
     @property
     def is_json(self) -> bool:

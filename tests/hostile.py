@@ -1,0 +1,173 @@
+"""A server that answers as a test says, byte by byte, on stdio and over HTTP, in two eras of the protocol.
+
+    python hostile.py ERA METHOD SAID
+
+On stdio it is this program, which answers the requests of one method with the bytes of a file, as they are then; over
+HTTP, `listening` serves in a thread. `$ID` in what is said is the number of the request. Whatever is not attacked gets
+the answer of an honest server.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, Final
+
+HANDSHAKE: Final = "2025-06-18"
+STATELESS: Final = "2026-07-28"
+
+ENDLESS: Final = b"$ENDLESS"
+"""What is said on stdio begins so where it is to be said for ever, without the end of a line."""
+
+ENDING: Final = b"$ENDING"
+"""Said on stdio: nothing, and the process ends."""
+
+_INFO: Final = {"name": "hostile", "version": "1"}
+_OFFERS: Final[dict[str, Any]] = {"tools": {}, "resources": {}, "prompts": {}, "completions": {}}
+
+
+def opening(era: str, method: str) -> dict[str, Any] | None:
+    """The honest result of what opens a connection; None for any other method, and for one of another era."""
+    if method == "initialize" and era == HANDSHAKE:
+        return {"protocolVersion": HANDSHAKE, "capabilities": _OFFERS, "serverInfo": _INFO}
+    if method == "server/discover" and era == STATELESS:
+        return {
+            "resultType": "complete",
+            "supportedVersions": [STATELESS],
+            "capabilities": _OFFERS,
+            "serverInfo": _INFO,
+            "ttlMs": 0,
+            "cacheScope": "private",
+        }
+    return None
+
+
+def response(number: Any, result: Any) -> bytes:
+    """An answer as JSON."""
+    return json.dumps({"jsonrpc": "2.0", "id": number, "result": result}).encode()
+
+
+def refusal(number: Any) -> bytes:
+    """The answer to a method that there is not."""
+    return json.dumps(
+        {"jsonrpc": "2.0", "id": number, "error": {"code": -32601, "message": "Method not found"}}
+    ).encode()
+
+
+def filled(template: bytes, number: Any) -> bytes:
+    """What is said, with the number of the request in it."""
+    return template.replace(b"$ID", json.dumps(number).encode())
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """An answer over HTTP: a status, headers, pieces of a body, and whether it ends there."""
+
+    body: Callable[[], Iterator[bytes]]
+    status: int = 200
+    headers: dict[str, str] = field(default_factory=lambda: {"Content-Type": "application/json"})
+    is_cut: bool = False
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    server: _Listener
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - as the base has it
+        """Say nothing."""
+
+    def do_GET(self) -> None:
+        self._send(Said(lambda: iter(()), 405))
+
+    def do_DELETE(self) -> None:
+        self._send(Said(lambda: iter(()), 200))
+
+    def do_POST(self) -> None:
+        message = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.server.seen.append(message)
+        if "id" not in message:
+            self._send(Said(lambda: iter(()), 202))
+            return
+        method, number = message["method"], message["id"]
+        said = self.server.answer(method, number)
+        if said is None:
+            result = opening(self.server.era, method)
+            body = refusal(number) if result is None else response(number, result)
+            said = Said(lambda: iter((body,)))
+        self._send(said)
+
+    def _send(self, said: Said) -> None:
+        self.send_response(said.status)
+        for name, value in said.headers.items():
+            self.send_header(name, value)
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        with contextlib.suppress(OSError):
+            for piece in said.body():
+                if piece:
+                    self.wfile.write(b"%x\r\n%b\r\n" % (len(piece), piece))
+                    self.wfile.flush()
+            if not said.is_cut:
+                self.wfile.write(b"0\r\n\r\n")
+        if said.is_cut:
+            self.close_connection = True
+
+
+class _Listener(ThreadingHTTPServer):
+    daemon_threads = True
+    block_on_close = False
+    era: str
+    answer: Callable[[str, Any], Said | None]
+    seen: list[Any]
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that goes away is no error here."""
+
+
+@contextlib.contextmanager
+def listening(era: str, answer: Callable[[str, Any], Said | None]) -> Iterator[tuple[str, list[Any]]]:
+    """Serve on a free port; the URL, and the messages that came."""
+    listener = _Listener(("127.0.0.1", 0), _Handler)
+    listener.era, listener.answer, listener.seen = era, answer, []
+    thread = threading.Thread(target=listener.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{listener.server_address[1]}/mcp", listener.seen
+    finally:
+        listener.shutdown()
+        listener.server_close()
+        thread.join(5)
+
+
+def main() -> None:
+    """Answer on standard output, until standard input is closed."""
+    era, attacked, said = sys.argv[1:]
+    out = sys.stdout.buffer
+    for line in sys.stdin.buffer:
+        message = json.loads(line)
+        if "id" not in message or "method" not in message:
+            continue
+        method, number = message["method"], message["id"]
+        if method == attacked:
+            template = Path(said).read_bytes()
+            while template.startswith(ENDLESS):
+                out.write(template.removeprefix(ENDLESS))
+                out.flush()
+            if template == ENDING:
+                return
+            out.write(filled(template, number) + b"\n")
+        else:
+            result = opening(era, method)
+            out.write((refusal(number) if result is None else response(number, result)) + b"\n")
+        out.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,530 @@
+"""Generated clients against servers that say what they should not: each call ends, in an error that says so."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import json
+import logging
+import resource
+import sys
+import zlib
+from collections.abc import Awaitable, Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+import anyio
+import httpx2
+import mcp
+import mcp_types
+import pytest
+
+import hostile
+from hostile import HANDSHAKE, STATELESS, Said, filled, listening
+from toolwright.runtime.binding import Binding
+from toolwright.runtime.bounds import Bounds, TooLargeError
+from toolwright.runtime.errors import InvalidResult
+from toolwright.runtime.live import list_prompts, list_resource_templates, list_resources, list_tools
+from toolwright.runtime.model import Model
+from toolwright.runtime.network import _Events
+from toolwright.runtime.tools import Tools
+
+pytestmark = pytest.mark.anyio
+
+ERAS: Final = (HANDSHAKE, STATELESS)
+TRANSPORTS: Final = ("stdio", "http", "events")
+
+_BOUND: Final = 20.0
+"""Seconds after which a call of a test is given up; a client that waits so long waits for ever."""
+
+_STRAY: Final = 0.1
+"""Seconds that the client gives a server whose answer may still come."""
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+class RenderOutput(Model):
+    area: float
+    label: str | None = None
+
+
+TOOLS = Tools(
+    "shapes_mcp",
+    [
+        ("render", "render", "render", "RenderInput", "RenderOutput"),
+        ("ping", "ping", "ping", "PingInput", None),
+    ],
+)
+TOOLS.manifest = {
+    "toolwright": 1,
+    "server": {"name": "shapes", "version": "1"},
+    "formats": "annotate",
+    "tools": [
+        {
+            "name": "render",
+            "inputSchema": {"type": "object"},
+            "outputSchema": {
+                "type": "object",
+                "properties": {"area": {"type": "number", "minimum": 0}, "label": {"type": "string"}},
+                "required": ["area"],
+            },
+        },
+        {"name": "ping", "inputSchema": {"type": "object"}},
+    ],
+}
+
+
+class ShapeClient(Binding):
+    _tools = TOOLS
+
+    async def render(self) -> RenderOutput:
+        return await self._call("render", {}, RenderOutput)
+
+    async def ping(self) -> list[mcp_types.ContentBlock]:
+        return await self._call_content("ping", {})
+
+
+KINDS: Final[dict[str, Callable[[ShapeClient], Awaitable[Any]]]] = {
+    "tools/call": lambda client: client.render(),
+    "resources/read": lambda client: client._read("file:///a"),
+    "prompts/get": lambda client: client._prompt("p", {}),
+    "completion/complete": lambda client: client._complete("prompt", "p", "a", "v", None),
+    "tools/list": list_tools,
+    "resources/list": list_resources,
+    "resources/templates/list": list_resource_templates,
+    "prompts/list": list_prompts,
+}
+
+
+def _deep(levels: int) -> str:
+    return '{"a":' * levels + "1" + "}" * levels
+
+
+def _result(text: str) -> str:
+    return f'{{"jsonrpc":"2.0","id":$ID,"result":{text}}}'
+
+
+def _error(text: str) -> str:
+    return f'{{"jsonrpc":"2.0","id":$ID,"error":{text}}}'
+
+
+RESULTS: Final[dict[str, str]] = {
+    "an unknown content type": '{"content":[{"type":"hologram","data":"x"}]}',
+    "content that is a number": '{"content":5,"contents":5,"messages":5,"completion":5,"tools":5,"prompts":5,'
+    '"resources":5,"resourceTemplates":5}',
+    "content of numbers": '{"content":[5],"contents":[5],"messages":[5],"completion":{"values":5},"tools":[5],'
+    '"prompts":[5],"resources":[5],"resourceTemplates":[5]}',
+    "isError: null": '{"content":[],"isError":null}',
+    "isError: a text": '{"content":[],"isError":"perhaps"}',
+    "structuredContent: a number": '{"content":[],"structuredContent":5}',
+    "structuredContent: a list": '{"content":[],"structuredContent":[1]}',
+    "structuredContent: null": '{"content":[],"structuredContent":null}',
+    "structuredContent that breaks the schema": '{"content":[],"structuredContent":{"area":-1}}',
+    "structuredContent with NaN": '{"content":[],"structuredContent":{"area":NaN}}',
+    "structuredContent with 1e999": '{"content":[],"structuredContent":{"area":1e999}}',
+    "a huge number": f'{{"content":[],"structuredContent":{{"area":{"9" * 5000}}}}}',
+    "a number beyond a double": f'{{"content":[],"structuredContent":{{"area":{"9" * 400}}}}}',
+    "deep nesting": f'{{"content":[],"structuredContent":{_deep(150)}}}',
+    "deeper nesting": f'{{"content":[],"structuredContent":{_deep(400)}}}',
+    "much too deep nesting": f'{{"content":[],"structuredContent":{_deep(20_000)}}}',
+    "deep text": json.dumps({"content": [{"type": "text", "text": "[" * 50_000}]}),
+    "deep JSON in a text": json.dumps({"content": [{"type": "text", "text": '{"a":' * 900 + "1" + "}" * 900}]}),
+    "keys that come twice": '{"content":[],"content":5,"contents":[],"contents":5,"messages":[],"messages":5,'
+    '"completion":{},"completion":5,"tools":[],"tools":5,"prompts":[],"prompts":5,"resources":[],"resources":5,'
+    '"resourceTemplates":[],"resourceTemplates":5}',
+    "half a surrogate pair": '{"content":[{"type":"text","text":"\\ud83d"}],"structuredContent":{"a":"\\ud83d"}}',
+    "an empty object": "{}",
+    "_meta: a number": '{"content":[],"_meta":5,"contents":[],"messages":[],"completion":{"values":[]},"tools":[],'
+    '"prompts":[],"resources":[],"resourceTemplates":[]}',
+    "a ttl without an end": '{"content":[],"ttlMs":1e999,"contents":[],"tools":[],"prompts":[],"resources":[],'
+    '"resourceTemplates":[],"messages":5,"completion":5}',
+    "resultType: unknown": '{"resultType":"perhaps","content":[]}',
+    "resultType: a number": '{"resultType":5,"content":[]}',
+    "questions of no kind": '{"resultType":"input_required","inputRequests":{"a":{"method":"b"}}}',
+    "questions: a number": '{"resultType":"input_required","inputRequests":5}',
+    "a question that nobody answers": '{"resultType":"input_required","inputRequests":{"a":{"method":"roots/list"}}}',
+    "nextCursor: a number": '{"content":5,"nextCursor":5,"tools":[],"prompts":[],"resources":[],"resourceTemplates":[],'
+    '"contents":5,"messages":5,"completion":5}',
+    "pages that go round": '{"content":5,"nextCursor":"a","tools":[],"prompts":[],"resources":[],'
+    '"resourceTemplates":[],"contents":5,"messages":5,"completion":5}',
+}
+"""What is no result of any kind that is asked for, by what is wrong with it."""
+
+MESSAGES: Final[dict[str, str]] = {
+    **{name: _result(text) for name, text in RESULTS.items()},
+    "a result that is a number": _result("5"),
+    "a result that is null": _result("null"),
+    "a result that is a list": _result("[]"),
+    "no result": '{"jsonrpc":"2.0","id":$ID}',
+    "no version": '{"id":$ID,"result":{}}',
+    "another version": '{"jsonrpc":"1.0","id":$ID,"result":{}}',
+    "an error without a code": _error('{"message":"no"}'),
+    "an error without a message": _error('{"code":-32000}'),
+    "an error whose code is a text": _error('{"code":"bad","message":"no"}'),
+    "an error whose code is huge": _error(f'{{"code":{"9" * 30},"message":"no"}}'),
+    "an error whose message is an object": _error('{"code":-32000,"message":{}}'),
+    "an error that is a text": _error('"no"'),
+    "an error that is null": _error("null"),
+    "an error about a revision": _error('{"code":-32022,"message":"no","data":5}'),
+    "an error about headers": _error('{"code":-32020,"message":"no","data":5}'),
+    "an error about a URL": _error('{"code":-32042,"message":"no","data":{"elicitations":5}}'),
+    "a result and an error": '{"jsonrpc":"2.0","id":$ID,"result":5,"error":5}',
+    "a result and a method": '{"jsonrpc":"2.0","id":$ID,"result":{},"method":5}',
+    "half a message": _result('{"content":['),
+    "a byte that is not UTF-8": _result('{"content":[{"type":"text","text":"\xff"}]}'),
+    "an overlong byte": _result('{"content":[{"type":"text","text":"\xc0\xaf"}]}'),
+    "a NUL byte": _result('{"content":[{"type":"text","text":"\0"}]}'),
+}
+"""What answers the request, but is wrong."""
+
+STRAYS: Final[dict[str, str]] = {
+    "another number": '{"jsonrpc":"2.0","id":777,"result":{"content":[]}}',
+    "a number as a text": '{"jsonrpc":"2.0","id":"x","result":{"content":[]}}',
+    "a number that is a fraction": '{"jsonrpc":"2.0","id":1.5,"result":{}}',
+    "an error with the number null": '{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"no"}}',
+    "an error without a number": '{"jsonrpc":"2.0","error":{"code":-32700,"message":"no"}}',
+    "a notification": '{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x"}}',
+    "a notification of no kind": '{"jsonrpc":"2.0","method":"notifications/5","params":{"a":5}}',
+    "progress of no kind": '{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":$ID}}',
+    "a request": '{"jsonrpc":"2.0","id":$ID,"method":"ping"}',
+    "a request of no kind": '{"jsonrpc":"2.0","id":$ID,"method":"sampling/createMessage","params":{"messages":5}}',
+    "a method that is a number": '{"jsonrpc":"2.0","id":9,"method":5}',
+    "a batch": '[{"jsonrpc":"2.0","id":$ID,"result":{}}]',
+    "a number": "5",
+    "a text": '"x"',
+    "null": "null",
+    "no JSON": "<html>hello</html>",
+    "nothing": "",
+    "bytes": "\xff\xfe\x00",
+}
+"""What does not say which request it answers: on stdio the answer may still come, until the call's time is over."""
+
+
+class Attacker:
+    """A server that answers one method as it is told from time to time."""
+
+    def __init__(self, transport: str, era: str, method: str, folder: Path) -> None:
+        self._transport, self._era, self._method = transport, era, method
+        self._said = folder / "said"
+        self._said.write_bytes(b"")
+
+    def say(self, said: bytes) -> None:
+        """From now on, answer so."""
+        self._said.write_bytes(said)
+
+    @contextlib.contextmanager
+    def target(self) -> Iterator[Any]:
+        """What to connect to."""
+        if self._transport == "stdio":
+            yield [sys.executable, hostile.__file__, self._era, self._method, str(self._said)]
+            return
+        with listening(self._era, self._answer) as (url, _):
+            yield url
+
+    def _answer(self, method: str, number: Any) -> Said | None:
+        if method != self._method:
+            return None
+        said = filled(self._said.read_bytes(), number)
+        if self._transport == "http":
+            return Said(lambda: iter((said,)))
+        # A charset that would inflate what follows: event streams have none but UTF-8.
+        return Said(lambda: iter((b"data: " + said + b"\n\n",)), headers=_events("; charset=zlib"))
+
+
+def _events(charset: str = "") -> dict[str, str]:
+    return {"Content-Type": f"text/event-stream{charset}"}
+
+
+async def _outcome(asked: Awaitable[Any]) -> BaseException | None:
+    """What a call raises."""
+    with anyio.fail_after(_BOUND):
+        try:
+            await asked
+        except (Exception, BaseExceptionGroup) as error:  # noqa: BLE001 - which it is, the test looks at
+            return error
+    return None
+
+
+@pytest.mark.parametrize("method", list(KINDS))
+@pytest.mark.parametrize("era", ERAS)
+@pytest.mark.parametrize("transport", TRANSPORTS)
+async def test_each_answer_is_a_result_or_an_error_of_its_own_call(
+    transport: str, era: str, method: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.CRITICAL + 1)
+    wrong = {}
+    attacker = Attacker(transport, era, method, tmp_path)
+    with attacker.target() as target:
+        async with ShapeClient.connect(target, timeout=_BOUND) as client:
+            for name, said in {**MESSAGES, **STRAYS}.items():
+                attacker.say(said.encode("latin-1"))
+                is_stray = transport == "stdio" and name in STRAYS
+                asked = KINDS[method](client.with_options(timeout=_STRAY if is_stray else _BOUND))
+                error = await _outcome(asked)
+                if not _is_told(error) or (_is_late(error) and not is_stray):
+                    wrong[name] = repr(error)
+                if error is None and name not in HARMLESS:
+                    wrong[name] = "a result"
+                other = client.render() if method != "tools/call" else client._prompt("other", {})
+                if (error := await _outcome(other)) is None or not _is_unknown(error):
+                    wrong[f"what comes after {name}"] = repr(error)
+    assert wrong == {}
+
+
+def _is_told(error: BaseException | None) -> bool:
+    return error is None or isinstance(error, InvalidResult | mcp.MCPError)
+
+
+def _is_late(error: BaseException | None) -> bool:
+    return isinstance(error, mcp.MCPError) and error.code == mcp_types.REQUEST_TIMEOUT
+
+
+def _is_unknown(error: BaseException | None) -> bool:
+    return isinstance(error, mcp.MCPError) and error.code == mcp_types.METHOD_NOT_FOUND
+
+
+HARMLESS: Final = {
+    "a number beyond a double",  # JSON has them, and Python
+    "a ttl without an end",  # nobody looks at it before 2026-07-28
+}
+
+
+@pytest.mark.parametrize("era", ERAS)
+@pytest.mark.parametrize("method", ["initialize", "server/discover"])
+@pytest.mark.parametrize("transport", TRANSPORTS)
+async def test_an_odd_opening_is_an_error(
+    transport: str, method: str, era: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.CRITICAL + 1)
+    wrong = {}
+    attacker = Attacker(transport, era, method, tmp_path)
+    for name, said in OPENINGS.items():
+        attacker.say(said.encode("latin-1"))
+
+        async def opened() -> None:
+            with attacker.target() as target:
+                async with ShapeClient.connect(target, timeout=1) as client:
+                    await client._prompt("other", {})
+
+        error = await _outcome(opened())
+        if not isinstance(error, mcp.MCPError):
+            wrong[name] = repr(error)
+    assert wrong == {}
+
+
+OPENINGS: Final[dict[str, str]] = {
+    "another revision": _result(
+        '{"protocolVersion":"1999-01-01","capabilities":{},"serverInfo":{"name":"a","version":"1"}}'
+    ),
+    "revisions of no kind": _result('{"supportedVersions":5,"protocolVersion":5,"capabilities":5,"serverInfo":5}'),
+    "an empty object": _result("{}"),
+    "half a message": _result("{"),
+    "bytes that are not UTF-8": _result('{"protocolVersion":"\xff"}'),
+    "a notification": STRAYS["a notification"],
+    "an error about a revision": _error('{"code":-32022,"message":"no","data":{"supported":["2099-01-01"]}}'),
+}
+
+
+# --- HTTP that is not what it should be --------------------------------------------------------------------------
+
+
+def _once(*pieces: bytes) -> Callable[[], Iterator[bytes]]:
+    return lambda: iter(pieces)
+
+
+def _whole(body: bytes, status: int = 200, media: str = "application/json", **more: str) -> Said:
+    return Said(_once(body), status, {"Content-Type": media, **{name.replace("_", "-"): more[name] for name in more}})
+
+
+HTTP: Final[dict[str, Said]] = {
+    "204": Said(_once(), 204, {}),
+    "202": Said(_once(), 202, {}),
+    **{f"{status}": _whole(b"no", status, "text/plain") for status in (400, 401, 403, 404, 429, 500, 503)},
+    **{f"{status} with JSON": _whole(b'{"a":1}', status) for status in (400, 404, 500)},
+    "500 with bytes": _whole(b"\xff\xfe", 500),
+    "404 with an error": _whole(b'{"jsonrpc":"2.0","id":null,"error":{"code":-32601,"message":"no"}}', 404),
+    "no content type": Said(_once(b"{}"), 200, {}),
+    "HTML": _whole(b"<html>", media="text/html"),
+    "JSON that is called HTML": _whole(b'{"jsonrpc":"2.0","id":1,"result":{}}', media="text/html"),
+    "an event stream that is none": _whole(b"{}", media="text/event-stream"),
+    "an event stream that ends": Said(_once(b"data: {", b'"a"'), headers=_events(), is_cut=True),
+    "an event stream that is not UTF-8": Said(_once(b"data: \xff\n\n"), headers=_events()),
+    "an event of no kind": Said(_once(b"event: other\ndata: {}\n\n"), headers=_events()),
+    "an event stream that comes again": Said(_once(b"retry: 1\nid: 1\ndata:\n\n"), headers=_events()),
+    "a retry of no length": Said(_once(b"retry: %b\nid: 1\ndata:\n\n" % (b"9" * 400)), headers=_events()),
+    "a body that is cut": Said(_once(b'{"jsonrpc":"2.0",'), is_cut=True),
+    "a body that is not compressed": _whole(b"{}", Content_Encoding="gzip"),
+    "a body that is half compressed": _whole(gzip.compress(b"{}" * 999)[:-9], Content_Encoding="gzip"),
+    "a body that is compressed ten times": _whole(b"{}", Content_Encoding=", ".join(["gzip"] * 10)),
+    "a redirect to itself": _whole(b"", 307, Location="/mcp"),
+    "a redirect to another host": _whole(b"", 307, Location="http://localhost.invalid/"),
+    "a redirect to no URL": _whole(b"", 307, Location="http://["),
+    "a redirect to a file": _whole(b"", 302, Location="file:///etc/passwd"),
+    "a redirect with a long body": Said(lambda: iter(lambda: b"x" * 65536, None), 307, {"Location": "/mcp"}),
+}
+
+
+@pytest.mark.parametrize("name", list(HTTP))
+@pytest.mark.parametrize("era", ERAS)
+async def test_each_response_is_an_error_of_its_own_call(era: str, name: str, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.CRITICAL + 1)
+    with listening(era, lambda method, _: HTTP[name] if method == "tools/call" else None) as (url, _):
+        async with ShapeClient.connect(url, timeout=_BOUND) as client:
+            error = await _outcome(client.with_options(timeout=4).render())
+            assert isinstance(error, mcp.MCPError), repr(error)
+            if name != "a retry of no length":  # the SDK's own loop ends there, and with it the connection
+                assert _is_unknown(await _outcome(client._prompt("other", {})))
+
+
+# --- how much is read --------------------------------------------------------------------------------------------
+
+_MOST: Final = 1 << 20
+
+
+def _peak() -> int:
+    """The most bytes that this process has had so far."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+
+def _forever(piece: bytes) -> Callable[[], Iterator[bytes]]:
+    return lambda: iter(lambda: piece, None)
+
+
+@cache
+def _bomb() -> bytes:
+    """Half a gigabyte of spaces, as half a megabyte."""
+    packer = zlib.compressobj(1, zlib.DEFLATED, zlib.MAX_WBITS | 16)
+    return b"".join(packer.compress(b" " * (1 << 24)) for _ in range(32)) + packer.flush()
+
+
+_JSON: Final = {"Content-Type": "application/json"}
+_GZIP: Final = {**_JSON, "Content-Encoding": "gzip"}
+
+FLOODS: Final[dict[str, Callable[[], Said]]] = {
+    "a body without an end": lambda: Said(_forever(b" " * 65536)),
+    "an error without an end": lambda: Said(_forever(b" " * 65536), 500),
+    "a text without an end": lambda: Said(_forever(b" " * 65536), 500, {"Content-Type": "text/plain"}),
+    "an event without an end": lambda: Said(_forever(b"data: " + b"x" * 65530), headers=_events()),
+    "an event of many lines": lambda: Said(_forever(b"data: x\n" * 8192), headers=_events()),
+    "a bomb": lambda: Said(_once(_bomb()), headers=_GZIP),
+    "a bomb in an error": lambda: Said(_once(_bomb()), 500, _GZIP),
+    "a bomb in an event": lambda: Said(_once(_bomb()), headers={**_events(), "Content-Encoding": "gzip"}),
+    "a bomb in a bomb": lambda: Said(
+        _once(gzip.compress(_bomb())), headers={**_JSON, "Content-Encoding": "gzip, gzip"}
+    ),
+}
+
+
+@pytest.mark.parametrize("name", list(FLOODS))
+@pytest.mark.parametrize("era", ERAS)
+async def test_no_more_is_read_than_may_be(era: str, name: str, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.CRITICAL + 1)
+    said = FLOODS[name]()
+    with listening(era, lambda method, _: said if method == "tools/call" else None) as (url, _):
+        async with ShapeClient.connect(url, timeout=_BOUND, max_result_bytes=_MOST) as client:
+            before = _peak()
+            error = await _outcome(client.render())
+            assert isinstance(error, mcp.MCPError)
+            assert not _is_late(error)
+            assert _peak() - before < 100 << 20
+            assert _is_unknown(await _outcome(client._prompt("other", {})))
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_a_line_without_an_end_ends_the_connection(era: str, tmp_path: Path) -> None:
+    attacker = Attacker("stdio", era, "tools/call", tmp_path)
+    attacker.say(hostile.ENDLESS + b"x" * 65536)
+    with attacker.target() as target:
+        async with ShapeClient.connect(target, timeout=_BOUND, max_result_bytes=_MOST) as client:
+            before = _peak()
+            for _ in range(2):
+                error = await _outcome(client.render())
+                assert isinstance(error, mcp.MCPError)
+                assert (error.code, error.message) == (
+                    mcp_types.CONNECTION_CLOSED,
+                    "the server's answer has more than 1,048,576 bytes",
+                )
+            assert _peak() - before < 100 << 20
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_a_process_that_ends_ends_the_call(era: str, tmp_path: Path) -> None:
+    attacker = Attacker("stdio", era, "tools/call", tmp_path)
+    attacker.say(hostile.ENDING)
+    with attacker.target() as target:
+        async with ShapeClient.connect(target) as client:
+            error = await _outcome(client.render())
+            assert isinstance(error, mcp.MCPError)
+            assert error.code == mcp_types.CONNECTION_CLOSED
+
+
+@pytest.mark.parametrize("era", ERAS)
+@pytest.mark.parametrize("transport", TRANSPORTS)
+async def test_large_results_come_as_far_as_the_call_allows(transport: str, era: str, tmp_path: Path) -> None:
+    text = "x" * (3 << 20)
+    attacker = Attacker(transport, era, "tools/call", tmp_path)
+    attacker.say(_result(json.dumps({"resultType": "complete", "content": [{"type": "text", "text": text}]})).encode())
+    with attacker.target() as target:
+        async with ShapeClient.connect(target, timeout=_BOUND) as client:
+            (block,) = await client.ping()
+            assert block.type == "text"
+            assert block.text == text
+            error = await _outcome(client.with_options(max_result_bytes=1 << 20).ping())
+            assert isinstance(error, mcp.MCPError)
+            assert "more than 1,048,576 bytes" in error.message
+            assert len(await client.ping()) == 1
+        async with ShapeClient.connect(target, timeout=_BOUND, max_result_bytes=1 << 20) as client:
+            assert len(await client.with_options(max_result_bytes=None).ping()) == 1
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_a_stream_may_be_long_where_its_events_are_short(era: str) -> None:
+    """What counts is the event: an honest server may tell of progress for days."""
+    progress = b'data: {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"%b"}}\r\n\r\n'
+    pieces = [progress % (b"x" * 50_000), b": still there\n\n"] * 60
+
+    def answer(method: str, number: Any) -> Said | None:
+        if method != "tools/call":
+            return None
+        result = filled(_result('{"resultType":"complete","content":[]}').encode(), number)
+        return Said(_once(*pieces, b"data: " + result + b"\n\n"), headers=_events())
+
+    with listening(era, answer) as (url, _):
+        async with ShapeClient.connect(url, timeout=_BOUND, max_result_bytes=100_000) as client:
+            assert await client.ping() == []
+
+
+@pytest.mark.parametrize("cut", range(1, 6))
+@pytest.mark.parametrize("end", [b"\n\n", b"\r\n\r\n", b"\r\r", b"\n\r\n"])
+def test_the_end_of_an_event_may_be_cut_anywhere(end: bytes, cut: int) -> None:
+    events = _Events(httpx2.Response(200), Bounds(100))
+    stream = (b"data: " + b"x" * 80 + end) * 20
+    for at in range(0, len(stream), cut):
+        events._count(stream[at : at + cut])
+    events._count(b"x" * 96)
+    with pytest.raises(TooLargeError, match="more than 100 bytes"):
+        events._count(b"x" * 5)
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+async def test_very_many_wrong_entries_cost_no_more_than_a_few(transport: str, tmp_path: Path) -> None:
+    """pydantic tells of each wrong entry, in some kilobytes: 400 kB would become 500 MB."""
+    attacker = Attacker(transport, HANDSHAKE, "tools/call", tmp_path)
+    attacker.say(_result(f'{{"content":[{"5," * 200_000}5]}}').encode())
+    with attacker.target() as target:
+        async with ShapeClient.connect(target, timeout=_BOUND) as client:
+            before = _peak()
+            error = await _outcome(client.ping())
+            assert isinstance(error, mcp.MCPError)
+            assert error.code == mcp_types.PARSE_ERROR
+            assert _peak() - before < 150 << 20
+
+
+@pytest.mark.parametrize("options", [{"max_result_bytes": 0}, {"max_result_bytes": -1}, {"max_result_bytes": 1.5}])
+def test_a_bound_is_a_number_of_bytes(options: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="max_result_bytes must be a positive number of bytes"):
+        ShapeClient.connect("http://localhost/mcp", **options)
