@@ -37,8 +37,8 @@ _NAMED: Final = frozenset(
     {"$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties"}
 )
 _UNEVALUATED: Final = frozenset({"unevaluatedItems", "unevaluatedProperties"})
-_LOOKS: Final = 2_000
-_CHARACTERS: Final = 20_000_000
+_FREE_LOOKS: Final = 30
+_PARTS: Final = 100_000  # of values that are looked at; the validator takes up to 10 µs for each
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +85,7 @@ class _Cut:
     keyword: str
     pointer: Pointer
     size: int = 0
+    target: str = ""
 
 
 class Cuts:
@@ -107,10 +108,6 @@ class Cuts:
         for holder, keyword, base in self._references:
             holder[keyword] = self._led(holder[keyword], base)
         self._validators: dict[int, jsonschema_rs.Validator] = {}
-
-    def looking(self, value: Any, size: int) -> Looking:
-        """A look for the faults of `value`, which has so many characters as JSON."""
-        return Looking(self, value, min(_LOOKS, max(50, _CHARACTERS // (size + 1))))
 
     def errors(self, number: int, value: Any) -> list[list[ValidationError]]:
         """What the validator says of a value at a cut, for each alternative; -1 is the root."""
@@ -159,7 +156,7 @@ class Cuts:
                 alternatives = self._schema(value, (*was, keyword), (*inner, keyword), base)
                 wrapped.append({"not": {"$comment": mark, "not": {keyword: alternatives}}})
             elif keyword in _REFERENCES and isinstance(value, str) and (keyword == "$ref" or not hides):
-                self._cuts.append(_Cut(keyword, inner))
+                self._cuts.append(_Cut(keyword, inner, target=f"{_fragment(base)} {value}"))
                 holder = {keyword: value}
                 self._references.append((holder, keyword, base))
                 wrapped.append({"not": {"$comment": f"{_MARK}{len(self._cuts) - 1}", "not": holder}})
@@ -194,18 +191,15 @@ class Cuts:
 
 
 class Looking:
-    """The faults of one value, as far as somebody asks for them.
+    """The faults of one value, as far as somebody asks for them."""
 
-    Attributes:
-        is_short: Whether something was not looked into, because that would have taken too long.
-    """
-
-    def __init__(self, cuts: Cuts, value: Any, looks: int) -> None:
-        """Look at a value; into so many references and choices at most."""
+    def __init__(self, cuts: Cuts, value: Any) -> None:
+        """Look at a value, which the schema does not accept."""
         self._cuts = cuts
         self._value = value
-        self._left = looks
-        self.is_short = False
+        self._looks = 0
+        self._parts = 0
+        self._known: dict[tuple[str, Path], list[Fault]] = {}
 
     def faults(self) -> Iterator[Fault]:
         """What is wrong with the value."""
@@ -218,25 +212,25 @@ class Looking:
             number = _number(error.kind)
             if number is None:
                 yield replace(fault, schema=self._cuts.schema)
+            elif self._cuts.cut(number).size:
+                yield self._choice(number, fault)
             else:
-                yield from self._cut(number, fault)
+                yield from self._followed(number, fault)
 
-    def _cut(self, number: int, fault: Fault) -> Iterator[Fault]:
-        cut = self._cuts.cut(number)
-        if cut.size:
-            yield self._choice(number, fault)
-        elif self._may_look():
-            (errors,) = self._cuts.errors(number, fault.instance)
-            found = self._found(errors, fault.instance, fault.path)
-            first = next(found, None)
-            yield replace(fault, kind=None) if first is None else first
-            yield from found
-        else:
-            yield replace(fault, kind=None)
+    def _followed(self, number: int, fault: Fault) -> Sequence[Fault]:
+        """What is wrong according to the schema that a reference leads to."""
+        key = self._cuts.cut(number).target, fault.path
+        if key not in self._known:
+            self._known[key] = []  # which a schema that is but itself finds
+            if self._may_look(fault.instance):
+                (errors,) = self._cuts.errors(number, fault.instance)
+                self._known[key] = [*self._found(errors, fault.instance, fault.path)]
+            self._known[key] = self._known[key] or [replace(fault, kind=None)]
+        return self._known[key]
 
     def _choice(self, number: int, fault: Fault) -> Fault:
         def branches() -> Branches:
-            if not self._may_look():
+            if not self._may_look(fault.instance):
                 return ()
             return [
                 [*self._found(errors, fault.instance, fault.path)]
@@ -245,10 +239,23 @@ class Looking:
 
         return replace(fault, kind=None, branches=branches)
 
-    def _may_look(self) -> bool:
-        self._left -= 1
-        self.is_short = self.is_short or self._left < 0
-        return self._left >= 0
+    def _may_look(self, value: Any) -> bool:
+        self._looks += 1
+        self._parts += _parts(value, _PARTS)
+        return self._looks <= _FREE_LOOKS or self._parts <= _PARTS
+
+
+def _parts(value: Any, most: int) -> int:
+    """How many values there are in a value, itself among them; not counted on above `most`."""
+    waiting, count = [value], 0
+    while waiting and count < most:
+        here = waiting.pop()
+        count += 1
+        if isinstance(here, dict):
+            waiting += here.values()
+        elif isinstance(here, list):
+            waiting += here
+    return count
 
 
 def _number(kind: ValidationErrorKind) -> int | None:

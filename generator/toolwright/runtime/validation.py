@@ -15,13 +15,13 @@ from difflib import get_close_matches
 from functools import cache, partial
 from itertools import islice
 from math import isfinite
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from jsonschema_rs import FancyRegexOptions, ValidationError, ValidationErrorKind, validator_for
 
 from .complexity import MOST_VISITS, VISITS_PER_CHARACTER, Reckoning
 from .expressions import translated
-from .faults import Branches, Cuts, Fault, Path
+from .faults import Branches, Cuts, Fault, Looking, Path
 from .faults import told as fault_of
 from .instances import told
 from .texts import steps
@@ -157,7 +157,7 @@ class Validator:
             return
         try:
             self._cuts = self._cuts or Cuts(self._schema, self._compile)
-            yield from self._cuts.looking(value, size).faults()
+            yield from Looking(self._cuts, value).faults()
         except (RecursionError, ValueError) as error:  # a reference that the cuts have cut, or a path too long
             _LOG.debug("the reasons of a violation were not found: %s", error)
 
@@ -247,8 +247,13 @@ class Validator:
             ]
             for branch in meant
         ]
-        if every := [line for line in dict.fromkeys(told_by[0]) if all(line in lines for lines in told_by)]:
+        every = [line for line in dict.fromkeys(told_by[0]) if all(line in lines for lines in told_by)]
+        common = set[_Place].intersection(*({_place_of(inner) for inner in branch} for branch in meant))
+        below = [inner for inner in meant[0] if inner.branches is not None and _place_of(inner) in common]
+        if every or below:
             yield from every
+            for inner in below:
+                yield from self._lines(inner, root, depth)
             return
         place = f"{self._place(path, root)}: fits none of the {len(branches)} alternatives"
         if depth >= _DEEPEST_REASONS:
@@ -330,6 +335,14 @@ def _is(fault: Fault, level: int, kinds: type[ValidationErrorKind] | tuple[type,
 def _is_nested(fault: Fault) -> bool:
     """Whether it takes more than a few words to say what is expected."""
     return fault.kind is None or fault.branches is not None or isinstance(fault.kind, _NESTED)
+
+
+_Place: TypeAlias = tuple[Path, tuple[str | int, ...]]
+
+
+def _place_of(fault: Fault) -> _Place:
+    """What tells whether two alternatives find the same fault: where it is, and which keyword says so."""
+    return fault.path, tuple(fault.schema_path)
 
 
 def _wrong_tags(branches: Branches, level: int) -> list[Fault]:
