@@ -215,7 +215,9 @@ class Validator:
         path, level = fault.path, len(fault.path)
         if fitting := [number for number, branch in enumerate(branches, 1) if not branch]:
             several = len(fitting) > 1
-            yield self._several(path, fitting, root) if several else f"{self._place(path, root)}: does not fit the schema"
+            yield (
+                self._several(path, fitting, root) if several else f"{self._place(path, root)}: does not fit the schema"
+            )
             return
         if not branches:
             yield f"{self._place(path, root)}: fits none of the alternatives"
@@ -239,12 +241,7 @@ class Validator:
             yield f"{place}: expected one of {_listed(options)}{self._got(wrong[0], options)}"
             return
         told_by = [
-            [
-                line
-                for inner in branch[:_SHOWN]
-                if inner.branches is None
-                for line in self._lines(inner, root)
-            ]
+            [line for inner in branch[:_SHOWN] if inner.branches is None for line in self._lines(inner, root)]
             for branch in meant
         ]
         every = [line for line in dict.fromkeys(told_by[0]) if all(line in lines for lines in told_by)]
