@@ -335,11 +335,11 @@ def _parameters(written: ast.ClassDef, rows: Iterable[Row]) -> Iterator[Paramete
             annotation = _inside(annotation)
         match row.form, annotation:
             case "absent", ast.BinOp(left=kept):
-                text = ast.unparse(kept)
+                text = _text(kept)
             case "nullable", ast.Subscript(slice=kept):
-                text = ast.unparse(kept) if _takes_none(kept) else f"{ast.unparse(kept)} | None"
+                text = _text(kept) if _takes_none(kept) else f"{_text(kept)} | None"
             case _:
-                text = ast.unparse(annotation)
+                text = _text(annotation)
         default = row.source
         yield Parameter(row.wire, row.name, text, row.required, row.nullable, row.doc, default)
 
@@ -353,9 +353,29 @@ def _inside(annotation: ast.expr) -> ast.expr:
 
 def _takes_none(annotation: ast.expr) -> bool:
     """Whether `None` is in a type already."""
-    if isinstance(annotation, ast.BinOp):
-        return _takes_none(annotation.left) or _takes_none(annotation.right)
-    return ast.unparse(annotation) in ("Any", "None")
+    return any(_text(choice) in ("Any", "None") for choice in _choices(annotation))
+
+
+def _text(annotation: ast.expr) -> str:
+    """A type as source. `ast.unparse` alone goes one level deeper with each choice of a union."""
+    match annotation:
+        case ast.BinOp():
+            return " | ".join(map(_text, _choices(annotation)))
+        case ast.Subscript(value=base, slice=ast.Tuple(elts=parts)) if len(parts) > 1:
+            return f"{ast.unparse(base)}[{', '.join(map(_text, parts))}]"
+        case ast.Subscript(value=base, slice=ast.BinOp() | ast.Subscript() as inner):
+            return f"{ast.unparse(base)}[{_text(inner)}]"
+        case _:
+            return ast.unparse(annotation)
+
+
+def _choices(annotation: ast.expr) -> list[ast.expr]:
+    """The types of a union, or the one type."""
+    choices = []
+    while isinstance(annotation, ast.BinOp):
+        choices.append(annotation.right)
+        annotation = annotation.left
+    return [annotation, *reversed(choices)]
 
 
 def _generate(plans: Iterable[ClassPlan], used: Iterable[Imported]) -> str:
