@@ -24,6 +24,8 @@ CLASSES: Final[WeakValueDictionary[str, type[BaseModel]]] = WeakValueDictionary(
 OUTLINE: Final = "_toolwright_outline"
 """The attribute of a class that has its outline."""
 
+_ALL: Final = -1
+_ANY: Final = "any"
 _SCALARS: Final = frozenset({"str", "int", "float", "bool", "none", "literal"})
 _LISTS: Final = frozenset({"list", "set", "frozenset", "tuple"})
 
@@ -78,13 +80,13 @@ class _State(threading.local):
     """What the unions that are being read know of each other.
 
     Attributes:
-        only: The alternative that the innermost union tries now; `None` where it tries all.
+        only: The alternative that the innermost union tries now, or all of them.
         depth: How many unions are being read.
         made: By union and value, what was made of it, or why nothing could be. Empty between values.
         remembers: Whether each object and list stands in one place of the value, so that what was made of it may.
     """
 
-    only: int | None = None
+    only: int = _ALL
     depth: int = 0
     remembers: bool = False
 
@@ -107,14 +109,27 @@ _STATE: Final = _State()
 def chosen(union: Any, exact: Callable[[Any], Any]) -> Any:
     """The schema of a union, with each alternative made `exact`."""
     choices = [_bare(choice) for choice in union["choices"]]
-    fits = [_test(choice) for choice in choices]
+    fits = [_test(choice) for choice in choices]  # at once, since pydantic changes schemas in place
     if sum(test is not _is_scalar for test in fits) < 2:
         return {**union, "choices": [exact(choice) for choice in choices]}
-    guarded = [
-        (core_schema.no_info_before_validator_function(_guard(number), exact(choice)), _label(choice))
-        for number, choice in enumerate(choices)
-    ]
-    return core_schema.no_info_wrap_validator_function(_chooser(_known_by(union), fits), {**union, "choices": guarded})
+    labels = _labels(choices)
+    parts = [exact(choice) for choice in choices]
+    whole = {**union, "choices": [*zip(parts, labels, strict=True)]}
+    tagged = core_schema.tagged_union_schema(
+        {_ANY: whole, **dict(zip(labels, parts, strict=True))},
+        lambda _: _ANY if _STATE.only == _ALL else labels[_STATE.only],
+        metadata={"pydantic_js_functions": [lambda _, handler: handler(whole)]},
+    )
+    return core_schema.no_info_wrap_validator_function(_chooser(_known_by(union), fits), tagged)
+
+
+def _labels(choices: Iterable[Any]) -> list[str]:
+    """What errors call the alternatives, each by another name."""
+    labels: list[str] = []
+    for choice in choices:
+        label = _label(choice)
+        labels.append(label if label not in labels else f"{label} {len(labels) + 1}")
+    return labels
 
 
 def _bare(choice: Any) -> Any:
@@ -133,26 +148,17 @@ def _label(schema: Any) -> str:
             return str(kind)
 
 
-def _guard(number: int) -> Callable[[object], object]:
-    def guard(value: object) -> object:
-        if _STATE.only is not None and _STATE.only != number:
-            raise ValueError("another alternative fits better")
-        return value
-
-    return guard
-
-
 def _chooser(union: object, fits: Sequence[Callable[[Any], bool]]) -> Callable[..., Any]:
     """The function that reads a value with the alternative that it is of; `union` is what the union is known by."""
 
     def choose(value: object, handler: Callable[[object], Any]) -> Any:
         if not isinstance(value, dict | list):
-            return _read(value, handler, None)
+            return _read(value, handler, _ALL)
         possible = [number for number, test in enumerate(fits) if test(value)]
         if len(possible) == 1:
             return _read(value, handler, possible[0])
         if not possible:
-            return _read(value, handler, 0 if _STATE.depth else None)
+            return _read(value, handler, 0 if _STATE.depth else _ALL)
         if not _STATE.depth:
             _STATE.remembers = not _repeats(value)
         key = union, id(value)
@@ -170,7 +176,7 @@ def _chooser(union: object, fits: Sequence[Callable[[Any], bool]]) -> Callable[.
     return choose
 
 
-def _read(value: object, handler: Callable[[object], Any], only: int | None) -> Any:
+def _read(value: object, handler: Callable[[object], Any], only: int) -> Any:
     """What one alternative makes of a value."""
     before, _STATE.only = _STATE.only, only
     _STATE.depth += 1
