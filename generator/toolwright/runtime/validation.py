@@ -231,6 +231,8 @@ class Validator:
         right_type = [b for b in branches if not any(_is(e, level, ValidationErrorKind.Type) for e in b)]
         right_tag = [b for b in right_type if not any(_is(e, level + 1, _TAGS) for e in b)]
         meant = right_tag or right_type or branches
+        if len(right_keys := [b for b in meant if not any(_is(e, level, ValidationErrorKind.Required) for e in b)]) == 1:
+            meant = right_keys
         if len(meant) == 1:
             for inner in meant[0]:
                 yield from self._lines(inner, root, depth)
