@@ -133,7 +133,10 @@ class Validator:
 
     def _is_too_complex(self, value: Any, size: int) -> bool:
         most = MOST_VISITS + VISITS_PER_CHARACTER * size
-        return self._reckoning.is_explosive and self._reckoning.visits(value, most) > most
+        try:
+            return self._reckoning.is_explosive and self._reckoning.visits(value, most) > most
+        except RecursionError:  # of schemas within schemas
+            return True
 
     def _strange(self, value: Any, error: Exception, root: str) -> str:
         """The line for a value that is not JSON."""
@@ -152,10 +155,10 @@ class Validator:
     def _faults(self, value: Any, size: int) -> Iterator[Fault]:
         """What is wrong with a value: with all reasons at once where they are few."""
         most = _FEW_VISITS + size
-        if not self._reckoning.multiplies or self._reckoning.visits(value, most, remembering=False) <= most:
-            yield from (fault_of(error, value) for error in self._errors(value, size))
-            return
         try:
+            if not self._reckoning.multiplies or self._reckoning.visits(value, most, remembering=False) <= most:
+                yield from (fault_of(error, value) for error in self._errors(value, size))
+                return
             self._cuts = self._cuts or Cuts(self._schema, self._compile)
             yield from Looking(self._cuts, value).faults()
         except (RecursionError, ValueError) as error:  # a reference that the cuts have cut, or a path too long
@@ -231,7 +234,10 @@ class Validator:
         right_type = [b for b in branches if not any(_is(e, level, ValidationErrorKind.Type) for e in b)]
         right_tag = [b for b in right_type if not any(_is(e, level + 1, _TAGS) for e in b)]
         meant = right_tag or right_type or branches
-        if len(right_keys := [b for b in meant if not any(_is(e, level, ValidationErrorKind.Required) for e in b)]) == 1:
+        if (
+            len(right_keys := [b for b in meant if not any(_is(e, level, ValidationErrorKind.Required) for e in b)])
+            == 1
+        ):
             meant = right_keys
         if len(meant) == 1:
             for inner in meant[0]:
