@@ -115,7 +115,7 @@ def chosen(union: Any, exact: Callable[[Any], Any]) -> Any:
         return {**union, "choices": [exact(choice) for choice in choices]}
     labels = _labels(choices)
     parts = [exact(choice) for choice in choices]
-    whole = {**union, "choices": [*zip(parts, labels, strict=True)]}
+    whole: Any = {**union, "choices": [*zip(parts, labels, strict=True)]}
     tagged = core_schema.tagged_union_schema(
         {_ANY: whole, **dict(zip(labels, parts, strict=True))},
         lambda _: _ANY if _STATE.only == _ALL else labels[_STATE.only],
