@@ -376,17 +376,12 @@ def _parameters(written: ast.ClassDef, rows: Iterable[Row]) -> Iterator[Paramete
             annotation = _inside(annotation)
         match row.form, annotation:
             case "absent", ast.BinOp(left=kept):
-                kind = _unparsed(kept)
+                kind = _text(kept)
             case "nullable", ast.Subscript(slice=kept):
-                kind = _unparsed(kept) if _takes_none(kept) else code("{} | None", _unparsed(kept))
+                kind = _text(kept) if _takes_none(kept) else code("{} | None", _text(kept))
             case _:
-                kind = _unparsed(annotation)
+                kind = _text(annotation)
         yield Parameter(row.wire, row.name, kind, row.required, row.nullable, row.doc, row.source)
-
-
-def _unparsed(annotation: ast.expr) -> Code:
-    """An annotation that was looked through, as source."""
-    return trusted(ast.unparse(annotation))
 
 
 def _inside(annotation: ast.expr) -> ast.expr:
@@ -398,9 +393,29 @@ def _inside(annotation: ast.expr) -> ast.expr:
 
 def _takes_none(annotation: ast.expr) -> bool:
     """Whether `None` is in a type already."""
-    if isinstance(annotation, ast.BinOp):
-        return _takes_none(annotation.left) or _takes_none(annotation.right)
-    return ast.unparse(annotation) in ("Any", "None")
+    return any(_text(choice) in ("Any", "None") for choice in _choices(annotation))
+
+
+def _text(annotation: ast.expr) -> Code:
+    """A type that was looked through. `ast.unparse` alone goes a level deeper with each choice of a union."""
+    match annotation:
+        case ast.BinOp():
+            return join(" | ", map(_text, _choices(annotation)))
+        case ast.Subscript(value=base, slice=ast.Tuple(elts=parts)) if len(parts) > 1:
+            return code("{}[{}]", _text(base), join(", ", map(_text, parts)))
+        case ast.Subscript(value=base, slice=ast.BinOp() | ast.Subscript() as inner):
+            return code("{}[{}]", _text(base), _text(inner))
+        case _:
+            return trusted(ast.unparse(annotation))
+
+
+def _choices(annotation: ast.expr) -> list[ast.expr]:
+    """The types of a union, or the one type."""
+    choices = []
+    while isinstance(annotation, ast.BinOp):
+        choices.append(annotation.right)
+        annotation = annotation.left
+    return [annotation, *reversed(choices)]
 
 
 def _generate(plans: Iterable[ClassPlan], used: Iterable[Imported]) -> str:

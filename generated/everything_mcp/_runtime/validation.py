@@ -9,18 +9,22 @@ violation instead of a hang.
 from __future__ import annotations
 
 import json
+import logging
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cache, partial
 from itertools import islice
 from math import isfinite
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from jsonschema_rs import FancyRegexOptions, ValidationError, ValidationErrorKind, validator_for
 
+from .complexity import MOST_VISITS, VISITS_PER_CHARACTER, Reckoning
 from .expressions import translated
-from .instances import located, told
+from .faults import Branches, Cuts, Fault, Looking, Path
+from .faults import told as fault_of
+from .instances import told
 from .texts import steps
 
 if TYPE_CHECKING:
@@ -34,8 +38,10 @@ _BACKTRACKS: Final = 100_000
 _SHOWN: Final = 10
 _BIG: Final = 100_000  # characters of JSON; above it one violation is told, since finding all may take seconds
 _WIDTH: Final = 60
+_FEW_VISITS: Final = 2_000
+_DEEPEST_REASONS: Final = 2
 
-Path = tuple[str | int, ...]
+_LOG: Final = logging.getLogger(__name__)
 
 
 @cache
@@ -84,10 +90,15 @@ class Validator:
         """
         self._schema = schema
         self._redacted = [told(steps(pointer)) for pointer in redact]
-        self._validator = compiled(schema, formats=formats)
+        self._compile = partial(compiled, formats=formats)
+        self._validator = self._compile(schema)
+        self._reckoning = Reckoning(schema)
+        self._cuts: Cuts | None = None
 
     def violations(self, value: Any, root: str = "arguments", *, size: int | None = None) -> list[str]:
         """What is wrong with `value`: one line each, at most ten and one that counts the rest; none where it is valid.
+
+        A value that would take too long to validate is wrong, too; see `complexity`.
 
         Args:
             value: What `json.loads` gives.
@@ -103,14 +114,30 @@ class Validator:
                 return [f"{root}: is nested too deeply"]
             except (TypeError, ValueError) as error:
                 return [self._strange(value, error, root)]
+        if self._is_too_complex(value, size):
+            return [f"{root}: too complex: the schema allows so many ways to read it that checking would take too long"]
         if self._validator.is_valid(value):
             return []
-        lines = list(
-            dict.fromkeys(line for error in self._errors(value, size) for line in self._lines(error, value, root))
-        )
+        looking = self._looking(value, size)
+        found = dict.fromkeys(line for fault in looking for line in self._lines(fault, root))
+        lines = [*found] or [f"{root}: does not fit the schema"]
         if len(lines) > _SHOWN:
             return [*lines[:_SHOWN], f"… and {len(lines) - _SHOWN} more"]
         return lines
+
+    def places(self, value: Any) -> list[Path]:
+        """Where the violations of `value` are, one path each; none where it is valid or too complex."""
+        size = len(json.dumps(value))
+        if self._is_too_complex(value, size) or self._validator.is_valid(value):
+            return []
+        return [fault.path for fault in self._looking(value, size)]
+
+    def _is_too_complex(self, value: Any, size: int) -> bool:
+        most = MOST_VISITS + VISITS_PER_CHARACTER * size
+        try:
+            return self._reckoning.is_explosive and self._reckoning.visits(value, most) > most
+        except RecursionError:  # of schemas within schemas
+            return True
 
     def _strange(self, value: Any, error: Exception, root: str) -> str:
         """The line for a value that is not JSON."""
@@ -121,6 +148,23 @@ class Validator:
         shown = str(stray) if isinstance(stray, float) else f"a value of type {type(stray).__name__}"
         return f"{self._place(path, root)}: expected a JSON value, got {shown}"
 
+    def _looking(self, value: Any, size: int) -> Iterator[Fault]:
+        """What is wrong with a value; one thing of a big value, since finding all may take seconds."""
+        faults = self._faults(value, size)
+        return faults if size <= _BIG else islice(faults, 1)
+
+    def _faults(self, value: Any, size: int) -> Iterator[Fault]:
+        """What is wrong with a value: with all reasons at once where they are few."""
+        most = _FEW_VISITS + size
+        try:
+            if not self._reckoning.multiplies or self._reckoning.visits(value, most, remembering=False) <= most:
+                yield from (fault_of(error, value) for error in self._errors(value, size))
+                return
+            self._cuts = self._cuts or Cuts(self._schema, self._compile)
+            yield from Looking(self._cuts, value).faults()
+        except (RecursionError, ValueError) as error:  # a reference that the cuts have cut, or a path too long
+            _LOG.debug("the reasons of a violation were not found: %s", error)
+
     def _errors(self, value: Any, size: int) -> Iterable[ValidationError]:
         if size <= _BIG:
             return self._validator.iter_errors(value)
@@ -130,17 +174,22 @@ class Validator:
             return (error,)
         return ()
 
-    def _lines(self, error: ValidationError, value: Any, root: str) -> Iterator[str]:
-        """The lines for one error: several where it names several keys, or one alternative was clearly meant."""
-        path, _ = located(error, value)
-        match error.kind:
+    def _lines(self, fault: Fault, root: str, depth: int = 0) -> Iterator[str]:
+        """The lines for one fault: several where it names several keys, or one alternative was clearly meant."""
+        path = fault.path
+        if fault.branches is not None:
+            yield from self._alternatives(fault, fault.branches(), root, depth)
+            return
+        match fault.kind:
+            case None:
+                yield f"{self._place(path, root)}: does not fit the schema"
             case ValidationErrorKind.Required(name):
                 if self._hidden(path):
                     yield f"{self._place(path, root)}: a required key is missing in it"
                 else:
-                    yield f"{self._place((*path, name), root)}: required, but missing{self._written(error, name)}"
+                    yield f"{self._place((*path, name), root)}: required, but missing{self._written(fault, name)}"
             case ValidationErrorKind.AdditionalProperties(names) | ValidationErrorKind.UnevaluatedProperties(names):
-                known = self._known(error)
+                known = self._known(fault)
                 if self._hidden(path):
                     yield f"{self._place(path, root)}: not all of its keys are known"
                     return
@@ -150,81 +199,97 @@ class Validator:
                     yield f"{self._place((*path, name), root)}: not a known key{hint}"
             case ValidationErrorKind.UnevaluatedItems(items):
                 yield f"{self._place(path, root)}: {_count(len(items), 'item')} more than the schema allows"
-            case ValidationErrorKind.AnyOf(branches) | ValidationErrorKind.OneOfNotValid(branches):
-                yield from self._alternatives(error, branches, value, root)
             case ValidationErrorKind.OneOfMultipleValid(branches):
-                fitting = [str(number) for number, errors in enumerate(branches, 1) if not errors]
-                yield f"{self._place(path, root)}: must fit exactly one alternative, but fits {' and '.join(fitting)}"
+                fitting = [number for number, errors in enumerate(branches, 1) if not errors]
+                yield self._several(path, fitting, root)
             case ValidationErrorKind.PropertyNames(inner):
                 key = inner.instance if isinstance(inner.instance, str) else ""
-                yield f"{self._place((*path, key), root)}: not allowed as a key; expected {_expected(inner)}"
+                yield f"{self._place((*path, key), root)}: not allowed as a key; expected {_expected(inner.kind)}"
             case ValidationErrorKind.FalseSchema():
                 yield f"{self._place(path, root)}: not allowed here"
-            case _:
-                yield f"{self._place(path, root)}: expected {_expected(error)}{self._got(error)}"
+            case kind:
+                yield f"{self._place(path, root)}: expected {_expected(kind)}{self._got(fault)}"
 
-    def _alternatives(
-        self, error: ValidationError, branches: list[list[ValidationError]], value: Any, root: str
-    ) -> Iterator[str]:
+    def _several(self, path: Path, fitting: Sequence[int], root: str) -> str:
+        shown = " and ".join(map(str, fitting))
+        return f"{self._place(path, root)}: must fit exactly one alternative, but fits {shown}"
+
+    def _alternatives(self, fault: Fault, branches: Branches, root: str, depth: int) -> Iterator[str]:
         """Why no alternative fits: the one that was meant, where that is clear, else all in short."""
-        depth = len(error.instance_path)
-        path, _ = located(error, value)
-        if all(len(branch) == 1 and len(branch[0].instance_path) == depth for branch in branches):
+        path, level = fault.path, len(fault.path)
+        if fitting := [number for number, branch in enumerate(branches, 1) if not branch]:
+            several = len(fitting) > 1
+            yield (
+                self._several(path, fitting, root) if several else f"{self._place(path, root)}: does not fit the schema"
+            )
+            return
+        if not branches:
+            yield f"{self._place(path, root)}: fits none of the alternatives"
+            return
+        if all(len(branch) == 1 and len(branch[0].path) == level for branch in branches):
             simple = [branch[0] for branch in branches]
-            if not any(isinstance(inner.kind, _NESTED) for inner in simple):
-                wanted = " or ".join(dict.fromkeys(_expected(inner) for inner in simple))
-                yield f"{self._place(path, root)}: expected {wanted}{self._got(error)}"
+            if not any(_is_nested(inner) for inner in simple):
+                wanted = " or ".join(dict.fromkeys(_expected(inner.kind) for inner in simple))
+                yield f"{self._place(path, root)}: expected {wanted}{self._got(fault)}"
                 return
-        right_type = [b for b in branches if not any(_is(e, depth, ValidationErrorKind.Type) for e in b)]
-        right_tag = [b for b in right_type if not any(_is(e, depth + 1, _TAGS) for e in b)]
+        right_type = [b for b in branches if not any(_is(e, level, ValidationErrorKind.Type) for e in b)]
+        right_tag = [b for b in right_type if not any(_is(e, level + 1, _TAGS) for e in b)]
         meant = right_tag or right_type or branches
+        if (
+            len(right_keys := [b for b in meant if not any(_is(e, level, ValidationErrorKind.Required) for e in b)])
+            == 1
+        ):
+            meant = right_keys
         if len(meant) == 1:
             for inner in meant[0]:
-                yield from self._lines(inner, value, root)
+                yield from self._lines(inner, root, depth)
             return
-        if wrong := None if right_tag else _wrong_tags(right_type, depth):
+        if wrong := None if right_tag else _wrong_tags(right_type, level):
             options = [*{json.dumps(one): one for inner in wrong for one in _options(inner.kind)}.values()]
-            place = self._place(located(wrong[0], value)[0], root)
+            place = self._place(wrong[0].path, root)
             yield f"{place}: expected one of {_listed(options)}{self._got(wrong[0], options)}"
             return
         told_by = [
-            [
-                line
-                for inner in branch[:_SHOWN]
-                if not isinstance(inner.kind, _CHOICES)
-                for line in self._lines(inner, value, root)
-            ]
+            [line for inner in branch[:_SHOWN] if inner.branches is None for line in self._lines(inner, root)]
             for branch in meant
         ]
-        if every := [line for line in dict.fromkeys(told_by[0]) if all(line in lines for lines in told_by)]:
+        every = [line for line in dict.fromkeys(told_by[0]) if all(line in lines for lines in told_by)]
+        common = set[_Place].intersection(*({_place_of(inner) for inner in branch} for branch in meant))
+        below = [inner for inner in meant[0] if inner.branches is not None and _place_of(inner) in common]
+        if every or below:
             yield from every
+            for inner in below:
+                yield from self._lines(inner, root, depth)
             return
-        shown = [next(self._lines(branch[0], value, root), "") for branch in meant[:3] if branch]
+        place = f"{self._place(path, root)}: fits none of the {len(branches)} alternatives"
+        if depth >= _DEEPEST_REASONS:
+            yield place
+            return
+        shown = [next(self._lines(branch[0], root, depth + 1), "") for branch in meant[:3] if branch]
         reasons = "; ".join(f"({number}) {line}" for number, line in enumerate(shown, 1))
-        yield f"{self._place(path, root)}: fits none of the {len(branches)} alternatives: {reasons}"
+        yield f"{place}: {reasons}"
 
-    def _got(self, error: ValidationError, options: Iterable[Any] = ()) -> str:
+    def _got(self, fault: Fault, options: Iterable[Any] = ()) -> str:
         """What stands there, with the one of `options`, or of the values that are allowed, that comes near."""
-        path = tuple(error.instance_path)
-        value = error.instance
+        path, value, kind = fault.path, fault.instance, fault.kind
         if self._hidden(path) or (isinstance(value, str) and self._holds_secret(path)):
             return ""
-        options = options or (error.kind.options if isinstance(error.kind, ValidationErrorKind.Enum) else ())
+        options = options or (kind.options if isinstance(kind, ValidationErrorKind.Enum) else ())
         near = _nearest(value, [one for one in options if isinstance(one, str)]) if isinstance(value, str) else None
         return f", got {_shown(value)}{f'; did you mean {_quoted(near)}?' if near else ''}"
 
-    def _written(self, error: ValidationError, missing: str) -> str:
+    def _written(self, fault: Fault, missing: str) -> str:
         """A hint where a key that the schema does not know looks like the one that is missing."""
-        if not isinstance(error.instance, dict) or self._hidden(tuple(error.instance_path)):
+        if not isinstance(fault.instance, dict) or self._hidden(fault.path):
             return ""
-        known = {*self._known(error), missing}
-        near = _nearest(missing, [key for key in error.instance if key not in known])
+        known = {*self._known(fault), missing}
+        near = _nearest(missing, [key for key in fault.instance if key not in known])
         return f"; {_quoted(near)} looks like it" if near else ""
 
-    def _known(self, error: ValidationError) -> list[str]:
+    def _known(self, fault: Fault) -> list[str]:
         """The properties that the schema names beside the keyword that failed."""
-        schema: Any = self._schema
-        for step in error.schema_path[:-1]:
+        schema: Any = self._schema if fault.schema is None else fault.schema
+        for step in fault.schema_path[:-1]:
             try:
                 schema = schema[step]
             except (IndexError, KeyError, TypeError):
@@ -257,14 +322,11 @@ class Validator:
         return place or root
 
 
-_CHOICES: Final = (ValidationErrorKind.AnyOf, ValidationErrorKind.OneOfNotValid)
 _NESTED: Final = (
     ValidationErrorKind.Required,
     ValidationErrorKind.AdditionalProperties,
     ValidationErrorKind.UnevaluatedProperties,
     ValidationErrorKind.UnevaluatedItems,
-    ValidationErrorKind.AnyOf,
-    ValidationErrorKind.OneOfNotValid,
     ValidationErrorKind.OneOfMultipleValid,
     ValidationErrorKind.PropertyNames,
 )
@@ -272,18 +334,31 @@ _TAGS: Final = (ValidationErrorKind.Constant, ValidationErrorKind.Enum)
 _PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,99}")
 
 
-def _is(error: ValidationError, depth: int, kinds: type[ValidationErrorKind] | tuple[type, ...]) -> bool:
-    return len(error.instance_path) == depth and isinstance(error.kind, kinds)
+def _is(fault: Fault, level: int, kinds: type[ValidationErrorKind] | tuple[type, ...]) -> bool:
+    return len(fault.path) == level and isinstance(fault.kind, kinds)
 
 
-def _wrong_tags(branches: Sequence[Sequence[ValidationError]], depth: int) -> list[ValidationError]:
-    """The error of each alternative about one key that tells them apart; none where there is no such key."""
-    tags = [{error.instance_path[-1]: error for error in branch if _is(error, depth + 1, _TAGS)} for branch in branches]
+def _is_nested(fault: Fault) -> bool:
+    """Whether it takes more than a few words to say what is expected."""
+    return fault.kind is None or fault.branches is not None or isinstance(fault.kind, _NESTED)
+
+
+_Place: TypeAlias = tuple[Path, tuple[str | int, ...]]
+
+
+def _place_of(fault: Fault) -> _Place:
+    """What tells whether two alternatives find the same fault: where it is, and which keyword says so."""
+    return fault.path, tuple(fault.schema_path)
+
+
+def _wrong_tags(branches: Branches, level: int) -> list[Fault]:
+    """The fault of each alternative about one key that tells them apart; none where there is no such key."""
+    tags = [{fault.path[-1]: fault for fault in branch if _is(fault, level + 1, _TAGS)} for branch in branches]
     keys = [key for key in (tags[0] if tags else ()) if all(key in one for one in tags)]
     return [one[keys[0]] for one in tags] if keys else []
 
 
-def _options(kind: ValidationErrorKind) -> Sequence[Any]:
+def _options(kind: ValidationErrorKind | None) -> Sequence[Any]:
     match kind:
         case ValidationErrorKind.Constant(value):
             return [value]
@@ -293,10 +368,11 @@ def _options(kind: ValidationErrorKind) -> Sequence[Any]:
             return []
 
 
-def _expected(error: ValidationError) -> str:
+def _expected(kind: ValidationErrorKind | None) -> str:
     """What the keyword that failed wants, to be read after "expected"."""
-    kind = error.kind
     match kind:
+        case None:
+            return "what the schema allows"
         case ValidationErrorKind.Type(types):
             return " or ".join(_with_article(name) for name in types)
         case ValidationErrorKind.Enum(options):

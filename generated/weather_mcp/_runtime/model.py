@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, TypeAlias, 
 from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, RootModel
 from pydantic_core import PydanticSerializationUnexpectedValue, core_schema
 
+from .choosing import CLASSES, Outline, chosen, outline
+
 if TYPE_CHECKING:
     from typing import Self, Unpack
 
@@ -211,7 +213,7 @@ def _exact(schema: Any) -> Any:
         case "dict" if "values_schema" in schema:
             return {**schema, "values_schema": _exact(schema["values_schema"])}
         case "union":
-            return {**schema, "choices": [_exact(c[0] if isinstance(c, tuple) else c) for c in schema["choices"]]}
+            return chosen(schema, _exact)
         case _:
             return schema
 
@@ -261,6 +263,7 @@ class Model(BaseModel):
     )
 
     _toolwright_wire: ClassVar[_Wire]
+    _toolwright_outline: ClassVar[Outline]
     _toolwright_redacted: ClassVar[frozenset[str]] = frozenset()
 
     def __init_subclass__(cls, *, redacted: Collection[str] = (), **kwargs: Unpack[ConfigDict]) -> None:
@@ -325,6 +328,10 @@ class Model(BaseModel):
             fixed=fixed,
             growing=tuple(growing),
         )
+        required = [name for name in fields["fields"] if cls.__pydantic_fields__[name].is_required()]
+        closed = cls.model_config.get("extra") == "forbid"
+        cls._toolwright_outline = outline(fields["fields"], keys, required, closed=closed)
+        CLASSES[str(model["ref"])] = cls
         hidden = {name: key for name, key in cls._toolwright_wire.defaulted() if name != key}
         if hidden:
             model["schema"] = core_schema.no_info_wrap_validator_function(_unmixed(hidden), model["schema"])

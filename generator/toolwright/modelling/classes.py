@@ -18,6 +18,7 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Literal, LiteralString, TypeAlias
 
 from toolwright import naming
@@ -154,6 +155,7 @@ class _Planner:
     seen: set[Expression] = field(default_factory=set)
     types: dict[Expression, Json] = field(default_factory=dict)
     redacted: dict[Object, set[str]] = field(default_factory=lambda: defaultdict(set))
+    defaults: dict[tuple[Expression, int], _Value | None] = field(default_factory=dict)
 
     def plan(self) -> tuple[tuple[ClassPlan, ...], tuple[Imported, ...]]:
         roots = {_root(part.document): part for part in self.parts}
@@ -392,12 +394,17 @@ class _Planner:
     def _default(self, document: Document, value: Json, expression: Expression) -> _Value | None:
         """The Python expression of a default, or nothing where it is not of the expression's type."""
         settled = document.settled(expression)
-        for alternative in sorted(document.shape(settled), key=lambda each: -_named_keys(value, each)):
-            found = self._value(document, value, alternative)
-            if found is not None:
-                named = self.names.get(settled)
-                return _validated(named, value) if named else found
-        return None
+        key = settled, id(value)  # a part of the document, which lives as long as this plan
+        if key not in self.defaults:
+            alternatives = sorted(document.shape(settled), key=lambda each: -_named_keys(value, each))
+            found = None
+            for alternative in alternatives:  # no generators, here and below: values may be nested deeply
+                found = self._value(document, value, alternative)
+                if found is not None:
+                    break
+            named = self.names.get(settled) if found is not None else None
+            self.defaults[key] = _validated(named, value) if named else found
+        return self.defaults[key]
 
     def _value(self, document: Document, value: Json, alternative: Alternative) -> _Value | None:
         match alternative:
@@ -422,8 +429,10 @@ class _Planner:
         if not thing.required <= value.keys() or (thing.closed and not value.keys() <= known.keys()):
             return None
         if thing.properties:
-            fits = all(self._default(document, value[name], known[name]) for name in known.keys() & value.keys())
-            return _validated(self._class_of(thing), dict(value)) if fits else None
+            for name in known.keys() & value.keys():
+                if self._default(document, value[name], known[name]) is None:
+                    return None
+            return _validated(self._class_of(thing), dict(value))
         if thing.values is None:
             return _Value(literal(dict(value)))
         members = [self._entry(document, name, each, thing.values) for name, each in value.items()]
@@ -447,29 +456,34 @@ def _holds_itself(document: Document, expression: Expression) -> bool:
     while pending:
         here = pending.pop()
         seen.add(here)
-        left_out = {each for value in _given(document, here)[:1] for each in _left_out(document, value, here)}
+        left_out = {each for value in _given(document, here)[:1] for each in _left_out(document, value, here, set())}
         if expression in left_out:
             return True
         pending += left_out - seen
     return False
 
 
-def _left_out(document: Document, value: Json, expression: Expression) -> Iterator[Expression]:
+def _left_out(
+    document: Document, value: Json, expression: Expression, seen: set[tuple[Expression, int]]
+) -> Iterator[Expression]:
     """The properties that a value does not have where, by its type, it or what is in it could have them."""
+    if (expression, id(value)) in seen:
+        return
+    seen.add((expression, id(value)))
     for alternative in document.shape(expression):
         match alternative, value:
             case Items(item), list():
                 for each in value:
-                    yield from _left_out(document, each, item)
+                    yield from _left_out(document, each, item, seen)
             case Fixed(items), list():
                 for each, item in zip(value, items, strict=False):
-                    yield from _left_out(document, each, item)
+                    yield from _left_out(document, each, item, seen)
             case Object(), dict():
                 known = {each.name: each.expression for each in alternative.properties}
                 yield from (known[name] for name in known.keys() - value.keys() - alternative.required)
                 for name, each in value.items():
                     if inner := known.get(name, alternative.values):
-                        yield from _left_out(document, each, inner)
+                        yield from _left_out(document, each, inner, seen)
 
 
 def _root(document: Document) -> Key:
@@ -697,28 +711,48 @@ def _hint(keyword: str, pointer: Pointer, document: Document) -> str:
         return title
     if isinstance(reference := value.get("$ref"), str):
         return reference.rpartition("/")[2]
-    siblings = _siblings(document, pointer)
+    group = _group(document, pointer)
     known = _constants(value)
-    others = [_constants(other) for other in siblings]
-    alone = [text for name, text in known.items() if not any(other.get(name) == text for other in others)]
+    alone = [text for name, text in known.items() if group.constants[name, text] <= 1]
     if known:
         return [*alone, *known.values()][0]
     required = value.get("required")
-    named = [name for name in sorted(_properties(value)) if not any(name in _properties(other) for other in siblings)]
-    if not isinstance(required, list) or (named and any(other.get("required") == required for other in siblings)):
-        required = named[:2] if any(map(_properties, siblings)) else []
+    own = _properties(value)
+    named = [name for name in sorted(own) if group.properties[name] <= 1]
+    if not isinstance(required, list) or (named and group.required[json.dumps(required)] > 1):
+        required = named[:2] if group.objects > bool(own) else []
     if required:
         return f"with {' and '.join(map(str, required[:3]))}"
     return keyword if keyword in ("if", "then", "else", "not") else ""
 
 
-def _siblings(document: Document, pointer: Pointer) -> Sequence[Mapping[str, Json]]:
-    """The other alternatives beside one."""
-    if not isinstance(pointer[-1], int):
-        return ()
-    leaves = document.children(Leaf(document.name, pointer[:-2]), str(pointer[-2]))
-    values = [document.value(leaf) for leaf in leaves if leaf.pointer != pointer]
-    return [value for value in values if isinstance(value, dict)]
+@dataclass(slots=True)
+class _Group:
+    """What the alternatives of one choice have, by how many have it; `objects` are those that have properties."""
+
+    constants: Counter[tuple[str, str]] = field(default_factory=Counter)
+    properties: Counter[str] = field(default_factory=Counter)
+    required: Counter[str] = field(default_factory=Counter)
+    objects: int = 0
+
+
+def _group(document: Document, pointer: Pointer) -> _Group:
+    """The alternatives that one is one of; none where it stands alone."""
+    return _grouped(document, pointer[:-1]) if isinstance(pointer[-1], int) else _Group()
+
+
+@lru_cache(maxsize=8)
+def _grouped(document: Document, pointer: Pointer) -> _Group:
+    """The alternatives of the choice at `pointer`, counted once for all of them."""
+    group = _Group()
+    for leaf in document.children(Leaf(document.name, pointer[:-1]), str(pointer[-1])):
+        value = document.value(leaf)
+        if isinstance(value, dict):
+            group.constants.update(_constants(value).items())
+            group.properties.update(_properties(value).keys())
+            group.required[json.dumps(value.get("required"))] += 1
+            group.objects += bool(_properties(value))
+    return group
 
 
 def _properties(schema: Mapping[str, Json]) -> Mapping[str, Json]:

@@ -25,6 +25,7 @@ _WIDEST = 400
 _MOST_FOLDED = 3
 _MOST_PARTS = 200
 _MOST_SHAPES = 5000
+_MOST_CONSTANTS = 1000
 _GREATEST = 2**63 - 1  # type checkers take no greater number in a `Literal`
 _SCALARS: tuple[Scalar, ...] = ("string", "number", "boolean", "null")
 _ANNOTATIONS = frozenset(
@@ -310,7 +311,7 @@ class Document:
             detailed = thing != OBJECT or things != LIST
             shape = (thing, things, *(Free(name) for name in _SCALARS)) if detailed else (ANY,)
         if isinstance(keywords.get("enum"), list):
-            shape = _both(_union(constant(value) for value in keywords["enum"]), shape)
+            shape = _both(_union(_wide(keywords["enum"])), shape)
         if "const" in keywords and "const" in self.dialect.keywords:
             shape = _both((constant(keywords["const"]),), shape)
         return shape
@@ -399,6 +400,12 @@ def _is_text(value: str) -> bool:
 def written(value: float) -> int | None:
     """The integer that a float is in JSON, where digits count and not bits: `1e23` is 10**23, which no float is."""
     return int(Decimal(repr(value))) if value.is_integer() else None
+
+
+def _wide(values: Sequence[Json]) -> Iterator[Alternative]:
+    """The constants of an enumeration; of one that nobody reads to its end, their types."""
+    for each in map(constant, values):
+        yield Free(each.type) if isinstance(each, Const) and len(values) > _MOST_CONSTANTS else each
 
 
 def constant(value: Json) -> Alternative:

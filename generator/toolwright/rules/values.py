@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from toolwright.diagnostics import Diagnostic, Place, Pointer
 from toolwright.rules.references import is_enclosed
-from toolwright.runtime.instances import located
 from toolwright.schemas.bundling import bundle
 from toolwright.schemas.references import Broken, Outline, identifying, pointer_text
 
@@ -123,10 +122,8 @@ def exact_examples(assembly: Assembly) -> Iterator[Diagnostic]:
 
 @dataclass(frozen=True, slots=True)
 class _Judge:
-    """A schema with its validator; `formats` says whether formats are asserted."""
+    """What judges the values of one schema."""
 
-    schema: dict[str, Json]
-    formats: bool
     validator: Validator
 
     @classmethod
@@ -134,20 +131,14 @@ class _Judge:
         """The judge for a schema; None where `compilable` says that there is none."""
         formats = assembly.entry.get("formats") == "assert"
         validator = _compiled(schema, formats=formats)
-        return None if isinstance(validator, str) else cls(dict(schema), formats, validator)
+        return None if isinstance(validator, str) else cls(validator)
 
     def problems(self, value: Json, place: Place, root: str) -> Iterator[tuple[str, Place]]:
         """What is wrong with `value`, which stands at `place`, in one text, and the narrowest place that holds it."""
         lines = self.validator.violations(value, root)
         if not lines:
             return
-        from toolwright.runtime.validation import compiled
-
-        errors = compiled(self.schema, formats=self.formats).iter_errors(value)
-        common = takewhile(
-            lambda steps: len(set(steps)) == 1,
-            zip(*(located(error, value)[0] for error in errors), strict=False),
-        )
+        common = takewhile(lambda steps: len(set(steps)) == 1, zip(*self.validator.places(value), strict=False))
         yield "; ".join(line.removeprefix("value: ") for line in lines), _below(
             place, tuple(step for step, *_ in common)
         )

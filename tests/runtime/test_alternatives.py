@@ -1,0 +1,204 @@
+"""Alternatives within alternatives: what they cost grows with a value, and is reckoned where it could grow faster."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import modules
+import trees
+from toolwright.runtime import validation
+from toolwright.runtime.complexity import MOST_VISITS, Reckoning
+from toolwright.runtime.faults import Cuts, Looking
+from toolwright.runtime.validation import Validator
+
+DEPTHS = (5, 25, 50, 95)
+TAGGED = ({"kind": "a"}, {"kind": "z"})
+LOOSE = ({"of_a": "x"}, {"of_a": 1, "of_b": 1, "of_c": 1})
+DIALECTS = {
+    "2020-12": "https://json-schema.org/draft/2020-12/schema",
+    "2019-09": "https://json-schema.org/draft/2019-09/schema",
+    "07": "http://json-schema.org/draft-07/schema#",
+    "06": "http://json-schema.org/draft-06/schema#",
+    "04": "http://json-schema.org/draft-04/schema#",
+}
+
+
+def seconds(work: Callable[[Any], object], value: Any) -> float:
+    started = time.perf_counter()
+    work(value)
+    return time.perf_counter() - started
+
+
+@pytest.mark.parametrize("keyword", ["anyOf", "oneOf"])
+@pytest.mark.parametrize("depth", DEPTHS)
+def test_a_tagged_tree_is_checked_and_explained_at_any_depth(keyword: str, depth: int) -> None:
+    validator = Validator(trees.schema(keyword))
+    assert validator.violations(trees.tree(depth, {"kind": "a"}, kind="b")) == []
+    place = "node" + ".children[0]" * (depth - 1)
+    assert validator.violations(trees.tree(depth, {"kind": "z"}, kind="b")) == [
+        f'{place}.kind: expected one of "a", "b", "c", got the string "z"'
+    ]
+
+
+@pytest.mark.parametrize("depth", DEPTHS)
+def test_a_tree_whose_kinds_nothing_tells_apart_is_checked_and_explained_at_any_depth(depth: int) -> None:
+    validator = Validator(trees.schema("anyOf", tagged=False))
+    assert validator.violations(trees.tree(depth, {"of_a": "x"})) == []
+    (line,) = validator.violations(trees.tree(depth, LOOSE[1]))
+    place = "node" + ".children[0]" * (depth - 1)
+    assert line.startswith(f"{place}: fits none of the 3 alternatives: (1) {place}.of_a: expected a string, got 1; (2)")
+
+
+@pytest.mark.parametrize(("tagged", "leaves"), [(True, TAGGED), (False, LOOSE)])
+def test_the_work_grows_with_the_depth(tagged: bool, leaves: Any) -> None:
+    """Four times the depth may take sixteen times as long and more, but not three to its power."""
+    validator = Validator(trees.schema("anyOf", tagged=tagged))
+    for leaf in leaves:
+        node = {"kind": "b"} if tagged else {}
+        shallow, deep = (trees.tree(depth, leaf, **node) for depth in (24, 96))
+        validator.violations(shallow)
+        once = seconds(validator.violations, shallow)
+        assert seconds(validator.violations, deep) < 100 * max(once, 0.01)
+
+
+@pytest.mark.parametrize("said", DIALECTS.values(), ids=DIALECTS)
+def test_every_dialect_is_explained_at_depth(said: str) -> None:
+    node = {"anyOf": [{"$ref": "#/definitions/Leaf"}, {"$ref": "#/definitions/Branch"}]}
+    schema = {
+        "$schema": said,
+        "$ref": "#/definitions/Node",
+        "definitions": {
+            "Node": node,
+            "Leaf": {"type": "string"},
+            "Branch": {"type": "array", "items": {"$ref": "#/definitions/Node"}, "minItems": 1},
+        },
+    }
+    value: Any = 1
+    for _ in range(90):
+        value = [value]
+    assert Validator(schema).violations(value) == [
+        f"arguments{'[0]' * 90}: expected a string or an array, got 1",
+    ]
+
+
+def test_references_into_alternatives_are_followed() -> None:
+    """As converters of TypeScript's types write them."""
+    schema = {
+        "anyOf": [
+            {"type": "object", "properties": {"and": {"type": "array", "items": {"$ref": "#"}}}, "required": ["and"]},
+            {"type": "object", "properties": {"or": {"$ref": "#/anyOf/0/properties/and"}}, "required": ["or"]},
+            {"type": "object", "properties": {"is": {"type": "string"}}, "required": ["is"]},
+        ]
+    }
+    value: Any = {"is": 1}
+    for _ in range(40):
+        value = {"or": [value]}
+    assert Validator(schema).violations(value) == [f"{'or[0].' * 40}is: expected a string, got 1"]
+
+
+@pytest.mark.parametrize(
+    "more",
+    [{"unevaluatedProperties": False}, {"$id": "https://example.com/tree"}, {"$dynamicAnchor": "tree"}],
+)
+def test_what_cannot_be_explained_is_still_refused(more: Any) -> None:
+    schema = trees.schema("anyOf", **more)
+    assert Validator(schema).violations(trees.tree(60, {"kind": "a"}, kind="b")) == []
+    assert Validator(schema).violations(trees.tree(60, {"kind": "z"}, kind="b")) != []
+
+
+NODES = st.recursive(
+    st.fixed_dictionaries({"kind": st.sampled_from(["a", "b", "c", "z", 1])})
+    | st.sampled_from([{}, {"of_a": "x"}, {"of_b": 1}, 1, None]),
+    lambda inner: st.fixed_dictionaries(
+        {"children": st.lists(inner, max_size=3)}, optional={"kind": st.sampled_from(["a", "b", "z"])}
+    ),
+    max_leaves=12,
+)
+
+
+@pytest.mark.parametrize("tagged", [True, False])
+@pytest.mark.parametrize("keyword", ["anyOf", "oneOf"])
+@settings(max_examples=60, deadline=None)
+@given(node=NODES)
+def test_the_second_schema_finds_faults_where_the_first_does(tagged: bool, keyword: str, node: Any) -> None:
+    schema = trees.schema(keyword, tagged=tagged)
+    validator = Validator(schema)
+    cuts = Cuts(schema, lambda one: validation.compiled(one, formats=False))
+    value = {"node": node}
+    assert validation.compiled(cuts.schema, formats=False).is_valid(value) == (not validator.violations(value))
+    found = {fault.path for fault in Looking(cuts, value).faults()}
+    assert found == {fault.path for fault in validator._faults(value, 10**9)}
+
+
+@pytest.mark.parametrize("length", [20, 60])
+def test_what_would_take_too_long_is_refused_at_once(length: int) -> None:
+    validator = Validator(trees.chain(length))
+    started = time.perf_counter()
+    assert validator.violations(trees.path(length)) == [
+        "arguments: too complex: the schema allows so many ways to read it that checking would take too long"
+    ]
+    assert time.perf_counter() - started < 5
+    assert validator.places(trees.path(length)) == []
+
+
+def test_what_is_shallow_is_not_refused_where_the_schema_is_deep() -> None:
+    shallow: Any = {"node": {"node": {"node": {}}}}
+    assert Validator(trees.chain(60)).violations(shallow) == []
+    assert Validator(trees.chain(60)).violations(trees.path(2)) == ["node.node.node: expected an object, got 1"]
+
+
+def test_the_work_is_reckoned_as_the_validator_does_it() -> None:
+    """Each level of the chain multiplies; a schema that holds itself is looked up."""
+    counts = [Reckoning(trees.chain(12)).visits(trees.path(depth), 10**9) for depth in (4, 5, 6)]
+    assert all(2 < deeper / count < 4 for count, deeper in itertools.pairwise(counts))
+    tree = Reckoning(trees.schema())
+    assert not tree.is_explosive
+    counts = [tree.visits(trees.tree(depth, {"kind": "a"}, kind="a"), 10**9) for depth in (20, 40, 80)]
+    assert all(deeper < 2.1 * count for count, deeper in itertools.pairwise(counts))
+    again = [tree.visits(trees.tree(depth, {"kind": "a"}), MOST_VISITS, remembering=False) for depth in (20, 80)]
+    assert all(count > MOST_VISITS for count in again)
+
+
+@pytest.mark.parametrize(("tagged", "leaf"), [(True, {"kind": "c"}), (False, {"of_b": "x"})])
+def test_models_are_made_at_any_depth(tagged: bool, leaf: Any) -> None:
+    module, loaded = modules.made(trees.schema("anyOf", tagged=tagged), name=f"trees_{tagged}".lower())
+    model = getattr(loaded, module.input)
+    node = {"kind": "b"} if tagged else {}
+    took = {}
+    for depth in (24, 96):
+        value = trees.tree(depth, leaf, **node)
+        started = time.perf_counter()
+        made = model.model_validate(value)
+        took[depth] = time.perf_counter() - started
+        assert made.model_dump(mode="json") == value
+        below = made.node
+        for _ in range(depth - 1):
+            below = below.children[0]
+        assert type(below).__name__.endswith("C" if tagged else "B")
+    assert took[96] < 100 * max(took[24], 0.01)
+
+
+def test_an_object_that_stands_twice_in_a_value_becomes_two_models() -> None:
+    module, loaded = modules.made(trees.schema("anyOf", tagged=False), name="trees_twice")
+    leaf = {"of_a": "x"}
+    made = getattr(loaded, module.input).model_validate({"node": {"children": [leaf, leaf, {"children": [leaf]}]}})
+    first, second, third = made.node.children
+    assert len({id(first), id(second), id(third.children[0])}) == 3
+
+
+def test_the_alternative_with_the_most_fields_is_taken() -> None:
+    one, two = ({"type": "object", "properties": {key: {} for key in keys}} for keys in ("a", "abc"))
+    nested = {"type": "object", "properties": {"x": {"anyOf": [one, two]}, "y": {"anyOf": [{"type": "null"}, two]}}}
+    module, loaded = modules.made(nested, name="most_fields")
+    made = getattr(loaded, module.input).model_validate({"x": {"a": 1, "b": 2}, "y": None})
+    assert "b" in type(made.x).model_fields
+    assert made.y is None
+    again = getattr(loaded, module.input).model_validate({"x": {"a": 1}})
+    assert "b" not in type(again.x).model_fields
