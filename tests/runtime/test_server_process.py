@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import select
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -15,6 +17,7 @@ import httpx2
 import pytest
 
 from server_fixture import HELLO, write_package
+from toolwright.runtime.main import _listen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -259,6 +262,26 @@ def test_http(project: Path) -> None:
     for stream in (process.popen.stdin, process.popen.stdout, process.popen.stderr):
         if stream is not None:
             stream.close()
+
+
+def test_small_answers_are_sent_at_once() -> None:
+    async def accepted() -> int:
+        found: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+
+        def connected(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            connection = writer.get_extra_info("socket")
+            found.set_result(connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+            writer.close()
+
+        listener = _listen("127.0.0.1", 0)
+        async with await asyncio.start_server(connected, sock=listener):
+            _, writer = await asyncio.open_connection(*listener.getsockname()[:2])
+            try:
+                return await asyncio.wait_for(found, 10)
+            finally:
+                writer.close()
+
+    assert asyncio.run(accepted()) != 0
 
 
 # Mistakes. One process tells all of them: starting Python is what takes time.
