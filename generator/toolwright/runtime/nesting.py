@@ -29,14 +29,17 @@ def is_too_deep(value: Any, text: str | None = None) -> bool:
     """
     if text is not None and text.count("{") + text.count("[") <= DEEPEST:
         return False
-    level = [value] if isinstance(value, dict | list | tuple) else []
+    level = [value] if isinstance(value, _HOLDERS) else []
     for _ in range(DEEPEST):
         level = [
             below
             for one in level
             for below in (one.values() if isinstance(one, dict) else one)
-            if isinstance(below, dict | list | tuple)
+            if isinstance(below, _HOLDERS)
         ]
         if not level:
             return False
-    return bool(level)
+    return True
+
+
+_HOLDERS: Final = (dict, list, tuple)
