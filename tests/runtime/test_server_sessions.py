@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import re
 import socket
@@ -101,8 +102,10 @@ def test_sessions_that_are_left_behind_keep_little(process: Process, kind: str) 
 
 
 def test_a_session_ends_when_nobody_uses_it_and_there_are_so_many(package: ModuleType) -> None:
-    server = package.build_server(SimpleNamespace(get_weather=None, say=lambda args, ctx: "said", cities=None))
-    runtime = __import__("sessions_mcp._runtime.asgi", fromlist=["asgi_app"])
+    def none(args: object, ctx: object) -> None: ...
+
+    server = package.build_server(SimpleNamespace(get_weather=none, say=none, cities=none))
+    runtime = importlib.import_module("sessions_mcp._runtime.asgi")
     app = runtime.asgi_app(server, session_idle_timeout=0.5, max_sessions=2)
     with asgi(app) as root, httpx2.Client(timeout=15) as web:
         url = f"{root}/mcp"
