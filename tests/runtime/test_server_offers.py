@@ -200,7 +200,16 @@ def fails(*_: Any) -> Any:
     raise ValueError("the password is hunter2")
 
 
-@pytest.mark.parametrize("broken", [fails, lambda *_: 5, lambda *_: [None], lambda *_: exit(3)])
+def deep(*_: Any) -> Any:
+    """What no message can carry, for a resource or for a prompt."""
+    value: Any = []
+    for _level in range(250):
+        value = [value]
+    inner = types.TextResourceContents(uri="a://b", text="said", _meta={"a": value})
+    return types.EmbeddedResource(type="resource", resource=inner)
+
+
+@pytest.mark.parametrize("broken", [fails, deep, lambda *_: 5, lambda *_: [None], lambda *_: exit(3)])
 async def test_a_method_that_fails_is_an_internal_error_without_its_text(
     package: ModuleType, broken: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
