@@ -1,26 +1,35 @@
-"""How fast a generated server lists and calls, beside the SDK's low-level server on its own stdio.
+"""How fast a generated server lists and calls, beside the SDK's low-level server and, over HTTP, FastMCP.
 
-python bench/serving.py [CALLS]
+    python bench/serving.py [CALLS]
+
+Over stdio the SDK's server is on its own stdio. Over HTTP all are on uvicorn, on this machine's own network. FastMCP is
+installed into an environment of its own, `bench/.venv`, where there is none yet.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
+import socket
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from over_http import HANDSHAKE, STATELESS, answers, calls_a_second
 from tools import tools
 
 ROUNDS = 5
+HTTP_ROUNDS = 3
 LISTS = 9
 TOOLS = 1000
+CONNECTIONS = (1, 8, 64)
 CALL = {"name": "search_items_0", "arguments": {"query": "red", "owner": "ada", "labels": ["a", "b"], "perPage": 10}}
 
 BARE = """
@@ -39,12 +48,41 @@ async def call_tool(ctx, params):
     text = types.TextContent(type="text", text=json.dumps(found))
     return types.CallToolResult(content=[text], structured_content=found)
 
+# Over HTTP the SDK looks for headers in a tool's schema; without this it would list all tools for each call.
+SCHEMAS = {tool.name: tool.input_schema for tool in TOOLS}
+server = Server(
+    "bare", version="1", on_list_tools=list_tools, on_call_tool=call_tool, get_tool_input_schema=SCHEMAS.get
+)
+
 async def main():
-    server = Server("bare", version="1", on_list_tools=list_tools, on_call_tool=call_tool)
     async with stdio_server() as (read, write):
         await server.run(read, write, server.create_initialization_options())
 
-anyio.run(main)
+if len(sys.argv) > 2:
+    import uvicorn
+    uvicorn.run(server.streamable_http_app(), port=int(sys.argv[2]), log_level="warning")
+else:
+    anyio.run(main)
+"""
+FASTMCP = """
+import sys
+from typing import Literal
+from fastmcp import FastMCP
+
+server = FastMCP("fastmcp")
+
+@server.tool
+def search_items_0(
+    query: str,
+    owner: str,
+    labels: list[str] | None = None,
+    state: Literal["open", "closed", "all"] = "open",
+    page: int = 1,
+    perPage: int = 30,
+) -> dict:
+    return {"items": [], "total": 0}
+
+server.run(transport="http", host="127.0.0.1", port=int(sys.argv[1]), show_banner=False, log_level="WARNING")
 """
 HANDLERS = """
 class Handlers:
@@ -125,6 +163,53 @@ def _timed(action: Any) -> float:
     return time.perf_counter() - began
 
 
+@contextmanager
+def served(command: Sequence[str], cwd: Path) -> Iterator[int]:
+    """A server over HTTP for the length of a block; its last argument is the port, or ends with it."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port: int = free.getsockname()[1]
+    *rest, last = command
+    process = subprocess.Popen([*rest, f"{last}{port}"], cwd=cwd)
+    try:
+        asyncio.run(answers(port))
+        yield port
+    finally:
+        process.terminate()
+        process.wait(15)
+
+
+def fastmcp() -> str:
+    """The Python of an environment that has FastMCP; made at the first time."""
+    folder = Path(__file__).parent / ".venv"
+    python = folder / "bin" / "python"
+    if not python.exists():
+        print(f"installing FastMCP into {folder.name}", file=sys.stderr)
+        subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
+        subprocess.run([str(python), "-m", "pip", "install", "--quiet", "fastmcp>=4.1"], check=True)
+    return str(python)
+
+
+def over_http(servers: Mapping[str, Sequence[str]], cwd: Path, calls: int) -> None:
+    """Print how many calls a second each server answers over HTTP."""
+    rates: dict[tuple[str, int, str], list[float]] = {}
+    for _ in range(HTTP_ROUNDS):
+        for name, command in servers.items():
+            with served(command, cwd) as port:
+                for revision in (HANDSHAKE, STATELESS):
+                    for connections in CONNECTIONS:
+                        rate = asyncio.run(calls_a_second(port, revision, connections, calls, CALL))
+                        rates.setdefault((revision, connections, name), []).append(rate)
+    for revision in (HANDSHAKE, STATELESS):
+        for connections in CONNECTIONS:
+            found = {name: statistics.median(rates[revision, connections, name]) for name in servers}
+            ratios = ", ".join(
+                f"{found['generated'] / rate:.2f} of {name} ({rate:.0f})"
+                for name, rate in found.items()
+                if name != "generated"
+            )
+            print(f"HTTP, {revision}, connections: {connections}: {found['generated']:.0f} calls a second; {ratios}")
+
+
 def main() -> None:
     """Print the ratios."""
     calls = int(sys.argv[1]) if len(sys.argv) > 1 else 2000
@@ -145,6 +230,13 @@ def main() -> None:
         for _ in range(ROUNDS):  # by turns, so that a busy machine slows both alike
             for name, command in servers.items():
                 runs[name].append(measure(command, folder, calls))
+        (folder / "fast.py").write_text(FASTMCP)
+        web = {
+            "bare": [*servers["bare"], ""],
+            "generated": [*servers["generated"], "--log-level", "warning", "--http", "127.0.0.1:"],
+            "FastMCP": [fastmcp(), "fast.py", ""],
+        }
+        over_http(web, folder, calls)
     for label, field, target in (
         ("from the start to the first list", "first", None),
         (f"a list of {TOOLS:,} tools", "listing", 0.3),

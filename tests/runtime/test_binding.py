@@ -377,6 +377,13 @@ async def test_arguments_arrive_as_they_are(kind: str) -> None:
     )
 
 
+def nested(levels: int) -> list[Any]:
+    value: list[Any] = []
+    for _ in range(levels - 1):
+        value = [value]
+    return value
+
+
 @pytest.mark.parametrize(
     ("value", "error", "message"),
     [
@@ -386,6 +393,8 @@ async def test_arguments_arrive_as_they_are(kind: str) -> None:
         ({1: 2}, TypeError, "extra: the key 1 is not a string"),
         ([b"x"], TypeError, "extra[0]: a value of type bytes is not JSON"),
         ([OMIT], TypeError, "extra[0]: a value of type Omit is not JSON"),
+        (nested(192), ValueError, "extra is nested more than 192 levels deep, which no message can carry"),
+        (nested(5000), ValueError, "extra is nested more than 192 levels deep, which no message can carry"),
     ],
 )
 async def test_what_json_has_not_is_not_sent(value: Any, error: type[Exception], message: str) -> None:

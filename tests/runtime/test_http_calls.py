@@ -284,6 +284,16 @@ def test_json_is_structured_content(schema: dict[str, Any], answer: Any, structu
         assert json.loads(result.content[0].text) == structured
 
 
+@pytest.mark.parametrize("levels", [193, 250, 900, 100_000])
+def test_json_that_no_message_can_carry_is_a_failed_call(levels: int, tmp_path: Path) -> None:
+    answer = Response("[" * levels + "]" * levels, media_type="application/json")
+    tools = [called("get", {}, {"url": "/x"}, outputSchema={"type": "array"}), called("text", {}, {"url": "/x"})]
+    with running(tmp_path, tools, lambda _: answer) as there:
+        refused = there.refused("get")
+        assert "nested more than 192 levels deep" in refused or "is not JSON" in refused
+        assert len(there.text("text")) == 2 * levels  # as text it is no deeper than any other
+
+
 def _json(value: Any) -> Response:
     return Response(json.dumps(value), media_type="application/json")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import gc
 import importlib
 from contextlib import asynccontextmanager
 from types import SimpleNamespace
@@ -199,7 +200,16 @@ def fails(*_: Any) -> Any:
     raise ValueError("the password is hunter2")
 
 
-@pytest.mark.parametrize("broken", [fails, lambda *_: 5, lambda *_: [None], lambda *_: exit(3)])
+def deep(*_: Any) -> Any:
+    """What no message can carry, for a resource or for a prompt."""
+    value: Any = []
+    for _level in range(250):
+        value = [value]
+    inner = types.TextResourceContents(uri="a://b", text="said", _meta={"a": value})
+    return types.EmbeddedResource(type="resource", resource=inner)
+
+
+@pytest.mark.parametrize("broken", [fails, deep, lambda *_: 5, lambda *_: [None], lambda *_: exit(3)])
 async def test_a_method_that_fails_is_an_internal_error_without_its_text(
     package: ModuleType, broken: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -504,8 +514,8 @@ async def test_links_to_resources_that_nobody_declared_are_told_once(
 
 
 async def test_messages_of_lost_streams_are_kept_within_bounds(package: ModuleType) -> None:
-    asgi = importlib.import_module(f"{package.__name__}._runtime.asgi")
-    replay = asgi.Replay(events=5)
+    archive = importlib.import_module(f"{package.__name__}._runtime.replay").Archive()
+    replay = archive.session(events=5)
     message = types.JSONRPCNotification(jsonrpc="2.0", method="m")
     first = await replay.store_event("a", None)
     ids = [await replay.store_event("a", message) for _ in range(4)]
@@ -530,8 +540,8 @@ async def test_messages_of_lost_streams_are_kept_within_bounds(package: ModuleTy
 
 
 async def test_messages_are_kept_up_to_a_size(package: ModuleType) -> None:
-    asgi = importlib.import_module(f"{package.__name__}._runtime.asgi")
-    replay = asgi.Replay(size=1000)
+    archive = importlib.import_module(f"{package.__name__}._runtime.replay").Archive()
+    replay = archive.session(size=2000)
     sent: list[Any] = []
 
     async def send(event: Any) -> None:
@@ -541,6 +551,30 @@ async def test_messages_are_kept_up_to_a_size(package: ModuleType) -> None:
     ids = [await replay.store_event("a", big) for _ in range(3)]
     assert await replay.replay_events_after("0/a", send) == "a"
     assert sent == ids[2:]
+
+
+async def test_sessions_share_a_budget_and_leave_nothing_behind(package: ModuleType) -> None:
+    archive = importlib.import_module(f"{package.__name__}._runtime.replay").Archive(20_000)
+    big = types.JSONRPCNotification(jsonrpc="2.0", method="m", params={"text": "x" * 5000})
+    sent: list[Any] = []
+
+    async def send(event: Any) -> None:
+        sent.append(event.message)
+
+    sessions = [archive.session() for _ in range(20)]
+    for session in sessions:
+        await session.store_event("a", big)
+        assert archive.size <= 20_000
+    assert await sessions[0].replay_events_after("0/a", send) is None
+    assert await sessions[-1].replay_events_after("0/a", send) == "a"
+    assert sent == [big]
+    huge = types.JSONRPCNotification(jsonrpc="2.0", method="m", params={"text": "x" * 50_000})
+    await sessions[0].store_event("a", huge)
+    assert await sessions[0].replay_events_after("0/a", send) == "a"  # the newest is kept however large it is
+    del session
+    sessions.clear()
+    gc.collect()
+    assert archive.size == 0
 
 
 async def test_sessions_do_not_hear_of_each_other(package: ModuleType) -> None:

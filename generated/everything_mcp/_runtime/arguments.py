@@ -13,6 +13,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from .nesting import DepthError, is_too_deep
 from .options import Omit
 from .texts import joined
 
@@ -29,8 +30,19 @@ def to_json(given: Mapping[str, object]) -> dict[str, Any]:
     Raises:
         TypeError: A value is nothing that JSON has.
         ValueError: A number is infinite or not a number; JSON has none of these, and the SDK would send `null`.
+        DepthError: A value is nested so deeply that no message can carry it.
     """
-    return {name: _json(value, name) for name, value in given.items() if not isinstance(value, Omit)}
+    return {name: _sendable(value, name) for name, value in given.items() if not isinstance(value, Omit)}
+
+
+def _sendable(value: object, name: str) -> Any:
+    try:
+        found = _json(value, name)
+    except RecursionError:
+        raise DepthError(name) from None
+    if is_too_deep([found]):  # in the object of all arguments
+        raise DepthError(name)
+    return found
 
 
 def _json(value: object, place: str) -> Any:

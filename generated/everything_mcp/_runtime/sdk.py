@@ -8,6 +8,7 @@ parts of what the manifest says. It writes no JSON-RPC.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -43,6 +44,12 @@ _Result = TypeVar("_Result", bound=BaseModel)
 
 _PATIENCE: Final = 3600.0
 """Seconds that a person may take for an answer, from 2026-07-28 on: so long the state of a request holds."""
+
+_GREETING: Final = 64 * 1024
+"""Bytes of what a client may say about itself in the handshake, as JSON."""
+
+_GREETING_PARTS: Final = 1000
+"""Objects and arrays in that."""
 
 _LISTS: Final = {
     "tools/list": "tools",
@@ -148,6 +155,7 @@ class PackageServer(Server[Any]):
         self.add_notification_handler("notifications/initialized", types.NotificationParams, connections.tell)
         sealed = RequestStateSecurity.ephemeral(ttl=_PATIENCE)
         self.middleware.append(RequestStateBoundary(sealed, default_audience=info["name"]))
+        self.middleware.append(_modest)
         self.middleware.append(_Answers(self, lists, answers, connections))
         guard()
 
@@ -162,6 +170,15 @@ class PackageServer(Server[Any]):
             tools_changed=True, resources_changed=True, prompts_changed=True
         )
         return super().create_initialization_options(options, experimental_capabilities, extensions)
+
+
+async def _modest(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+    """Refuse a handshake of unusual size: what the client says there is kept as long as its connection."""
+    if ctx.method == "initialize":
+        said = json.dumps(ctx.params)
+        if len(said) > _GREETING or said.count("{") + said.count("[") > _GREETING_PARTS:
+            raise MCPError(types.INVALID_PARAMS, "The client says more about itself than a server can keep")
+    return await call_next(ctx)
 
 
 def _admitting(placeholder: types.Result) -> Callable[[object, object], Awaitable[types.Result]]:

@@ -9,7 +9,6 @@ violation instead of a hang.
 from __future__ import annotations
 
 import json
-import logging
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
@@ -25,6 +24,7 @@ from .expressions import translated
 from .faults import Branches, Cuts, Fault, Looking, Path
 from .faults import told as fault_of
 from .instances import told
+from .logs import logger
 from .texts import steps
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ _WIDTH: Final = 60
 _FEW_VISITS: Final = 2_000
 _DEEPEST_REASONS: Final = 2
 
-_LOG: Final = logging.getLogger(__name__)
+_LOG: Final = logger(__name__)
 
 
 @cache

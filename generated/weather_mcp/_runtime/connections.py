@@ -37,6 +37,9 @@ if TYPE_CHECKING:
 _SUBSCRIPTIONS: Final = 1000
 """How many resources one connection may subscribe to."""
 
+_CHARACTERS: Final = 256 * 1024
+"""How long their URIs may be together."""
+
 _LISTS: Final[Mapping[Kind, ServerEvent]] = {
     "tools": ToolsListChanged(),
     "prompts": PromptsListChanged(),
@@ -86,6 +89,8 @@ class Connections:
         uris = self._of(ctx).uris
         if len(uris) >= _SUBSCRIPTIONS:
             raise MCPError(types.INVALID_PARAMS, f"More than {_SUBSCRIPTIONS} subscriptions")
+        if sum(map(len, uris)) + len(params.uri) > _CHARACTERS:
+            raise MCPError(types.INVALID_PARAMS, f"Subscriptions to URIs of more than {_CHARACTERS} characters")
         uris.add(str(params.uri))
         return types.EmptyResult()
 

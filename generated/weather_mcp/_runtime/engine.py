@@ -19,6 +19,7 @@ from .content import Reply
 from .errors import is_tool_error
 from .hygiene import block, clean, mirrored, whole
 from .model import Model, Root
+from .nesting import DEEPEST, DepthError, is_too_deep
 from .permission import refusal
 from .redaction import enter, leave
 from .running import Method
@@ -64,13 +65,18 @@ class Engine:
         token = enter(tool, values)
         try:
             route = self._routes.get(tool) or self._prepare(tool)
+            if is_too_deep(values):
+                return _failure(f"Invalid arguments for {tool.name}:\n- nested more than {DEEPEST} levels deep")
             if violations := route.input.violations(values, size=size):
                 lines = "".join(f"\n- {line}" for line in violations)
                 return _failure(f"Invalid arguments for {tool.name}:{lines}")
             if route.asks_leave and (reason := await refusal(tool, values, context)):
                 return _failure(reason)
             value = await route.method(route.model.model_validate(values), context=context)
-            return self._result(tool, route, value)
+            try:
+                return self._result(tool, route, value)
+            except DepthError as error:
+                return self._unsendable(tool, error)
         except BaseException as error:  # a handler's SystemExit must not end the server
             if must_leave(error):
                 raise
@@ -100,6 +106,8 @@ class Engine:
             data, validator = _data(tool, route.output.model, reply.model), route.output.validator
             try:
                 data, text = mirrored(data)
+            except DepthError:
+                raise
             except (TypeError, ValueError):
                 return self._broken(tool, validator.violations(data, "result"))
             if violations := validator.violations(data, "result", size=len(text)):
@@ -126,6 +134,11 @@ class Engine:
             "\n".join(violations),
         )
         return _failure(f"The result of {tool.name} breaks its own output schema (reference {reference}).")
+
+    def _unsendable(self, tool: Tool, error: DepthError) -> dict[str, Any]:
+        reference = secrets.token_hex(4)
+        self._log.error("%s returned what cannot be sent (reference %s): %s", tool.method, reference, error)
+        return _failure(f"The result of {tool.name} cannot be sent: {error} (reference {reference}).")
 
     def _internal(self, tool: Tool, error: BaseException) -> dict[str, Any]:
         reference = secrets.token_hex(4)

@@ -22,6 +22,7 @@ from pydantic import BaseModel, ValidationError
 
 from .answers import Accepted, Cancelled, Declined
 from .hygiene import clean, mirrored
+from .nesting import DepthError, is_too_deep
 from .revisions import FIRST_STATELESS, form_for
 from .running import is_cancelled
 from .validation import Validator
@@ -139,11 +140,14 @@ class Rounds:
 
         Raises:
             MissingCapability: It does not have it.
+            DepthError: No message can carry the question.
             InvalidAnswer: The client kept answering what does not fit, or with an error (up to 2025-11-25).
         """
         if not self.can(needs):
             first, _, part = needs.partition(".")
             raise MissingCapability({first: {part: {}} if part and part != "form" else {}})
+        if is_too_deep(request.model_dump(by_alias=True, mode="json", exclude_none=True)):
+            raise DepthError("the question")
         self._asked[key] += 1
         if self._asked[key] > 1:
             key = f"{key}.{self._asked[key]}"

@@ -22,6 +22,7 @@ from mcp_types import (
 )
 
 from .content import checked_base64, checked_mime_type
+from .nesting import DepthError, is_too_deep
 from .texts import joined
 
 # C0 but for tab, line feed and carriage return; DEL; C1; bidirectional embeddings, overrides and isolates.
@@ -63,9 +64,14 @@ def mirrored(value: Any) -> tuple[Any, str]:
     Raises:
         TypeError: It holds what is no JSON.
         ValueError: It holds what is no JSON, such as an infinite number.
-        RecursionError: It is nested too deeply.
+        DepthError: No message can carry it.
     """
-    text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    try:
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    except RecursionError:
+        raise DepthError from None
+    if is_too_deep(value, text):
+        raise DepthError
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -1,37 +1,43 @@
 """The server on standard input and output.
 
 Takes a server and runs it until its input ends or a signal asks it to stop; both are clean stops, in which the
-handlers are left properly. The SDK frames and parses the messages; ours are the streams, which need no threads, and
-which nothing else can write to: while they are held, `print()` and child processes write to standard error and read
-nothing.
+handlers are left properly. The streams are ours, since those of the SDK need threads, drop what is malformed, and end
+with the first message that they cannot write. Nothing else can write to them: while they are held, `print()` and child
+processes write to standard error and read nothing.
 """
 
 from __future__ import annotations
 
 import asyncio
 import io
-import json
 import os
-import re
 import signal
 import stat
 import sys
 import threading
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 import anyio.lowlevel
-from mcp.server.stdio import stdio_server
+from mcp.shared.exceptions import MCPError
+from mcp.shared.message import SessionMessage
+from mcp_types import INTERNAL_ERROR, JSONRPCError, JSONRPCMessage, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 
 from .ending import end_without_threads
+from .framing import LONGEST, incoming, too_long
 from .logs import logger
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator
+    from types import TracebackType
+    from typing import Self
 
+    from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
     from mcp.server.lowlevel import Server
+
+    from .framing import Incoming
 
 _LOG: Final = logger(__name__)
 _STDIN, _STDOUT, _STDERR = 0, 1, 2
@@ -106,13 +112,71 @@ def run(server: Server[Any], held: Wire | None = None) -> None:
 
 
 async def _serve(server: Server[Any], held: Wire) -> None:
+    given, taken = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+    lines, written = anyio.create_memory_object_stream[str](0)
     with anyio.CancelScope() as scope, _stopped_by_signals(scope.cancel):
-        due = _Due()
-        async with _lines(held.source) as source, _sink(held.sink, scope.cancel, due) as sink:
-            # The SDK asks for files; it iterates over the one, and calls `write` and `flush` of the other.
-            streams = stdio_server(cast("Any", due.noted(source)), cast("Any", sink))
-            async with streams as (incoming, outgoing):
-                await server.run(incoming, outgoing, server.create_initialization_options())
+        outgoing = _Outgoing(lines)
+        async with _source(held.source) as source, anyio.create_task_group() as tasks:
+            tasks.start_soon(_read, source, given, outgoing)
+            tasks.start_soon(_write, written, held.sink, scope.cancel)
+            await server.run(taken, outgoing, server.create_initialization_options())
+
+
+async def _read(
+    source: AsyncIterator[Incoming], given: MemoryObjectSendStream[SessionMessage | Exception], outgoing: _Outgoing
+) -> None:
+    """Give the server what comes in, and at the end time for the answers that are due.
+
+    The SDK gives up what it is doing when its input ends; so the end is held back until all is answered, for a while.
+    """
+    with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):  # the server listens no more
+        async with given:
+            async for one in source:
+                if one.problem is not None:
+                    _LOG.warning("refused a message, since it %s", one.problem)
+                if one.answer is not None:
+                    await outgoing.send(SessionMessage(one.answer))
+                if one.message is not None:
+                    outgoing.due.note(one.message)
+                    await given.send(SessionMessage(one.message))
+            with anyio.move_on_after(_LAST_ANSWERS):
+                await outgoing.due.all_answered()
+
+
+class _Outgoing:
+    """Where the server sends messages, shaped as the SDK uses a stream. What cannot be written fails its sender."""
+
+    def __init__(self, lines: MemoryObjectSendStream[str]) -> None:
+        self.due = _Due()
+        self._lines = lines
+
+    async def send(self, item: SessionMessage, /) -> None:
+        """Send a message.
+
+        Raises:
+            MCPError: It cannot be written as JSON.
+        """
+        try:
+            line = item.message.model_dump_json(by_alias=True, exclude_unset=True)
+        except ValueError:
+            _LOG.exception("a message cannot be written as JSON")
+            raise MCPError(INTERNAL_ERROR, "The message cannot be written as JSON") from None
+        await self._lines.send(f"{line}\n")
+        self.due.answered(item.message)
+
+    async def aclose(self) -> None:
+        """Let no more be sent."""
+        await self._lines.aclose()
+
+    async def __aenter__(self) -> Self:
+        """Begin."""
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Let no more be sent."""
+        await self.aclose()
 
 
 @contextmanager
@@ -143,62 +207,51 @@ def _stopped_by_signals(stop: Callable[[], None]) -> Generator[None, None, None]
 
 
 class _Due:
-    """The requests that are not answered yet.
-
-    The SDK gives up what it is doing when its input ends; so the end is held back until all is answered, for a while.
-    """
+    """The requests that are not answered yet."""
 
     def __init__(self) -> None:
         self._waiting: set[str] = set()
         self._changed = asyncio.Event()
 
-    async def noted(self, lines: AsyncIterator[str]) -> AsyncIterator[str]:
-        """The messages as they come, and their end when no answer is due any more, or too late to wait for."""
-        async for line in lines:
-            for message in _messages(line):
-                self._note(message)
-                yield message
-        with anyio.move_on_after(_LAST_ANSWERS):
-            while self._waiting:
-                self._changed.clear()
-                await self._changed.wait()
+    def note(self, message: JSONRPCMessage) -> None:
+        """Take note of a message that comes in."""
+        match message:
+            case JSONRPCRequest(id=request, method=method) if method not in _ENDLESS:
+                self._waiting.add(repr(request))
+            case JSONRPCNotification(method="notifications/cancelled", params={"requestId": request}):
+                self._forget(request)
+            case _:
+                pass
 
-    def answered(self, text: str) -> None:
+    def answered(self, message: JSONRPCMessage) -> None:
         """Take note of a message that goes out."""
-        if (found := _ANSWER.match(text)) is not None:
-            self._forget(json.loads(found[1]))
+        if isinstance(message, JSONRPCResponse | JSONRPCError):
+            self._forget(message.id)
 
-    def _note(self, line: str) -> None:
-        with suppress(ValueError, RecursionError):  # what is no message, the SDK answers or drops
-            match json.loads(line):
-                case {"method": "notifications/cancelled", "params": {"requestId": request}}:
-                    self._forget(request)
-                case {"method": str(method), "id": str() | int() as request} if method not in _ENDLESS:
-                    self._waiting.add(repr(request))
-                case _:
-                    pass
+    async def all_answered(self) -> None:
+        """Wait until no answer is due any more."""
+        while self._waiting:
+            self._changed.clear()
+            await self._changed.wait()
 
     def _forget(self, request: object) -> None:
         self._waiting.discard(repr(request))
         self._changed.set()
 
 
-_ANSWER: Final = re.compile(r'\{"jsonrpc":"2\.0","id":("(?:[^"\\]|\\.)*"|-?\d+),"(?:result|error)"')
-
-
 @asynccontextmanager
-async def _lines(descriptor: int) -> AsyncGenerator[AsyncIterator[str], None]:
-    """The lines that come in: without threads from a pipe, through one from anything else."""
+async def _source(descriptor: int) -> AsyncGenerator[AsyncIterator[Incoming], None]:
+    """What comes in: without threads from a pipe, through one from anything else."""
     reader = asyncio.StreamReader()
     loop = asyncio.get_running_loop()
     if not _is_pipe(descriptor):
         threading.Thread(target=_pump, args=(descriptor, reader, loop), daemon=True).start()
-        yield _decoded(reader)
+        yield _messages(reader)
         return
     pipe = os.fdopen(descriptor, "rb", 0, closefd=False)
     transport, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), pipe)
     try:
-        yield _decoded(reader)
+        yield _messages(reader)
     finally:
         transport.close()
         os.set_blocking(descriptor, True)
@@ -212,79 +265,51 @@ def _pump(descriptor: int, reader: asyncio.StreamReader, loop: asyncio.AbstractE
         loop.call_soon_threadsafe(reader.feed_eof)
 
 
-async def _decoded(reader: asyncio.StreamReader) -> AsyncIterator[str]:
-    """Lines of any length; what is not UTF-8, or only half a character, becomes U+FFFD."""
+async def _messages(reader: asyncio.StreamReader) -> AsyncIterator[Incoming]:
+    """The messages of each line, as it comes. Of a line that is too long only the start is kept."""
     rest = bytearray()
+    skipping = False
     while chunk := await reader.read(_CHUNK):
-        start = len(rest)
+        searched = len(rest)
         rest += chunk
-        while (end := rest.find(b"\n", start)) >= 0:
-            yield _whole(rest[: end + 1].decode("utf-8", "replace"))
+        while (end := rest.find(b"\n", searched)) >= 0:
+            if skipping:
+                yield too_long(bytes(rest[:_CHUNK]))
+            else:
+                for one in incoming(bytes(rest[:end])):
+                    yield one
             del rest[: end + 1]
-            start = 0
-    if rest:
-        yield _whole(rest.decode("utf-8", "replace"))
-
-
-def _messages(line: str) -> list[str]:
-    """The messages of a line: one, or those of a batch (MCP 2025-03-26, basic, "Batching").
-
-    Those of a batch are answered one by one, as if each had come alone. The SDK knows no batches, and would drop them.
-    """
-    if not line.lstrip().startswith("["):
-        return [line]
-    try:
-        return [f"{json.dumps(message, allow_nan=False)}\n" for message in json.loads(line)] or [line]
-    except (ValueError, RecursionError):
-        return [line]
-
-
-_HALF: Final = re.compile(r"\\u[dD][89a-fA-F]")
-_ESCAPE: Final = re.compile(r"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|(u[dD][89a-fA-F]..)|.)")
-
-
-def _whole(line: str) -> str:
-    """JSON without escapes of lone surrogates, for which the SDK would drop the whole message."""
-    if _HALF.search(line) is None:
-        return line
-    return _ESCAPE.sub(lambda match: "\\ufffd" if match[1] else match[0], line)
-
-
-@asynccontextmanager
-async def _sink(descriptor: int, stop: Callable[[], None], due: _Due) -> AsyncGenerator[_Sink, None]:
-    if not _is_pipe(descriptor):
-        yield _Sink(descriptor, stop, due)
+            searched, skipping = 0, False
+        if len(rest) > LONGEST or skipping:
+            skipping = True
+            del rest[_CHUNK:]
+    if skipping:
+        yield too_long(bytes(rest))
         return
-    os.set_blocking(descriptor, False)
+    for one in incoming(bytes(rest)):
+        yield one
+
+
+async def _write(lines: MemoryObjectReceiveStream[str], descriptor: int, stop: Callable[[], None]) -> None:
+    """Write each line whole; a client that is gone stops the server."""
+    is_pipe = _is_pipe(descriptor)
+    if is_pipe:
+        os.set_blocking(descriptor, False)
     try:
-        yield _Sink(descriptor, stop, due)
+        async with lines:
+            async for line in lines:
+                data = memoryview(line.encode())
+                while data:
+                    try:
+                        data = data[os.write(descriptor, data) :]
+                    except BlockingIOError:
+                        await anyio.wait_writable(descriptor)
+                    except (BrokenPipeError, ConnectionResetError):
+                        stop()
+                        await anyio.lowlevel.checkpoint()
     finally:
-        os.set_blocking(descriptor, True)
-
-
-class _Sink:
-    """Where messages go out, shaped as the SDK uses a file."""
-
-    def __init__(self, descriptor: int, stop: Callable[[], None], due: _Due) -> None:
-        self._descriptor = descriptor
-        self._stop = stop
-        self._due = due
-
-    async def write(self, text: str) -> None:
-        """Write the whole text; a client that is gone stops the server."""
-        data = memoryview(text.encode())
-        while data:
-            try:
-                data = data[os.write(self._descriptor, data) :]
-            except BlockingIOError:
-                await anyio.wait_writable(self._descriptor)
-            except (BrokenPipeError, ConnectionResetError):
-                self._stop()
-                await anyio.lowlevel.checkpoint()
-        self._due.answered(text)
-
-    async def flush(self) -> None:
-        """Do nothing: nothing is held back."""
+        if is_pipe:
+            os.set_blocking(descriptor, True)
 
 
 def _is_pipe(descriptor: int) -> bool:

@@ -1,0 +1,84 @@
+"""A server in a process of its own, for tests that look at it from outside."""
+
+from __future__ import annotations
+
+import json
+import re
+import select
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class Process:
+    """The server of the package `process_mcp` in a process of its own, seen as its client sees it."""
+
+    def __init__(self, project: Path, *arguments: str) -> None:
+        command = [sys.executable, "-m", "process_mcp", *arguments]
+        pipe = subprocess.PIPE
+        # Unbuffered, since `select` knows nothing of lines that a buffer took in with the one before.
+        self.popen = subprocess.Popen(command, cwd=project, stdin=pipe, stdout=pipe, stderr=pipe, bufsize=0)
+        self.number = 0
+
+    def send(self, method: str, params: dict[str, Any]) -> None:
+        self.number += 1
+        message = {"jsonrpc": "2.0", "id": self.number, "method": method, "params": params}
+        self.write(json.dumps(message).encode() + b"\n")
+
+    def write(self, line: bytes) -> None:
+        assert self.popen.stdin is not None
+        self.popen.stdin.write(line)
+        self.popen.stdin.flush()
+
+    def receive(self) -> dict[str, Any]:
+        assert self.popen.stdout is not None
+        ready, _, _ = select.select([self.popen.stdout], [], [], 15)
+        assert ready, "no answer"
+        answer: dict[str, Any] = json.loads(self.popen.stdout.readline())
+        return answer
+
+    def call(self, name: str, **arguments: Any) -> None:
+        self.send("tools/call", {"name": name, "arguments": arguments})
+
+    def await_log(self, text: str) -> None:
+        assert self.popen.stderr is not None
+        for line in self.popen.stderr:
+            if text in line.decode():
+                return
+        pytest.fail(f"{text} was not logged")
+
+    def end(self) -> tuple[int, str, bytes]:
+        """Status, what was logged, and what else came out."""
+        assert self.popen.stdout is not None
+        assert self.popen.stderr is not None
+        status = self.popen.wait(10)
+        return status, self.popen.stderr.read().decode(), self.popen.stdout.read()
+
+    def url(self) -> str:
+        """Where it serves, once it does."""
+        assert self.popen.stderr is not None
+        log = ""
+        while "startup complete" not in log:
+            line = self.popen.stderr.readline().decode()
+            assert line, log
+            log += line
+        found: str = re.findall(r"serving (http://127\.0\.0\.1:\d+/\S+)", log)[0]
+        return found
+
+    def close(self) -> None:
+        """End its input."""
+        assert self.popen.stdin is not None
+        self.popen.stdin.close()
+
+    def kill(self) -> None:
+        """End it, whatever it does."""
+        self.popen.kill()
+        for stream in (self.popen.stdin, self.popen.stdout, self.popen.stderr):
+            if stream is not None:
+                stream.close()
+        self.popen.wait(10)
