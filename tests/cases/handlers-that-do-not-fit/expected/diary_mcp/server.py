@@ -43,6 +43,8 @@ def asgi_app(
     path: str = "/mcp",
     allowed_hosts: Sequence[str] = (),
     token_verifier: TokenVerifier | None = None,
+    session_idle_timeout: float = 1800.0,
+    max_sessions: int = 2000,
 ) -> Starlette:
     """The server as an ASGI application that speaks Streamable HTTP.
 
@@ -53,12 +55,22 @@ def asgi_app(
         allowed_hosts: Values of the `Host` header to answer beside this machine's own, such as `api.example.com` or
             `api.example.com:*`; any other is refused, which protects against DNS rebinding.
         token_verifier: Checks bearer tokens; without one, anybody may call.
+        session_idle_timeout: Seconds without a request after which the session of a client of 2025-11-25 or older
+            ends. Newer clients have no session.
+        max_sessions: How many sessions may be open; who wants to open another is answered HTTP 503.
 
     Raises:
         TypeError: As for `build_server`.
-        ValueError: As for `build_server`.
+        ValueError: As for `build_server`, or a bound is not positive.
     """
     from ._runtime import asgi
 
     server = build_server(handlers, state=state)
-    return asgi.asgi_app(server, path=path, allowed_hosts=allowed_hosts, token_verifier=token_verifier)
+    return asgi.asgi_app(
+        server,
+        path=path,
+        allowed_hosts=allowed_hosts,
+        token_verifier=token_verifier,
+        session_idle_timeout=session_idle_timeout,
+        max_sessions=max_sessions,
+    )
