@@ -43,8 +43,8 @@ def require_declarations(written: ast.ClassDef) -> None:
             case _:
                 raise _refused(written, part)
         for text in _texts_among_types(kind):
-            if not text.value.isidentifier():
-                raise _refused(written, text)
+            if not text.isidentifier():
+                raise _refused(written, ast.Constant(text))
         for node in inside:
             if not isinstance(node, _KNOWN) or (isinstance(node, ast.Call) and not _makes_a_field(node)):
                 raise _refused(written, node)
@@ -52,14 +52,14 @@ def require_declarations(written: ast.ClassDef) -> None:
         raise _refused(written, written.decorator_list[0])
 
 
-def _texts_among_types(kind: ast.expr) -> Iterator[ast.Constant]:
+def _texts_among_types(kind: ast.expr) -> Iterator[str]:
     """The texts in a type that are not the values of a `Literal`, nor what a call is given."""
     waiting: list[ast.AST] = [kind]
     while waiting:
         match waiting.pop():
             case ast.Subscript(value=ast.Name(id="Literal")) | ast.Call():
                 continue
-            case ast.Constant(value=str()) as text:
+            case ast.Constant(value=str(text)):
                 yield text
             case node:
                 waiting += ast.iter_child_nodes(node)
