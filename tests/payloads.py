@@ -25,32 +25,32 @@ Step = str | int
 
 VOCABULARIES: Any = importlib.import_module("jsonschema_specifications").REGISTRY
 MARKER = "PWNED"
-_RUN = f'__import__("os").system("touch {MARKER}")'
+RUN = f'__import__("os").system("touch {MARKER}")'
 
 PAYLOADS = {
-    "double quotes": f'x"""; {_RUN}; """y',
-    "single quotes": f"x'''; {_RUN}; '''y".replace('"', '\\"'),
-    "one double quote": f'x"; {_RUN}; "y',
-    "one single quote": f"x' + {_RUN} + 'y",
+    "double quotes": f'x"""; {RUN}; """y',
+    "single quotes": f"x'''; {RUN}; '''y".replace('"', '\\"'),
+    "one double quote": f'x"; {RUN}; "y',
+    "one single quote": f"x' + {RUN} + 'y",
     "a quote at both ends": '"x"',
     "four quotes at the end": 'x""""',
     "a backslash at the end": "x\\",
-    "a backslash before a quote": f'x\\"""; {_RUN}; """',
-    "line feed": f"x\n{_RUN}\n    y",
-    "carriage return": f"x\r{_RUN}\ry",
-    "both": f"x\r\n{_RUN}\r\ny",
-    "other line ends": f"x\x0b{_RUN}\x0c{_RUN}\x1c{_RUN}\x85{_RUN}\u2028{_RUN}\u2029y",
+    "a backslash before a quote": f'x\\"""; {RUN}; """',
+    "line feed": f"x\n{RUN}\n    y",
+    "carriage return": f"x\r{RUN}\ry",
+    "both": f"x\r\n{RUN}\r\ny",
+    "other line ends": f"x\x0b{RUN}\x0c{RUN}\x1c{RUN}\x85{RUN}\u2028{RUN}\u2029y",
     "a named character": "x\\N{QUOTATION MARK}\\N{QUOTATION MARK}\\N{QUOTATION MARK} \\N{nonsense}",
     "escapes": 'x\\u0022\\x22\\042\\U00000022; \\users\\new \\xZZ "',
     "a path": "C:\\users\\new\\x",
-    "braces": f"x{{{_RUN}}} {{}} {{0}} {{x!r}} %s %(x)s ${{x}}",
-    "an expression of Jinja": f"x{{{{ {_RUN} }}}} {{{{ cycler.__init__.__globals__.os.system('touch {MARKER}') }}}}",
-    "a statement of Jinja": f"x{{% set x = {_RUN} %}}{{# comment #}} {{% raw %}}",
-    "a comment": f"x # {_RUN} <!-- /* // --",
+    "braces": f"x{{{RUN}}} {{}} {{0}} {{x!r}} %s %(x)s ${{x}}",
+    "an expression of Jinja": f"x{{{{ {RUN} }}}} {{{{ cycler.__init__.__globals__.os.system('touch {MARKER}') }}}}",
+    "a statement of Jinja": f"x{{% set x = {RUN} %}}{{# comment #}} {{% raw %}}",
+    "a comment": f"x # {RUN} <!-- /* // --",
     "the end of a script": f"x</script></style></title></textarea><script>fetch('{MARKER}')</script>",
     "the end of a comment": f"x--><img src=x onerror=\"fetch('{MARKER}')\"><!--",
     "an attribute": f"x\" autofocus onfocus=\"fetch('{MARKER}')\" x='`",
-    "a model's call": f"x.model_validate({_RUN}) Field(default_factory=lambda: {_RUN})",
+    "a model's call": f"x.model_validate({RUN}) Field(default_factory=lambda: {RUN})",
     "an alias of YAML": "x: &a *a !!python/object/apply:os.system ['touch PWNED'] | > - ? %TAG",
     "a command": f"x`touch {MARKER}`$(touch {MARKER}); touch {MARKER} | touch {MARKER} && touch {MARKER}",
     "a workflow command": f"x\n::error file=a.py,line=1::{MARKER}%0A::set-env",
@@ -62,6 +62,12 @@ PAYLOADS = {
 """What tries to get out of a text, by what it tries."""
 
 HARMLESS = "plain words"
+
+
+def in_utf_7(text: str) -> str:
+    """A text of UTF-7 in which no quote stands as itself."""
+    return text.replace('"', "+ACI-")
+
 
 SCHEMA: Json = json.loads(Path(toolwright.__file__).with_name("manifest.schema.json").read_text("utf-8"))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import tokenize
 from typing import Any
 
 import black
@@ -10,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolwright.literals import docstring, literal
+from toolwright.literals import comment, docstring, literal
 
 NEVER_TOO_LONG = black.Mode(line_length=1_000_000)
 TEXT = st.text(
@@ -58,6 +59,15 @@ def test_a_docstring_is_the_text_and_black_leaves_it_alone(text: str) -> None:
 )
 def test_literals_read_well(value: Any, source: str) -> None:
     assert literal(value) == source
+
+
+@given(TEXT)
+def test_a_comment_is_a_line_that_says_no_encoding(text: str) -> None:
+    for each in (text, f"coding{text}", f"-*- coding:{text} -*-", f"vim: set fileencoding={text}:"):
+        source = comment(each)
+        assert source.isprintable()
+        encoding, _ = tokenize.detect_encoding(iter([f"{source}\n".encode()]).__next__)
+        assert encoding == "utf-8"
 
 
 def test_only_json_is_a_literal() -> None:

@@ -197,7 +197,7 @@ def test_commands(tmp_path: Path) -> None:
         ["check", "--format", "json", str(path)],
         ["check", "--format", "github", str(path)],
         ["check", "no\x1b[2J\u202esuch.yaml"],
-        ["check", "--no\x1b[2Jsuch", str(path)],
+        ["check", "--no\x1b[2J\x1b[31m\u202esuch", str(path)],
         ["generate", "--check", str(fine)],
         ["generate", "--check", "--format", "github", str(fine)],
         ["import", "tools", "tools.json"],
@@ -219,6 +219,7 @@ def test_commands(tmp_path: Path) -> None:
             coloured += len(PLAIN_ESCAPES.findall(shown))
             assert not harmful(PLAIN_ESCAPES.sub("", shown)), (arguments, shown)
             assert "\x1b[31m\u202e" not in shown
+            assert "[2J\x1b[31m" not in shown  # a word of the command line, with the colour that it wants
     assert coloured
 
 

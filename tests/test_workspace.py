@@ -347,7 +347,7 @@ ODD_PATHS = [
 ]
 
 
-@pytest.mark.parametrize("path", [*ODD_PATHS, "a/", "./a", lock.NAME], ids=ascii)
+@pytest.mark.parametrize("path", [*ODD_PATHS, "a/", "./a", lock.NAME, r"..\victim.py", r"p\a.py", "C:x"], ids=ascii)
 def test_a_lock_lists_only_what_toolwright_can_have_made(path: str) -> None:
     made = lock.Lock("1", {"m": entry("sha256:1", [(path, b"1")])})
     with pytest.raises(lock.LockError, match="it lists "):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import codecs
 import posixpath
+import shlex
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -42,7 +43,7 @@ class Target:
     @property
     def option(self) -> str:
         """What a command must say to mean this folder."""
-        return "" if self.told or self.folder.name == OUTPUT else f" -o {self.folder.name}"
+        return "" if self.told or self.folder.name == OUTPUT else f" -o {shlex.quote(self.folder.name)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +123,7 @@ def _built(
     name = workspace.relative(path, target.folder)
     shown = workspace.told(path, target.folder)
     before = known.manifests.get(name) if trust else None
-    checked = compiler.check(path, disk, shown, f"toolwright generate {shown}{target.option}", before)
+    checked = compiler.check(path, disk, shown, f"toolwright generate {shlex.quote(shown)}{target.option}", before)
     result = Built(diagnostics=checked.diagnostics, documents=checked.documents, failed=checked.manifest is None)
     if checked.manifest is None:
         return result

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import re
 from typing import TYPE_CHECKING
 
 from toolwright.pycode import Code
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from toolwright.ir import Json
 
 _QUOTE = '"'
+_CODING = re.compile("coding[:=]")  # PEP 263: in one of the first two lines it names the file's encoding, such as UTF-7
 _NAMED = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
@@ -58,8 +60,9 @@ def docstring(text: str, indent: int = 0) -> Code:
 
 
 def comment(text: str) -> Code:
-    """The comment with this text, on one line."""
-    return Code(f"# {''.join(char if char.isprintable() else '?' for char in text)}")
+    """The comment with this text, on one line, which says nothing to Python about how to read the file."""
+    shown = "".join(char if char.isprintable() else "?" for char in text)
+    return Code(f"# {_CODING.sub('coding?', shown)}")
 
 
 def _string(text: str) -> str:

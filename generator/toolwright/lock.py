@@ -89,7 +89,7 @@ def load(text: str) -> Lock:
         for path in entry_.files:
             if inside.leaves(path):
                 raise LockError(f"it lists `{path}`, which is outside the output folder")
-            if path != posixpath.normpath(path) or path in (".", NAME):
+            if path != posixpath.normpath(path) or path in (".", NAME) or not {"\\", ":"}.isdisjoint(path):
                 raise LockError(f"it lists `{path}`, which is no file that toolwright makes")
     return lock
 

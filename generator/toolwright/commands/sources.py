@@ -10,10 +10,11 @@ import argparse
 import os
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 from urllib.parse import urlsplit
 
 from toolwright.commands.printing import UsageError
+from toolwright.runtime.shown import visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -50,6 +51,10 @@ class CommandParser(argparse.ArgumentParser):
         if self.takes_command:
             parsed.command = command
         return parsed, rest
+
+    def error(self, message: str) -> NoReturn:
+        """As of any parser, but that no word of the command line colours what a terminal shows."""
+        super().error(visible(message))
 
 
 def options(parser: CommandParser, only_after: str | None = None) -> None:

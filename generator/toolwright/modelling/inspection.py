@@ -7,6 +7,7 @@ it made of them is looked through before it is taken.
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 _TYPES = (ast.Attribute, ast.BinOp, ast.BitOr, ast.Constant, ast.Dict, ast.List, ast.Name, ast.Subscript, ast.Tuple)
 _STATED = (
@@ -35,15 +36,33 @@ def require_declarations(written: ast.ClassDef) -> None:
         match part:
             case ast.Expr(value=ast.Constant(value=str())) | ast.Pass():
                 continue
-            case ast.AnnAssign(target=ast.Name()) | ast.expr():
+            case ast.AnnAssign(target=ast.Name(), annotation=kind):
+                inside = ast.walk(part)
+            case ast.expr() as kind:
                 inside = ast.walk(part)
             case _:
                 raise _refused(written, part)
+        for text in _texts_among_types(kind):
+            if not text.isidentifier():
+                raise _refused(written, ast.Constant(text))
         for node in inside:
             if not isinstance(node, _KNOWN) or (isinstance(node, ast.Call) and not _makes_a_field(node)):
                 raise _refused(written, node)
     if written.decorator_list:
         raise _refused(written, written.decorator_list[0])
+
+
+def _texts_among_types(kind: ast.expr) -> Iterator[str]:
+    """The texts in a type that are not the values of a `Literal`, nor what a call is given."""
+    waiting: list[ast.AST] = [kind]
+    while waiting:
+        match waiting.pop():
+            case ast.Subscript(value=ast.Name(id="Literal")) | ast.Call():
+                continue
+            case ast.Constant(value=str(text)):
+                yield text
+            case node:
+                waiting += ast.iter_child_nodes(node)
 
 
 def _makes_a_field(call: ast.Call) -> bool:
