@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 CODE := generator examples tests bench
 
-.PHONY: demo test lint corpus subsumption conformance docs generate clean
+.PHONY: demo test lint corpus subsumption payloads conformance docs generate clean
 
 demo: .venv/ready
 	$(BIN)/toolwright generate
@@ -20,6 +20,10 @@ corpus: .venv/ready
 # Ten thousands of random schemas and edits, of which `make test` takes some hundreds.
 subsumption: .venv/ready
 	TOOLWRIGHT_WHOLE_DIFF=1 $(BIN)/pytest -n 2 tests/test_subsumption.py
+
+# Every hostile text at every place of a manifest, of which `make test` takes each text and each place.
+payloads: .venv/ready
+	TOOLWRIGHT_WHOLE_PAYLOADS=1 $(BIN)/pytest -n 2 tests/test_payloads.py
 
 # The official conformance suite, against the server of specs/everything/ and against clients; needs npx.
 conformance: .venv/ready

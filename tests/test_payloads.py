@@ -25,7 +25,7 @@ from toolwright.pages.page import visible as page_text
 
 ROOT = Path(__file__).parents[1]
 SOURCES = ROOT / "generator" / "toolwright"
-WHOLE = "TOOLWRIGHT_WHOLE_HOSTILE" in os.environ
+WHOLE = "TOOLWRIGHT_WHOLE_PAYLOADS" in os.environ
 PLACES = payloads.places(BASE)
 
 
@@ -304,7 +304,8 @@ def shown(payload: str) -> str:
     return page_text(payload.encode("utf-8", "replace").decode())
 
 
-UNSEEN = {chr(code) for code in (*range(9), 11, 12, *range(14, 32), *range(127, 160), *range(0x202A, 0x202F), 0x2028)}
+_RANGES = (range(9), range(11, 32), range(127, 160), range(0x2028, 0x202F), range(0x2066, 0x206A))
+UNSEEN = {chr(code) for codes in _RANGES for code in codes}
 """Characters that steer a terminal, or the direction of what it shows."""
 
 

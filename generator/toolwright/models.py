@@ -21,7 +21,7 @@ from toolwright.modelling.classes import RESERVED, Imported, Part, plan_classes,
 from toolwright.modelling.inspection import require_declarations
 from toolwright.modelling.redaction import marks
 from toolwright.modelling.shapes import Document, Leaf, Object
-from toolwright.pycode import Code, Name, code, join, trusted
+from toolwright.pycode import Code, Name, checked, code, join, trusted
 from toolwright.render import templates
 from toolwright.runtime.texts import steps
 from toolwright.schemas import dialects
@@ -499,7 +499,7 @@ def _redacted(plan: ClassPlan) -> Code:
 
 
 def _view(plan: ClassPlan) -> dict[str, Any]:
-    """A class as the templates need it: everything in it is Python source."""
+    """A class as the templates need it: everything in it is Python source, which the generator writes as it is."""
     keywords = [
         *([code('extra="forbid"')] if plan.closed else ()),
         *([_redacted(plan)] if plan.redacted else ()),
@@ -509,10 +509,10 @@ def _view(plan: ClassPlan) -> dict[str, Any]:
         "doc": docstring(plan.doc, 4),
         "rows": {
             row.name: {
-                "name": row.name,
+                "name": checked(row.name),
                 "form": row.form,
                 "alias": literal(row.wire) if row.wire != row.name else None,
-                "default": row.default,
+                "default": checked(row.default) if row.default is not None else None,
                 "doc": docstring(row.doc, 4) if row.doc else None,
             }
             for row in plan.rows

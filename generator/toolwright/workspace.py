@@ -642,9 +642,10 @@ def text(path: Path) -> str | None:
 
 def create(path: Path, text: str, encoding: str = "utf-8") -> None:
     """Write one file that a person asked for by name, whole or not at all. Raises OSError, with the name of a file."""
-    path.parent.mkdir(parents=True, exist_ok=True)
     staged = None
     try:
+        with suppress(FileExistsError):  # what stands there is no folder, which the next line tells better
+            path.parent.mkdir(parents=True, exist_ok=True)
         _temporary(path, 0, "toolwright").unlink(missing_ok=True)  # a killed run left it
         staged = _stage(path, text.encode(encoding), 0, "toolwright")
         staged.replace(path)
