@@ -267,3 +267,22 @@ def test_the_alternative_with_the_most_fields_is_taken() -> None:
     assert made.y is None
     again = getattr(loaded, module.input).model_validate({"x": {"a": 1}})
     assert "b" not in type(again.x).model_fields
+
+
+def test_a_class_around_a_value_counts_as_no_field() -> None:
+    """The object of the model that names its key is taken, and not the map of any keys, as by pydantic itself."""
+    schema = {
+        "type": "object",
+        "properties": {
+            "it": {
+                "anyOf": [
+                    {"type": "object", "additionalProperties": {"$ref": "#/$defs/Any"}},
+                    {"type": "object", "properties": {"b": {}}},
+                ]
+            }
+        },
+        "$defs": {"Any": {"anyOf": [{"type": "integer"}, {"type": "array", "items": {"$ref": "#/$defs/Any"}}]}},
+    }
+    module, loaded = modules.made(schema, name="classes_around")
+    made = getattr(loaded, module.input).model_validate({"it": {"b": 1}})
+    assert made.it.b == 1
