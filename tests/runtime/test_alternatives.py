@@ -286,3 +286,11 @@ def test_a_class_around_a_value_counts_as_no_field() -> None:
     module, loaded = modules.made(schema, name="classes_around")
     made = getattr(loaded, module.input).model_validate({"it": {"b": 1}})
     assert made.it.b == 1
+
+
+def test_a_schema_within_a_schema_of_ours_is_explained() -> None:
+    """As `check` looks at defaults, which have the whole of their schema for references to lead to."""
+    root = {**trees.schema(), "$id": "toolwright:schema"}
+    schema = {"$defs": {"root": root}, "$ref": "toolwright:schema#"}
+    (line,) = Validator(schema).violations(trees.tree(60, {"kind": "a", "children": 1}, kind="b"))
+    assert line.endswith("children: expected an array, got 1")
