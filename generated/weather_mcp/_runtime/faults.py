@@ -30,7 +30,7 @@ Pointer = tuple[str, ...]
 Branches = Sequence[Sequence["Fault"]]
 
 _MARK: Final = "toolwright:cut "
-_ROOT: Final = "toolwright:schema"
+_ROOT: Final = "toolwright:cuts"  # and nothing that a schema of ours is called
 _CHOICES: Final = ("anyOf", "oneOf")
 _REFERENCES: Final = ("$ref", "$dynamicRef", "$recursiveRef")
 _DATA: Final = frozenset({"const", "default", "enum", "examples"})
