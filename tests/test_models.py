@@ -751,3 +751,18 @@ def test_an_object_beside_null_as_a_whole_result_has_a_name() -> None:
     nullable = {"type": ["object", "null"], "properties": {"a": {"type": "integer"}}}
     text = source({"type": "object"}, nullable)
     assert of(text, "DoItOutput").startswith("class DoItOutput(Root[DoItOutputObject | None]):")
+
+
+def test_classes_around_types_are_in_the_order_in_which_python_reads_them() -> None:
+    """Two that hold each other, where the first of them is met within a class that holds both."""
+    itself = {"$ref": "#/$defs/A"}
+    forms = [
+        {"properties": {"d": {"oneOf": [itself]}}},
+        {"type": "array", "items": itself},
+        {"additionalProperties": {"anyOf": [itself]}},
+    ]
+    inner = {"properties": {"a": {"additionalProperties": itself}}}
+    schema = {"type": "object", "properties": {"v": inner}, "$defs": {"A": {"oneOf": forms}}}
+    module, loaded = modules.made(schema, name="read_at_once")
+    value = {"v": {"a": {"x": [[{"d": []}], {"d": {"d": [1]}}]}}}
+    assert getattr(loaded, module.input).model_validate(value).model_dump(mode="json") == value

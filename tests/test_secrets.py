@@ -428,6 +428,30 @@ def test_the_log_of_a_client_has_no_secret(package: Any, caplog: pytest.LogCaptu
     assert ours == ["with [redacted]"] * 2
 
 
+LOGGERS = """
+import logging, sys
+import httpx2, mcp, mcp.client.stdio, mcp.server.streamable_http_manager
+import uvicorn.config, sse_starlette
+from secrets_mcp._runtime.logs import REDACTION, guard
+guard()
+import httpcore2
+known = set(logging.root.manager.loggerDict)
+for name in sorted(known):
+    made = logging.getLogger(name)
+    if name.startswith("httpcore2.") and REDACTION not in made.filters:
+        sys.exit(f"{name} passes no redaction")
+assert "httpcore2.http11" in known
+"""
+
+
+def test_loggers_that_are_made_with_the_first_request_pass_the_redaction(project: Path) -> None:
+    """In a process of its own, since what another test imported is there already."""
+    ended = subprocess.run(
+        [sys.executable, "-c", LOGGERS], cwd=project, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert ended.returncode == 0, ended.stderr
+
+
 @pytest.mark.parametrize("transport", ["stdio", "http"])
 def test_what_the_sdk_tells_a_client_of_messages_has_no_secret(
     project: Path, package: Any, transport: str, tmp_path: Path, caplog: pytest.LogCaptureFixture

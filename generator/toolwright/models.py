@@ -325,8 +325,17 @@ from __future__ import annotations
 def _ordered(classes: Mapping[Name, ast.ClassDef]) -> tuple[Name, ...]:
     """The classes with those that a class refers to before it, as far as they do not refer to each other.
 
-    Those with a type in brackets after their base come last, since Python reads that at once.
+    Those with a type in brackets after their base come last, since Python reads that at once: each after those that it
+    names without quotes.
     """
+    order = _after({name: _names(node) for name, node in classes.items()})
+    read = [name for name in order if isinstance(classes[name].bases[0], ast.Subscript)]
+    at_once = {name: _names(classes[name].bases[0]) for name in read}
+    return (*(name for name in order if name not in at_once), *_after(at_once))
+
+
+def _after(named: Mapping[Name, Iterable[str]]) -> tuple[Name, ...]:
+    """Names, each after those that it names, as far as they do not name each other."""
     order: dict[Name, None] = {}
     entered: set[Name] = set()
 
@@ -334,14 +343,14 @@ def _ordered(classes: Mapping[Name, ast.ClassDef]) -> tuple[Name, ...]:
         if name in entered:
             return
         entered.add(name)
-        for other in map(Name, _names(classes[name])):
-            if other in classes:
+        for other in map(Name, named[name]):
+            if other in named:
                 enter(other)
         order[name] = None
 
-    for name in classes:
+    for name in named:
         enter(name)
-    return tuple(sorted(order, key=lambda name: isinstance(classes[name].bases[0], ast.Subscript)))
+    return tuple(order)
 
 
 _BUILTINS = frozenset({"bool", "dict", "float", "int", "list", "str", "tuple"})

@@ -154,16 +154,81 @@ def test_what_is_shallow_is_not_refused_where_the_schema_is_deep() -> None:
     assert Validator(trees.chain(60)).violations(trees.path(2)) == ["node.node.node: expected an object, got 1"]
 
 
+def reckoning(schema: Any) -> Reckoning:
+    return Reckoning(schema, lambda one: validation.compiled(one, formats=False))
+
+
 def test_the_work_is_reckoned_as_the_validator_does_it() -> None:
     """Each level of the chain multiplies; a schema that holds itself is looked up."""
-    counts = [Reckoning(trees.chain(12)).visits(trees.path(depth), 10**9) for depth in (4, 5, 6)]
+    counts = [reckoning(trees.chain(12)).visits(trees.path(depth), 10**9) for depth in (4, 5, 6)]
     assert all(2 < deeper / count < 4 for count, deeper in itertools.pairwise(counts))
-    tree = Reckoning(trees.schema())
+    tree = reckoning(trees.schema())
     assert not tree.is_explosive
     counts = [tree.visits(trees.tree(depth, {"kind": "a"}, kind="a"), 10**9) for depth in (20, 40, 80)]
     assert all(deeper < 2.1 * count for count, deeper in itertools.pairwise(counts))
     again = [tree.visits(trees.tree(depth, {"kind": "a"}), MOST_VISITS, remembering=False) for depth in (20, 80)]
     assert all(count > MOST_VISITS for count in again)
+
+
+def test_a_schema_whose_places_are_one_object_is_reckoned_as_its_copy() -> None:
+    """As YAML's aliases make it."""
+    node = {"$ref": "#/$defs/Node"}
+    kinds = [
+        {"type": "object", "properties": {"op": {"const": op}, "of": node, "and": node}, "required": ["op", "of"]}
+        for op in ("not", "all")
+    ]
+    schema = {
+        "type": "object",
+        "properties": {"q": node},
+        "$defs": {"Node": {"oneOf": [*kinds, {"type": "object", "required": ["is"]}]}},
+    }
+    assert reckoning(schema).multiplies
+    value: Any = {"op": "all", "of": 1}
+    for _ in range(60):
+        value = {"op": "not", "of": value}
+    assert Validator(schema).violations({"q": value})
+
+
+def test_the_reckoning_is_quicker_than_what_it_reckons() -> None:
+    schema = trees.schema()
+    many = {"node": {"kind": "a", "children": [{"kind": "b", "children": [{"kind": "c"}]} for _ in range(50_000)]}}
+    tree = reckoning(schema)
+    started = time.perf_counter()
+    few = tree.visits({"node": {"kind": "a", "children": many["node"]["children"][:1]}}, 10**9)
+    assert tree.visits(many, 10**9) > 10_000 * few
+    assert time.perf_counter() - started < 5
+    wide = {"type": "object", "additionalProperties": {"$ref": "#"}, "patternProperties": {"^[a-m]": {"$ref": "#"}}}
+    assert reckoning(wide).visits({str(number): {"a": {}, "z": {}} for number in range(1000)}, 10**9) < 10_000
+
+
+def test_reckoning_runs_no_pattern_for_ever() -> None:
+    schema = {**trees.schema(), "patternProperties": {"^(a+)+$": {"$ref": "#/$defs/Node"}}}
+    assert Validator(schema).violations({"node": {"kind": "z"}, "a" * 60 + "!": 1}) == [
+        'node.kind: expected one of "a", "b", "c", got the string "z"'
+    ]
+
+
+@pytest.mark.parametrize("value", [1, [{}] * 5, {"a": [1]}])
+def test_a_choice_of_itself_has_an_end(value: Any) -> None:
+    itself = {"$ref": "#/$defs/A"}
+    schema = {"$defs": {"A": {"anyOf": [{"type": "string", **itself}, {"type": "string", "allOf": [itself]}]}}}
+    line, *_ = Validator({**schema, **itself}).violations(value)
+    assert line.startswith("arguments: ")
+
+
+def test_a_large_value_is_looked_at_a_few_times_only() -> None:
+    leaves = [{"kind": "a", "children": []} for _ in range(60_000)] + [{"kind": "z"}]
+    looks: list[int] = []
+
+    class Counted(Cuts):
+        def errors(self, number: int, value: Any) -> Any:
+            looks.append(number)
+            return super().errors(number, value)
+
+    validator = Validator(trees.schema())
+    validator._cuts = Counted(trees.schema(), lambda one: validation.compiled(one, formats=False))
+    assert validator.violations({"node": {"kind": "a", "children": leaves}})
+    assert 0 < len(looks) <= 4
 
 
 @pytest.mark.parametrize(("tagged", "leaf"), [(True, {"kind": "c"}), (False, {"of_b": "x"})])
@@ -202,3 +267,30 @@ def test_the_alternative_with_the_most_fields_is_taken() -> None:
     assert made.y is None
     again = getattr(loaded, module.input).model_validate({"x": {"a": 1}})
     assert "b" not in type(again.x).model_fields
+
+
+def test_a_class_around_a_value_counts_as_no_field() -> None:
+    """The object of the model that names its key is taken, and not the map of any keys, as by pydantic itself."""
+    schema = {
+        "type": "object",
+        "properties": {
+            "it": {
+                "anyOf": [
+                    {"type": "object", "additionalProperties": {"$ref": "#/$defs/Any"}},
+                    {"type": "object", "properties": {"b": {}}},
+                ]
+            }
+        },
+        "$defs": {"Any": {"anyOf": [{"type": "integer"}, {"type": "array", "items": {"$ref": "#/$defs/Any"}}]}},
+    }
+    module, loaded = modules.made(schema, name="classes_around")
+    made = getattr(loaded, module.input).model_validate({"it": {"b": 1}})
+    assert made.it.b == 1
+
+
+def test_a_schema_within_a_schema_of_ours_is_explained() -> None:
+    """As `check` looks at defaults, which have the whole of their schema for references to lead to."""
+    root = {**trees.schema(), "$id": "toolwright:schema"}
+    schema = {"$defs": {"root": root}, "$ref": "toolwright:schema#"}
+    (line,) = Validator(schema).violations(trees.tree(60, {"kind": "a", "children": 1}, kind="b"))
+    assert line.endswith("children: expected an array, got 1")

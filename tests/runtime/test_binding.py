@@ -389,6 +389,7 @@ def nested(levels: int) -> list[Any]:
     [
         (float("nan"), ValueError, "extra: nan is not a number that JSON has"),
         (Point(x=float("nan")), ValueError, "extra.x: nan is not a number that JSON has"),
+        ([10**4300], ValueError, "extra[0]: an integer with more than 4300 digits cannot be sent"),
         ({"a": [1, float("-inf")]}, ValueError, "extra.a[1]: -inf is not a number that JSON has"),
         ({1: 2}, TypeError, "extra: the key 1 is not a string"),
         ([b"x"], TypeError, "extra[0]: a value of type bytes is not JSON"),

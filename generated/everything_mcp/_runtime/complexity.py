@@ -10,12 +10,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote, urldefrag, urljoin
 
 from .texts import steps
+
+if TYPE_CHECKING:
+    import jsonschema_rs
 
 MOST_VISITS: Final = 1_000_000
 """How often the validator may look at parts of one value, beside `VISITS_PER_CHARACTER`; it takes less than 1 s."""
@@ -24,6 +27,7 @@ VISITS_PER_CHARACTER: Final = 20
 
 _SAFE: Final = 20_000  # a schema that unfolds to no more looks at each part of a value no oftener
 _SMALL: Final = 2_000
+_MOST_STEPS: Final = 500_000  # of the reckoning itself; about 0.5 s
 _REFERENCES: Final = ("$ref", "$dynamicRef", "$recursiveRef")
 _LISTED: Final = ("allOf", "anyOf", "oneOf")
 _SINGLE: Final = ("not", "if", "then", "else")
@@ -31,6 +35,9 @@ _NAMED: Final = ("dependentSchemas", "dependencies")
 _OLD: Final = re.compile(r"draft-0[3467]/")
 
 Node = dict[str, Any]
+Compile = Callable[[Any], "jsonschema_rs.Validator"]
+_Entries = frozenset[tuple[int, int]]
+"""Schemas that are applied to a value, each by how often."""
 
 
 def is_old(schema: Any) -> bool:
@@ -59,8 +66,16 @@ class Reckoning:
         multiplies: The same for what it does to tell all that is wrong.
     """
 
-    def __init__(self, schema: Any) -> None:
-        """Read a schema. References that lead out of it, or nowhere, count as leading nowhere."""
+    def __init__(self, schema: Any, compile_: Compile) -> None:
+        """Read a schema. References that lead out of it, or nowhere, count as leading nowhere.
+
+        Args:
+            schema: In the dialect that its `$schema` names.
+            compile_: Makes the validator of a schema.
+        """
+        schema = _apart(schema)
+        self._compile = compile_
+        self._patterns: dict[str, jsonschema_rs.Validator | None] = {}
         self._old = is_old(schema)
         self._identifier = identifier(schema)
         self._nodes: dict[int, Node] = {}
@@ -79,28 +94,39 @@ class Reckoning:
     def visits(self, value: Any, most: int, *, remembering: bool = True) -> int:
         """How often the validator looks at `value` and its parts, at most; above `most` it is not counted on.
 
+        Parts of one level to which the same is applied are reckoned together. Where that takes too many steps itself,
+        the value counts as one with too many visits.
+
         Args:
             value: What `json.loads` gives.
             most: Where to stop counting.
             remembering: Whether a schema that holds itself is looked up where it was applied to the same value before,
                 as it is where only yes or no is asked.
         """
-        total = 0
-        arrived: list[tuple[Any, Mapping[int, int]]] = [(value, {id(self._root): 1})]
         if not isinstance(self._root, dict):
             return 1
-        while arrived and total <= most:
-            here, entries = arrived.pop()
-            times = self._times(entries, remembering)
-            total += times.total()
-            if isinstance(here, dict | list) and here:
-                arrived += self._below(here, times)
+        total = steps_taken = 0
+        level: dict[_Entries, list[Any]] = {frozenset({(id(self._root), 1)}): [value]}
+        while level:
+            below: dict[_Entries, list[Any]] = {}
+            for entries, values in level.items():
+                times = self._times(entries, remembering)
+                total += times.total() * len(values)
+                for alike, applied in self._below(values, times):
+                    steps_taken += len(times)
+                    if total > most or steps_taken > _MOST_STEPS:
+                        return max(total, most + 1)
+                    if applied:
+                        below.setdefault(applied, []).extend(alike)
+            if total > most:
+                return total
+            level = below
         return total
 
-    def _times(self, entries: Mapping[int, int], remembering: bool) -> Counter[int]:
+    def _times(self, entries: _Entries, remembering: bool) -> Counter[int]:
         """How often each schema looks at a value, to which the schemas `entries` are applied so often."""
         times: Counter[int] = Counter()
-        waiting = [*entries.items()]
+        waiting = [*entries]
         seen: set[int] = set()
         while waiting:
             entry, number = waiting.pop()
@@ -111,15 +137,38 @@ class Reckoning:
             seen |= applied.remembered
         return times
 
-    def _below(self, here: Any, times: Mapping[int, int]) -> list[tuple[Any, Mapping[int, int]]]:
-        found: dict[Any, Counter[int]] = {}
-        for node_id, often in times.items():
-            node = self._nodes[node_id]
-            keyed = _of_object(node, here) if isinstance(here, dict) else _of_array(node, len(here))
-            for key, sub in keyed:
-                if isinstance(sub, dict):
-                    found.setdefault(key, Counter())[id(sub)] += often
-        return [(here[key], entries) for key, entries in found.items()]
+    def _below(self, values: Iterable[Any], times: Mapping[int, int]) -> Iterator[tuple[list[Any], _Entries]]:
+        """What stands in objects and arrays to which the same is applied, each part with what is applied to it."""
+        nodes = [(self._nodes[entry], often) for entry, often in times.items()]
+        known = {key for node, _ in nodes for key in _named(node, "properties")}
+        patterns = {pattern for node, _ in nodes for pattern in _named(node, "patternProperties")}
+        first = max((len(_places(node)) for node, _ in nodes), default=0)
+        members: dict[tuple[str | None, frozenset[str]], list[Any]] = {}
+        items: dict[int, list[Any]] = {}
+        for value in values:
+            if isinstance(value, dict):
+                for key, below in value.items():
+                    matched = frozenset(one for one in patterns if self._may_match(one, key))
+                    members.setdefault((key if key in known else None, matched), []).append(below)
+            elif isinstance(value, list):
+                for index, below in enumerate(value[:first]):
+                    items.setdefault(index, []).append(below)
+                if len(value) > first:
+                    items.setdefault(first, []).extend(value[first:])
+        for (name, matched), alike in members.items():
+            yield alike, _applied((_of_key(node, name, matched), often) for node, often in nodes)
+        for index, alike in items.items():
+            yield alike, _applied((_of_index(node, index), often) for node, often in nodes)
+
+    def _may_match(self, pattern: str, key: str) -> bool:
+        """Whether a pattern matches a key, as the validator finds out: no expression takes it long."""
+        if pattern not in self._patterns:
+            try:
+                self._patterns[pattern] = self._compile({"pattern": pattern})
+            except ValueError:
+                self._patterns[pattern] = None
+        validator = self._patterns[pattern]
+        return validator is None or validator.is_valid(key)
 
     def _in_place(self, entry: int, remembering: bool) -> _Applied:
         """What is applied to the same value as the schema `entry`."""
@@ -245,37 +294,53 @@ def _same_place(node: Node, *, hides: bool) -> list[Any]:
     return found
 
 
-def _of_object(node: Node, value: dict[str, Any]) -> list[tuple[str, Any]]:
-    """The subschemas that are applied to the values of an object, each with its key."""
-    properties, patterns = node.get("properties"), node.get("patternProperties")
-    properties = properties if isinstance(properties, dict) else {}
-    patterns = patterns if isinstance(patterns, dict) else {}
-    found = [(key, properties[key]) for key in (value.keys() & properties.keys())]
-    for rest in ("additionalProperties", "unevaluatedProperties"):
-        if isinstance(node.get(rest), dict):
-            found += [(key, node[rest]) for key in value if key not in properties]
-    for pattern, sub in patterns.items():
-        found += [(key, sub) for key in value if _may_match(pattern, key)]
-    return found
+def _of_key(node: Node, key: str | None, matched: Container[str]) -> Iterator[Any]:
+    """The subschemas that are applied to the value of a key; `None` is any key that no schema names."""
+    properties = _named(node, "properties")
+    if key is not None and key in properties:
+        yield properties[key]
+    else:
+        yield from (node[rest] for rest in ("additionalProperties", "unevaluatedProperties") if rest in node)
+    yield from (sub for pattern, sub in _named(node, "patternProperties").items() if pattern in matched)
 
 
-def _of_array(node: Node, length: int) -> list[tuple[int, Any]]:
-    """The subschemas that are applied to the items of an array, each with its index."""
-    items, first = node.get("items"), node.get("prefixItems")
-    places = first if isinstance(first, list) else items if isinstance(items, list) else []
-    found: list[tuple[int, Any]] = [*enumerate(places[:length])]
-    for rest in ("items", "additionalItems", "contains", "unevaluatedItems"):
-        if isinstance(sub := node.get(rest), dict):
-            start = 0 if rest == "contains" or not places else len(places)
-            found += [(index, sub) for index in range(start, length)]
-    return found
+def _of_index(node: Node, index: int) -> Iterator[Any]:
+    """The subschemas that are applied to an item of an array."""
+    places = _places(node)
+    if index < len(places):
+        yield places[index]
+    else:
+        yield from (node[rest] for rest in ("items", "additionalItems", "unevaluatedItems") if rest in node)
+    if "contains" in node:
+        yield node["contains"]
 
 
-def _may_match(pattern: str, key: str) -> bool:
-    try:
-        return re.search(pattern, key) is not None
-    except re.error:
-        return True
+def _applied(found: Iterable[tuple[Iterable[Any], int]]) -> _Entries:
+    """Subschemas, with how often the schema that has them looks, put together."""
+    entries: Counter[int] = Counter()
+    for subs, often in found:
+        for sub in subs:
+            if isinstance(sub, dict):
+                entries[id(sub)] += often
+    return frozenset(entries.items())
+
+
+def _named(node: Node, keyword: str) -> Mapping[str, Any]:
+    found = node.get(keyword)
+    return found if isinstance(found, dict) else {}
+
+
+def _places(node: Node) -> Sequence[Any]:
+    """The subschemas for the first items of an array."""
+    first, items = node.get("prefixItems"), node.get("items")
+    return first if isinstance(first, list) else items if isinstance(items, list) else ()
+
+
+def _apart(schema: Any) -> Any:
+    """A copy in which no two places are one object, as they may be where YAML has aliases."""
+    if isinstance(schema, dict):
+        return {key: _apart(below) for key, below in schema.items()}
+    return [_apart(below) for below in schema] if isinstance(schema, list) else schema
 
 
 def _applied_below(node: Node) -> list[Any]:

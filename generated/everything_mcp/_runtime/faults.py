@@ -9,6 +9,7 @@ reference and choice is wrapped twice in `not`: the validator tells of a `not` w
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
@@ -16,7 +17,7 @@ from urllib.parse import quote, unquote
 
 from jsonschema_rs import ValidationErrorKind
 
-from .complexity import identifier, is_old
+from .complexity import Compile, identifier, is_old
 from .instances import located
 from .texts import steps
 
@@ -27,10 +28,9 @@ if TYPE_CHECKING:
 Path = tuple[str | int, ...]
 Pointer = tuple[str, ...]
 Branches = Sequence[Sequence["Fault"]]
-Compile = Callable[[Any], "jsonschema_rs.Validator"]
 
 _MARK: Final = "toolwright:cut "
-_ROOT: Final = "toolwright:schema"
+_ROOT: Final = "toolwright:cuts"  # and nothing that a schema of ours is called
 _CHOICES: Final = ("anyOf", "oneOf")
 _REFERENCES: Final = ("$ref", "$dynamicRef", "$recursiveRef")
 _DATA: Final = frozenset({"const", "default", "enum", "examples"})
@@ -39,7 +39,9 @@ _NAMED: Final = frozenset(
 )
 _UNEVALUATED: Final = frozenset({"unevaluatedItems", "unevaluatedProperties"})
 _FREE_LOOKS: Final = 30
+_FREE_PARTS: Final = 300_000  # of values, in these looks
 _PARTS: Final = 100_000  # of values that are looked at; the validator takes up to 10 µs for each
+_LOOKS_AT_ONE: Final = 3  # at one choice for one value; a schema that is a choice of itself would go on for ever
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,6 +203,7 @@ class Looking:
         self._looks = 0
         self._parts = 0
         self._known: dict[tuple[str, Path], list[Fault]] = {}
+        self._chosen: Counter[tuple[int, Path]] = Counter()
 
     def faults(self) -> Iterator[Fault]:
         """What is wrong with the value."""
@@ -231,7 +234,8 @@ class Looking:
 
     def _choice(self, number: int, fault: Fault) -> Fault:
         def branches() -> Branches:
-            if not self._may_look(fault.instance):
+            self._chosen[number, fault.path] += 1
+            if self._chosen[number, fault.path] > _LOOKS_AT_ONE or not self._may_look(fault.instance):
                 return ()
             return [
                 [*self._found(errors, fault.instance, fault.path)]
@@ -242,8 +246,8 @@ class Looking:
 
     def _may_look(self, value: Any) -> bool:
         self._looks += 1
-        self._parts += _parts(value, _PARTS)
-        return self._looks <= _FREE_LOOKS or self._parts <= _PARTS
+        self._parts += _parts(value, _FREE_PARTS)
+        return self._parts <= (_FREE_PARTS if self._looks <= _FREE_LOOKS else _PARTS)
 
 
 def _parts(value: Any, most: int) -> int:

@@ -9,13 +9,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from pydantic import BaseModel
 
 from .nesting import DepthError, is_too_deep
 from .options import Omit
 from .texts import joined
+
+_DIGITS: Final = 4300
+"""Of the longest integer that Python writes by default; on more, the SDK's HTTP transport ends the connection."""
+
+_BITS: Final = 14_000  # no integer with fewer has so many digits
 
 
 def to_json(given: Mapping[str, object]) -> dict[str, Any]:
@@ -29,7 +34,8 @@ def to_json(given: Mapping[str, object]) -> dict[str, Any]:
 
     Raises:
         TypeError: A value is nothing that JSON has.
-        ValueError: A number is infinite or not a number; JSON has none of these, and the SDK would send `null`.
+        ValueError: A number is infinite or not a number; JSON has none of these, and the SDK would send `null`. Or an
+            integer has more than 4,300 digits, which neither Python nor servers read.
         DepthError: A value is nested so deeply that no message can carry it.
     """
     return {name: _sendable(value, name) for name, value in given.items() if not isinstance(value, Omit)}
@@ -50,6 +56,8 @@ def _json(value: object, place: str) -> Any:
         return _json(value.model_dump(mode="json"), place)
     if isinstance(value, str):
         return joined(value)
+    if isinstance(value, int) and value.bit_length() > _BITS and abs(value) >= 10**_DIGITS:
+        raise ValueError(f"{place}: an integer with more than {_DIGITS} digits cannot be sent")
     if value is None or isinstance(value, bool | int):
         return value
     if isinstance(value, float):

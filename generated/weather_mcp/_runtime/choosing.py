@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any, Final
 from weakref import WeakValueDictionary
 
-from pydantic import BaseModel
+from pydantic import BaseModel, RootModel
 from pydantic_core import ValidationError, core_schema
 
 CLASSES: Final[WeakValueDictionary[str, type[BaseModel]]] = WeakValueDictionary()
@@ -230,7 +230,8 @@ def _fields_set(value: object) -> int:
     while waiting:
         here = waiting.pop()
         if isinstance(here, BaseModel):
-            count += len(here.model_fields_set & type(here).model_fields.keys())
+            if not isinstance(here, RootModel):  # which is what it holds, and no more
+                count += len(here.model_fields_set & type(here).model_fields.keys())
             waiting += here.__dict__.values()
         elif isinstance(here, dict):
             waiting += here.values()

@@ -18,6 +18,9 @@ from .shown import visible
 _OTHERS: Final = ("mcp", "httpx2", "httpcore2", "sse_starlette", "uvicorn", "starlette")
 """Loggers, with those below them, that know messages, headers or URLs."""
 
+_LATE: Final = tuple(f"httpcore2.{name}" for name in ("connection", "http11", "http2", "proxy", "socks"))
+"""Loggers of theirs that are made with the first request only. A logger's filter sees nothing of those below it."""
+
 _SESSION: Final = re.compile(r"(?<=session id: ).+|(?<=mcp-session-id', b')[^']*|\b[0-9a-f]{32}\b", re.IGNORECASE)
 
 
@@ -60,7 +63,7 @@ def logger(name: str) -> logging.Logger:
 
 def guard() -> None:
     """Let the loggers of the libraries below pass the redaction, whatever the process makes of their records."""
-    for name in list(logging.root.manager.loggerDict):
+    for name in {*_LATE, *logging.root.manager.loggerDict}:
         if name.partition(".")[0] in _OTHERS:
             logging.getLogger(name).addFilter(REDACTION)
 

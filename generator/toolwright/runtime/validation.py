@@ -91,7 +91,7 @@ class Validator:
         self._redacted = [told(steps(pointer)) for pointer in redact]
         self._compile = partial(compiled, formats=formats)
         self._validator = self._compile(schema)
-        self._reckoning = Reckoning(schema)
+        self._reckoning = Reckoning(schema, self._compile)
         self._cuts: Cuts | None = None
 
     def violations(self, value: Any, root: str = "arguments", *, size: int | None = None) -> list[str]:
