@@ -15,7 +15,6 @@ _STATED = (
     ast.Call,
     ast.keyword,
     ast.Lambda,
-    ast.Set,
     ast.arguments,
     ast.UnaryOp,
     ast.USub,
@@ -32,7 +31,10 @@ def require_declarations(written: ast.ClassDef) -> None:
     Raises:
         ValueError: It has something else.
     """
-    for part in (*written.bases, *(each.value for each in written.keywords), *written.body):
+    for setting in written.keywords:
+        if not _is_literal(setting.value):
+            raise _refused(written, setting.value)
+    for part in (*written.bases, *written.body):
         match part:
             case ast.Expr(value=ast.Constant(value=str())) | ast.Pass():
                 continue
@@ -50,6 +52,14 @@ def require_declarations(written: ast.ClassDef) -> None:
                 raise _refused(written, node)
     if written.decorator_list:
         raise _refused(written, written.decorator_list[0])
+
+
+def _is_literal(value: ast.expr) -> bool:
+    match value:
+        case ast.Set(elts=members):
+            return all(isinstance(each, ast.Constant) for each in members)
+        case _:
+            return isinstance(value, ast.Constant)
 
 
 def _texts_among_types(kind: ast.expr) -> Iterator[str]:
