@@ -171,13 +171,16 @@ GROUPS = [[*PAYLOADS][start::4] for start in range(4)]
 @pytest.mark.parametrize("names", GROUPS)
 def test_a_payload_everywhere_stays_text(names: list[str], folder: Path, free: list[Place]) -> None:
     packages: list[Path] = []
+    harmless: dict[tuple[Place, ...], dict[str, bytes]] = {}
     for name in names:
         payload = PAYLOADS[name]
         kept = settled(folder, payload, PLACES if WHOLE else free)
         assert len(kept) > len(PLACES) / 2, name
         wanted = payloads.placed(BASE, dict.fromkeys(kept, payload))
         files = compiled(folder, wanted)
-        assert_only_words_differ(files, compiled(folder, payloads.placed(BASE, dict.fromkeys(kept, HARMLESS))))
+        if (*kept,) not in harmless:
+            harmless[*kept,] = compiled(folder, payloads.placed(BASE, dict.fromkeys(kept, HARMLESS)))
+        assert_only_words_differ(files, harmless[*kept,])
         (manifest,) = [json.loads(data) for path, data in files.items() if path.endswith("/manifest.json")]
         assert manifest["server"] == wanted["server"]
         assert manifest["tools"][0]["inputSchema"] == wanted["tools"][0]["inputSchema"]
@@ -279,24 +282,25 @@ def test_pages_and_messages_show_a_payload_as_text(
         say("docs", "manifest.json", "-o", "pages")
         return Tags(next(Path("pages").glob("*.html")).read_text("utf-8"))
 
-    for name in names:
+    harmless: dict[tuple[Place, ...], list[tuple[str, ...]]] = {}
+    for index, name in enumerate(names):
         payload = PAYLOADS[name]
         kept = settled(folder, payload, free)
         hostile_page = page(payloads.placed(BASE, dict.fromkeys(kept, payload)))
-        assert hostile_page.tags == page(payloads.placed(BASE, dict.fromkeys(kept, HARMLESS))).tags, name
+        if (*kept,) not in harmless:
+            harmless[*kept,] = page(payloads.placed(BASE, dict.fromkeys(kept, HARMLESS))).tags
+        assert hostile_page.tags == harmless[*kept,], name
         assert shown(payload) in hostile_page.text, name
         shutil.rmtree("pages")
         Path("old.json").write_text(json.dumps(BASE))
-        for value in (
-            payloads.placed(BASE, dict.fromkeys(kept, payload)),
-            payloads.placed(BASE, dict.fromkeys(PLACES, payload)),  # refused, with all that is wrong
-        ):
-            Path("manifest.json").write_text(json.dumps(value))
+        for taken in (kept, PLACES):  # the latter is refused, with all that is wrong
+            Path("manifest.json").write_text(json.dumps(payloads.placed(BASE, dict.fromkeys(taken, payload))))
             for form in ("text", "github", "json"):
                 say("check", "manifest.json", "--format", form)
-            say("generate", "manifest.json", "--check")
-            say("diff", "old.json", "manifest.json")
-            say("diff", "old.json", "manifest.json", "--format", "md")
+        Path("manifest.json").write_text(json.dumps(payloads.placed(BASE, dict.fromkeys(kept, payload))))
+        say("generate", "manifest.json", "--check")
+        for form in ("text", "md") if WHOLE else (("text", "md")[index % 2],):
+            say("diff", "old.json", "manifest.json", "--format", form)
 
 
 def shown(payload: str) -> str:
@@ -341,7 +345,7 @@ def test_a_hostile_server_stays_text(names: list[str], folder: Path) -> None:
         place for place in PLACES if place.pointer[0] in ("server", *SECTIONS) and "toolwright" not in place.pointer
     ]
     packages: list[Path] = []
-    for name in names:
+    for name in names if WHOLE else names[::2]:
         at = {place: PAYLOADS[name] for place in mine if place.rule[-1] in SAID}
         value = payloads.placed(
             BASE, at | {place: PAYLOADS[name] for place in mine if place.pointer == ("server", "name")}
@@ -365,7 +369,7 @@ def test_a_hostile_document_stays_text(names: list[str], folder: Path) -> None:
     """An OpenAPI document with a payload at every string and key that says something."""
     document = yaml.safe_load((ROOT / "tests" / "openapi" / "library.yaml").read_text("utf-8"))
     packages: list[Path] = []
-    for name in names:
+    for name in names if WHOLE else names[1::2]:
         (folder / "api.json").write_text(json.dumps(poisoned(document, PAYLOADS[name])))
         command = [sys.executable, "-m", "toolwright", "import", "openapi", "api.json", "-o", "imported.yaml"]
         (folder / "imported.yaml").unlink(missing_ok=True)
