@@ -1,10 +1,11 @@
 # Part of toolwright's runtime, copied as it is. DO NOT EDIT.
 """Which alternative of a union a value is, without trying each of them to the bottom.
 
-Takes the core schema of a union; gives one that accepts the same values, and makes of each the same instance. Of the
-alternatives that are models, those are tried whose constants, required keys and forbidden keys allow the value; where
-several do, the one with the most fields that were set counts, as in pydantic's smart mode, and is remembered for as
-long as the value is read, so that the work does not multiply with each level.
+Takes the core schema of a union; gives one that accepts the same values, and dumps each as it came. Of the alternatives
+that are models, those are tried whose constants, required keys and forbidden keys allow the value; where several do,
+the one with the most fields that were set counts, and is remembered for as long as the value is read, so that the work
+does not multiply with each level. Where nothing tells a model from a plain mapping, pydantic's smart mode may take the
+mapping; here it is the model.
 """
 
 from __future__ import annotations
