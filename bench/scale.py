@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from tools import tools
-from toolwright.importing import writing
+from toolwright.compile.syntax import yamlwriter
 
 BIN = Path(sys.executable).parent
 ROUNDS = 3
@@ -54,7 +54,7 @@ def least(costs: Sequence[Cost]) -> Cost:
 
 def one_yaml(folder: Path, listed: Sequence[Any]) -> str:
     """One YAML file."""
-    (folder / "one.yaml").write_text(writing.manifest(_manifest(listed)))
+    (folder / "one.yaml").write_text(yamlwriter.manifest(_manifest(listed)))
     return "one.yaml"
 
 
@@ -68,8 +68,8 @@ def many_files(folder: Path, listed: Sequence[Any]) -> str:
     """A file for each tool."""
     (folder / "tools").mkdir(exist_ok=True)
     for tool in listed:
-        (folder / "tools" / f"{tool['name']}.yaml").write_text(writing.manifest({"tools": [tool]}))
-    (folder / "many.yaml").write_text(writing.manifest({**_manifest([]), "include": ["tools/*.yaml"]}))
+        (folder / "tools" / f"{tool['name']}.yaml").write_text(yamlwriter.manifest({"tools": [tool]}))
+    (folder / "many.yaml").write_text(yamlwriter.manifest({**_manifest([]), "include": ["tools/*.yaml"]}))
     return "many.yaml"
 
 

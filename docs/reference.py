@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import toolwright
-from toolwright.compat import changes
+from toolwright import package_data
+from toolwright.compile.rules.unserved import SECTIONS, SERVED
 from toolwright.diagnostics import CODES
-from toolwright.rules.serving import SECTIONS, SERVED
+from toolwright.diff import changes
 
 HERE = Path(__file__).parent
-SCHEMA = Path(toolwright.__file__).with_name("manifest.schema.json")
+SCHEMA = package_data.MANIFEST_SCHEMA
 
 
 def manifest() -> str:

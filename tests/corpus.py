@@ -17,7 +17,7 @@ from pydantic import RootModel
 
 import instances
 from toolwright import cli, naming
-from toolwright.importing import tools
+from toolwright.importers import tools
 
 Json = Any
 

@@ -6,11 +6,11 @@ import fnmatch
 import textwrap
 from typing import TYPE_CHECKING
 
-from toolwright import source
+from toolwright.compile import source
 from toolwright.diagnostics import Diagnostic, Place
 
 if TYPE_CHECKING:
-    from toolwright.source import Bundle
+    from toolwright.compile.source import Bundle
 
 
 class Files:

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from types import ModuleType
 from typing import Any
 
-from toolwright import ir, models, naming
+from toolwright import ir, naming
+from toolwright.codegen import datamodel
 from toolwright.diagnostics import Place
 from toolwright.runtime import model as runtime
 
@@ -40,7 +41,7 @@ def tool(
     )
 
 
-def load(made: models.ModelModule, name: str = "tool") -> ModuleType:
+def load(made: datamodel.ModelModule, name: str = "tool") -> ModuleType:
     """Run a module as `loaded.models.NAME`, on the runtime that it would be copied with."""
     for package in ("loaded", "loaded._runtime", "loaded.models", "loaded.models.shared"):
         parent = sys.modules.setdefault(package, ModuleType(package))
@@ -55,7 +56,7 @@ def load(made: models.ModelModule, name: str = "tool") -> ModuleType:
 
 def made(
     arguments: Mapping[str, Any], result: Mapping[str, Any] | None = None, name: str = "do_it"
-) -> tuple[models.ModelModule, ModuleType]:
+) -> tuple[datamodel.ModelModule, ModuleType]:
     """The module of one tool, and the same loaded."""
-    module = models.modules([tool(name, arguments, result)])[0]
+    module = datamodel.modules([tool(name, arguments, result)])[0]
     return module, load(module, name)

@@ -11,8 +11,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from toolwright import compiler, lock, workspace
+from toolwright.compile import pipeline
 from toolwright.diagnostics import Diagnostic
+from toolwright.project import lock, workspace
 
 
 def manifest(tools: Sequence[Mapping[str, Any]], *, name: str = "sample", **more: Any) -> dict[str, Any]:
@@ -30,17 +31,17 @@ def check(folder: Path, value: Mapping[str, Any]) -> list[Diagnostic]:
     """What checking a manifest says."""
     path = folder / "manifest.json"
     path.write_text(json.dumps(value))
-    return list(compiler.check(str(path), workspace.Disk(), "manifest.json").diagnostics)
+    return list(pipeline.check(str(path), workspace.Disk(), "manifest.json").diagnostics)
 
 
 def generate(folder: Path, value: Mapping[str, Any]) -> str:
     """Compile a manifest into `folder`, and give the package's name."""
     path = folder / f"{value['server']['name']}.json"
     path.write_text(json.dumps(value))
-    checked = compiler.check(str(path), workspace.Disk(), path.name)
+    checked = pipeline.check(str(path), workspace.Disk(), path.name)
     assert checked.manifest is not None, checked.diagnostics
-    made = compiler.digests(checked.manifest, checked)
-    artifacts = compiler.generate(checked.manifest, made)
+    made = pipeline.digests(checked.manifest, checked)
+    artifacts = pipeline.generate(checked.manifest, made)
     tree = workspace.Tree(folder)
     workspace.apply(folder, workspace.compare(tree, lock.Lock(""), path.name, made, artifacts, force=True))
     return checked.manifest.package

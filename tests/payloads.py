@@ -12,13 +12,12 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import quote
 
 import jsonschema
 
-import toolwright
+from toolwright import package_data
 
 Json = Any
 Step = str | int
@@ -69,7 +68,7 @@ def in_utf_7(text: str) -> str:
     return text.replace('"', "+ACI-")
 
 
-SCHEMA: Json = json.loads(Path(toolwright.__file__).with_name("manifest.schema.json").read_text("utf-8"))
+SCHEMA: Json = json.loads(package_data.MANIFEST_SCHEMA.read_text("utf-8"))
 
 _SCHEMA: Json = {
     "$id": "https://example.com/x",

@@ -13,12 +13,11 @@ import anyio
 from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 
-import toolwright
+from toolwright import package_data
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
 
-RUNTIME = Path(toolwright.__file__).parent / "runtime"
 
 WEATHER = {
     "name": "get-weather",
@@ -102,7 +101,7 @@ TOOLS: Final = Tools(
 """
 
 SERVER = """
-from ._runtime import asgi, sdk
+from ._runtime.server import asgi, sdk
 from .tools import TOOLS
 
 def build_server(handlers, *, state="memory://"):
@@ -127,7 +126,7 @@ class WeatherHandlers(Protocol):
 """
 
 MAIN = """
-from ._runtime.main import main
+from ._runtime.server.main import main
 from .server import asgi_app, build_server
 from .tools import TOOLS
 
@@ -147,7 +146,7 @@ def write_package(
 ) -> None:
     """Write the package `name` below `folder`."""
     package = folder / name
-    shutil.copytree(RUNTIME, package / "_runtime", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(package_data.RUNTIME, package / "_runtime", ignore=shutil.ignore_patterns("__pycache__"))
     (package / "models").mkdir()
     (package / "models" / "__init__.py").touch()
     (package / "__init__.py").touch()

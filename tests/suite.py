@@ -11,8 +11,8 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from toolwright.schemas import dialects
-from toolwright.schemas.references import identifying
+from toolwright.jsonschema import dialects
+from toolwright.jsonschema.references import identifying
 
 VALUE = "value"
 DRAFTS = {

@@ -15,7 +15,11 @@ from typing import Any
 import pytest
 
 from packages import manifest, tool
-from toolwright import cli, compiler, helper, ir, rules, units, workspace
+from toolwright import cli, ir
+from toolwright.codegen import modules
+from toolwright.compile import pipeline, rules
+from toolwright.incremental import worker
+from toolwright.project import workspace
 
 Files = dict[str, Any]
 Edit = Callable[[Files], None]
@@ -269,7 +273,7 @@ def test_what_is_clean_is_not_judged_again(
 
 def lowered(folder: Path) -> ir.Manifest:
     (folder / "m.json").write_text(json.dumps(files()["manifest.json"] | {"include": []}))
-    checked = compiler.check("m.json", workspace.Disk())
+    checked = pipeline.check("m.json", workspace.Disk())
     assert checked.manifest is not None, checked.diagnostics
     return checked.manifest
 
@@ -277,21 +281,21 @@ def lowered(folder: Path) -> ir.Manifest:
 def test_a_helper_makes_what_would_be_made_here(tmp_path: Path) -> None:
     made = lowered(tmp_path)
     parts = (made.tools, made.shared, made.source, made.command)
-    second = helper.Helper()
+    second = worker.Helper()
     for _ in range(2):
-        waiting = second.start(units.make, *parts)
+        waiting = second.start(modules.make, *parts)
         assert second.alive
-        assert waiting() == units.make(*parts)
+        assert waiting() == modules.make(*parts)
     assert second.alive
 
 
 def test_without_its_helper_a_run_does_the_work_itself(tmp_path: Path) -> None:
     made = lowered(tmp_path)
     parts = (made.tools, made.shared, made.source, made.command)
-    second = helper.Helper()
+    second = worker.Helper()
     second.stop()
     assert not second.alive
-    assert second.start(units.make, *parts)() == units.make(*parts)
+    assert second.start(modules.make, *parts)() == modules.make(*parts)
 
 
 def test_a_run_with_a_helper_leaves_no_process(tmp_path: Path) -> None:

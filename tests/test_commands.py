@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
-from toolwright.commands import printing
+from toolwright.commands import console
 
 ROOT = Path(__file__).parents[1]
 HEAVY = ("mcp", "datamodel_code_generator", "black")
@@ -500,10 +500,10 @@ def test_a_person_is_told_of_what_takes_long(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    with printing.Printer("text", strict=False).at_work("compiling a.yaml"):
+    with console.Printer("text", strict=False).at_work("compiling a.yaml"):
         time.sleep(1.2)
-    with printing.Printer("text", strict=False).at_work("compiling b.yaml"):
+    with console.Printer("text", strict=False).at_work("compiling b.yaml"):
         pass
-    with printing.Printer("text", strict=False, quiet=True).at_work("compiling c.yaml"):
+    with console.Printer("text", strict=False, quiet=True).at_work("compiling c.yaml"):
         time.sleep(1.2)
     assert capsys.readouterr().err == "compiling a.yaml …\r\x1b[K"

@@ -24,8 +24,10 @@ from corpus import SHARDS, Call, Echo, Server
 from instances import same
 from packages import check, imported
 from server_fixture import exchange
-from toolwright import compiler, workspace
-from toolwright.importing import settling, tools, writing
+from toolwright.compile import pipeline
+from toolwright.compile.syntax import yamlwriter
+from toolwright.importers import acceptance, tools
+from toolwright.project import workspace
 
 STATELESS = "2026-07-28"
 SHARD = pytest.mark.parametrize("shard", range(SHARDS))
@@ -42,9 +44,9 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_saved_lists_become_manifests_that_are_accepted(shard: int, corpus: Path, tmp_path: Path) -> None:
     for path in real.files(corpus, shard):
         made = real.imported(path)
-        text = writing.manifest(made.manifest)
+        text = yamlwriter.manifest(made.manifest)
         (tmp_path / "manifest.yaml").write_text(text, "utf-8")
-        checked = compiler.check(str(tmp_path / "manifest.yaml"), workspace.Disk(), "manifest.yaml")
+        checked = pipeline.check(str(tmp_path / "manifest.yaml"), workspace.Disk(), "manifest.yaml")
         assert [found for found in checked.diagnostics if found.severity == "error"] == [], path.stem
         assert checked.manifest is not None
         listed, _ = tools.read(path.read_text("utf-8"))
@@ -95,7 +97,7 @@ def test_import_leaves_out_a_schema_that_is_wrong_in_every_dialect(
     schema = {"type": "object", "properties": {"x": {"type": "strng"}}}
     made = tools.manifest([{"name": "go", "inputSchema": {"type": "object"}, role: schema}], name="sample")
     assert made.manifest["tools"][0][role] == schema
-    settled = settling.settle(made.manifest)
+    settled = acceptance.settle(made.manifest)
     assert [tool["name"] for tool in settled.manifest["tools"]] == left
     (note,) = settled.notes
     assert note.startswith(f"{what} was left out: `strng` is not a JSON Schema type")

@@ -17,7 +17,7 @@ import pytest
 
 from conftest import ROOT
 from toolwright import cli
-from toolwright.compat.changes import CODES, Change, bump, bumped, counted, worst
+from toolwright.diff.changes import CODES, Change, bump, bumped, counted, worst
 
 CASES = Path(__file__).with_name("diffs")
 NAMES = sorted(path.name for path in CASES.iterdir() if path.is_dir())

@@ -21,10 +21,12 @@ from corpus import SHARDS
 from packages import manifest, tool
 from test_commands import toolwright
 from test_generated import HOSTILE
-from toolwright import compiler, ir, workspace
+from toolwright import ir
+from toolwright.compile import pipeline
 from toolwright.diagnostics import Place
-from toolwright.pages import cost, page, tables, views
-from toolwright.schemas import dialects
+from toolwright.docs import cost, page, tables, views
+from toolwright.jsonschema import dialects
+from toolwright.project import workspace
 
 EVIL = HOSTILE + "</script><script>alert(1)</script><img src=x onerror=alert(2)>\" onload='alert(3)' & <!-- ]]>"
 VOID = {"meta", "input", "br"}
@@ -34,7 +36,7 @@ def view(value: Mapping[str, Any], folder: Path) -> views.View:
     """What the page of a manifest says."""
     path = folder / "manifest.json"
     path.write_text(json.dumps(value))
-    checked = compiler.check(str(path), workspace.Disk(), "manifest.json")
+    checked = pipeline.check(str(path), workspace.Disk(), "manifest.json")
     assert checked.manifest is not None, checked.diagnostics
     return views.view(checked.manifest, checked.documents[str(path)].value)
 
@@ -433,7 +435,7 @@ def opened(chromium: browser.Browser, text: str, folder: Path) -> Any:
 
 def test_a_page_in_a_browser(chromium: browser.Browser, tmp_path: Path) -> None:
     path = str(ROOT / "specs" / "weather.yaml")
-    checked = compiler.check(path, workspace.Disk())
+    checked = pipeline.check(path, workspace.Disk())
     assert checked.manifest is not None
     said = opened(chromium, page.page(views.view(checked.manifest, checked.documents[path].value)), tmp_path)
     everything = ["get_weather", "get_forecast", "list_stations"]

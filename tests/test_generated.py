@@ -15,7 +15,7 @@ import black
 import pytest
 
 from packages import check, generate, imported, manifest, tool
-from toolwright import render
+from toolwright.codegen import render
 
 ROOT = Path(__file__).parents[1]
 HOSTILE = 'Ends in """ and \\ and {{ x }} ${y} {% z %} \' " # */ \u202e \t\r\n  "quoted" \\N{DASH} \\'
@@ -150,7 +150,9 @@ def test_adding_a_tool_changes_its_own_modules_and_the_lists_of_tools_only(tmp_p
 def test_a_client_alone_has_no_server_half(tmp_path: Path) -> None:
     package = generate(tmp_path, manifest([tool("ping")], emit=["client"]))
     folder = tmp_path / package
-    assert not any((folder / name).exists() for name in ("server.py", "handlers.py", "__main__.py", "_runtime/sdk.py"))
+    assert not any(
+        (folder / name).exists() for name in ("server.py", "handlers.py", "__main__.py", "_runtime/server/sdk.py")
+    )
     with imported(tmp_path, package) as made:
         assert made.SampleClient.__name__ == "SampleClient"
         assert not hasattr(made, "build_server")
@@ -159,7 +161,7 @@ def test_a_client_alone_has_no_server_half(tmp_path: Path) -> None:
 def test_a_server_alone_has_no_client(tmp_path: Path) -> None:
     package = generate(tmp_path, manifest([tool("ping")], emit=["server"]))
     assert not (tmp_path / package / "client.py").exists()
-    assert not (tmp_path / package / "_runtime/binding.py").exists()
+    assert not (tmp_path / package / "_runtime/client/binding.py").exists()
     with imported(tmp_path, package) as made:
         assert made.build_server(Echo()).name == "sample"
 

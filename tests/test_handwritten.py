@@ -11,10 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from toolwright import cli, handwritten
+from toolwright import cli
+from toolwright.codegen.handlers import HandlerMethod
 from toolwright.diagnostics import Span
-from toolwright.handwritten import Handwritten
-from toolwright.plan.handlers import HandlerMethod
+from toolwright.project import handlers
+from toolwright.project.handlers import Handwritten
 from toolwright.pycode import Name
 
 
@@ -40,7 +41,7 @@ class X(XHandlers):
 
 
 def found(text: str, before: tuple[str, ...] = ()) -> list[str]:
-    findings = handwritten.compare(Handwritten("x.py", text, "X", "XHandlers"), NEEDED, before)
+    findings = handlers.compare(Handwritten("x.py", text, "X", "XHandlers"), NEEDED, before)
     lines = []
     for one in findings.diagnostics:
         assert isinstance(one.at, Span)
@@ -95,8 +96,8 @@ def test_what_is_no_longer_asked_for() -> None:
 
 
 def test_the_methods_of_an_interface() -> None:
-    assert handwritten.methods_of(WHOLE) == ("get", "say", "read_a")
-    assert handwritten.methods_of("class X(") == ()
+    assert handlers.methods_of(WHOLE) == ("get", "say", "read_a")
+    assert handlers.methods_of("class X(") == ()
 
 
 @pytest.mark.parametrize(
@@ -114,7 +115,7 @@ def test_the_methods_of_an_interface() -> None:
 )
 def test_stubs_go_to_the_end_of_the_class_and_change_nothing_else(text: str) -> None:
     written = Handwritten("x.py", text, "X", "XHandlers")
-    made = handwritten.with_stubs(written, NEEDED)
+    made = handlers.with_stubs(written, NEEDED)
     tree = ast.parse(made)
     holder = next(node for node in tree.body if isinstance(node, ast.ClassDef))
     names = [node.name for node in holder.body if isinstance(node, ast.AsyncFunctionDef)]
@@ -125,13 +126,13 @@ def test_stubs_go_to_the_end_of_the_class_and_change_nothing_else(text: str) -> 
     assert found(made) == []
     namespace: dict[str, object] = {"XHandlers": object, "Context": object, "GetInput": object}
     exec(made.replace("from x_mcp import Context, GetInput", ""), namespace)
-    assert handwritten.with_stubs(Handwritten("x.py", made, "X", "XHandlers"), ()) == made
+    assert handlers.with_stubs(Handwritten("x.py", made, "X", "XHandlers"), ()) == made
 
 
 def test_names_that_stubs_need() -> None:
     text = "from x_mcp import (\n    Context,\n    GetInput,\n)\nclass X(XHandlers): pass\n"
     written = Handwritten("x.py", text, "X", "XHandlers")
-    assert handwritten.names_to_import(written, NEEDED) == (
+    assert handlers.names_to_import(written, NEEDED) == (
         "Content",
         "Contents",
         "GetOutput",

@@ -16,7 +16,7 @@ import pytest
 import hostile
 from hostile import HANDSHAKE, STATELESS, Said, listening, response
 from test_commands import toolwright
-from toolwright.importing.deadline import Deadline, TooSlowError
+from toolwright.importers.deadline import Deadline, TooSlowError
 
 ERAS: Final = (HANDSHAKE, STATELESS)
 

@@ -29,8 +29,9 @@ import conformance
 from packages import check, imported
 from serving import Handling, asgi, served
 from test_commands import toolwright
-from toolwright.importing import servers, writing
-from toolwright.importing.live import Listed
+from toolwright.compile.syntax import yamlwriter
+from toolwright.importers import servers
+from toolwright.importers.live import Listed
 
 CASES = Path(__file__).with_name("imports")
 SCRIPTED = str(Path(__file__).with_name("scripted.py"))
@@ -129,7 +130,7 @@ def test_whatever_a_server_says_becomes_a_manifest_that_passes_check(
     info: dict[str, Any], sections: dict[str, list[Any]], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     made = servers.manifest(Listed(MODERN, info, {"completions": {}}, sections), name=None, otherwise="server")
-    assert yaml.safe_load(writing.manifest(made.manifest)) == made.manifest
+    assert yaml.safe_load(yamlwriter.manifest(made.manifest)) == made.manifest
     found = check(tmp_path_factory.getbasetemp(), made.manifest)
     assert [one for one in found if one.severity == "error"] == []
 

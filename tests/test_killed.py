@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 
-from toolwright import cli, helper, lock, workspace
+from toolwright import cli
+from toolwright.incremental import worker
+from toolwright.project import lock, workspace
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="it forks")
 
@@ -125,7 +127,7 @@ def generate(*options: str) -> int:
 def states(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, dict[str, bytes | None]]:
     """What comes of each manifest from nothing; the first one is on disk."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(helper, "worthwhile", lambda: False)  # what it would load is loaded once, here
+    monkeypatch.setattr(worker, "worthwhile", lambda: False)  # what it would load is loaded once, here
     made = {}
     for text in (AFTER, MEANT, BEFORE):
         Path("m.yaml").write_text(text)

@@ -12,11 +12,11 @@ from jsonschema_rs import validator_for
 
 import suite
 from memory import load
-from toolwright import rules
-from toolwright.assembly import assemble
+from toolwright.compile import rules
+from toolwright.compile.lower import lower
+from toolwright.compile.resolve import assemble
 from toolwright.ir import Example
-from toolwright.lower import lower
-from toolwright.schemas import dialects
+from toolwright.jsonschema import dialects
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -28,7 +28,7 @@ from conftest import ROOT
 from corpus import SHARDS
 from packages import manifest, tool
 from test_commands import toolwright
-from toolwright.mocking import patterns, values
+from toolwright.mock import patterns, values
 from toolwright.runtime.validation import Validator
 
 WEATHER = str(ROOT / "specs" / "weather.yaml")

@@ -22,8 +22,9 @@ import instances
 import modules
 import suite
 from modules import load, made
-from toolwright import ir, models, naming, render
-from toolwright.models import Parameter
+from toolwright import ir, naming
+from toolwright.codegen import datamodel, render
+from toolwright.codegen.datamodel import Parameter
 from toolwright.pycode import Name, code, trusted
 
 WHOLE = bool(os.environ.get("TOOLWRIGHT_WHOLE_CORPUS"))
@@ -42,7 +43,7 @@ HOSTILE = 'a"b\'c """ {{ x }} {% y %} ${z} \\ \x00\n\r\u202e \\N{BULLET}'
 
 
 def source(arguments: dict[str, Any], result: dict[str, Any] | None = None, name: str = "do_it") -> str:
-    return render.python(models.modules([modules.tool(name, arguments, result)])[0].source)
+    return render.python(datamodel.modules([modules.tool(name, arguments, result)])[0].source)
 
 
 def of(text: str, name: str) -> str:
@@ -104,7 +105,7 @@ def test_what_a_module_tells_the_rest_of_the_package() -> None:
         },
         "required": ["unit", "place"],
     }
-    module = models.modules([modules.tool("do_it", wire)])[0]
+    module = datamodel.modules([modules.tool("do_it", wire)])[0]
     assert (module.input, module.output) == ("DoItInput", None)
     assert module.classes == ("DoItInput", "DoItInputPlace")
     assert module.parameters == (
@@ -189,7 +190,7 @@ def test_docstrings_are_silent_about_keywords_of_other_dialects() -> None:
         (DRAFT_7, ["Encoded as base64.", always, further]),
         (modules.LATEST, ["Encoded as base64.", always, "`a` needs `b`.", further]),
     ):
-        (parameter,) = models.modules([modules.tool("do_it", {"$schema": uri, **wire})])[0].parameters
+        (parameter,) = datamodel.modules([modules.tool("do_it", {"$schema": uri, **wire})])[0].parameters
         assert parameter.doc == " ".join(["At least 1 key.", *said, "Deprecated."])
 
 
@@ -213,7 +214,7 @@ def test_nested_classes_are_called_by_where_they_stand() -> None:
         },
         "$defs": {"Deep": {"type": "object", "properties": {"deeper": {"$ref": "#/$defs/Deep"}}}},
     }
-    made_of = models.modules([modules.tool("do_it", wire)])[0]
+    made_of = datamodel.modules([modules.tool("do_it", wire)])[0]
     assert set(made_of.classes) == {
         "DoItInput",
         "DoItInputPlace",
@@ -384,7 +385,7 @@ def test_text_never_becomes_code() -> None:
     }
     text = source(wire, name="do_it")
     assert render.python(trusted(text)) == text
-    module = models.modules([modules.tool("do_it", wire)])[0]
+    module = datamodel.modules([modules.tool("do_it", wire)])[0]
     cls = getattr(load(module), module.input)
     assert cls().list_ == [HOSTILE]
     assert outcome(cls, {HOSTILE: "b", "nested": {"a": HOSTILE}}) is None
@@ -577,12 +578,12 @@ def test_shared_schemas_are_imported() -> None:
         "$defs": {"Place": place, "Size": size, "Kind": kind},
     }
     pointers = {"#/$defs/Place": "Place", "#/$defs/Size": "Size", "#/$defs/Kind": "Kind"}
-    module = models.modules([modules.tool("do_it", wire, shared=pointers)], shared)[0]
+    module = datamodel.modules([modules.tool("do_it", wire, shared=pointers)], shared)[0]
     assert module.classes == ("DoItInput",)
     assert module.names == ("Literal", "Place")
     assert "from .shared.place import Place\n" in module.source
-    assert models.shared_module(shared[2], shared) is None
-    made_place, made_size = (models.shared_module(each, shared) for each in shared[:2])
+    assert datamodel.shared_module(shared[2], shared) is None
+    made_place, made_size = (datamodel.shared_module(each, shared) for each in shared[:2])
     assert made_place is not None
     assert made_size is not None
     assert "from ..._runtime.model import Model\nfrom .size import Size\n" in made_place.source
@@ -601,7 +602,7 @@ def test_shared_schemas_that_lead_to_each_other_do_not_import_each_other() -> No
         ),
         ir.SharedSchema("Pet", naming.shared("Pet"), modules.schema(pet)),
     )
-    made_person = models.shared_module(shared[0], shared)
+    made_person = datamodel.shared_module(shared[0], shared)
     assert made_person is not None
     assert made_person.classes == ("Person", "PersonPet")
     assert outcome(load(made_person, "shared.person").Person, {"pet": {"owner": {"pet": {}}}}) is None
@@ -637,7 +638,7 @@ def test_every_any_has_a_reason(corpus: Path) -> None:
     for number, wire in enumerate(tools_of(corpus)):
         if not WHOLE and number % 40:
             continue
-        module = models.modules([modules.tool(wire["name"], wire["inputSchema"])])[0]
+        module = datamodel.modules([modules.tool(wire["name"], wire["inputSchema"])])[0]
         properties = wire["inputSchema"].get("properties") or {}
         for each in module.parameters:
             named = properties.get(each.wire)

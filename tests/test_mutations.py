@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 import mutations
-from toolwright import cli, helper, lock
+from toolwright import cli
+from toolwright.incremental import worker
+from toolwright.project import lock
 
 MANY = 60
 """Documents of each kind; each takes as long as a command. Thousands were tried once."""
@@ -20,7 +22,7 @@ MANY = 60
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """What the manifest refers to."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(helper, "worthwhile", lambda: False)  # what it would load is loaded once, here
+    monkeypatch.setattr(worker, "worthwhile", lambda: False)  # what it would load is loaded once, here
     (tmp_path / "more").mkdir()
     for name, value in (
         ("m.json", mutations.MANIFEST),

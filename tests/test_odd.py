@@ -18,7 +18,7 @@ from packages import check, generate, imported, manifest
 from server_fixture import exchange
 from suite import VALUE, rebased
 from test_corpus import STATELESS, answered_raw, answered_typed, output
-from toolwright.schemas import dialects
+from toolwright.jsonschema import dialects
 
 
 def tools() -> list[dict[str, Any]]:

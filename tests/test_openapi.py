@@ -20,14 +20,15 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from test_commands import toolwright
-from toolwright import compiler, workspace
-from toolwright.importing import writing
-from toolwright.importing.openapi import arguments, assembling
-from toolwright.importing.openapi.documents import Documents
-from toolwright.importing.openapi.naming import Selection, SelectionError
-from toolwright.importing.openapi.operations import Parameter
-from toolwright.importing.reading import DocumentError
-from toolwright.importing.settling import Made
+from toolwright.compile import pipeline
+from toolwright.compile.syntax import yamlwriter
+from toolwright.importers.acceptance import Made
+from toolwright.importers.openapi import arguments, manifest
+from toolwright.importers.openapi.documents import Documents
+from toolwright.importers.openapi.naming import Selection, SelectionError
+from toolwright.importers.openapi.operations import Parameter
+from toolwright.importers.reading import DocumentError
+from toolwright.project import workspace
 
 FORM = "application/x-www-form-urlencoded"
 HERE = Path(__file__).with_name("openapi")
@@ -38,9 +39,9 @@ def imported(folder: Path, document: Mapping[str, Any], selection: Selection | N
     whole = {"openapi": "3.1.0", "info": {"title": "Sample", "version": "1"}, **document}
     path = folder / "document.json"
     path.write_text(json.dumps(whole))
-    made = assembling.manifest(Documents(str(path), workspace.Disk()), selection or Selection())
-    (folder / "manifest.yaml").write_text(writing.manifest(made.manifest))
-    checked = compiler.check(str(folder / "manifest.yaml"), workspace.Disk(), "manifest.yaml")
+    made = manifest.manifest(Documents(str(path), workspace.Disk()), selection or Selection())
+    (folder / "manifest.yaml").write_text(yamlwriter.manifest(made.manifest))
+    checked = pipeline.check(str(folder / "manifest.yaml"), workspace.Disk(), "manifest.yaml")
     assert [found for found in checked.diagnostics if found.severity == "error"] == []
     return made
 
@@ -493,7 +494,7 @@ def test_other_files_are_read_only_below_the_documents_folder(tmp_path: Path) ->
     document = {"openapi": "3.1.0", "info": {"title": "S", "version": "1"}, "paths": {
         "/x": {"get": {"operationId": "op", "parameters": [query("q", {"$ref": "link.json"})]}}}}  # fmt: skip
     (inside / "document.json").write_text(json.dumps(document))
-    made = assembling.manifest(Documents(str(inside / "document.json"), workspace.Disk()), Selection())
+    made = manifest.manifest(Documents(str(inside / "document.json"), workspace.Disk()), Selection())
     assert made.manifest["tools"] == []
     assert "leaves the document's folder" in made.notes[0]
 

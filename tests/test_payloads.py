@@ -19,9 +19,11 @@ import yaml
 
 import payloads
 from payloads import BASE, HARMLESS, PAYLOADS, Place
-from toolwright import cli, compiler, pycode, render, workspace
-from toolwright.modelling import inspection
-from toolwright.pages.page import visible as page_text
+from toolwright import cli, pycode
+from toolwright.codegen import inspection, render
+from toolwright.compile import pipeline
+from toolwright.docs.page import visible as page_text
+from toolwright.project import workspace
 
 ROOT = Path(__file__).parents[1]
 SOURCES = ROOT / "generator" / "toolwright"
@@ -42,15 +44,15 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def check(folder: Path, value: Any) -> compiler.Checked:
+def check(folder: Path, value: Any) -> pipeline.Checked:
     path = folder / "manifest.json"
     path.write_text(json.dumps(value))
-    return compiler.check(str(path), workspace.Disk(), "manifest.json")
+    return pipeline.check(str(path), workspace.Disk(), "manifest.json")
 
 
-def generated(checked: compiler.Checked) -> dict[str, bytes]:
+def generated(checked: pipeline.Checked) -> dict[str, bytes]:
     assert checked.manifest is not None
-    made = compiler.generate(checked.manifest, compiler.digests(checked.manifest, checked))
+    made = pipeline.generate(checked.manifest, pipeline.digests(checked.manifest, checked))
     return {artifact.path: artifact.data for artifact in made}
 
 
@@ -222,7 +224,7 @@ def test_a_path_of_a_manifest_says_nothing_to_python(path: str, says: str, folde
     schema = {"type": "object", "properties": {"q": {"type": "string", "description": says}}}
     value = {"toolwright": 1, "server": {"name": "x", "version": "1"}, "tools": [{"name": "t", "inputSchema": schema}]}
     (folder / "manifest.json").write_text(json.dumps(value))
-    checked = compiler.check(str(folder / "manifest.json"), workspace.Disk(), path)
+    checked = pipeline.check(str(folder / "manifest.json"), workspace.Disk(), path)
     for name, data in generated(checked).items():
         if _is_ours(name):
             first, second, third = data.split(b"\n", 2)
@@ -357,7 +359,7 @@ def test_a_hostile_server_stays_text(names: list[str], folder: Path) -> None:
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
         assert done.returncode == 0, (name, done.stderr)
         assert not UNSEEN & {*done.stdout, *done.stderr}, name
-        checked = compiler.check(str(folder / "imported.yaml"), workspace.Disk(), "imported.yaml")
+        checked = pipeline.check(str(folder / "imported.yaml"), workspace.Disk(), "imported.yaml")
         files = generated(checked)
         assert_plain(files)
         packages.append(write(folder / f"out{len(packages)}", files))
@@ -376,7 +378,7 @@ def test_a_hostile_document_stays_text(names: list[str], folder: Path) -> None:
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
         assert done.returncode == 0, (name, done.stderr)
         assert not UNSEEN & {*done.stdout, *done.stderr}, name
-        checked = compiler.check(str(folder / "imported.yaml"), workspace.Disk(), "imported.yaml")
+        checked = pipeline.check(str(folder / "imported.yaml"), workspace.Disk(), "imported.yaml")
         files = generated(checked)
         assert_plain(files)
         packages.append(write(folder / f"out{len(packages)}", files))

@@ -6,9 +6,8 @@ import json
 
 import pytest
 
-from toolwright import report
-from toolwright.diagnostics import Diagnostic, Place, Span
-from toolwright.source import Document
+from toolwright.compile.source import Document
+from toolwright.diagnostics import Diagnostic, Place, Span, printers
 
 TEXT = "toolwright: 1\nserver: {name: weather}\nschemas:\n  Place:\n    type: strng\n"
 DOCUMENTS = {"specs/weather.yaml": Document("specs/weather.yaml", TEXT, None)}
@@ -26,11 +25,11 @@ def shown(line: str, column: int, end: int) -> list[str]:
     """The source line and the carets for a span in a file of one line."""
     document = Document("a.yaml", line, None)
     found = Diagnostic("TW102", "x", Span("a.yaml", 1, column, 1, end))
-    return report.text([found], {"a.yaml": document}, color=False).splitlines()[1:3]
+    return printers.text([found], {"a.yaml": document}, color=False).splitlines()[1:3]
 
 
 def test_text() -> None:
-    assert report.text([STRNG, NO_TITLE, NO_FILE, STRNG], DOCUMENTS, color=False) == (
+    assert printers.text([STRNG, NO_TITLE, NO_FILE, STRNG], DOCUMENTS, color=False) == (
         "error[TW001]: `a.yaml` does not exist\n"
         "   help: check the path\n"
         "specs/weather.yaml:2:1: warning[TW300]: no title\n"
@@ -45,9 +44,9 @@ def test_text() -> None:
 
 
 def test_nothing_is_printed_for_nothing() -> None:
-    assert report.text([], {}, color=True) == ""
-    assert report.json([], {}) == "[]\n"
-    assert report.github([], {}) == ""
+    assert printers.text([], {}, color=True) == ""
+    assert printers.json([], {}) == "[]\n"
+    assert printers.github([], {}) == ""
 
 
 @pytest.mark.parametrize(
@@ -60,12 +59,12 @@ def test_nothing_is_printed_for_nothing() -> None:
     ],
 )
 def test_the_summary(found: list[Diagnostic], summary: str) -> None:
-    assert report.text(found, DOCUMENTS, color=False).splitlines()[-1] == summary
+    assert printers.text(found, DOCUMENTS, color=False).splitlines()[-1] == summary
 
 
 def test_colour_adds_nothing_but_escapes() -> None:
-    plain = report.text([STRNG, NO_TITLE, NO_FILE], DOCUMENTS, color=False)
-    coloured = report.text([STRNG, NO_TITLE, NO_FILE], DOCUMENTS, color=True)
+    plain = printers.text([STRNG, NO_TITLE, NO_FILE], DOCUMENTS, color=False)
+    coloured = printers.text([STRNG, NO_TITLE, NO_FILE], DOCUMENTS, color=True)
     assert "\x1b[1;31merror[TW203]\x1b[0m" in coloured
     assert "\x1b[1;33mwarning[TW300]\x1b[0m" in coloured
     for code in ("[0m", "[1m", "[1;31m", "[1;33m", "[1;34m", "[36m"):
@@ -78,9 +77,9 @@ def test_the_order_is_by_place() -> None:
     found = [
         Diagnostic("TW102", f"{n}", Span(file, line, col, line, col + 1)) for n, (file, line, col) in enumerate(spans)
     ]
-    rows = json.loads(report.json(found, {}))
+    rows = json.loads(printers.json(found, {}))
     assert [row["message"] for row in rows] == ["2", "4", "3", "1", "0"]
-    assert report.json(reversed(found), {}) == report.json(found, {})
+    assert printers.json(reversed(found), {}) == printers.json(found, {})
 
 
 def test_wide_lines_are_clipped_around_the_caret() -> None:
@@ -107,32 +106,32 @@ def test_the_terminal_is_left_alone() -> None:
     assert source == "    1 | a: �[31m�b"
     assert caret == "      |         ^"
     found = Diagnostic("TW102", "found \x1b[2J", None, "a\tb")
-    assert report.text([found], {}, color=False) == "error[TW102]: found �[2J\n   help: a b\n1 error\n"
+    assert printers.text([found], {}, color=False) == "error[TW102]: found �[2J\n   help: a b\n1 error\n"
 
 
 def test_places_without_a_line() -> None:
     empty = {"a.yaml": Document("a.yaml", "\n\n", None)}
     found = Diagnostic("TW003", "the file is empty", Span("a.yaml", 1, 1, 1, 2))
     assert (
-        report.text([found], empty, color=False) == "a.yaml:1:1: error[TW003]: the file is empty\n1 error in 1 file\n"
+        printers.text([found], empty, color=False) == "a.yaml:1:1: error[TW003]: the file is empty\n1 error in 1 file\n"
     )
     beyond = Diagnostic("TW003", "x", Span("a.yaml", 99, 1, 99, 2))
-    assert report.text([beyond], empty, color=False).startswith("a.yaml:99:1: error[TW003]: x\n1 error")
+    assert printers.text([beyond], empty, color=False).startswith("a.yaml:99:1: error[TW003]: x\n1 error")
     unknown = Diagnostic("TW003", "x", Place("b.yaml", ("a",)))
-    assert report.text([unknown], empty, color=False).startswith("b.yaml:1:1: error[TW003]: x\n1 error")
+    assert printers.text([unknown], empty, color=False).startswith("b.yaml:1:1: error[TW003]: x\n1 error")
 
 
 def test_line_numbers_may_be_long() -> None:
     document = Document("a.yaml", "\n" * 99_999 + "a: b", None)
     found = Diagnostic("TW102", "x", Place("a.yaml", ("a",)))
-    assert report.text([found], {"a.yaml": document}, color=False).splitlines()[1:3] == [
+    assert printers.text([found], {"a.yaml": document}, color=False).splitlines()[1:3] == [
         "  100000 | a: b",
         "         |    ^",
     ]
 
 
 def test_json() -> None:
-    assert json.loads(report.json([STRNG, NO_FILE], DOCUMENTS)) == [
+    assert json.loads(printers.json([STRNG, NO_FILE], DOCUMENTS)) == [
         {
             "code": "TW001",
             "severity": "error",
@@ -160,7 +159,7 @@ def test_json() -> None:
 
 def test_github() -> None:
     odd = Diagnostic("TW300", "100% :: a,b\nc", Span("a,b:c%.yaml", 1, 2, 3, 4))
-    assert report.github([STRNG, odd, NO_FILE], DOCUMENTS) == (
+    assert printers.github([STRNG, odd, NO_FILE], DOCUMENTS) == (
         "::error title=TW001::`a.yaml` does not exist%0Ahelp: check the path\n"
         "::warning file=a%2Cb%3Ac%25.yaml,line=1,col=2,endLine=3,endColumn=4,title=TW300::100%25 :: a,b%0Ac\n"
         "::error file=specs/weather.yaml,line=5,col=11,endLine=5,endColumn=16,title=TW203::"
@@ -169,10 +168,10 @@ def test_github() -> None:
 
 
 def test_differences() -> None:
-    assert report.diff("x.py", b"a\nb\n", b"a\nc\n") == "--- a/x.py\n+++ b/x.py\n@@ -1,2 +1,2 @@\n a\n-b\n+c"
-    assert report.diff("x.py", None, b"a\n") == "--- /dev/null\n+++ b/x.py\n@@ -0,0 +1 @@\n+a"
-    assert report.diff("x.py", b"a\n", None) == "--- a/x.py\n+++ /dev/null\n@@ -1 +0,0 @@\n-a"
-    assert report.diff("x.py", b"a\r\n", b"a\n") == "x.py: only line breaks differ"
-    assert report.diff("x.py", b"\xff\n", b"a\n").endswith("-\ufffd\n+a")
-    assert report.diff("x.py", None, b"") == "--- /dev/null\n+++ b/x.py"
-    assert report.diff("x.py", b"", None) == "--- a/x.py\n+++ /dev/null"
+    assert printers.diff("x.py", b"a\nb\n", b"a\nc\n") == "--- a/x.py\n+++ b/x.py\n@@ -1,2 +1,2 @@\n a\n-b\n+c"
+    assert printers.diff("x.py", None, b"a\n") == "--- /dev/null\n+++ b/x.py\n@@ -0,0 +1 @@\n+a"
+    assert printers.diff("x.py", b"a\n", None) == "--- a/x.py\n+++ /dev/null\n@@ -1 +0,0 @@\n-a"
+    assert printers.diff("x.py", b"a\r\n", b"a\n") == "x.py: only line breaks differ"
+    assert printers.diff("x.py", b"\xff\n", b"a\n").endswith("-\ufffd\n+a")
+    assert printers.diff("x.py", None, b"") == "--- /dev/null\n+++ b/x.py"
+    assert printers.diff("x.py", b"", None) == "--- a/x.py\n+++ /dev/null"

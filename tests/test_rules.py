@@ -12,19 +12,20 @@ from jsonschema_rs import validator_for
 
 import suite
 from memory import load, shown
-from toolwright import plan, rules
-from toolwright.assembly import assemble
+from toolwright.codegen import package
+from toolwright.compile import rules
+from toolwright.compile.resolve import assemble
+from toolwright.compile.rules import names, primitives
 from toolwright.diagnostics import Diagnostic, Place
-from toolwright.rules import names, offers
-from toolwright.runtime import prompts as runtime_prompts
-from toolwright.schemas import dialects, references
+from toolwright.jsonschema import dialects, references
+from toolwright.runtime.server import prompts as runtime_prompts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from toolwright.schemas.dialects import Dialect
-    from toolwright.source import Bundle
+    from toolwright.compile.source import Bundle
+    from toolwright.jsonschema.dialects import Dialect
 
 HEAD = "toolwright: 1\nserver: {name: weather, version: 1.0.0}\n"
 
@@ -43,13 +44,13 @@ def codes(bundle: Bundle) -> list[str]:
 
 
 def test_every_export_is_a_name_that_no_model_may_take() -> None:
-    own = [plan._COMMON_EXPORTS, plan._SERVER_EXPORTS, plan._CLIENT_EXPORTS]  # its own lists
-    tables = [*own, *plan.OFFER_EXPORTS.values()]
+    own = [package._COMMON_EXPORTS, package._SERVER_EXPORTS, package._CLIENT_EXPORTS]  # its own lists
+    tables = [*own, *package.OFFER_EXPORTS.values()]
     assert {name for table in tables for exports in table.values() for name in exports} <= names.EXPORTS
 
 
 def test_the_runtime_fills_in_what_the_rules_look_for() -> None:
-    assert runtime_prompts._PLACEHOLDER.pattern == offers.PLACEHOLDER.pattern
+    assert runtime_prompts._PLACEHOLDER.pattern == primitives.PLACEHOLDER.pattern
 
 
 def test_places_of_overlays_are_in_the_overlay() -> None:

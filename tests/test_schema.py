@@ -16,12 +16,14 @@ import pytest
 import suite
 from memory import Files
 from packages import manifest
-from toolwright import compiler, report, schema, source, structure
-from toolwright.diagnostics import CODES, Diagnostic, Place
-from toolwright.schemas import metaschema
-from toolwright.schemas.dialects import DIALECTS, Dialect
+from toolwright import package_data
+from toolwright.compile import pipeline, source, structure
+from toolwright.compile import validate as schema
+from toolwright.diagnostics import CODES, Diagnostic, Place, printers
+from toolwright.jsonschema import metaschema
+from toolwright.jsonschema.dialects import DIALECTS, Dialect
 
-SCHEMA = json.loads(Path(schema.__file__).with_name("manifest.schema.json").read_text("utf-8"))
+SCHEMA = json.loads(package_data.MANIFEST_SCHEMA.read_text("utf-8"))
 TYPES = "types are `string`, `number`, `integer`, `boolean`, `object`, `array` or `null`"
 HEAD = "toolwright: 1\nserver: {name: weather, version: 1.0.0}\n"
 
@@ -101,7 +103,7 @@ def validate(value: Any) -> list[Diagnostic]:
     bundle, found = source.load("m.json", Files(**{"m.json": text}))
     assert bundle is not None
     diagnostics = found + schema.in_order(bundle, (*schema.validate(bundle), *schema.schemas(bundle)))
-    assert report.text(diagnostics, bundle.documents, color=False) or not diagnostics
+    assert printers.text(diagnostics, bundle.documents, color=False) or not diagnostics
     return diagnostics
 
 
@@ -190,9 +192,9 @@ def test_anything_may_stand_anywhere_in_a_schema(dialect: Dialect, other: Any) -
         root["properties"] = {"p": {**own, keyword: other}, "q": {keyword: other}}
         text = json.dumps(manifest([{"name": "a", "description": "A.", "inputSchema": root}]))
         files = Files(**{"m.json": text, "other.json": json.dumps({"schemas": {"A": {**own, keyword: other}}})})
-        checked = compiler.check("m.json", files)
+        checked = pipeline.check("m.json", files)
         assert checked.manifest is None
-        assert report.text(list(checked.diagnostics), checked.documents, color=False)
+        assert printers.text(list(checked.diagnostics), checked.documents, color=False)
 
 
 def test_all_problems_come_at_once_in_the_order_of_the_file() -> None:

@@ -397,7 +397,7 @@ def test_a_client_shows_what_a_server_says_without_what_a_terminal_obeys(package
 
 
 def test_questions_and_drift_are_clean_when_shown(package: Any) -> None:
-    question_class = import_module("secrets_mcp._runtime.callbacks").Question
+    question_class = import_module("secrets_mcp._runtime.client.callbacks").Question
     errors = import_module("secrets_mcp._runtime.errors")
     question = question_class(NASTY, url=f"https://example.com/{NASTY}")
     assert question.message == NASTY

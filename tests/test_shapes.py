@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from modules import schema
-from toolwright.modelling.shapes import (
+from toolwright.codegen.types import (
     ANY,
     ANYTHING,
     LIST,

@@ -12,11 +12,11 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolwright import source
+from toolwright.compile import source
+from toolwright.compile.source import Document, Fragment
+from toolwright.compile.syntax import jsontext, yamltext
+from toolwright.compile.syntax.positions import MAX_DEPTH
 from toolwright.diagnostics import Diagnostic, Place, Span
-from toolwright.source import Document, Fragment
-from toolwright.texts import jsontext, yamltext
-from toolwright.texts.positions import MAX_DEPTH
 
 # No private use: how YAML's reader keeps surrogate escapes apart rules such characters out of texts that have both.
 TEXTS = st.text(st.characters(exclude_categories=["Cs", "Cc", "Co"]), max_size=80)

@@ -18,12 +18,12 @@ from hypothesis import strategies as st
 
 import schema_edits
 from toolwright import ir
-from toolwright.compat.changes import Impact, worst
-from toolwright.compat.dialect import newest
-from toolwright.compat.schemas import Compared
-from toolwright.compat.subsumption import Judge, covers
 from toolwright.diagnostics import Place
-from toolwright.schemas import dialects
+from toolwright.diff.changes import Impact, worst
+from toolwright.diff.schemas import Compared
+from toolwright.diff.subsumption import Judge, covers
+from toolwright.diff.upgrade import newest
+from toolwright.jsonschema import dialects
 
 Json = Any
 

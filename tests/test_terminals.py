@@ -17,12 +17,10 @@ import pytest
 import yaml
 
 from packages import generate, manifest, tool
-from toolwright import report
-from toolwright.compat import printing as changes
-from toolwright.diagnostics import Diagnostic, Place, Span
-from toolwright.importing import writing
-from toolwright.runtime.shown import HIDDEN, MARK, one_line, visible
-from toolwright.texts import yamltext
+from toolwright.compile.syntax import yamltext, yamlwriter
+from toolwright.diagnostics import Diagnostic, Place, Span, printers
+from toolwright.diff import printers as changes
+from toolwright.runtime.terminal import HIDDEN, MARK, one_line, visible
 
 ROOT = Path(__file__).parents[1] / "generator" / "toolwright"
 
@@ -97,18 +95,18 @@ def findings() -> list[Diagnostic]:
 
 
 def test_diagnostics() -> None:
-    text = report.text(findings(), {}, color=False)
+    text = printers.text(findings(), {}, color=False)
     assert not harmful(text)
     assert len(text.splitlines()) == 6
-    assert not harmful(PLAIN_ESCAPES.sub("", report.text(findings(), {}, color=True)))
-    printed = report.json(findings(), {})
+    assert not harmful(PLAIN_ESCAPES.sub("", printers.text(findings(), {}, color=True)))
+    printed = printers.json(findings(), {})
     assert printed.isascii()
     assert not harmful(printed)
     assert NASTY in {row["message"] for row in json.loads(printed)}
 
 
 def test_no_message_is_a_workflow_command_of_its_own() -> None:
-    printed = report.github(findings(), {})
+    printed = printers.github(findings(), {})
     assert not harmful(printed)
     assert len(printed.splitlines()) == len(findings())
     for row in printed.splitlines():
@@ -120,7 +118,11 @@ def test_no_message_is_a_workflow_command_of_its_own() -> None:
 
 def test_differences() -> None:
     old, new = f"a\nb {NASTY}\n".encode(), f"a\nc {NASTY}\n".encode()
-    for shown in (report.diff(NASTY, old, new), report.diff(NASTY, None, b""), report.diff(NASTY, old, old + b"\r")):
+    for shown in (
+        printers.diff(NASTY, old, new),
+        printers.diff(NASTY, None, b""),
+        printers.diff(NASTY, old, old + b"\r"),
+    ):
         assert not harmful(shown)
     text = changes.text([], changes.Shown(NASTY, NASTY, {}, {}, NASTY, NASTY), color=False)
     assert not harmful(text)
@@ -133,13 +135,13 @@ def test_differences() -> None:
 def test_imported_text_is_escaped_and_reads_back(form: str) -> None:
     odd = [*NASTY, "\u200d", "\U0001f469\u200d\U0001f4bb", NASTY.replace("\r", "")]
     value: dict[str, Any] = {form.format(one): {"text": form.format(one), "list": [form.format(one)]} for one in odd}
-    text = writing.manifest(value)
+    text = yamlwriter.manifest(value)
     assert HIDDEN.search(text) is None
     back, problems = yamltext.parse(text)
     assert not problems
     assert back == value
     assert yaml.safe_load(text) == value
-    saved = writing.imported(value, "saved.json")
+    saved = yamlwriter.imported(value, "saved.json")
     assert HIDDEN.search(saved) is None
     assert {key: one for key, one in json.loads(saved).items() if key != "x-imported"} == value
 

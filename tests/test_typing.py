@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import modules
-from toolwright import models
+from toolwright.codegen import datamodel
 
 ROOT = Path(__file__).parents[1]
 RIGHT = """
@@ -164,7 +164,7 @@ def test_defaults_are_of_their_types(name: str, tmp_path: Path) -> None:
         fixed = {"type": "array", "prefixItems": places, "minItems": 2, "maxItems": 2}
         properties[f"p{number}"] = {**fixed, "default": value}
         properties[f"q{number}"] = {"type": "array", "items": fixed, "default": [value]}
-    module = models.modules([modules.tool("do_it", {"type": "object", "properties": properties})])[0]
+    module = datamodel.modules([modules.tool("do_it", {"type": "object", "properties": properties})])[0]
     assert all(each.default is not None for each in module.parameters)
     runtime = tmp_path / "_runtime"
     runtime.mkdir()

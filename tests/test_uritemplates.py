@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from mcp.shared.uri_template import InvalidUriTemplate, UriTemplate
 
 from toolwright import naming
-from toolwright.uritemplates import TemplateError, Variable, variables
+from toolwright.compile.uritemplates import TemplateError, Variable, variables
 
 PARTS = [
     *("a", "/", "?", "q={p}", "x://", "{b}", "{+c}", "{#d}", "{.e}", "{/f}", "{;g}", "{?h,i}", "{&j}", "{/k*}"),

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from toolwright import __version__, inside, lock, workspace
+from toolwright import __version__
 from toolwright.diagnostics import Place
-from toolwright.workspace import Artifact, Changes
+from toolwright.project import inside, lock, workspace
+from toolwright.project.workspace import Artifact, Changes
 
 MANIFEST = "specs/weather.yaml"
 

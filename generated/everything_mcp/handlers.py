@@ -8,10 +8,10 @@ from abc import abstractmethod
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from ._runtime.content import Content, Gives, Returns
-    from ._runtime.context import Context
-    from ._runtime.prompts import Messages
-    from ._runtime.resources import Contents
+    from ._runtime.server.content import Content, Gives, Returns
+    from ._runtime.server.context import Context
+    from ._runtime.server.prompts import Messages
+    from ._runtime.server.resources import Contents
     from .contexts import (
         PromptTestInputRequiredResultPromptContext,
         TestElicitationContext,

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from ._runtime.example_tests import Example, Examples
+from ._runtime.server.example_tests import Example, Examples
 from .offers import PARTS
 from .server import build_server
 from .tools import TOOLS

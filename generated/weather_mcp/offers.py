@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from ._runtime.completion import Completions
-from ._runtime.prompts import Prompts
-from ._runtime.resources import Resources
+from ._runtime.server.completion import Completions
+from ._runtime.server.prompts import Prompts
+from ._runtime.server.resources import Resources
 from .tools import TOOLS
 
 PARTS: Final = (

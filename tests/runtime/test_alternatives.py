@@ -15,8 +15,8 @@ import modules
 import trees
 from toolwright.runtime import validation
 from toolwright.runtime.complexity import MOST_VISITS, Reckoning
-from toolwright.runtime.faults import Cuts, Looking
 from toolwright.runtime.validation import Validator
+from toolwright.runtime.violations import Cuts, Looking
 
 DEPTHS = (5, 25, 50, 95)
 TAGGED = ({"kind": "a"}, {"kind": "z"})

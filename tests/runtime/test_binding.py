@@ -22,8 +22,8 @@ from mcp.server.lowlevel import Server
 
 from serving import served
 from toolwright.naming import CLIENT_NAMES
-from toolwright.runtime.binding import OMIT, Binding, CallEvent, Omit
-from toolwright.runtime.consent import is_dangerous
+from toolwright.runtime.client.binding import OMIT, Binding, CallEvent, Omit
+from toolwright.runtime.client.confirmation import is_dangerous
 from toolwright.runtime.errors import CallRefused, InvalidResult, ToolFailed
 from toolwright.runtime.model import Model, Root
 from toolwright.runtime.redaction import redacted

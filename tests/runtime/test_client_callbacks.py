@@ -18,9 +18,9 @@ import pytest
 
 from serving import KINDS, Handler, Handling, ask, reached
 from toolwright.runtime.answers import Accepted, Cancelled, Declined
-from toolwright.runtime.binding import OMIT, Binding, Omit
-from toolwright.runtime.callbacks import Question
-from toolwright.runtime.live import list_prompts, list_resource_templates, list_resources, list_tools
+from toolwright.runtime.client.binding import OMIT, Binding, Omit
+from toolwright.runtime.client.callbacks import Question
+from toolwright.runtime.client.live import list_prompts, list_resource_templates, list_resources, list_tools
 from toolwright.runtime.model import Model
 from toolwright.runtime.tools import Tools
 

@@ -16,10 +16,10 @@ from mcp.shared import subscriptions
 from mcp.shared.subscriptions import event_to_notification
 
 from serving import KINDS, Handling, reached, served
-from toolwright.runtime import listening
-from toolwright.runtime.binding import Binding
-from toolwright.runtime.listening import Change, ListChanged, ResourceUpdated
-from toolwright.runtime.live import changes
+from toolwright.runtime.client import subscriptions as listening
+from toolwright.runtime.client.binding import Binding
+from toolwright.runtime.client.live import changes
+from toolwright.runtime.client.subscriptions import Change, ListChanged, ResourceUpdated
 from toolwright.runtime.tools import Tools
 
 if TYPE_CHECKING:

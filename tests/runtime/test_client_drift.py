@@ -17,8 +17,8 @@ from mcp.server.lowlevel import Server
 from conftest import ROOT
 from packages import imported
 from serving import KINDS, Handling, reached, served
-from toolwright.runtime.binding import Binding
-from toolwright.runtime.drift import compare
+from toolwright.runtime.client.binding import Binding
+from toolwright.runtime.client.drift import compare
 from toolwright.runtime.errors import DriftError, DriftWarning
 from toolwright.runtime.tools import Tools
 

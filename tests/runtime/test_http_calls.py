@@ -27,8 +27,8 @@ from starlette.responses import Response
 from fake_api import Answer, Asked, FakeApi, api
 from packages import generate, imported, manifest, tool
 from toolwright.runtime.errors import ToolError
-from toolwright.runtime.http_answers import Answer as HttpAnswer
-from toolwright.runtime.http_request import Api, Binding
+from toolwright.runtime.http.requests import Api, Binding
+from toolwright.runtime.http.responses import Answer as HttpAnswer
 
 ANY: dict[str, Any] = {}
 OBJECT = {"outputSchema": {"type": "object"}}

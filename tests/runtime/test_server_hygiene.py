@@ -7,8 +7,8 @@ import json
 import pytest
 from mcp_types import AudioContent, ImageContent, TextContent
 
-from toolwright.runtime.content import embedded, link, text
-from toolwright.runtime.hygiene import block, clean, mirrored, whole
+from toolwright.runtime.server.content import embedded, link, text
+from toolwright.runtime.server.sanitizing import block, clean, mirrored, whole
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ import pytest
 
 from server_fixture import ENVELOPE, HELLO, write_package
 from server_process import Process
-from toolwright.runtime.framing import LONGEST, incoming
 from toolwright.runtime.nesting import DEEPEST, is_too_deep
+from toolwright.runtime.server.framing import LONGEST, incoming
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,7 +22,7 @@ REVISIONS = ("2025-06-18", "2026-07-28")
 
 HANDLERS = """
 from mcp_types import EmbeddedResource, TextContent, TextResourceContents
-from process_mcp._runtime.content import Reply
+from process_mcp._runtime.server.content import Reply
 from process_mcp.handlers import WeatherHandlers
 
 def nested(levels):

@@ -514,7 +514,7 @@ async def test_links_to_resources_that_nobody_declared_are_told_once(
 
 
 async def test_messages_of_lost_streams_are_kept_within_bounds(package: ModuleType) -> None:
-    archive = importlib.import_module(f"{package.__name__}._runtime.replay").Archive()
+    archive = importlib.import_module(f"{package.__name__}._runtime.server.replay").Archive()
     replay = archive.session(events=5)
     message = types.JSONRPCNotification(jsonrpc="2.0", method="m")
     first = await replay.store_event("a", None)
@@ -540,7 +540,7 @@ async def test_messages_of_lost_streams_are_kept_within_bounds(package: ModuleTy
 
 
 async def test_messages_are_kept_up_to_a_size(package: ModuleType) -> None:
-    archive = importlib.import_module(f"{package.__name__}._runtime.replay").Archive()
+    archive = importlib.import_module(f"{package.__name__}._runtime.server.replay").Archive()
     replay = archive.session(size=2000)
     sent: list[Any] = []
 
@@ -554,7 +554,7 @@ async def test_messages_are_kept_up_to_a_size(package: ModuleType) -> None:
 
 
 async def test_sessions_share_a_budget_and_leave_nothing_behind(package: ModuleType) -> None:
-    archive = importlib.import_module(f"{package.__name__}._runtime.replay").Archive(20_000)
+    archive = importlib.import_module(f"{package.__name__}._runtime.server.replay").Archive(20_000)
     big = types.JSONRPCNotification(jsonrpc="2.0", method="m", params={"text": "x" * 5000})
     sent: list[Any] = []
 

@@ -17,7 +17,7 @@ import pytest
 
 from server_fixture import HELLO, write_package
 from server_process import Process
-from toolwright.runtime.main import _listen
+from toolwright.runtime.server.main import _listen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -235,7 +235,7 @@ def test_small_answers_are_sent_at_once() -> None:
 
 PROGRAM = """
 import json, sys
-from process_mcp._runtime.main import main
+from process_mcp._runtime.server.main import main
 from process_mcp.server import asgi_app, build_server
 from process_mcp.tools import TOOLS
 

@@ -48,7 +48,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Any:
 def api(package: Any) -> Any:
     """The names that handlers use, from the package itself: its classes are not toolwright's."""
     tools = importlib.import_module("sdk_weather_mcp.tools").TOOLS
-    content = importlib.import_module("sdk_weather_mcp._runtime.content")
+    content = importlib.import_module("sdk_weather_mcp._runtime.server.content")
     return SimpleNamespace(
         Reply=content.Reply,
         text=content.text,

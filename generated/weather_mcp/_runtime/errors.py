@@ -18,7 +18,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from .shown import visible
+from .terminal import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

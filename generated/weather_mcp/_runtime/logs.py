@@ -14,7 +14,7 @@ import threading
 from typing import Final
 
 from .redaction import scrubbed
-from .shown import visible
+from .terminal import visible
 
 _OTHERS: Final = ("mcp", "httpx2", "httpcore2", "sse_starlette", "uvicorn", "starlette")
 """Loggers, with those below them, that know messages, headers or URLs."""

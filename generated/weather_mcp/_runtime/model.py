@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, TypeAlias, 
 from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, RootModel
 from pydantic_core import PydanticSerializationUnexpectedValue, core_schema
 
-from .choosing import CLASSES, Outline, chosen, outline
+from .unions import CLASSES, Outline, chosen, outline
 
 if TYPE_CHECKING:
     from typing import Self, Unpack

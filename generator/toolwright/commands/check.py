@@ -6,13 +6,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from toolwright.commands import work as works
-from toolwright.commands.printing import Printer
+from toolwright.commands import inputs as works
+from toolwright.commands.console import Printer
 
 if TYPE_CHECKING:
     import argparse
 
-    from toolwright.compiler import Checked
+    from toolwright.compile.pipeline import Checked
     from toolwright.diagnostics import Diagnostic
 
 
@@ -27,12 +27,13 @@ def _check(arguments: argparse.Namespace) -> int:
     printer = Printer(arguments.format, strict=arguments.strict)
     work = works.of(arguments, printer)
     if work is not None:
-        from toolwright import build, compiler, project, workspace
+        from toolwright.compile import pipeline
         from toolwright.diagnostics import Diagnostic
+        from toolwright.project import build, config, workspace
 
         packages: dict[str, str] = {}
         for path in work.manifests:
-            checked = compiler.check(path, workspace.Disk())
+            checked = pipeline.check(path, workspace.Disk())
             printer.add(checked.diagnostics, checked.documents)
             if checked.manifest is None:
                 continue
@@ -43,7 +44,7 @@ def _check(arguments: argparse.Namespace) -> int:
             printer.fits(build.fit(checked.manifest, work.target.handlers, interface))
             if work.project is None:
                 continue
-            absent = project.missing(work.project, compiler.requirements(checked.manifest))
+            absent = config.missing(work.project, pipeline.requirements(checked.manifest))
             if absent:
                 printer.add(
                     [
@@ -60,7 +61,7 @@ def _check(arguments: argparse.Namespace) -> int:
 
 def _interface(path: str, package: str, folder: Path) -> str | None:
     """The package's `handlers.py` as it was generated before; None where that cannot be told."""
-    from toolwright import lock, workspace
+    from toolwright.project import lock, workspace
 
     with suppress(OSError, lock.LockError):
         known = workspace.read_lock(folder)
@@ -72,8 +73,8 @@ def _interface(path: str, package: str, folder: Path) -> str | None:
 
 def _clash(checked: Checked, path: str, first: str) -> Diagnostic:
     """What to tell of a manifest whose package is another one's, too."""
-    from toolwright import build
     from toolwright.diagnostics import Diagnostic
+    from toolwright.project import build
 
     name = checked.manifest.package if checked.manifest is not None else ""
     return Diagnostic(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from toolwright.commands.printing import out
+from toolwright.commands.console import out
 
 
 def add(verbs: Any) -> None:

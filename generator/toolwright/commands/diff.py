@@ -6,14 +6,14 @@ import sys
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from toolwright.commands.printing import UsageError, err, out, painted
-from toolwright.runtime.shown import one_line
+from toolwright.commands.console import UsageError, err, out, painted
+from toolwright.runtime.terminal import one_line
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
-    from toolwright.commands.sides import Side
+    from toolwright.commands.comparison import Side
 
 _SIDE = "a manifest, a saved tools/list result, git:REV, git:REV:PATH, a URL, or -- COMMAND"
 _FAILING: dict[str, tuple[str, ...]] = {"breaking": ("breaking",), "may-break": ("breaking", "may break"), "never": ()}
@@ -44,14 +44,13 @@ _UNLISTED = frozenset({"TW556", "TW557"})
 
 
 def _diff(arguments: argparse.Namespace) -> int:
-    from toolwright import compat
-    from toolwright.commands import sides
-    from toolwright.compat import printing
-    from toolwright.compat.changes import CODES
+    from toolwright.commands import comparison
+    from toolwright.diff import compare, printers
+    from toolwright.diff.changes import CODES
 
     try:
         old, new = _sides(arguments)
-    except sides.SideError as error:
+    except comparison.SideError as error:
         err(f"toolwright: {error}")
         return 1
     if old.manifest is None or new.manifest is None:
@@ -61,18 +60,18 @@ def _diff(arguments: argparse.Namespace) -> int:
     for code in ignored:
         if code not in CODES:
             err(one_line(f"note: `diff.ignore` of {new.name} names `{code}`, which is no code of a change"))
-    changes = compat.compare(old.manifest, new.manifest, (old.values, new.values), (old.entry, new.entry), ignored)
+    changes = compare.compare(old.manifest, new.manifest, (old.values, new.values), (old.entry, new.entry), ignored)
     if old.is_listed or new.is_listed:
         changes = [change for change in changes if change.side == "wire" and change.code not in _UNLISTED]
     versions = [str(side.manifest.server.get("version", "")) for side in (old, new) if side.manifest]
-    shown = printing.Shown(old.name, new.name, old.documents, new.documents, *versions)
+    shown = printers.Shown(old.name, new.name, old.documents, new.documents, *versions)
     match arguments.format:
         case "json":
-            out(printing.json(changes, shown))
+            out(printers.json(changes, shown))
         case "md":
-            out(printing.markdown(changes, shown))
+            out(printers.markdown(changes, shown))
         case _:
-            painted(lambda color: printing.text(changes, shown, color=color), sys.stdout)
+            painted(lambda color: printers.text(changes, shown, color=color), sys.stdout)
     counted = [change for change in changes if not change.ignored]
     if arguments.fail_on == "any":
         return 1 if counted else 0
@@ -80,23 +79,23 @@ def _diff(arguments: argparse.Namespace) -> int:
 
 
 def _sides(arguments: argparse.Namespace) -> tuple[Side, Side]:
-    from toolwright.commands import sides
+    from toolwright.commands import comparison
 
     argv: tuple[str, ...] = arguments.argv
     command = argv[argv.index("--") + 1 :] if "--" in argv else ()
     words = [word for word in (arguments.old, arguments.new, *arguments.command) if word is not None]
     words = words[: len(words) - len(command)]
     if command and len(words) == 1:
-        return sides.read(words[0], ""), sides.live(command)
+        return comparison.read(words[0], ""), comparison.live(command)
     if command or len(words) != 2:
         raise UsageError("name two sides: `toolwright diff OLD NEW`, or `toolwright diff OLD -- COMMAND`")
-    return sides.read(words[0], words[1]), sides.read(words[1], words[0])
+    return comparison.read(words[0], words[1]), comparison.read(words[1], words[0])
 
 
 def _refuse(wrong: Sequence[Side]) -> None:
     """Tell what is wrong with sides that cannot be compared."""
-    from toolwright import report
+    from toolwright.diagnostics import printers
 
     for side in wrong:
         err(one_line(f"toolwright: {side.name} cannot be compared:"))
-        painted(partial(report.text, side.diagnostics, side.documents), sys.stderr)
+        painted(partial(printers.text, side.diagnostics, side.documents), sys.stderr)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from toolwright.commands import work as works
-from toolwright.commands.printing import Printer, reason
+from toolwright.commands import inputs as works
+from toolwright.commands.console import Printer, reason
 
 if TYPE_CHECKING:
     import argparse
@@ -26,14 +26,15 @@ def _docs(arguments: argparse.Namespace) -> int:
     if work is None:
         return printer.close()
 
-    from toolwright import build, compiler, workspace
+    from toolwright.compile import pipeline
     from toolwright.diagnostics import Diagnostic
-    from toolwright.pages import page, views
+    from toolwright.docs import page, views
+    from toolwright.project import build, workspace
 
     folder = Path(arguments.output)
     made: dict[Path, str] = {}
     for path in work.manifests:
-        checked = compiler.check(path, workspace.Disk(), workspace.told(path, folder))
+        checked = pipeline.check(path, workspace.Disk(), workspace.told(path, folder))
         printer.add(checked.diagnostics, checked.documents)
         if checked.manifest is None:
             continue
@@ -55,9 +56,9 @@ def _docs(arguments: argparse.Namespace) -> int:
 
 def _write(target: Path, text: str, printer: Printer) -> None:
     """Write a page, unless a file is there that is none of ours."""
-    from toolwright import workspace
     from toolwright.diagnostics import Diagnostic
-    from toolwright.pages import page
+    from toolwright.docs import page
+    from toolwright.project import workspace
 
     before = workspace.text(target)
     if before is not None and page.GENERATOR not in before:

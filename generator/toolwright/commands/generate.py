@@ -8,13 +8,13 @@ from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from toolwright.commands import work as works
-from toolwright.commands.printing import Printer, UsageError, out, reason
+from toolwright.commands import inputs as works
+from toolwright.commands.console import Printer, UsageError, out, reason
 
 if TYPE_CHECKING:
-    from toolwright.build import Built
-    from toolwright.lock import Lock
-    from toolwright.workspace import Changes
+    from toolwright.project.build import Built
+    from toolwright.project.lock import Lock
+    from toolwright.project.workspace import Changes
 
 _PAUSE = 100
 """Milliseconds without a change after which several saves count as one."""
@@ -85,8 +85,8 @@ def _watch(arguments: argparse.Namespace) -> int:
 
 
 def _once(arguments: argparse.Namespace) -> int:
-    from toolwright import lock, workspace
     from toolwright.diagnostics import Diagnostic
+    from toolwright.project import lock, workspace
 
     printer = Printer(arguments.format, strict=arguments.strict, quiet=arguments.quiet)
     work = works.of(arguments, printer, arguments.output)
@@ -106,7 +106,7 @@ def _once(arguments: argparse.Namespace) -> int:
 
 def _compile(arguments: argparse.Namespace, work: works.Run, printer: Printer) -> None:
     """Compile what a run works on. Raises OSError and LockError."""
-    from toolwright import build, workspace
+    from toolwright.project import build, workspace
 
     folder = work.target.folder
     if not arguments.check:
@@ -138,7 +138,7 @@ def _compile(arguments: argparse.Namespace, work: works.Run, printer: Printer) -
 
 def _carry_out(changes: Changes, folder: Path, known: Lock, printer: Printer, *, write: bool) -> Lock:
     """Write changes, or show them, and give the lock as it is then; `known` is the lock as it was."""
-    from toolwright import workspace
+    from toolwright.project import workspace
 
     printer.add(changes.diagnostics)
     if write:
@@ -152,8 +152,8 @@ def _append(built: Built, path: str, printer: Printer) -> None:
     """Append what is missing to the handwritten class, and tell what else does not fit in it."""
     from dataclasses import replace
 
-    from toolwright import handwritten, workspace
     from toolwright.diagnostics import Diagnostic, Place
+    from toolwright.project import handlers, workspace
 
     fit = built.fit
     if fit is None or not fit.findings.is_there:
@@ -166,12 +166,12 @@ def _append(built: Built, path: str, printer: Printer) -> None:
     missing = fit.findings.missing
     if missing:
         try:
-            workspace.create(fit.file.resolve(), handwritten.with_stubs(fit.written, missing), fit.encoding)
+            workspace.create(fit.file.resolve(), handlers.with_stubs(fit.written, missing), fit.encoding)
         except OSError as error:
             message = f"nothing can be appended to `{fit.written.path}`: {error.strerror}"
             printer.add([Diagnostic("TW406", message, help="mend it and run the command again")])
             return
-        names = handwritten.names_to_import(fit.written, missing)
+        names = handlers.names_to_import(fit.written, missing)
         count = "a method" if len(missing) == 1 else f"{len(missing)} methods"
         printer.say(f"{fit.written.path}: {count} appended to {fit.written.name}")
         if names:

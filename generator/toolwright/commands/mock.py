@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from toolwright.commands.printing import Printer, UsageError, err, reason
+from toolwright.commands.console import Printer, UsageError, err, reason
 
 if TYPE_CHECKING:
     import argparse
@@ -23,21 +23,22 @@ def add(verbs: Any) -> None:
 
 
 def _mock(arguments: argparse.Namespace) -> int:
-    from toolwright import compiler, workspace
-    from toolwright.mocking import serving
+    from toolwright.compile import pipeline
+    from toolwright.mock import server
+    from toolwright.project import workspace
 
     port = "0" if arguments.http is None else arguments.http.rpartition(":")[2]
     if not port.isdecimal() or int(port) > _LAST_PORT:
         raise UsageError(f"--http is {arguments.http!r}; it is HOST:PORT, such as 127.0.0.1:8000")
     printer = Printer("text", strict=False)
-    checked = compiler.check(arguments.manifest, workspace.Disk())
+    checked = pipeline.check(arguments.manifest, workspace.Disk())
     printer.add(checked.diagnostics, checked.documents)
     status = printer.close()  # on standard error: standard output is the protocol's
     if checked.manifest is None:
         return status
     options = [] if arguments.http is None else ["--http", arguments.http]
     try:
-        return serving.serve(checked.manifest, options, seed=arguments.seed)
+        return server.serve(checked.manifest, options, seed=arguments.seed)
     except OSError as error:
         err(f"toolwright: the mock cannot be written: {reason(error)}")
         return 1

@@ -5,16 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from toolwright.commands import importing, sources
-from toolwright.commands.printing import UsageError, err, out, told
+from toolwright.commands import import_
+from toolwright.commands import servers as sources
+from toolwright.commands.console import UsageError, err, out, told
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Mapping
 
-    from toolwright.importing.live import Listed
-    from toolwright.importing.settling import Made
-    from toolwright.scaffold import Origin
+    from toolwright.importers.acceptance import Made
+    from toolwright.importers.live import Listed
+    from toolwright.project.scaffold import Origin
 
 
 def add(verbs: Any) -> None:
@@ -36,13 +37,13 @@ def add(verbs: Any) -> None:
         dest="origin",
         help=f"start from what another server offers, or from an API; KIND is {' or '.join(_ORIGINS)}",
     )
-    importing.selecting(new, "with openapi: ")
+    import_.selecting(new, "with openapi: ")
     sources.options(new, only_after="--from")
     new.set_defaults(verb=_new)
 
 
 def _new(arguments: argparse.Namespace) -> int:
-    from toolwright import scaffold
+    from toolwright.project import scaffold
 
     origin = _origin(arguments)
     try:
@@ -82,15 +83,15 @@ def _openapi(file: str | None, arguments: argparse.Namespace) -> Callable[[], Or
         raise UsageError("--from openapi takes a file")
     if arguments.header or arguments.env or arguments.timeout:
         raise UsageError("--header, --env and --timeout go with --from mcp")
-    make = importing.openapi(file, arguments, name=arguments.name)
+    make = import_.openapi(file, arguments, name=arguments.name)
     return lambda: _read(file, make, "openapi")
 
 
 def _read(shown: str, make: Callable[[], Made], again: str) -> Origin:
     """What a project starts from; `make` gives its manifest."""
-    from toolwright import scaffold
+    from toolwright.project import scaffold
 
-    made = importing.attempt(shown, make)
+    made = import_.attempt(shown, make)
     if made is None:
         raise scaffold.ScaffoldError("nothing was made")
     told(made.summary, made.notes)
@@ -103,7 +104,7 @@ def _mcp(url: str | None, arguments: argparse.Namespace) -> Callable[[], Origin]
     source = sources.of(url, arguments.command, arguments)
 
     def make(listed: Listed) -> Made:
-        from toolwright.importing import servers
+        from toolwright.importers import servers
 
         return servers.manifest(listed, name=None, otherwise=sources.name(source))
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from toolwright.commands.printing import out
+from toolwright import package_data
+from toolwright.commands.console import out
 
 if TYPE_CHECKING:
     import argparse
@@ -18,6 +18,6 @@ def add(verbs: Any) -> None:
 
 
 def _schema(_arguments: argparse.Namespace) -> int:
-    text = Path(__file__).parents[1].joinpath("manifest.schema.json").read_text("utf-8")
+    text = package_data.MANIFEST_SCHEMA.read_text("utf-8")
     out(text)
     return 0

@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from jsonschema_rs import FancyRegexOptions, ValidationError, ValidationErrorKind, validator_for
 
 from .complexity import MOST_VISITS, VISITS_PER_CHARACTER, Reckoning
-from .expressions import translated
-from .faults import Branches, Cuts, Fault, Looking, Path
-from .faults import told as fault_of
 from .instances import told
 from .logs import logger
+from .patterns import translated
 from .texts import steps
+from .violations import Branches, Cuts, Fault, Looking, Path
+from .violations import told as fault_of
 
 if TYPE_CHECKING:
     import jsonschema_rs

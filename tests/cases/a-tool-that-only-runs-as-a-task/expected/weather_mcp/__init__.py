@@ -10,9 +10,26 @@ from ._runtime.lazy import lazy
 
 if TYPE_CHECKING:
     from ._runtime.answers import Accepted as Accepted, Cancelled as Cancelled, Declined as Declined
-    from ._runtime.binding import OMIT as OMIT, CallEvent as CallEvent, Omit as Omit
-    from ._runtime.callbacks import Question as Question
-    from ._runtime.content import (
+    from ._runtime.client.binding import OMIT as OMIT, CallEvent as CallEvent, Omit as Omit
+    from ._runtime.client.callbacks import Question as Question
+    from ._runtime.client.live import (
+        ListChanged as ListChanged,
+        ResourceUpdated as ResourceUpdated,
+        changes as changes,
+        list_prompts as list_prompts,
+        list_resource_templates as list_resource_templates,
+        list_resources as list_resources,
+        list_tools as list_tools,
+    )
+    from ._runtime.errors import (
+        CallRefused as CallRefused,
+        DriftError as DriftError,
+        DriftWarning as DriftWarning,
+        InvalidResult as InvalidResult,
+        ToolError as ToolError,
+        ToolFailed as ToolFailed,
+    )
+    from ._runtime.server.content import (
         Content as Content,
         Gives as Gives,
         Reply as Reply,
@@ -23,24 +40,7 @@ if TYPE_CHECKING:
         link as link,
         text as text,
     )
-    from ._runtime.context import Context as Context
-    from ._runtime.errors import (
-        CallRefused as CallRefused,
-        DriftError as DriftError,
-        DriftWarning as DriftWarning,
-        InvalidResult as InvalidResult,
-        ToolError as ToolError,
-        ToolFailed as ToolFailed,
-    )
-    from ._runtime.live import (
-        ListChanged as ListChanged,
-        ResourceUpdated as ResourceUpdated,
-        changes as changes,
-        list_prompts as list_prompts,
-        list_resource_templates as list_resource_templates,
-        list_resources as list_resources,
-        list_tools as list_tools,
-    )
+    from ._runtime.server.context import Context as Context
     from .client import WeatherClient as WeatherClient
     from .handlers import WeatherHandlers as WeatherHandlers
     from .models import GetInput as GetInput
@@ -51,19 +51,9 @@ else:
         __name__,
         {
             "._runtime.answers": ("Accepted", "Cancelled", "Declined"),
-            "._runtime.binding": ("OMIT", "CallEvent", "Omit"),
-            "._runtime.callbacks": ("Question",),
-            "._runtime.content": ("Content", "Gives", "Reply", "Returns", "audio", "embedded", "image", "link", "text"),
-            "._runtime.context": ("Context",),
-            "._runtime.errors": (
-                "CallRefused",
-                "DriftError",
-                "DriftWarning",
-                "InvalidResult",
-                "ToolError",
-                "ToolFailed",
-            ),
-            "._runtime.live": (
+            "._runtime.client.binding": ("OMIT", "CallEvent", "Omit"),
+            "._runtime.client.callbacks": ("Question",),
+            "._runtime.client.live": (
                 "ListChanged",
                 "ResourceUpdated",
                 "changes",
@@ -72,6 +62,26 @@ else:
                 "list_resources",
                 "list_tools",
             ),
+            "._runtime.errors": (
+                "CallRefused",
+                "DriftError",
+                "DriftWarning",
+                "InvalidResult",
+                "ToolError",
+                "ToolFailed",
+            ),
+            "._runtime.server.content": (
+                "Content",
+                "Gives",
+                "Reply",
+                "Returns",
+                "audio",
+                "embedded",
+                "image",
+                "link",
+                "text",
+            ),
+            "._runtime.server.context": ("Context",),
             ".client": ("WeatherClient",),
             ".handlers": ("WeatherHandlers",),
             ".models": ("GetInput",),

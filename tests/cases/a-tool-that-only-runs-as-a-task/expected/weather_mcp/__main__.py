@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from ._runtime.main import main
+from ._runtime.server.main import main
 from .server import asgi_app, build_server
 from .tools import TOOLS
 

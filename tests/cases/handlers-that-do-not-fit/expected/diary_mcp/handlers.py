@@ -8,9 +8,9 @@ from abc import abstractmethod
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from ._runtime.content import Content, Gives, Returns
-    from ._runtime.context import Context
-    from ._runtime.resources import Contents
+    from ._runtime.server.content import Content, Gives, Returns
+    from ._runtime.server.context import Context
+    from ._runtime.server.resources import Contents
     from .models import ListAllInput, ReadInput, ReadOutput, WriteInput
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ._runtime.resources import Resources
+from ._runtime.server.resources import Resources
 from .tools import TOOLS
 
 PARTS: Final = (

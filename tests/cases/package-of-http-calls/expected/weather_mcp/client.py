@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from . import models as _models
-from ._runtime.binding import OMIT, Binding, Omit
+from ._runtime.client.binding import OMIT, Binding, Omit
 from .tools import TOOLS
 
 if TYPE_CHECKING:

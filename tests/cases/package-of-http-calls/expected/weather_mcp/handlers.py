@@ -6,11 +6,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from ._runtime.contract import optional as _optional
+from ._runtime.server.handler_check import optional as _optional
 
 if TYPE_CHECKING:
-    from ._runtime.content import Returns
-    from ._runtime.context import Context
+    from ._runtime.server.content import Returns
+    from ._runtime.server.context import Context
     from .models import GetWeatherInput, GetWeatherOutput
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from typing_extensions import deprecated
 
 from . import models as _models
-from ._runtime.binding import OMIT, Binding, Omit
+from ._runtime.client.binding import OMIT, Binding, Omit
 from .tools import TOOLS
 
 if TYPE_CHECKING:

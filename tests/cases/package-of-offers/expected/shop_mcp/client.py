@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from typing_extensions import deprecated
 
-from ._runtime.binding import OMIT, Binding, Omit
+from ._runtime.client.binding import OMIT, Binding, Omit
 from .tools import TOOLS
 
 if TYPE_CHECKING:

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ._runtime.completion import Completing
-    from ._runtime.content import Content, Gives, Returns
-    from ._runtime.context import Context
-    from ._runtime.prompts import Messages
-    from ._runtime.resources import Contents
+    from ._runtime.server.completion import Completing
+    from ._runtime.server.content import Content, Gives, Returns
+    from ._runtime.server.context import Context
+    from ._runtime.server.prompts import Messages
+    from ._runtime.server.resources import Contents
     from .contexts import CheckoutContext, PromptHaggleContext, ReadSearchContext
     from .models import CheckoutInput, PromptHaggleArgs, ReadItemsParams, ReadSearchParams
 

@@ -10,16 +10,9 @@ from ._runtime.lazy import lazy
 
 if TYPE_CHECKING:
     from ._runtime.answers import Accepted as Accepted, Cancelled as Cancelled, Declined as Declined
-    from ._runtime.binding import OMIT as OMIT, CallEvent as CallEvent, Omit as Omit
-    from ._runtime.callbacks import Question as Question
-    from ._runtime.errors import (
-        CallRefused as CallRefused,
-        DriftError as DriftError,
-        DriftWarning as DriftWarning,
-        InvalidResult as InvalidResult,
-        ToolFailed as ToolFailed,
-    )
-    from ._runtime.live import (
+    from ._runtime.client.binding import OMIT as OMIT, CallEvent as CallEvent, Omit as Omit
+    from ._runtime.client.callbacks import Question as Question
+    from ._runtime.client.live import (
         ListChanged as ListChanged,
         ResourceUpdated as ResourceUpdated,
         changes as changes,
@@ -27,6 +20,13 @@ if TYPE_CHECKING:
         list_resource_templates as list_resource_templates,
         list_resources as list_resources,
         list_tools as list_tools,
+    )
+    from ._runtime.errors import (
+        CallRefused as CallRefused,
+        DriftError as DriftError,
+        DriftWarning as DriftWarning,
+        InvalidResult as InvalidResult,
+        ToolFailed as ToolFailed,
     )
     from .client import VaultClient as VaultClient
     from .models import (
@@ -46,10 +46,9 @@ else:
         __name__,
         {
             "._runtime.answers": ("Accepted", "Cancelled", "Declined"),
-            "._runtime.binding": ("OMIT", "CallEvent", "Omit"),
-            "._runtime.callbacks": ("Question",),
-            "._runtime.errors": ("CallRefused", "DriftError", "DriftWarning", "InvalidResult", "ToolFailed"),
-            "._runtime.live": (
+            "._runtime.client.binding": ("OMIT", "CallEvent", "Omit"),
+            "._runtime.client.callbacks": ("Question",),
+            "._runtime.client.live": (
                 "ListChanged",
                 "ResourceUpdated",
                 "changes",
@@ -58,6 +57,7 @@ else:
                 "list_resources",
                 "list_tools",
             ),
+            "._runtime.errors": ("CallRefused", "DriftError", "DriftWarning", "InvalidResult", "ToolFailed"),
             ".client": ("VaultClient",),
             ".models": (
                 "CloseVaultInput",

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ._runtime.binding import Binding
+from ._runtime.client.binding import Binding
 from .tools import TOOLS
 
 if TYPE_CHECKING:

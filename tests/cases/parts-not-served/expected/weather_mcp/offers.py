@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ._runtime.prompts import Prompts
+from ._runtime.server.prompts import Prompts
 from .tools import TOOLS
 
 PARTS: Final = (

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from mcp.server.auth.provider import TokenVerifier
     from starlette.applications import Starlette
 
-    from ._runtime.sdk import PackageServer
+    from ._runtime.server.sdk import PackageServer
     from .handlers import WeatherHandlers
 
 
@@ -31,7 +31,7 @@ def build_server(handlers: WeatherHandlers, *, state: str = "memory://") -> Pack
         TypeError: Methods are missing; the message lists them all, with stubs to paste.
         ValueError: `state` is of a kind that is not served.
     """
-    from ._runtime import sdk
+    from ._runtime.server import sdk
 
     return sdk.build_server(TOOLS, handlers, parts=PARTS, state=state)
 
@@ -63,7 +63,7 @@ def asgi_app(
         TypeError: As for `build_server`.
         ValueError: As for `build_server`, or a bound is not positive.
     """
-    from ._runtime import asgi
+    from ._runtime.server import asgi
 
     server = build_server(handlers, state=state)
     return asgi.asgi_app(

@@ -1,0 +1,212 @@
+# Part of toolwright's runtime, copied as it is. DO NOT EDIT.
+"""The requests over an open connection, each until the result that ends it.
+
+Takes names, URIs and JSON; gives the server's results as they came. It validates nothing: `mcp.Client.call_tool` would
+check each result a second time, against a `tools/list` that it first asks for, and fails there where one schema of the
+whole list is odd.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from contextlib import asynccontextmanager
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ..errors import safe_to_show
+from ..revisions import FIRST_STATELESS
+from .bounds import at_most
+from .guarded import Guarded, problems, reason
+from .input_required import rounds
+from .mirrored_headers import ParameterHeaders
+from .pages import pages
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+
+    from mcp import Client
+    from mcp.shared.dispatcher import ProgressFnT
+    from mcp_types import (
+        CallToolRequestParams,
+        CallToolResult,
+        CompleteResult,
+        GetPromptResult,
+        InputRequiredResult,
+        PaginatedResult,
+        PromptReference,
+        ReadResourceResult,
+        Request,
+        ResourceTemplateReference,
+        Result,
+    )
+    from pydantic import TypeAdapter
+
+    from ..tools import Tool
+    from .in_flight import Underway
+    from .options import OnProgress, Options
+
+_Result = TypeVar("_Result", bound="Result")
+_Page = TypeVar("_Page", bound="PaginatedResult")
+
+
+class Exchange:
+    """The requests over one connection.
+
+    Of the options, `timeout` and `max_result_bytes` hold for each answer of the server, and `on_progress` is told. Each
+    method raises:
+
+    - `mcp.MCPError` where the server answered with a protocol error, with what is no result of that kind
+      (`PARSE_ERROR`), or with more than it may; where it did not answer in time (`REQUEST_TIMEOUT`), is gone, or kept
+      asking; or where there is no callback for what it asks.
+    - what a callback raised.
+    """
+
+    def __init__(self, client: Client, underway: Underway) -> None:
+        """Take a client, which is used when it is open, and what keeps account of its requests."""
+        self.client = client
+        self.underway = underway
+        self._headers = ParameterHeaders(client)
+
+    @property
+    def modern(self) -> bool:
+        """Whether the connection speaks 2026-07-28 or later, where there is no handshake."""
+        return self.client.protocol_version >= FIRST_STATELESS
+
+    async def call(self, tool: Tool, arguments: dict[str, Any], options: Options) -> CallToolResult:
+        """Call a tool with JSON arguments (`tools/call`)."""
+        from mcp_types import CallToolRequest, CallToolRequestParams, CallToolResult
+
+        async def send(params: CallToolRequestParams) -> CallToolResult | InputRequiredResult:
+            request = CallToolRequest(params=params)
+            return await self._headers.sent(
+                tool, options.timeout, lambda: self.send(request, _or_question(CallToolResult), options)
+            )
+
+        return await rounds(self.client, CallToolRequestParams(name=tool.name, arguments=arguments), send)
+
+    async def prompt(self, name: str, arguments: dict[str, str], options: Options) -> GetPromptResult:
+        """Get a prompt with its arguments filled in (`prompts/get`)."""
+        from mcp_types import GetPromptRequest, GetPromptRequestParams, GetPromptResult
+
+        return await rounds(
+            self.client,
+            GetPromptRequestParams(name=name, arguments=arguments or None),
+            lambda params: self.send(GetPromptRequest(params=params), _or_question(GetPromptResult), options),
+        )
+
+    async def read(self, uri: str, options: Options) -> ReadResourceResult:
+        """Read a resource (`resources/read`)."""
+        from mcp_types import ReadResourceRequest, ReadResourceRequestParams, ReadResourceResult
+
+        return await rounds(
+            self.client,
+            ReadResourceRequestParams(uri=uri),
+            lambda params: self.send(ReadResourceRequest(params=params), _or_question(ReadResourceResult), options),
+        )
+
+    async def complete(
+        self,
+        ref: PromptReference | ResourceTemplateReference,
+        argument: str,
+        value: str,
+        given: Mapping[str, str] | None,
+        options: Options,
+    ) -> CompleteResult:
+        """Complete an argument (`completion/complete`), with those that were given before it."""
+        from mcp_types import (
+            CompleteRequest,
+            CompleteRequestParams,
+            CompleteResult,
+            CompletionArgument,
+            CompletionContext,
+        )
+
+        params = CompleteRequestParams(
+            ref=ref,
+            argument=CompletionArgument(name=argument, value=value),
+            context=None if given is None else CompletionContext(arguments=dict(given)),
+        )
+        return await self.send(CompleteRequest(params=params), CompleteResult, options)
+
+    def pages(self, fetch: Callable[..., Awaitable[_Page]], options: Options) -> AsyncIterator[_Page]:
+        """All pages of a list.
+
+        Args:
+            fetch: A method of the client, such as `list_tools`. What it kept of an earlier answer is not used, so that
+                all pages are of one list.
+            options: As for all requests.
+
+        Raises:
+            mcp.MCPError: As for all requests; also where the list has no end.
+        """
+
+        async def page(cursor: str | None) -> _Page:
+            async with self._request(options, options.timeout):
+                return await fetch(cursor=cursor, cache_mode="refresh")
+
+        return pages(page, options.max_result_bytes)
+
+    async def send(
+        self, request: Request[Any, Any], result: type[_Result] | TypeAdapter[_Result], options: Options
+    ) -> _Result:
+        """Send one request and wait for its result.
+
+        The SDK's own clock rests while it asks a person to sign in, but runs while the server asks in the middle of a
+        call, and not yet while a request cannot be sent; so a clock of ours takes its place where that can be.
+        """
+        asks = self.underway.expects_questions and not self.modern
+        ours = asks or isinstance(self.client.server, Guarded)
+        async with self._request(options, options.timeout if ours else None):
+            return await self.client.session.send_request(
+                request,
+                result,
+                request_read_timeout_seconds=math.inf if ours or options.timeout is None else options.timeout,
+                progress_callback=_awaited(options.on_progress),
+            )
+
+    @asynccontextmanager
+    async def _request(self, options: Options, seconds: float | None) -> AsyncIterator[None]:
+        """The time and the size of an answer, and what the SDK raises for one that is wrong."""
+        from mcp import MCPError
+        from mcp_types import CONNECTION_CLOSED, PARSE_ERROR
+        from pydantic import ValidationError
+
+        with safe_to_show():
+            try:
+                with at_most(options.max_result_bytes):
+                    async with self.underway.request(seconds):
+                        try:
+                            yield
+                        except (ValidationError, OverflowError, RecursionError) as error:
+                            wrong = problems(error) if isinstance(error, ValidationError) else str(error)
+                            message = f"the server's answer is not what MCP says: {wrong}"
+                            raise MCPError(code=PARSE_ERROR, message=message) from None
+            except MCPError as error:
+                why = reason(self.client)
+                if error.code != CONNECTION_CLOSED or why is None:
+                    raise
+                raise MCPError(code=CONNECTION_CLOSED, message=why) from None
+
+
+def _awaited(on_progress: OnProgress | None) -> ProgressFnT | None:
+    """The callback as the SDK wants it."""
+    if on_progress is None:
+        return None
+
+    async def tell(progress: float, total: float | None, message: str | None) -> None:
+        telling = on_progress(progress, total, message)
+        if inspect.isawaitable(telling):
+            await telling
+
+    return tell
+
+
+@cache
+def _or_question(result: type[_Result]) -> TypeAdapter[_Result | InputRequiredResult]:
+    """A result of this kind, or `input_required`."""
+    from mcp_types import InputRequiredResult
+    from pydantic import TypeAdapter
+
+    either: Any = result | InputRequiredResult
+    return TypeAdapter(either)

@@ -1,0 +1,207 @@
+# Part of toolwright's runtime, copied as it is. DO NOT EDIT.
+"""What a caller answers the server with: questions to a person, samples of a model, and roots.
+
+Takes the caller's own functions; gives the callbacks of the SDK's client, and only those that were asked for, since the
+SDK announces a capability for each that it has. It never imports the protocol's library before a connection is asked
+for.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, TypeVar
+
+from pydantic import BaseModel
+
+from ..answers import Accepted, Cancelled, Declined
+from ..revisions import FIRST_STATELESS
+from ..terminal import visible
+from .elicitation import filled
+
+if TYPE_CHECKING:
+    from mcp.client import ClientRequestContext
+    from mcp.client.session import ElicitationFnT, ListRootsFnT, SamplingFnT
+    from mcp_types import (
+        CreateMessageRequestParams,
+        CreateMessageResult,
+        ElicitRequestParams,
+        ElicitResult,
+        ErrorData,
+        ListRootsResult,
+        Root,
+    )
+
+    from .in_flight import Underway
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What the server wants to know from a person (MCP 2025-11-25, client/elicitation).
+
+    Attributes:
+        message: What to show; as the server sent it, where `str(question)` is safe on a terminal.
+        schema: The JSON Schema of the form; `None` where there is a URL. Its properties are plain values and enums.
+        url: What to open in a browser, after the person agreed and saw where it leads; `None` where there is a form.
+        key: The question's name within the call that asks it; `None` before 2026-07-28, where it has none.
+    """
+
+    message: str
+    schema: Mapping[str, Any] | None = None
+    url: str | None = None
+    key: str | None = None
+
+    def __str__(self) -> str:
+        """What to show a person at a terminal: the message, and where the URL leads, without what a terminal obeys."""
+        return visible(self.message if self.url is None else f"{self.message}\n{self.url}")
+
+
+Answer: TypeAlias = Mapping[str, Any] | BaseModel | Accepted | Declined | Cancelled
+"""The form's values; or that a person agreed, said no, or said nothing."""
+
+OnQuestion: TypeAlias = Callable[[Question], Answer | Awaitable[Answer]]
+"""Asks a person. What is absent of the form's values gets its default, and what breaks the form is not sent."""
+
+Sample: TypeAlias = "CreateMessageResult | str"
+OnSample: TypeAlias = "Callable[[CreateMessageRequestParams], Sample | Awaitable[Sample]]"
+"""Asks a model (MCP 2025-11-25, client/sampling). A `str` is a text of the assistant, by a model of no known name."""
+
+RootLike: TypeAlias = "str | Path | Root"
+"""A folder or a file: a path, a file:// URI, or the SDK's own class."""
+
+Roots: TypeAlias = "Sequence[RootLike] | Callable[[], Sequence[RootLike] | Awaitable[Sequence[RootLike]]]"
+"""What the server may look at (MCP 2025-11-25, client/roots); or what gives it whenever the server asks."""
+
+
+class SdkCallbacks(TypedDict, total=False):
+    """The callbacks as parameters of `mcp.Client`."""
+
+    elicitation_callback: ElicitationFnT
+    sampling_callback: SamplingFnT
+    list_roots_callback: ListRootsFnT
+
+
+@dataclass(frozen=True, slots=True)
+class Callbacks:
+    """What the caller answers with; `None` for what is not offered."""
+
+    on_question: OnQuestion | None = None
+    on_sample: OnSample | None = None
+    roots: Roots | None = None
+
+    def given(self) -> list[str]:
+        """The names of those that there are."""
+        return [field.name for field in fields(self) if getattr(self, field.name) is not None]
+
+    def for_sdk(self, underway: Underway) -> SdkCallbacks:
+        """The callbacks of the SDK's client; those not given are not there.
+
+        Args:
+            underway: The requests of the connection, whose clocks stop while a callback works.
+
+        Raises:
+            TypeError: The roots are none.
+            ValueError: A root is no file.
+        """
+        made: SdkCallbacks = {}
+        if self.on_question is not None:
+            made["elicitation_callback"] = _asking(self.on_question, underway)
+        if self.on_sample is not None:
+            made["sampling_callback"] = _sampling(self.on_sample, underway)
+        if self.roots is not None:
+            made["list_roots_callback"] = _listing(self.roots, underway)
+        return made
+
+
+def _asking(on_question: OnQuestion, underway: Underway) -> ElicitationFnT:
+    async def answered(question: Question) -> ElicitResult:
+        return filled(await _awaited(on_question(question)), question.schema)
+
+    async def elicit(context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult | ErrorData:
+        key = str(context.request_id) if _is_round(context) else None
+        if params.mode == "url":
+            question = Question(params.message, url=params.url, key=key)
+        else:
+            question = Question(params.message, schema=params.requested_schema, key=key)
+        return await _in_time(context, underway, answered(question))
+
+    return elicit
+
+
+def _sampling(on_sample: OnSample, underway: Underway) -> SamplingFnT:
+    from mcp_types import INVALID_PARAMS, CreateMessageResult, ErrorData, TextContent
+
+    async def sampled(params: CreateMessageRequestParams) -> CreateMessageResult:
+        made: Sample = await _awaited(on_sample(params))
+        if isinstance(made, str):
+            return CreateMessageResult(role="assistant", content=TextContent(text=made), model="unknown")
+        return made
+
+    async def sample(
+        context: ClientRequestContext, params: CreateMessageRequestParams
+    ) -> CreateMessageResult | ErrorData:
+        if params.tools or params.tool_choice:  # an error, since the capability is not announced (MCP 2025-11-25)
+            return ErrorData(code=INVALID_PARAMS, message="This client samples without tools")
+        return await _in_time(context, underway, sampled(params))
+
+    return sample
+
+
+def _listing(roots: Roots, underway: Underway) -> ListRootsFnT:
+    from mcp_types import ListRootsResult
+
+    give = roots if callable(roots) else None
+    fixed = [] if callable(roots) else _checked(roots)
+
+    async def listed() -> ListRootsResult:
+        return ListRootsResult(roots=fixed if give is None else _checked(await _awaited(give())))
+
+    async def list_roots(context: ClientRequestContext) -> ListRootsResult | ErrorData:
+        return await _in_time(context, underway, listed())
+
+    return list_roots
+
+
+async def _in_time(context: ClientRequestContext, underway: Underway, working: Awaitable[_T]) -> _T:
+    """Wait for a callback. Between rounds no clock runs, and what it raises is the caller's at once."""
+    if _is_round(context):
+        return await working
+    with underway.question():
+        return await working
+
+
+def _is_round(context: ClientRequestContext) -> bool:
+    """Whether this is asked between two rounds of a call (from 2026-07-28 on), and not in the middle of it."""
+    return (context.session.protocol_version or "") >= FIRST_STATELESS
+
+
+async def _awaited(value: _T | Awaitable[_T]) -> _T:
+    if inspect.isawaitable(value):
+        later: Awaitable[_T] = value
+        return await later
+    return value
+
+
+def _checked(roots: Sequence[RootLike]) -> list[Root]:
+    if isinstance(roots, str) or not isinstance(roots, Sequence):
+        raise TypeError(f"roots are a sequence of paths, file:// URIs or mcp_types.Root, not {roots!r}")
+    return [_root(root) for root in roots]
+
+
+def _root(root: RootLike) -> Root:
+    from mcp_types import Root
+    from pydantic import FileUrl
+
+    if isinstance(root, Root):
+        return root
+    if isinstance(root, str) and "://" in root:
+        if not root.startswith("file://"):
+            raise ValueError(f"{root!r} is no root; a root is a path or a file:// URI")
+        return Root(uri=FileUrl(root))
+    if isinstance(root, str | Path):
+        return Root(uri=FileUrl(Path(root).absolute().as_uri()))
+    raise TypeError(f"{root!r} is no root; a root is a path, a file:// URI or an mcp_types.Root")

@@ -1,0 +1,77 @@
+# Part of toolwright's runtime, copied as it is. DO NOT EDIT.
+"""An answer as it goes to the server: with the defaults of the question's form, and valid under its schema.
+
+Takes what `on_question` gave and the schema that the server sent; gives the result of `elicitation/create`. Nothing
+that breaks the schema is sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel
+
+from ..answers import Accepted, Cancelled, Declined
+from ..validation import Validator
+from .arguments import to_json
+
+if TYPE_CHECKING:
+    from mcp_types import ElicitResult
+
+
+def filled(answer: object, schema: Mapping[str, Any] | None) -> ElicitResult:
+    """The answer to one question (MCP 2025-11-25, client/elicitation, "Response Actions").
+
+    Args:
+        answer: A mapping or a model with the form's values, `Accepted()`, `Declined()` or `Cancelled()`.
+        schema: Of the form; `None` for a question with a URL. What the answer leaves out of it gets its `default`.
+
+    Raises:
+        TypeError: It is none of these.
+        ValueError: It breaks the schema, or the schema is none.
+    """
+    from mcp_types import ElicitResult
+
+    if isinstance(answer, Declined):
+        return ElicitResult(action="decline")
+    if isinstance(answer, Cancelled):
+        return ElicitResult(action="cancel")
+    if schema is None:
+        if isinstance(answer, Accepted):
+            return ElicitResult(action="accept")
+        raise TypeError(f"the answer to a question with a URL is Accepted(), Declined() or Cancelled(), not {answer!r}")
+    given = _given(answer)
+    content = {**given, **_defaults(schema, given)}
+    try:
+        violations = Validator(schema).violations(content, "answer")
+    except ValueError as error:
+        raise ValueError(f"the server's question cannot be answered: its schema is not valid: {error}") from None
+    if violations:
+        lines = "".join(f"\n  {violation}" for violation in violations)
+        raise ValueError(f"the answer breaks the question's schema:{lines}")
+    return ElicitResult(action="accept", content=content)
+
+
+def _given(answer: object) -> dict[str, Any]:
+    if isinstance(answer, Accepted):
+        return {}
+    if isinstance(answer, Mapping):
+        return to_json(answer)
+    if isinstance(answer, BaseModel):
+        content = to_json({"answer": answer})["answer"]
+        if isinstance(content, dict):
+            return content
+    raise TypeError(f"an answer is a mapping, a model, Accepted(), Declined() or Cancelled(), not {answer!r}")
+
+
+def _defaults(schema: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """The defaults of the properties that were not given (SEP-1034; MCP 2025-11-25, client/elicitation)."""
+    properties = schema.get("properties")
+    if not isinstance(properties, Mapping):
+        return {}
+    return {
+        name: field["default"]
+        for name, field in properties.items()
+        if name not in given and isinstance(field, Mapping) and "default" in field
+    }

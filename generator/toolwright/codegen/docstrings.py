@@ -1,0 +1,88 @@
+"""What docstrings of generated methods say: the manifest's own words, and what a caller must know beside.
+
+Takes tools and offers of the IR; gives plain text, which a filter of the templates makes a docstring.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from toolwright.jsonschema.pointers import steps
+
+if TYPE_CHECKING:
+    from toolwright import ir
+    from toolwright.codegen.datamodel import Parameter
+
+
+def tool_doc(tool: ir.Tool) -> str:
+    """The manifest's own words, then the wire name and the hints, so that they are seen where the method is."""
+    hints = [text for hint, value, text in _HINTS if tool.annotations.get(hint) is value]
+    facts = f"Tool ``{tool.name}``{': ' if hints else ''}{', '.join(hints)}."
+    facts = " ".join(filter(None, (facts, *_limits(tool), deprecation(tool.deprecated))))
+    title = tool.definition.get("title")
+    words = tool.description or (f"{title}." if isinstance(title, str) and title else "")
+    return f"{words.strip()}\n\n{facts}" if words.strip() else facts
+
+
+def _limits(tool: ir.Tool) -> Iterator[str]:
+    """What the tool's policy means for whoever writes it or calls it."""
+    if tool.policy.get("confirm"):
+        yield "The server asks the user for leave first."
+    arguments = tool.input.wire.get("properties") or {}
+    redacted = [pointer for pointer in tool.policy.get("redact") or () if steps(f"{pointer}/")[1] in {*arguments, ""}]
+    if redacted:
+        yield f"Never logged: {', '.join(f'``{pointer}``' for pointer in redacted)}."
+
+
+_HINTS = (
+    ("readOnlyHint", True, "read-only"),
+    ("destructiveHint", True, "destructive"),
+    ("destructiveHint", False, "not destructive"),
+    ("idempotentHint", True, "idempotent"),
+    ("openWorldHint", True, "open world"),
+    ("openWorldHint", False, "closed world"),
+)
+
+
+def offer_doc(offer: ir.Offer) -> str:
+    """The manifest's own words, then what it is on the wire."""
+    definition = offer.definition
+    facts = f"{sentence(offer.kind)} ``{offer.key}``."
+    said = definition.get("description") or (f"{definition['title']}." if definition.get("title") else "")
+    facts = " ".join(filter(None, (facts, deprecation(offer.deprecated))))
+    return f"{said.strip()}\n\n{facts}" if isinstance(said, str) and said.strip() else facts
+
+
+def deprecation(deprecated: Mapping[str, str] | None) -> str | None:
+    """Since when something is deprecated, what to use, and why; None where it is not."""
+    if deprecated is None:
+        return None
+    since = f" since {deprecated['since']}" if "since" in deprecated else ""
+    use = f"; use {deprecated['use']}" if "use" in deprecated else ""
+    reason = " ".join(deprecated.get("reason", "").split())
+    return f"Deprecated{since}{use}.{' ' if reason else ''}{reason}"
+
+
+def parameter_doc(parameter: Parameter) -> str:
+    """What the client's method says of a parameter: its own words, and the default that the server applies."""
+    if parameter.default is None:
+        return parameter.doc
+    words = parameter.doc if not parameter.doc or parameter.doc.endswith((".", "!", "?", ":")) else f"{parameter.doc}."
+    return f"{words} Default: {parameter.default}.".strip()
+
+
+def about(manifest: ir.Manifest) -> str:
+    """The server's instructions as a paragraph of their own, if there are any."""
+    instructions = manifest.server.get("instructions")
+    return f"\n\n{instructions.strip()}" if isinstance(instructions, str) and instructions.strip() else ""
+
+
+def sentence(text: str) -> str:
+    """`text` as a sentence starts."""
+    return text[:1].upper() + text[1:]
+
+
+def indented(text: str) -> str:
+    """`text` as it stands below the name of an argument."""
+    return text.replace("\n", "\n        ")

@@ -1,0 +1,161 @@
+"""What `diff` compares: each side a file, a file at a git revision, a saved list of tools, or a live server."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from toolwright.commands.console import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from toolwright import ir
+    from toolwright.compile.source import Document, Reader
+    from toolwright.diagnostics import Diagnostic
+
+_GIT = "git:"
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One side: its name, and the manifest with what shows its places; there is no manifest where it is wrong.
+
+    `is_listed` says that the manifest was made of what a server lists, so that it knows only what goes on the wire.
+    """
+
+    name: str
+    manifest: ir.Manifest | None
+    documents: Mapping[str, Document] = field(default_factory=dict)
+    diagnostics: Sequence[Diagnostic] = ()
+    entry: str = ""
+    is_listed: bool = False
+
+    @property
+    def values(self) -> Mapping[str, Any]:
+        """What the entry file holds."""
+        document = self.documents.get(self.entry)
+        return document.value if document is not None and isinstance(document.value, dict) else {}
+
+
+class SideError(Exception):
+    """A side cannot be had; the message says why."""
+
+
+def read(said: str, other: str) -> Side:
+    """One side.
+
+    Args:
+        said: A path, `git:REV`, `git:REV:PATH`, or the URL of a live server.
+        other: What the other side was said to be, which gives the path for `git:REV`.
+
+    Raises:
+        SideError: It cannot be read.
+        UsageError: It cannot be meant.
+    """
+    if said.startswith(_GIT):
+        return _at_revision(said, other)
+    if said.startswith(("http://", "https://")):
+        return live(said)
+    from toolwright.project import workspace
+
+    return _of_file(said, said, workspace.Disk())
+
+
+def live(target: str | Sequence[str]) -> Side:
+    """What a live server offers now, by its URL or the command that starts it.
+
+    Raises:
+        SideError: It cannot be asked.
+    """
+    from toolwright.importers import acceptance, servers
+    from toolwright.importers import live as asking
+
+    source = asking.Endpoint(target) if isinstance(target, str) else asking.Command(target)
+    try:
+        made = servers.manifest(asking.read(source), name=None, otherwise="server")
+    except (asking.UnreachableError, acceptance.UnsettledError) as error:
+        raise SideError(str(error)) from error
+    return replace(of_manifest(source.shown, made.manifest), is_listed=True)
+
+
+def of_manifest(name: str, value: Mapping[str, Any]) -> Side:
+    """A side that was never a file: a manifest as a value."""
+    return _checked(name, "server.json", _Value("server.json", json.dumps(value, indent=2).encode()))
+
+
+def _at_revision(said: str, other: str) -> Side:
+    from toolwright.project import git
+
+    name, _, path = said.removeprefix(_GIT).partition(":")
+    if not path and other.startswith(_GIT):
+        path = other.removeprefix(_GIT).partition(":")[2]
+    beside = "" if path or other.startswith((_GIT, "http://", "https://")) else other
+    if not path and not beside:
+        raise UsageError(f"`{said}` names no file, and neither does the other side; write git:REV:PATH")
+    try:
+        reader = git.at(name)
+        side = _of_file(said, beside or reader.meant(path), reader)
+    except (git.RevisionError, OSError) as error:
+        raise SideError(str(error)) from error
+    mend = "check the path: it counts from the repository's root, and `./PATH` from the working folder"
+    is_missing = path and [one.code for one in side.diagnostics] == ["TW001"] and side.diagnostics[0].at is None
+    return replace(side, diagnostics=[replace(side.diagnostics[0], help=mend)]) if is_missing else side
+
+
+def _of_file(name: str, path: str, reader: Reader) -> Side:
+    """A manifest, or a saved list of tools, which is a manifest of these tools."""
+    if path.lower().endswith(".json"):
+        made = _listed(path, reader)
+        if made is not None:
+            return replace(_checked(name, path, _Value(path, made)), is_listed=True)
+    return _checked(name, path, reader)
+
+
+def _listed(path: str, reader: Reader) -> bytes | None:
+    """The manifest of a saved list of tools; None where the file is no such list."""
+    from toolwright.compile.source import MANIFEST_KEYS
+    from toolwright.importers import tools
+
+    try:
+        text = reader.read(path).decode("utf-8-sig")
+        value = json.loads(text)
+        if isinstance(value, dict) and MANIFEST_KEYS & value.keys() - {"tools"}:
+            return None
+        listed, info = tools.read(text)
+    except (OSError, ValueError, RecursionError):
+        return None  # what is wrong is told where the file is read as a manifest
+    made = tools.manifest(listed, name=info.get("name") or "server", info=info).manifest
+    return json.dumps(made, indent=2).encode()
+
+
+@dataclass(frozen=True, slots=True)
+class _Value:
+    """Reads one file, which is not on disk."""
+
+    path: str
+    data: bytes
+
+    def read(self, path: str) -> bytes:
+        if path != self.path:
+            raise FileNotFoundError(2, "no such file", path)
+        return self.data
+
+    def glob(self, folder: str, pattern: str) -> list[str]:  # noqa: ARG002 - a Reader's parameters
+        return []
+
+    def within(self, path: str, folder: str) -> bool:  # noqa: ARG002 - a Reader's parameters
+        return True
+
+
+def _checked(name: str, path: str, reader: Reader) -> Side:
+    import posixpath
+
+    from toolwright.compile import pipeline
+
+    checked = pipeline.check(path, reader)
+    errors = [one for one in checked.diagnostics if one.severity == "error"]
+    # What was made of something else has places that nobody can look up; they serve to show what is wrong in it only.
+    is_made = isinstance(reader, _Value) and checked.manifest is not None
+    return Side(name, checked.manifest, {} if is_made else checked.documents, errors, posixpath.normpath(path))

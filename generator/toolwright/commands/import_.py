@@ -1,0 +1,235 @@
+"""`toolwright import`: a manifest from what others describe."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from toolwright.commands import servers as sources
+from toolwright.commands.console import Printer, UsageError, err, out, told
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from contextlib import AbstractContextManager
+
+    from toolwright.compile.source import Document
+    from toolwright.diagnostics import Diagnostic
+    from toolwright.importers.acceptance import Made
+    from toolwright.importers.live import Listed
+
+_T = TypeVar("_T")
+
+
+def add(verbs: Any) -> None:
+    """Say how the verb is called."""
+    imports = verbs.add_parser("import", help="make a manifest from what others describe")
+    kinds = imports.add_subparsers(title="what to import", metavar="KIND", required=True)
+    live = kinds.add_parser(
+        "mcp",
+        help="a live server: its tools, resources and prompts",
+        usage="toolwright import mcp [options] URL\n       toolwright import mcp [options] -- COMMAND ARGS…",
+    )
+    live.add_argument("url", metavar="URL", nargs="?", help="a Streamable HTTP endpoint")
+    _options(live, "as the server says")
+    live.add_argument("--client", action="store_true", help="write `emit: [client]`: bindings without a server half")
+    live.add_argument("--fragment", action="store_true", help=_FRAGMENT)
+    sources.options(live)
+    live.set_defaults(verb=_import_mcp)
+    tools = kinds.add_parser("tools", help="a saved tools/list result")
+    tools.add_argument("file", metavar="FILE", help="its JSON, bare or in a wrapper")
+    _options(tools, "as the file says, else the file's name")
+    tools.set_defaults(verb=_import_tools)
+    openapi = kinds.add_parser("openapi", help="an OpenAPI 3 document: a server that calls the API")
+    openapi.add_argument("file", metavar="FILE", help="the document, in YAML or JSON")
+    _options(openapi, "the document's title")
+    selecting(openapi)
+    openapi.add_argument("--fragment", action="store_true", help=_FRAGMENT)
+    openapi.set_defaults(verb=_import_openapi)
+
+
+_FRAGMENT: Final = "leave out `server`: a file for another one's `include`"
+
+
+def selecting(parser: argparse.ArgumentParser, note: str = "") -> None:
+    """Let a verb be told which operations of an OpenAPI document become tools, and what these are called."""
+    for option, what in (("--include", "take only"), ("--exclude", "leave out")):
+        parser.add_argument(
+            option,
+            metavar="GLOB",
+            action="append",
+            default=[],
+            help=f"{note}{what} operations whose operationId, tag or path fits; may be given several times",
+        )
+    parser.add_argument(
+        "--rename",
+        metavar="OLD=NEW",
+        action="append",
+        default=[],
+        help=f"{note}call the tool of an operation NEW; may be given several times",
+    )
+
+
+def _options(parser: argparse.ArgumentParser, otherwise: str) -> None:
+    parser.add_argument("--name", help=f"the server's name (default: {otherwise})")
+    parser.add_argument("--prefix", default="", help="put in front of each tool's name")
+    parser.add_argument("-o", "--output", metavar="MANIFEST", help="where to write (default: standard output)")
+
+
+def _import_mcp(arguments: argparse.Namespace) -> int:
+    if arguments.client and arguments.prefix:
+        raise UsageError("--prefix changes names that the server would not know: it cannot go with --client")
+    if arguments.client and arguments.fragment:
+        raise UsageError("`emit` cannot stand in an included file: --client cannot go with --fragment")
+    source = sources.of(arguments.url, arguments.command, arguments)
+
+    def make(listed: Listed) -> Made:
+        from toolwright.importers import servers
+
+        return servers.manifest(
+            listed,
+            name=arguments.name,
+            otherwise=sources.name(source),
+            prefix=arguments.prefix,
+            client=arguments.client,
+        )
+
+    deadline = sources.deadline(arguments)
+    asked = sources.manifest(source, arguments, make, deadline)
+    return _import(source.shown, asked, arguments, "the server", deadline.held)
+
+
+def _import_tools(arguments: argparse.Namespace) -> int:
+    def make() -> Made:
+        from toolwright.importers import acceptance, reading, tools
+        from toolwright.project import workspace
+
+        document = reading.read(arguments.file, workspace.Disk(), tools.parse, "a saved tools/list result in JSON")
+        listed, info = tools.listed(document.value)
+        name = arguments.name or info.get("name") or Path(arguments.file).stem
+        made = tools.manifest(listed, name=name, info=info, prefix=arguments.prefix)
+        settled = acceptance.settle(made.manifest)
+        return acceptance.Made(settled.manifest, "", (*made.notes, *settled.notes), settled.warnings)
+
+    return _import(arguments.file, make, arguments, "the file")
+
+
+def _import_openapi(arguments: argparse.Namespace) -> int:
+    make = openapi(arguments.file, arguments, name=arguments.name, prefix=arguments.prefix)
+    return _import(arguments.file, make, arguments, "the document")
+
+
+def openapi(file: str, arguments: argparse.Namespace, *, name: str | None, prefix: str = "") -> Callable[[], Made]:
+    """What makes a manifest of an OpenAPI document.
+
+    Raises:
+        UsageError: `--rename` is not OLD=NEW.
+    """
+    new_names = renames(arguments.rename)
+
+    def make() -> Made:
+        from toolwright.importers.openapi import manifest as assembling
+        from toolwright.importers.openapi.documents import Documents
+        from toolwright.importers.openapi.naming import Selection
+        from toolwright.project import workspace
+
+        selection = Selection(arguments.include, arguments.exclude, new_names, prefix)
+        return assembling.manifest(Documents(file, workspace.Disk()), selection, name)
+
+    return make
+
+
+def attempt(shown: str, make: Callable[[], _T]) -> _T | None:
+    """What `make` gives of the source that people call `shown`; None where that fails, which is told."""
+    from toolwright.importers.reading import DocumentError, RefusedError
+
+    try:
+        return make()
+    except RefusedError as error:
+        if isinstance(error, DocumentError) and error.diagnostics:
+            _tell(error.diagnostics, error.documents)
+        else:
+            about = "" if error.names_source else f"`{shown}` cannot be imported: "
+            err(f"toolwright: {about}{error}")
+    return None
+
+
+def _import(
+    shown: str,
+    make: Callable[[], Made],
+    arguments: argparse.Namespace,
+    who: str,
+    bounded: Callable[[], AbstractContextManager[None]] = nullcontext,
+) -> int:
+    """Import a source, and say what of it came out.
+
+    Args:
+        shown: What people call it.
+        make: Reads it.
+        arguments: Of the command line.
+        who: Says what is in it.
+        bounded: Ends what is computed when the time is over.
+    """
+    from toolwright.compile.syntax import yamlwriter
+
+    if arguments.name is not None and not arguments.name.strip():
+        raise UsageError("--name is empty")
+    is_fragment = getattr(arguments, "fragment", False)
+
+    def written() -> tuple[Made, str]:
+        made = make()
+        manifest = {key: value for key, value in made.manifest.items() if key != "server" or not is_fragment}
+        with bounded():
+            return made, yamlwriter.imported(manifest, arguments.output or "")
+
+    attempted = attempt(shown, written)
+    if attempted is None:
+        return 1
+    made, text = attempted
+    if not arguments.output:
+        out(text)
+    elif problem := _written(Path(arguments.output), text):
+        _tell([problem])
+        return 1
+    notes = list(made.notes)
+    if made.warnings:
+        word = "warning" if made.warnings == 1 else "warnings"
+        notes.append(f"`toolwright check` has {made.warnings} {word} of what {who} says")
+    told(made.summary, notes)
+    return 0
+
+
+def _written(path: Path, text: str) -> Diagnostic | None:
+    """Write what was imported, unless that would replace what a person wrote; what is wrong, if anything is."""
+    from toolwright.compile.syntax import yamlwriter
+    from toolwright.diagnostics import Diagnostic, Place
+    from toolwright.project import workspace
+
+    try:
+        before = workspace.text(path)
+        if before and before.strip() and not yamlwriter.is_imported(before):
+            help_ = "move or delete it, or choose another file with `-o`"
+            return Diagnostic("TW403", "this file was not imported, and is left as it is", Place(str(path)), help_)
+        workspace.create(path, text)
+    except OSError as error:
+        message = f"`{error.filename}` cannot be written: {error.strerror}"
+        return Diagnostic("TW406", message, help="choose another file with `-o`")
+    return None
+
+
+def _tell(found: Iterable[Diagnostic], documents: Mapping[str, Document] | None = None) -> None:
+    printer = Printer("text", strict=False)
+    printer.add(found, documents)
+    printer.close()
+
+
+def renames(given: Sequence[str]) -> dict[str, str]:
+    """What `--rename` says. Raises UsageError where it is not OLD=NEW."""
+    found = {}
+    for entry in given:
+        old, equals, new = entry.partition("=")
+        if not (old and equals and new):
+            raise UsageError(f"--rename is `{entry}`; it is OLD=NEW, such as listPets=list_pets")
+        found[old] = new
+    return found

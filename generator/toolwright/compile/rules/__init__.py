@@ -1,0 +1,122 @@
+"""What a manifest means: rules that its structure alone cannot hold, one small function each.
+
+Takes an assembly of what is structurally valid, with every schema valid in its dialect; gives all findings at once.
+Errors are what a server must not ship; warnings are what MCP says one SHOULD do, what clients in the field choke on, or
+what harms a model. Nothing is changed, and no reference is fetched.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from toolwright.compile.rules import (
+    contradictions,
+    elicitation,
+    headers,
+    http,
+    lint,
+    names,
+    primitives,
+    references,
+    revisions,
+    tools,
+    values,
+)
+from toolwright.compile.rules import (
+    unserved as serving,
+)
+
+if TYPE_CHECKING:
+    from toolwright.compile.resolve import Assembly
+    from toolwright.diagnostics import Diagnostic
+
+_RULES = (
+    names.unique_on_the_wire,
+    names.unique_in_python,
+    names.unique_classes,
+    names.python_names,
+    names.package,
+    names.writable,
+    names.handlers,
+    names.wire_names,
+    references.resolved,
+    references.finite,
+    references.one_dialect,
+    references.bundled,
+    references.unique_anchors,
+    headers.names,
+    headers.unique,
+    headers.types,
+    headers.reachable,
+    headers.not_sensitive,
+    values.patterns,
+    values.compilable,
+    values.defaults,
+    values.schema_examples,
+    values.examples,
+    values.exact_examples,
+    contradictions.required,
+    contradictions.bounds,
+    tools.overlays_apply,
+    tools.deprecations,
+    tools.handles,
+    tools.redactions,
+    tools.public_cache,
+    tools.described,
+    tools.plain_roots,
+    tools.consistent_hints,
+    tools.web_resources,
+    tools.safe_icons,
+    primitives.templates,
+    primitives.uris,
+    primitives.contents,
+    primitives.arguments,
+    primitives.completions,
+    primitives.messages,
+    elicitation.flat,
+    elicitation.named,
+    http.apis,
+    http.declared,
+    http.urls,
+    http.arguments,
+    http.securities,
+    http.parts,
+    http.headers,
+    http.nothing_lost,
+    revisions.old_enough,
+    lint.known_codes,
+)
+
+
+_OF_ALL_TOOLS = frozenset(
+    {names.unique_on_the_wire, names.unique_in_python, names.unique_classes}
+    | {tools.overlays_apply, tools.deprecations, tools.public_cache, http.apis}
+)
+"""The rules that compare tools, or look for some among all of them; the others look at one thing at a time."""
+
+
+def check(assembly: Assembly, unproven: Assembly | None = None) -> list[Diagnostic]:
+    """All that is wrong or doubtful in a structurally valid manifest, but for the warnings that it ignores.
+
+    Args:
+        assembly: The manifest.
+        unproven: The same without tools that are known to be clean.
+    """
+    part = assembly if unproven is None else unproven
+    found = dict.fromkeys(
+        diagnostic for rule in _RULES for diagnostic in rule(assembly if rule in _OF_ALL_TOOLS else part)
+    )
+    return lint.heeded(assembly, found)
+
+
+def heeded(assembly: Assembly, diagnostics: list[Diagnostic]) -> list[Diagnostic]:
+    """`diagnostics` of any stage without the warnings that `lint: {ignore: …}` silences."""
+    return lint.heeded(assembly, diagnostics)
+
+
+def unserved(assembly: Assembly) -> list[Diagnostic]:
+    """A warning that lists the parts of the manifest that this version checks but does not serve yet, if there are any.
+
+    It is none of the findings of `check`, since it is about all tools at once and may be true of clean ones.
+    """
+    return lint.heeded(assembly, serving.unserved(assembly))

@@ -1,0 +1,106 @@
+"""Schemas that no value can satisfy, or that require what they do not have: valid, but surely not meant."""
+
+from __future__ import annotations
+
+import re
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+from toolwright.diagnostics import Diagnostic, Place, Pointer
+from toolwright.diagnostics.suggestions import shown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from toolwright.compile.resolve import Assembly
+    from toolwright.ir import Json
+    from toolwright.jsonschema.references import Outline
+
+_ALIKE = 0.8
+_NEGATING = frozenset({"not", "if"})
+_ELSEWHERE = frozenset({"$ref", "$dynamicRef", "$recursiveRef", "allOf", "anyOf", "oneOf", "if", "dependentSchemas"})
+_BOUNDS = (
+    ("minimum", "maximum"),
+    ("minLength", "maxLength"),
+    ("minItems", "maxItems"),
+    ("minProperties", "maxProperties"),
+    ("minContains", "maxContains"),
+    ("minimum", "exclusiveMaximum"),
+    ("exclusiveMinimum", "maximum"),
+    ("exclusiveMinimum", "exclusiveMaximum"),
+)
+_LOWER = frozenset(lower for lower, _ in _BOUNDS)
+
+
+def required(assembly: Assembly) -> Iterator[Diagnostic]:
+    """What `required` names can be there (2020-12 Validation, 6.5.3), and is no slip of the pen."""
+    for found in assembly.everything():
+        for pointer, schema in found.having("required"):
+            if isinstance(schema["required"], list):
+                properties = schema.get("properties") or {}
+                for index, name in enumerate(schema["required"]):
+                    if name not in properties:
+                        yield from _absent(found, pointer, schema, index)
+
+
+def bounds(assembly: Assembly) -> Iterator[Diagnostic]:
+    """No lower bound is above its upper bound."""
+    for found in assembly.everything():
+        for pointer, schema in found.schemas.items():
+            if isinstance(schema, dict) and not _LOWER.isdisjoint(schema) and not _is_hidden(found, schema):
+                for lower, upper in _BOUNDS:
+                    if lower in schema and upper in schema and _exclude(lower, upper, schema):
+                        yield Diagnostic(
+                            "TW323",
+                            f"`{lower}: {shown(schema[lower])}` and `{upper}: {shown(schema[upper])}` exclude each "
+                            "other: nothing is valid",
+                            _below(found, pointer) / lower,
+                            "change one of the two",
+                        )
+
+
+def _absent(found: Outline, pointer: Pointer, schema: dict[str, Json], index: int) -> Iterator[Diagnostic]:
+    """What is wrong with the name at `index` of `required`, which `properties` lacks."""
+    name = schema["required"][index]
+    properties = schema.get("properties") or {}
+    if _is_hidden(found, schema) or not _NEGATING.isdisjoint(pointer) or _matches(name, schema):
+        return
+    free = [one for one in properties if one not in schema["required"]]
+    near = next(iter(get_close_matches(name, free, 1, _ALIKE)), None)
+    if schema.get("additionalProperties") is False:
+        message = f"`{name}` is required, but `additionalProperties: false` forbids it: nothing is valid"
+        mend = f"did you mean `{near}`?" if near else "add it to `properties`, or take it out of `required`"
+    elif near and _ELSEWHERE.isdisjoint(schema) and not _is_above(found, pointer, name):
+        message, mend = f"`{name}` is required, but not among the `properties`", f"did you mean `{near}`?"
+    else:
+        return
+    yield Diagnostic("TW322", message, _below(found, pointer) / "required" / index, mend)
+
+
+def _matches(name: str, schema: dict[str, Json]) -> bool:
+    """Whether `patternProperties` has a schema for `name`; in doubt it has."""
+    try:
+        return any(re.search(text, name) for text in schema.get("patternProperties") or ())
+    except re.error:
+        return True
+
+
+def _is_above(found: Outline, pointer: Pointer, name: str) -> bool:
+    """Whether a schema that applies to the same value has the property."""
+    return any(name in (found.schemas[above].get("properties") or ()) for above in found.folded(pointer))
+
+
+def _exclude(lower: str, upper: str, schema: dict[str, Json]) -> bool:
+    least, most = schema[lower], schema[upper]
+    if isinstance(least, bool) or isinstance(most, bool):  # an exclusive bound of draft-04
+        return False
+    is_open = lower.startswith("exclusive") or upper.startswith("exclusive")
+    return bool(least >= most if is_open else least > most)
+
+
+def _is_hidden(found: Outline, schema: dict[str, Json]) -> bool:
+    return "$ref" in schema and found.dialect.reference_hides_siblings
+
+
+def _below(found: Outline, pointer: Pointer) -> Place:
+    return Place(found.place.file, (*found.place.pointer, *pointer))

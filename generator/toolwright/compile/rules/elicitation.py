@@ -1,0 +1,145 @@
+"""Questions: what a form can ask (MCP 2025-11-25, Elicitation, Requested Schema)."""
+
+from __future__ import annotations
+
+import keyword
+from typing import TYPE_CHECKING, Final
+
+from toolwright import naming
+from toolwright.diagnostics import Diagnostic, Place
+from toolwright.diagnostics.suggestions import nearest, quoted, shown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from toolwright.compile.resolve import Assembly
+    from toolwright.ir import Json
+
+_NOTES: Final = frozenset({"type", "title", "description", "default"})
+_CHOICES: Final = frozenset({"enum", "enumNames", "oneOf"})
+_TYPES: Final = naming.ANNOTATION_NAMES | {"Accepted", "Cancelled", "Declined"}
+_FORMATS: Final = ("email", "uri", "date", "date-time")
+_KEYWORDS: Final[Mapping[str, frozenset[str]]] = {
+    "string": _NOTES | _CHOICES | {"minLength", "maxLength", "pattern", "format"},
+    "integer": _NOTES | {"minimum", "maximum"},
+    "number": _NOTES | {"minimum", "maximum"},
+    "boolean": _NOTES,
+    "array": _NOTES | {"items", "minItems", "maxItems"},
+}
+_ROOT: Final = frozenset({"$schema", "type", "title", "description", "properties", "required"})
+
+
+def flat(assembly: Assembly) -> Iterator[Diagnostic]:
+    """A form has strings, numbers, booleans and choices, side by side: clients show nothing else."""
+    for place, found in assembly.asides.items():
+        schema = found.schema
+        if "ask" not in place.pointer:
+            continue
+        if not isinstance(schema, dict) or schema.get("type") != "object":
+            at = place / "type" if isinstance(schema, dict) and "type" in schema else place
+            yield _problem("the answer to a question is an object", at, "write `type: object`, with `properties`")
+        if not isinstance(schema, dict):
+            continue
+        for key in schema.keys() - _ROOT:
+            if not key.startswith("x-"):
+                mend = f"a form has {quoted(sorted(_ROOT - {'$schema'}))} at its root, and nothing else"
+                yield _problem(f"a question's schema cannot have `{key}`", (place / key).key(), mend)
+        properties = schema.get("properties") or {}
+        for index, name in enumerate(schema.get("required") or ()):
+            if name not in properties:
+                mend = _mend(name, list(properties))
+                yield _problem(f"`{name}` is required, but no field of the form", place / "required" / index, mend)
+        for name, field in properties.items():
+            yield from _field(field, place / "properties" / name)
+
+
+def named(assembly: Assembly) -> Iterator[Diagnostic]:
+    """Questions are methods: their names are free in Python, and no two answers are one class."""
+    for one in assembly.declared:
+        classes: dict[str, str] = {}
+        for name in one.ours.get("ask") or {}:
+            place = one.said("ask", name).key()
+            if name.startswith("_") or keyword.iskeyword(name) or name in _TYPES:
+                mend = f"`{name.strip('_').lower() or 'ask'}{'' if name.startswith('_') else '_'}` would do"
+                yield Diagnostic("TW213", f"`{name}` cannot be the method of a question", place, mend)
+            other = classes.setdefault(naming.answer(one.names, name), name)
+            if other != name:
+                yield Diagnostic(
+                    "TW211", f"the questions `{other}` and `{name}` meet in Python", place, "rename one of them"
+                )
+
+
+def _field(field: Json, place: Place) -> Iterator[Diagnostic]:
+    kind = field.get("type") if isinstance(field, dict) else None
+    if not isinstance(kind, str) or kind not in _KEYWORDS:
+        at = place / "type" if isinstance(field, dict) and "type" in field else place
+        mend = f"write one `type` of {quoted(_KEYWORDS)}; ask for parts of an object one by one"
+        yield _problem("clients show only flat fields in a form", at, mend)
+        return
+    for key in field.keys() - _KEYWORDS[kind]:
+        if not key.startswith("x-"):
+            known = sorted(_KEYWORDS[kind] - _NOTES)
+            near = nearest(key, known)
+            others = f"beside its title it can have {quoted(known)}" if known else "take it away"
+            mend = f"did you mean `{near}`?" if near else others
+            yield _problem(f"a form's {kind} cannot have `{key}`", (place / key).key(), mend)
+    if kind == "string" and field.get("format", "email") not in _FORMATS:
+        mend = f"the formats of a form are {quoted(_FORMATS)}"
+        yield _problem(f"clients do not know the format `{field['format']}`", place / "format", mend)
+    if kind == "string":
+        yield from _choice(field, place)
+    if kind == "array":
+        yield from _choices(field.get("items"), place / "items")
+
+
+def _choice(field: Mapping[str, Json], place: Place) -> Iterator[Diagnostic]:
+    """A choice of one is a list of texts, or of texts with titles; and not both."""
+    if "oneOf" in field:
+        yield from _options(field["oneOf"], place / "oneOf")
+        if "enum" in field:
+            yield _problem("the choices are given twice", (place / "enum").key(), "keep `oneOf`, which has titles")
+    texts = field.get("enum")
+    if isinstance(texts, list):
+        yield from _texts(texts, place / "enum")
+        names = field.get("enumNames", texts)
+        if not isinstance(names, list) or len(names) != len(texts):
+            mend = "give each choice one, in the same order"
+            yield _problem("there are not as many `enumNames` as choices", (place / "enumNames").key(), mend)
+    elif "enumNames" in field:
+        yield _problem("`enumNames` has no choices to name", (place / "enumNames").key(), "list them in `enum`")
+
+
+def _texts(texts: list[Json], place: Place) -> Iterator[Diagnostic]:
+    if not texts:
+        yield _problem("there is nothing to choose from", place, "list the choices")
+    for index, text in enumerate(texts):
+        if not isinstance(text, str):
+            yield _problem("a choice is a text", place / index, f'write `"{shown(text)}"`, in quotes')
+
+
+def _mend(name: str, known: list[str]) -> str:
+    near = nearest(name, known)
+    return f"did you mean `{near}`?" if near else "add it to `properties`, or take it away"
+
+
+def _choices(items: Json, place: Place) -> Iterator[Diagnostic]:
+    """A list is a choice of several from a fixed set."""
+    if isinstance(items, dict) and items.get("type") == "string" and isinstance(items.get("enum"), list):
+        yield from _texts(items["enum"], place / "enum")
+        return
+    if isinstance(items, dict) and isinstance(items.get("anyOf"), list):
+        yield from _options(items["anyOf"], place / "anyOf")
+        return
+    mend = "write `items: {type: string, enum: [a, b]}`, or with titles `items: {anyOf: [{const: a, title: A}]}`"
+    yield _problem("a form's list is a choice of several from a fixed set", place, mend)
+
+
+def _options(options: Json, place: Place) -> Iterator[Diagnostic]:
+    for index, option in enumerate(options if isinstance(options, list) else ()):
+        is_titled = isinstance(option, dict) and isinstance(option.get("const"), str) and "title" in option
+        if not is_titled:
+            yield _problem("each choice has a text and a title", place / index, "write `{const: red, title: Red}`")
+
+
+def _problem(message: str, at: Place, mend: str) -> Diagnostic:
+    return Diagnostic("TW254", message, at, mend)

@@ -1,0 +1,142 @@
+"""`x-mcp-header`: parameters that are mirrored into HTTP headers (MCP 2026-07-28, Tools and Transports).
+
+Clients must leave out a tool that breaks these rules, so all but the last are errors.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from toolwright import naming
+from toolwright.diagnostics import Diagnostic, Place, Pointer
+from toolwright.http import TOKEN
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from toolwright.compile.resolve import Assembly
+    from toolwright.jsonschema.references import Outline
+
+KEYWORD = "x-mcp-header"
+
+_TYPES = ("string", "integer", "boolean")
+_SENSITIVE = re.compile(
+    r"\b(pass(word|wd|phrase|code)?|pwd|secret|token|credentials?|authorization|bearer|cookie|jwt|ssn|cvv|cvc|pin)\b"
+    r"|\b(api|private|access|secret|signing|encryption) ?key\b|\bapikey\b|\b(credit )?card number\b|\bsocial security\b"
+)
+_PAGES = frozenset({"page", "next", "continuation", "cursor", "sync"})
+
+
+def names(assembly: Assembly) -> Iterator[Diagnostic]:
+    """The value is an RFC 9110 token (section 5.6.2): it becomes part of a header's name."""
+    for place, _, schema in _carriers(assembly):
+        value = schema[KEYWORD]
+        if isinstance(value, str) and TOKEN.fullmatch(value):
+            continue
+        if not isinstance(value, str):
+            problem = "is not a string"
+        elif not value:
+            problem = "is empty"
+        else:
+            problem = f"`{value}` has {_strange(value)}, which a header's name cannot have"
+        yield Diagnostic(
+            "TW230",
+            f"`{KEYWORD}` {problem}",
+            place / KEYWORD,
+            'write the part after "Mcp-Param-", in letters, digits and hyphens, such as "Region"',
+        )
+
+
+def unique(assembly: Assembly) -> Iterator[Diagnostic]:
+    """No two properties of one `inputSchema` have one header; case does not matter in headers' names."""
+    for tool in assembly.tools:
+        first: dict[str, str] = {}
+        for field, found in assembly.schemas(tool):
+            for place, pointer, schema in _in(found):
+                value = schema[KEYWORD]
+                if field == "inputSchema" and pointer and isinstance(value, str):
+                    name = str(pointer[-1])
+                    other = first.setdefault(value.lower(), name)
+                    if other != name:
+                        yield Diagnostic(
+                            "TW231",
+                            f"`{other}` and `{name}` of `{tool.name}` have one header, `{value}`; case does not count",
+                            place / KEYWORD,
+                            "give one of them another name",
+                        )
+
+
+def types(assembly: Assembly) -> Iterator[Diagnostic]:
+    """The property is a string, an integer or a boolean."""
+    for place, _, schema in _carriers(assembly):
+        kind = schema.get("type")
+        if kind in _TYPES:
+            continue
+        if kind == "number":
+            message = f"`{KEYWORD}` cannot stand on a `number`: its text in a header is not the same for every client"
+            mend = "make the property an `integer` or a `string`, or take the header away"
+        else:
+            message = f"`{KEYWORD}` needs a property whose `type` is `string`, `integer` or `boolean`"
+            mend = "give the property one such `type`, written in its own schema, or take the header away"
+        yield Diagnostic("TW232", message, place / "type" if "type" in schema else (place / KEYWORD).key(), mend)
+
+
+def reachable(assembly: Assembly) -> Iterator[Diagnostic]:
+    """It stands in an `inputSchema`, on a property that `properties` alone lead to."""
+    for field, found in _outlines(assembly):
+        for place, pointer, _ in _in(found):
+            if field == "outputSchema":
+                message = f"`{KEYWORD}` in an `outputSchema` means nothing: results have no such headers"
+            elif field == "schemas":
+                message = f"`{KEYWORD}` in a shared schema is not found: clients follow no references"
+            elif not _chained(pointer):
+                message = f"`{KEYWORD}` is not found here: clients look only at properties, and at their `properties`"
+            else:
+                continue
+            yield Diagnostic("TW233", message, (place / KEYWORD).key(), f"put `{KEYWORD}` on a property of the input")
+
+
+def not_sensitive(assembly: Assembly) -> Iterator[Diagnostic]:
+    """A parameter that looks like a secret SHOULD NOT be mirrored: headers are read and logged on the way."""
+    for place, pointer, schema in _carriers(assembly):
+        if not _chained(pointer):
+            continue
+        name = str(pointer[-1])
+        words = [word.lower() for word in naming.words(name)]
+        secret = schema.get("format") == "password" or schema.get("writeOnly") is True
+        if secret or (_SENSITIVE.search(" ".join(words)) and not _PAGES & set(words)):
+            yield Diagnostic(
+                "TW331",
+                f"`{name}` looks like a secret, and would be sent in a header",
+                (place / KEYWORD).key(),
+                f"take `{KEYWORD}` away: proxies and logs on the way see headers",
+            )
+
+
+def _carriers(assembly: Assembly) -> Iterator[tuple[Place, Pointer, dict[str, Any]]]:
+    """Every schema of an input that has the keyword."""
+    for field, found in _outlines(assembly):
+        if field == "inputSchema":
+            yield from _in(found)
+
+
+def _outlines(assembly: Assembly) -> Iterator[tuple[str, Outline]]:
+    for tool in assembly.tools:
+        yield from assembly.schemas(tool)
+    for found in assembly.shared.values():
+        yield "schemas", found
+
+
+def _in(found: Outline) -> Iterator[tuple[Place, Pointer, dict[str, Any]]]:
+    for pointer, schema in found.having(KEYWORD):
+        yield Place(found.place.file, (*found.place.pointer, *pointer)), pointer, schema
+
+
+def _chained(pointer: Pointer) -> bool:
+    return bool(pointer) and all(step == "properties" for step in pointer[::2]) and len(pointer) % 2 == 0
+
+
+def _strange(value: str) -> str:
+    strange = sorted({char for char in value if not TOKEN.fullmatch(char)})
+    return ", ".join("a space" if char == " " else f"`{char}`" for char in strange[:5])

@@ -1,0 +1,321 @@
+"""HTTP calls: they go to declared APIs, with arguments that there are and credentials that can be sent."""
+
+from __future__ import annotations
+
+import re
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Final
+
+from toolwright.compile.resolve import manifests
+from toolwright.diagnostics import Diagnostic, Place
+from toolwright.diagnostics.suggestions import quoted
+from toolwright.http import CONTROL, TOKEN, is_ours, split, steers
+from toolwright.jsonschema.references import Local, Shared
+from toolwright.runtime.http.requests import BODIED, HOLE, holes, texts, used
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from toolwright.compile.resolve import Assembly, Declared
+    from toolwright.diagnostics import Pointer
+    from toolwright.ir import Json
+    from toolwright.jsonschema.references import Outline
+
+_BODILESS = frozenset({"GET", "HEAD", "OPTIONS"})
+_SECTIONS = ("query", "headers", "cookies")
+_STYLES: Final = {
+    "query": ("form", "spaceDelimited", "pipeDelimited", "deepObject"),
+    "headers": ("simple",),
+    "cookies": ("form", "cookie"),
+}
+_NEEDED: Final = {
+    "bearer": ("env",),
+    "basic": ("usernameEnv", "passwordEnv"),
+    "apiKey": ("env", "name"),
+}
+_IN_PLACE = frozenset({"allOf", "anyOf", "oneOf", "if", "then", "else", "dependentSchemas"})
+_BLANK = re.compile(r"[\s\x00-\x20\x7f]")
+_HOST = re.compile(r"https?://[^/?#{}@\s]+")
+
+
+def apis(assembly: Assembly) -> Iterator[Diagnostic]:
+    """An API is declared once, says where it is, and has credentials that can be sent."""
+    first: dict[str, Place] = {}
+    for place, name, api in _apis(assembly):
+        if name in first:
+            other = assembly.bundle.documents[first[name].file].span(first[name].key())
+            yield Diagnostic(
+                "TW261",
+                f"the API `{name}` is there already, at {other.file}:{other.line}:{other.column}",
+                place.key(),
+                "rename one of them: names under `apis` count in all files of the manifest",
+            )
+        first.setdefault(name, place)
+        yield from _based(place, name, api)
+        for scheme, said in (api.get("auth") or {}).items():
+            lacking = [key for key in _NEEDED[said["type"]] if key not in said]
+            if lacking:
+                yield Diagnostic(
+                    "TW263",
+                    f"`{scheme}` is {said['type']}, and needs {quoted(lacking).replace(' or ', ' and ')}",
+                    (place / "auth" / scheme).key(),
+                    "name the variable of the environment that holds the secret; no secret stands in a manifest",
+                )
+        yield from _secured(api.get("security"), place / "security", api, name)
+
+
+def declared(assembly: Assembly) -> Iterator[Diagnostic]:
+    """A call names an API that there is."""
+    known = [name for _, name, _ in _apis(assembly)]
+    for tool, http in _calls(assembly):
+        if "api" in http and http["api"] not in known:
+            near = get_close_matches(http["api"], known, n=1)
+            yield Diagnostic(
+                "TW261",
+                f"there is no API `{http['api']}`",
+                tool.said("http", "api"),
+                f"did you mean `{near[0]}`?" if near else "declare it under `apis`",
+            )
+
+
+def urls(assembly: Assembly) -> Iterator[Diagnostic]:
+    """The URL of a call can be called, and its host comes from no argument."""
+    for tool, http in _calls(assembly):
+        url: str = http["url"]
+        if re.search(r"[{}]", HOLE.sub("", url)):
+            problem, mend = (
+                "has a brace without its other half",
+                "write arguments as `{name}`, and a brace itself twice",
+            )
+        elif "#" in url or _BLANK.search(url):
+            problem, mend = "has a fragment or a blank, which no request can have", "leave it out"
+        elif "api" in http and not url.startswith("/"):
+            problem, mend = (
+                "follows a base URL, and does not start with `/`",
+                "write the path, such as `/v1/{location}`",
+            )
+        elif "api" not in http and not (_HOST.match(url) and split(HOLE.sub("a", url))):
+            problem = "is not one of `http` or `https` with a host that no argument is part of"
+            mend = "write the whole URL, such as `https://api.example.com/v1/{location}`, or name an `api`"
+        else:
+            continue
+        yield Diagnostic("TW262", f"the URL `{url}` {problem}", tool.said("http", "url"), mend)
+
+
+def arguments(assembly: Assembly) -> Iterator[Diagnostic]:
+    """What stands in braces, or under `path`, is an argument of the tool."""
+    for tool, http in _calls(assembly):
+        known = _names(assembly, tool)
+        for place, text in _texts(tool, http):
+            for name in dict.fromkeys(holes(text)):
+                if name not in known:
+                    yield Diagnostic(
+                        "TW260",
+                        f"`{tool.name}` has no argument `{name}`",
+                        place,
+                        _near(name, known) or "add it to the `properties` of its `inputSchema`",
+                    )
+        inside = holes(http["url"])
+        for name in http.get("path") or ():
+            if name not in inside:
+                yield Diagnostic(
+                    "TW260",
+                    f"`{{{name}}}` does not stand in the URL",
+                    tool.said("http", "path", name).key(),
+                    _near(name, inside) or "leave it out: `path` is about arguments in the URL",
+                )
+
+
+def securities(assembly: Assembly) -> Iterator[Diagnostic]:
+    """What a call says who it is with is declared by its API."""
+    known = {name: api for _, name, api in _apis(assembly)}
+    for tool, http in _calls(assembly):
+        if "api" not in http or http["api"] in known:
+            api = known.get(http.get("api", ""), {})
+            yield from _secured(http.get("security"), tool.said("http", "security"), api, http.get("api"))
+
+
+def parts(assembly: Assembly) -> Iterator[Diagnostic]:
+    """A body goes with the method, and a style with its place."""
+    for tool, http in _calls(assembly):
+        method = http.get("method", "GET")
+        for key in ("body", "contentType"):
+            if key in http and method in _BODILESS:
+                yield Diagnostic(
+                    "TW264",
+                    f"a {method} has no body",
+                    tool.said("http", key).key(),
+                    "use another `method`, or put the arguments into `query`",
+                )
+        for section in _SECTIONS:
+            for name, said in (http.get(section) or {}).items():
+                style = said.get("style") if isinstance(said, dict) else None
+                if style is not None and style not in _STYLES[section]:
+                    yield Diagnostic(
+                        "TW264",
+                        f"the style `{style}` is none of `{section}`",
+                        tool.said("http", section, name, "style"),
+                        f"it can be {quoted(_STYLES[section])}",
+                    )
+
+
+def headers(assembly: Assembly) -> Iterator[Diagnostic]:
+    """A header is one that can be sent, and no argument says where a request goes or where it ends."""
+    for place, _, api in _apis(assembly):
+        for scheme, said in (api.get("auth") or {}).items():
+            if said["type"] == "apiKey" and said.get("in", "header") == "header" and "name" in said:
+                yield from _named(said["name"], place / "auth" / scheme / "name", filled=True)
+    for tool, http in _calls(assembly):
+        for key in ("accept", "contentType"):
+            yield from _held(http.get(key, ""), tool.said("http", key))
+        for name, said in (http.get("headers") or {}).items():
+            place = tool.said("http", "headers", name)
+            text = said["value"] if isinstance(said, dict) else said
+            yield from _named(name, place.key(), filled=bool(holes(text)))
+            yield from _held(text, place / "value" if isinstance(said, dict) else place)
+
+
+def _named(name: str, place: Place, *, filled: bool) -> Iterator[Diagnostic]:
+    if not TOKEN.fullmatch(name):
+        problem = "is not the name of a header"
+        mend = "use letters, digits and `-` (RFC 9110, section 5.6.2)"
+    elif is_ours(name):
+        problem = "says where a request ends or how it travels, and is never the manifest's to set"
+        mend = "leave it out: the server writes it where it is needed"
+    elif filled and steers(name):
+        problem = "cannot be filled in"
+        mend = "write the host into the URL" if name.lower() == "host" else "use `cookies`"
+    else:
+        return
+    yield Diagnostic("TW265", f"`{name}` {problem}", place, mend)
+
+
+def _held(text: str, place: Place) -> Iterator[Diagnostic]:
+    if CONTROL.search(text):
+        message = "a header cannot hold line breaks or control characters"
+        yield Diagnostic("TW265", message, place, "leave them out")
+
+
+def nothing_lost(assembly: Assembly) -> Iterator[Diagnostic]:
+    """An argument goes somewhere."""
+    for tool, http in _calls(assembly):
+        if http.get("method", "GET") in BODIED and "body" not in http:
+            continue
+        gone = set(used(http))
+        schema = tool.wire.get("inputSchema")
+        for name in (schema.get("properties") or {}) if isinstance(schema, dict) else ():
+            if name not in gone:
+                yield Diagnostic(
+                    "TW334",
+                    f"the argument `{name}` of `{tool.name}` goes nowhere",
+                    tool.said("http").key(),
+                    f"use `{{{name}}}` in the URL, `query`, `headers`, `cookies` or `body`",
+                )
+
+
+def _calls(assembly: Assembly) -> Iterator[tuple[Declared, Mapping[str, Json]]]:
+    for tool in assembly.tools:
+        if tool.ours.get("http"):
+            yield tool, tool.ours["http"]
+
+
+def _apis(assembly: Assembly) -> Iterator[tuple[Place, str, Mapping[str, Json]]]:
+    for path, manifest in manifests(assembly.bundle):
+        for name, api in (manifest.get("apis") or {}).items():
+            yield Place(path, ("apis", name)), name, api
+
+
+def _based(place: Place, name: str, api: Mapping[str, Json]) -> Iterator[Diagnostic]:
+    if "baseUrl" not in api:
+        if "baseUrlEnv" not in api:
+            mend = "add a `baseUrl`, or the variable of the environment that says it, as `baseUrlEnv`"
+            yield Diagnostic("TW262", f"nothing says where the API `{name}` is", place.key(), mend)
+        return
+    url: str = api["baseUrl"]
+    parts = split(url)
+    if (
+        not _HOST.match(url)
+        or parts is None
+        or parts.query
+        or parts.fragment
+        or _BLANK.search(url)
+        or re.search(r"[{}]", url)
+    ):
+        yield Diagnostic(
+            "TW262",
+            f"`{url}` is no base URL",
+            place / "baseUrl",
+            "write a scheme, a host and perhaps a path, such as `https://api.example.com/v1`",
+        )
+
+
+def _secured(
+    security: list[list[str]] | None, place: Place, api: Mapping[str, Json], name: str | None
+) -> Iterator[Diagnostic]:
+    known = list(api.get("auth") or {})
+    for index, alternative in enumerate(security or ()):
+        for inner, scheme in enumerate(alternative):
+            if scheme not in known:
+                where = "`auth` of the API" if name is None else f"`auth` of `{name}`"
+                yield Diagnostic(
+                    "TW263",
+                    f"{where} has no `{scheme}`",
+                    place / index / inner,
+                    _near(scheme, known) or "declare it there",
+                )
+
+
+def _texts(tool: Declared, http: Mapping[str, Json]) -> Iterator[tuple[Place, str]]:
+    """The texts of a call that may name arguments, with their places."""
+    yield tool.said("http", "url"), http["url"]
+    for section in _SECTIONS:
+        for name, said in (http.get(section) or {}).items():
+            place = tool.said("http", section, name)
+            yield (place / "value", said["value"]) if isinstance(said, dict) else (place, said)
+    for text in texts(http.get("body")):
+        yield tool.said("http", "body"), text
+
+
+def _names(assembly: Assembly, tool: Declared) -> set[str]:
+    """The properties that an input may have by name: the root's, and those of what applies to the root."""
+    root = dict(assembly.schemas(tool)).get("inputSchema")
+    found: set[str] = set()
+    waiting: list[tuple[Outline, Pointer]] = [] if root is None else [(root, ())]
+    for outline, start in waiting:  # grows while it is read
+        here = [
+            pointer
+            for pointer in outline.schemas
+            if pointer[: len(start)] == start and _is_in_place(pointer[len(start) :])
+        ]
+        for pointer in here:
+            schema = outline.schemas[pointer]
+            found |= (schema.get("properties") or {}).keys() if isinstance(schema, dict) else set()
+        for reference in outline.references:
+            if reference.pointer in here:
+                match reference.target:
+                    case Local(pointer):
+                        step = (outline, pointer)
+                    case Shared(key):
+                        step = (assembly.shared[key], ())
+                    case _:
+                        continue
+                if not any(other is step[0] and at == step[1] for other, at in waiting):
+                    waiting.append(step)
+    return found
+
+
+def _is_in_place(pointer: Pointer) -> bool:
+    """Whether a schema below another applies to the same value."""
+    steps = list(pointer)
+    while steps:
+        keyword = steps.pop(0)
+        if keyword not in _IN_PLACE:
+            return False
+        if keyword not in ("if", "then", "else") and steps:
+            steps.pop(0)
+    return True
+
+
+def _near(name: str, known: Iterable[str]) -> str | None:
+    near = get_close_matches(name, list(known), n=1)
+    return f"did you mean `{near[0]}`?" if near else None

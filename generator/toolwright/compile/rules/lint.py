@@ -1,0 +1,75 @@
+"""`lint: {ignore: […]}`: which warnings a manifest does not want to hear."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from toolwright.compile.resolve import entries, manifests
+from toolwright.diagnostics import CODES, Diagnostic, Place, Span
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from toolwright.compile.resolve import Assembly
+    from toolwright.ir import Json
+
+
+def known_codes(assembly: Assembly) -> Iterator[Diagnostic]:
+    """Only warnings can be ignored, by codes that exist."""
+    for place, codes, _ in _lists(assembly):
+        for index, code in enumerate(codes):
+            if code not in CODES:
+                yield Diagnostic(
+                    "TW381",
+                    f"there is no code `{code}`",
+                    place / index,
+                    "write a code as `toolwright check` prints it, such as `TW312`",
+                )
+            elif CODES[code].severity == "error":
+                yield Diagnostic(
+                    "TW380",
+                    f"`{code}` is an error, and errors cannot be ignored",
+                    place / index,
+                    "take it out of the list",
+                )
+
+
+def heeded(assembly: Assembly, diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
+    """`diagnostics` without the warnings that are ignored.
+
+    The manifest's own list counts everywhere, a fragment's list in its file, and an entry's list for the entry.
+    """
+    ignored = [(frozenset(codes), places) for _, codes, places in _lists(assembly)]
+    return [
+        diagnostic
+        for diagnostic in diagnostics
+        if diagnostic.severity == "error"
+        or not any(diagnostic.code in codes and _within(diagnostic.at, places) for codes, places in ignored)
+    ]
+
+
+def _lists(assembly: Assembly) -> Iterator[tuple[Place, list[str], tuple[Place, ...] | None]]:
+    """Each list of ignored codes with its place, and where it counts; None is everywhere."""
+    for path, manifest in manifests(assembly.bundle):
+        if codes := _codes(manifest):
+            everywhere = path == assembly.bundle.entry
+            yield Place(path, ("lint", "ignore")), codes, None if everywhere else (Place(path),)
+        for section in ("resources", "resourceTemplates", "prompts"):
+            for place, entry in entries(assembly.bundle, path, section):
+                if codes := _codes(entry.get("toolwright") or {}):
+                    yield place / "toolwright" / "lint" / "ignore", codes, (place,)
+    for tool in assembly.tools:
+        if codes := _codes(tool.ours):
+            yield tool.said("lint", "ignore"), codes, (tool.place, *(place for place, _ in tool.layers))
+
+
+def _codes(said: Mapping[str, Json]) -> list[str]:
+    return list((said.get("lint") or {}).get("ignore") or ())
+
+
+def _within(at: Place | Span | None, places: tuple[Place, ...] | None) -> bool:
+    if places is None:
+        return True
+    if isinstance(at, Place):
+        return any(at.file == above.file and at.pointer[: len(above.pointer)] == above.pointer for above in places)
+    return isinstance(at, Span) and Place(at.file) in places

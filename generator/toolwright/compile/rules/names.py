@@ -1,0 +1,310 @@
+"""Names: on the wire, in Python, and of the package."""
+
+from __future__ import annotations
+
+import keyword
+import re
+import sys
+from typing import TYPE_CHECKING, Final
+
+from toolwright import naming
+from toolwright.compile.resolve import entries, package_place
+from toolwright.compile.syntax.positions import shorten
+from toolwright.diagnostics import Diagnostic, Place
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from toolwright.compile.resolve import Assembly, Declared, Section
+    from toolwright.jsonschema.references import Outline
+
+EXPORTS = frozenset(
+    {
+        *("Context", "Content", "Contents", "Completing", "Gives", "Messages", "Reply", "Returns"),
+        *(
+            "ToolError",
+            "ToolFailed",
+            "CallRefused",
+            "InvalidResult",
+            "DriftError",
+            "DriftWarning",
+            "Accepted",
+            "Declined",
+            "Cancelled",
+        ),
+        *("assistant", "user", "Question", "ListChanged", "ResourceUpdated"),
+        *("changes", "list_prompts", "list_resource_templates", "list_resources", "list_tools"),
+        *(
+            "CallEvent",
+            "OMIT",
+            "Omit",
+            "TOOLS",
+            "text",
+            "image",
+            "audio",
+            "link",
+            "embedded",
+            "build_server",
+            "asgi_app",
+        ),
+    }
+)
+"""What a package exports beside its models and the two classes named after the server."""
+
+ASKING = ("Ask", "Context")
+"""How the classes end that a tool with questions has."""
+
+ARGUMENTS = {"prompt": "Args", "resource template": "Params"}
+"""How the class of the arguments of what takes them ends."""
+
+MODEL_NAMES = frozenset({"Annotated", "Any", "Field", "Final", "Literal", "Model", "Nullable", "Root"})
+"""What modules of models import, so that a model of that name would hide it."""
+
+DEPENDENCIES = frozenset(
+    {
+        *(
+            "anyio",
+            "docket",
+            "httpx",
+            "httpx2",
+            "jsonschema_rs",
+            "limits",
+            "mcp",
+            "mcp_types",
+            "pydantic",
+            "pydantic_core",
+        ),
+        *("redis", "starlette", "toolwright", "typing_extensions", "uvicorn"),
+    }
+)
+"""Packages that a generated one needs, or that need it to have another name."""
+
+_LISTS = (
+    ("prompts", "prompt", "name"),
+    ("resources", "resource", "uri"),
+    ("resourceTemplates", "template", "uriTemplate"),
+)
+_BY_URI = frozenset({"resource", "template"})
+_LONGEST = 255
+"""How many bytes the name of a file has at most."""
+
+_ALLOWED = re.compile(r"[A-Za-z0-9_.-]{1,128}")
+_ACCEPTED = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+
+
+def unique_on_the_wire(assembly: Assembly) -> Iterator[Diagnostic]:
+    """No two tools have one name, no two prompts either, and no two resources one URI (MCP: they are called by it)."""
+    named = [("tool", tool.name, tool.place / "name") for tool in assembly.tools]
+    for fragment in assembly.bundle.fragments:
+        for section, kind, field in _LISTS:
+            prefix = fragment.prefix if kind == "prompt" else ""
+            named += [
+                (kind, prefix + entry[field], place / field)
+                for place, entry in entries(assembly.bundle, fragment.path, section)
+            ]
+    first: dict[tuple[str, str], Place] = {}
+    for kind, name, place in named:
+        other = first.get((kind, name))
+        if other is None:
+            first[kind, name] = place
+        else:
+            yield Diagnostic(
+                "TW210",
+                f"the {kind} `{name}` is there already, at {_at(assembly, other)}",
+                place,
+                "rename one of them" if kind in _BY_URI else "rename one of them, or include its file with a `prefix`",
+            )
+
+
+def unique_in_python(assembly: Assembly) -> Iterator[Diagnostic]:
+    """No two tools, prompts or resources have one method, one stem of classes, or one module."""
+    first: dict[tuple[str, str], tuple[str, Declared]] = {}
+    for kind, one in _declared(assembly):
+        names = one.names
+        kinds = [
+            ("method", names.method, names.method),
+            ("class", f"{names.stem}Input", f"{names.stem}Input"),
+            ("module", names.module, names.module.casefold()),  # many disks take `A.py` and `a.py` for one file
+        ]
+        kinds += [("class", name, name) for name in _classes(kind, one)]
+        if one.ours.get("complete"):
+            kinds.append(("method", naming.completion(names), naming.completion(names)))
+        for part, shown, key in kinds:
+            other_kind, other = first.setdefault((part, key), (kind, one))
+            if other is not one and (kind, one.name) != (other_kind, other.name):
+                both = f"{kind}s" if kind == other_kind else other_kind
+                yield Diagnostic(
+                    "TW211",
+                    f"the {both} `{other.name}` ({_at(assembly, other.place / 'name')}) and "
+                    f"{'' if kind == other_kind else f'the {kind} '}`{one.name}` meet in "
+                    f"Python: both need the {part} `{shown}`",
+                    _python_place(one),
+                    "give one of them a `pythonName` under `toolwright`",
+                )
+                break
+
+
+def _classes(kind: str, one: Declared) -> Iterator[str]:
+    """The classes of a declaration beside those of a tool's arguments and result."""
+    if one.ours.get("ask"):
+        yield from (f"{one.names.stem}{end}" for end in ASKING)
+        yield from (naming.answer(one.names, question) for question in one.ours["ask"])
+    if kind in ARGUMENTS:
+        yield f"{one.names.stem}{ARGUMENTS[kind]}"
+
+
+_OFFERS: Final[Mapping[Section, str]] = {
+    "resources": "resource",
+    "resourceTemplates": "resource template",
+    "prompts": "prompt",
+}
+
+
+def _declared(assembly: Assembly) -> Iterator[tuple[str, Declared]]:
+    """All that has names in Python, with what it is."""
+    yield from (("tool", tool) for tool in assembly.tools)
+    for section, kind in _OFFERS.items():
+        yield from ((kind, offer) for offer in assembly.offers[section])
+
+
+def unique_classes(assembly: Assembly) -> Iterator[Diagnostic]:
+    """No class of a shared schema is called like another class, or like anything else that the package exports."""
+    stem = naming.server_stem(assembly.entry["server"]["name"])
+    taken = dict.fromkeys(EXPORTS, "is an export of every package")
+    taken |= {f"{stem}Handlers": "is the class of this server's handlers", f"{stem}Client": "is this server's client"}
+    taken |= dict.fromkeys(MODEL_NAMES, "is a name that models need")
+    for tool in assembly.tools:
+        for field, _ in assembly.schemas(tool):
+            suffix = "Input" if field == "inputSchema" else "Output"
+            taken[tool.names.stem + suffix] = f"is the class of the {field} of `{tool.name}`"
+    for kind, one in _declared(assembly):
+        taken |= dict.fromkeys(_classes(kind, one), f"is a class of `{one.name}`")
+    first: dict[str, Outline] = {}
+    for key, found in assembly.shared.items():
+        name = naming.shared(key.name).stem
+        other = first.setdefault(name, found)
+        problem = "is a keyword" if keyword.iskeyword(name) else taken.get(name)
+        if problem is None and other is not found:
+            problem = f"is the class of `{other.place.pointer[-1]}` at {_at(assembly, other.place.key())}"
+        if problem:
+            yield Diagnostic(
+                "TW212",
+                f"the shared schema `{key.name}` would be the class `{name}`, which {problem}",
+                found.place.key(),
+                "give the schema another name under `schemas`",
+            )
+
+
+def python_names(assembly: Assembly) -> Iterator[Diagnostic]:
+    """A `pythonName` is a name that nothing else needs."""
+    for tool in assembly.declared:
+        name = tool.ours.get("pythonName")
+        if name is None:
+            continue
+        if keyword.iskeyword(name):
+            problem = "is a keyword"
+        elif name.startswith("_"):
+            problem = "starts with an underscore"
+        elif name in naming.CLIENT_NAMES:
+            problem = "is a name that every client has"
+        elif name in naming.ANNOTATION_NAMES:
+            problem = "is a type that annotations need"
+        elif name in naming.DECORATOR_NAMES:
+            problem = "is what decorates methods"
+        else:
+            continue
+        made = naming.method(name)
+        yield Diagnostic("TW213", f"the `pythonName` `{name}` {problem}", tool.said("pythonName"), f"`{made}` would do")
+
+
+def package(assembly: Assembly) -> Iterator[Diagnostic]:
+    """The package can be imported, and hides no other."""
+    name, place = _package(assembly)
+    written = "package" in place.pointer
+    made = naming.package(assembly.entry["server"]["name"])
+    mend = f"`{made}` is what the server's name gives" if written and _importable(made) else "write a `python.package`"
+    if not _importable(name):
+        yield Diagnostic("TW214", f"`{name}` is not a name that Python can import", place, mend)
+    elif name in sys.stdlib_module_names:
+        yield Diagnostic("TW215", f"`{name}` would hide the module `{name}` of Python's standard library", place, mend)
+    elif name in DEPENDENCIES:
+        yield Diagnostic("TW215", f"`{name}` would hide the package `{name}`, which it needs", place, mend)
+
+
+def _package(assembly: Assembly) -> tuple[str, Place]:
+    """The package's name, and where it comes from."""
+    written = (assembly.entry.get("python") or {}).get("package")
+    name = written or naming.package(assembly.entry["server"]["name"])
+    return name, package_place(assembly.bundle.entry, assembly.entry)
+
+
+def writable(assembly: Assembly) -> Iterator[Diagnostic]:
+    """No file or folder is called by a name that is longer than disks take."""
+    package_name, at = _package(assembly)
+    named = [(package_name, at, "write a shorter `python.package`")]
+    modelled = [*assembly.tools]
+    if "server" in (assembly.entry.get("emit") or ("server",)):
+        modelled += [*assembly.offers["resourceTemplates"], *assembly.offers["prompts"]]
+    mend = "shorten it, or write a `pythonName` under `toolwright`"
+    named += [(f"{one.names.module}.py", _python_place(one), mend) for one in modelled]
+    shared = [(naming.shared(key.name).module, found.place.key()) for key, found in assembly.shared.items()]
+    named += [(f"{module}.py", place, "give the schema another name under `schemas`") for module, place in shared]
+    for name, place, help_ in named:
+        if (length := len(name.encode())) > _LONGEST:
+            message = f"`{shorten(name)}` cannot be written: its name has {length} bytes, and disks take {_LONGEST}"
+            yield Diagnostic("TW406", message, place, help_)
+
+
+def handlers(assembly: Assembly) -> Iterator[Diagnostic]:
+    """`python.handlers` is `module:Name`, as entry points of packages are written."""
+    text = (assembly.entry.get("python") or {}).get("handlers")
+    if text is None:
+        return
+    module, colon, name = text.partition(":")
+    if not (colon and all(map(_importable, module.split("."))) and all(map(_importable, name.split(".")))):
+        yield Diagnostic(
+            "TW216",
+            f"`{text}` is not `module:Name`",
+            Place(assembly.bundle.entry, ("python", "handlers")),
+            'write the module as it is imported, a colon, and the class, such as "weather:Weather"',
+        )
+
+
+def wire_names(assembly: Assembly) -> Iterator[Diagnostic]:
+    """A tool's name is what MCP says it SHOULD be (2025-11-25, Tools, Tool Names), and what several clients accept."""
+    for tool in assembly.tools:
+        place = tool.place / "name"
+        if not _ALLOWED.fullmatch(tool.name):
+            yield Diagnostic(
+                "TW310",
+                f"the tool name {_problem(tool.name, r'[A-Za-z0-9_.-]', 128)}",
+                place,
+                "MCP asks for 1 to 128 of the characters A-Z, a-z, 0-9, `_`, `-` and `.`",
+            )
+        elif not _ACCEPTED.fullmatch(tool.name):
+            yield Diagnostic(
+                "TW311",
+                f"the tool name {_problem(tool.name, r'[a-zA-Z0-9_-]', 64)}",
+                place,
+                "several clients accept only names that match ^[a-zA-Z0-9_-]{1,64}$",
+            )
+
+
+def _problem(name: str, allowed: str, longest: int) -> str:
+    strange = sorted(set(re.sub(allowed, "", name)))
+    if strange:
+        return f"`{name}` has {', '.join('a space' if char == ' ' else f'`{char}`' for char in strange[:5])}"
+    return f"`{name}` has {len(name)} characters, more than {longest}"
+
+
+def _python_place(tool: Declared) -> Place:
+    return tool.said("pythonName") if "pythonName" in tool.ours else tool.place / "name"
+
+
+def _importable(name: str) -> bool:
+    return name.isidentifier() and not keyword.iskeyword(name)
+
+
+def _at(assembly: Assembly, place: Place) -> str:
+    span = assembly.bundle.documents[place.file].span(place)
+    return f"{span.file}:{span.line}"

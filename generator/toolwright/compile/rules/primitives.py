@@ -1,0 +1,156 @@
+"""Resources, resource templates and prompts: what they say of themselves fits together."""
+
+from __future__ import annotations
+
+import binascii
+import re
+from typing import TYPE_CHECKING, Final
+
+from toolwright.compile.uritemplates import TemplateError, variables
+from toolwright.diagnostics import Diagnostic, Place
+from toolwright.diagnostics.suggestions import nearest, quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from toolwright.compile.resolve import Assembly, Declared
+    from toolwright.ir import Json
+
+PLACEHOLDER: Final = re.compile(r"\{\{\s*([^{}]*?)\s*\}\}")
+"""An argument in the text of a message: `{{name}}`."""
+
+_KINDS: Final = ("text", "image", "audio", "resource")
+_URI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+
+
+def templates(assembly: Assembly) -> Iterator[Diagnostic]:
+    """A URI template is one of RFC 6570 that servers can match (MCP 2025-11-25, Resources, Resource Templates)."""
+    for template in assembly.offers["resourceTemplates"]:
+        try:
+            variables(template.wire["uriTemplate"])
+        except TemplateError as error:
+            message = f"`{template.wire['uriTemplate']}` cannot be used: {error}"
+            yield Diagnostic("TW255", message, template.place / "uriTemplate", error.mend)
+
+
+def uris(assembly: Assembly) -> Iterator[Diagnostic]:
+    """A resource's URI is absolute (RFC 3986, section 4.3)."""
+    for offers, field in (
+        (assembly.offers["resources"], "uri"),
+        (assembly.offers["resourceTemplates"], "uriTemplate"),
+    ):
+        for offer in offers:
+            if re.search(r"[\s\x00-\x1f\x7f]", offer.wire[field]):
+                message = "the URI has a blank in it"
+                yield Diagnostic("TW256", message, offer.place / field, "write `%20` for a space")
+            elif not _URI.match(offer.wire[field]):
+                yield Diagnostic(
+                    "TW256",
+                    f"`{offer.wire[field]}` has no scheme",
+                    offer.place / field,
+                    f"write an absolute URI, such as `docs://{offer.wire[field].lstrip('/') or 'readme'}`",
+                )
+
+
+def contents(assembly: Assembly) -> Iterator[Diagnostic]:
+    """A resource has its content in one place."""
+    for resource in assembly.offers["resources"]:
+        if resource.ours.keys() >= {"file", "text"}:
+            at = (resource.place / "toolwright" / "text").key()
+            yield Diagnostic("TW257", f"`{resource.name}` has both `file` and `text`", at, "take one of them away")
+
+
+def arguments(assembly: Assembly) -> Iterator[Diagnostic]:
+    """No two arguments of a prompt have one name."""
+    for prompt in assembly.offers["prompts"]:
+        seen: set[str] = set()
+        for index, argument in enumerate(prompt.wire.get("arguments") or ()):
+            if argument["name"] in seen:
+                at = prompt.place / "arguments" / index / "name"
+                message = f"`{prompt.name}` has the argument `{argument['name']}` twice"
+                yield Diagnostic("TW210", message, at, "rename one of them")
+            seen.add(argument["name"])
+
+
+def completions(assembly: Assembly) -> Iterator[Diagnostic]:
+    """`complete` names arguments that there are."""
+    known_of = [(offer, _variable_names(offer)) for offer in assembly.offers["resourceTemplates"]]
+    known_of += [(offer, _argument_names(offer)) for offer in assembly.offers["prompts"]]
+    for offer, known in known_of:
+        for name in offer.ours.get("complete") or {}:
+            if known is not None and name not in known:
+                at = (offer.place / "toolwright" / "complete" / name).key()
+                yield Diagnostic("TW258", f"`{offer.name}` has no argument `{name}`", at, _mend(name, known))
+
+
+def messages(assembly: Assembly) -> Iterator[Diagnostic]:
+    """A message is one thing, whole, and the arguments in its text are the prompt's own."""
+    for prompt in assembly.offers["prompts"]:
+        at = prompt.place / "toolwright"
+        if prompt.ours.get("messages") == []:
+            yield Diagnostic(
+                "TW257", f"`{prompt.name}` says nothing", at / "messages", "write a message, or take it away"
+            )
+        if prompt.ours.get("messages") and prompt.ours.get("ask"):
+            mend = "take `messages` away, and write the method that asks"
+            yield Diagnostic("TW257", f"`{prompt.name}` has messages, so nobody asks", (at / "ask").key(), mend)
+        for index, message in enumerate(prompt.ours.get("messages") or ()):
+            place = prompt.place / "toolwright" / "messages" / index
+            given = [kind for kind in _KINDS if kind in message]
+            if len(given) != 1:
+                what = f"both {quoted(given).replace(' or ', ' and ')}" if given else "nothing to say"
+                yield Diagnostic("TW257", f"the message has {what}", place, f"give it one of {quoted(_KINDS)}")
+            for kind in given:
+                yield from _part(kind, message[kind], place / kind, prompt)
+
+
+def _part(kind: str, part: Json, place: Place, prompt: Declared) -> Iterator[Diagnostic]:
+    if kind == "text":
+        yield from _filled(part, place, prompt)
+        return
+    sources = [key for key in ("text", "file", "data") if key in part]
+    if len(sources) != 1:
+        what = f"both {quoted(sources).replace(' or ', ' and ')}" if sources else "no content"
+        known = ("text", "file", "data") if kind == "resource" else ("file", "data")
+        yield Diagnostic("TW257", f"the {kind} has {what}", place, f"give it one of {quoted(known)}")
+    if kind != "resource" and not str(part.get("mimeType", f"{kind}/")).startswith(f"{kind}/"):
+        message = f"`{part['mimeType']}` is not the MIME type of {'an' if kind[0] in 'ai' else 'a'} {kind}"
+        yield Diagnostic("TW257", message, place / "mimeType", f"it starts with `{kind}/`")
+    if kind != "resource" and "mimeType" not in part:
+        example = {"image": "image/png", "audio": "audio/wav"}[kind]
+        yield Diagnostic("TW257", f"the {kind} has no `mimeType`", place, f"add it, such as `mimeType: {example}`")
+    if "data" in part:
+        try:
+            binascii.a2b_base64(part["data"], strict_mode=True)
+        except ValueError as error:
+            yield Diagnostic("TW257", f"the data is not base64: {error}", place / "data", "or name a `file`")
+    for key in ("uri", "text"):
+        if kind == "resource" and key in part:
+            yield from _filled(part[key], place / key, prompt)
+
+
+def _filled(text: str, place: Place, prompt: Declared) -> Iterator[Diagnostic]:
+    known = _argument_names(prompt)
+    for name in dict.fromkeys(PLACEHOLDER.findall(text)):
+        if name not in known:
+            yield Diagnostic("TW258", f"`{prompt.name}` has no argument `{name}`", place, _mend(name, known))
+
+
+def _argument_names(prompt: Declared) -> tuple[str, ...]:
+    """The names of a prompt's arguments."""
+    return tuple(argument["name"] for argument in prompt.wire.get("arguments") or ())
+
+
+def _variable_names(template: Declared) -> tuple[str, ...] | None:
+    """The names of a template's variables; None where it is broken."""
+    try:
+        return tuple(variable.name for variable in variables(template.wire["uriTemplate"]))
+    except TemplateError:
+        return None
+
+
+def _mend(name: str, known: tuple[str, ...]) -> str:
+    near = nearest(name, known)
+    if near:
+        return f"did you mean `{near}`?"
+    return f"its arguments are {', '.join(f'`{one}`' for one in known)}" if known else "it has no arguments: declare it"

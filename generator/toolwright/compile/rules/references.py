@@ -1,0 +1,173 @@
+"""References: they resolve, end somewhere, keep to one dialect, and can be bundled."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+from toolwright.diagnostics import Diagnostic, Place, Pointer
+from toolwright.jsonschema import dialects
+from toolwright.jsonschema.references import Broken, Local, Outline, Reference, Shared, at, identifying
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from toolwright.compile.resolve import Assembly
+
+
+def resolved(assembly: Assembly) -> Iterator[Diagnostic]:
+    """Every reference leads to a schema, inside the manifest's folder, without fetching anything."""
+    for found in assembly.everything():
+        for reference in found.references:
+            if isinstance(reference.target, Broken):
+                broken = reference.target
+                yield Diagnostic(broken.code, broken.message, _at(found, reference), broken.help)
+
+
+def finite(assembly: Assembly) -> Iterator[Diagnostic]:
+    """No schema applies itself to its own instance (JSON Schema 2020-12 Core, 9.4.1: no infinite recursion)."""
+    found = {outline.place: outline for outline in assembly.everything()}
+    applied: dict[tuple[Place, Pointer], list[tuple[Place, Reference]]] = defaultdict(list)
+    for outline in found.values():
+        for reference in outline.references:
+            for pointer in outline.folded(reference.pointer):
+                applied[outline.place, pointer].append((outline.place, reference))
+
+    def nexts(place: Place, reference: Reference) -> list[tuple[Place, Reference]]:
+        match reference.target:
+            case Local(pointer):
+                return applied.get((place, pointer), [])
+            case Shared(key):
+                return applied.get((assembly.shared[key].place, ()), [])
+        return []
+
+    done: set[tuple[Place, Pointer, str]] = set()
+    for outline in found.values():
+        for first in outline.references:
+            path: dict[tuple[Place, Pointer, str], Reference] = {}
+            waiting = [iter([(outline.place, first)])]
+            while waiting:
+                step = next(waiting[-1], None)
+                if step is None:
+                    waiting.pop()
+                    if path:
+                        done.add(path.popitem()[0])
+                    continue
+                place, reference = step
+                mark = (place, reference.pointer, reference.keyword)
+                if mark in path:
+                    loop = list(path.values())[list(path).index(mark) :]
+                    yield _loop(found[place], reference, loop)
+                elif mark not in done:
+                    path[mark] = reference
+                    waiting.append(iter(nexts(place, reference)))
+
+
+def one_dialect(assembly: Assembly) -> Iterator[Diagnostic]:
+    """A schema and what it refers to are of one dialect, and so is everything in it."""
+    for found in assembly.everything():
+        for reference in found.references:
+            if isinstance(reference.target, Shared):
+                other = assembly.shared[reference.target.key]
+                if other.dialect != found.dialect and isinstance(other.schema, dict):
+                    yield Diagnostic(
+                        "TW224",
+                        f"`{reference.target.key.name}` is a schema of {other.dialect.name}, this is one of "
+                        f"{found.dialect.name}",
+                        _at(found, reference),
+                        f'write both in one dialect, with "$schema": "{found.dialect.uri}" in each',
+                    )
+        for pointer, schema in found.having("$schema"):
+            if pointer:
+                inner = dialects.of(schema, found.dialect)
+                if inner != found.dialect:
+                    yield Diagnostic(
+                        "TW224",
+                        f"a part of a schema of {found.dialect.name} cannot be of another dialect",
+                        _below(found, pointer) / "$schema",
+                        "leave this `$schema` out, and write the part in the dialect of the whole",
+                    )
+
+
+def bundled(assembly: Assembly) -> Iterator[Diagnostic]:
+    """Shared schemas go into the `$defs` of the tool's schema, so nothing may make that another place.
+
+    Below an `$id` of its own, `#/…` counts from there (JSON Schema 2020-12 Core, 8.2.1).
+    """
+    for found in assembly.everything():
+        for reference in found.references:
+            if is_enclosed(assembly, found, reference):
+                keyword = identifying(found.dialect)
+                yield Diagnostic(
+                    "TW225",
+                    f"`{reference.text}` stands below an `{keyword}`, from where bundled schemas cannot be found",
+                    _at(found, reference),
+                    f"leave the `{keyword}` out: nothing is fetched by it",
+                )
+            elif reference.keyword == "$recursiveRef" and _is_shared(found) and not found.identified:
+                yield Diagnostic(
+                    "TW225",
+                    "in a shared schema `$recursiveRef` would lead to the schema that it is bundled into",
+                    _at(found, reference),
+                    'write "$ref": "#" instead, or give the shared schema an `$id`',
+                )
+
+
+def is_enclosed(assembly: Assembly, found: Outline, reference: Reference) -> bool:
+    """Whether a reference to a shared schema stands below an `$id` that is not the root's of a tool's own schema."""
+    if not isinstance(reference.target, Shared):
+        return False
+    itself = assembly.shared[reference.target.key].place == found.place
+    return reference.enclosed or (_is_shared(found) and found.identified and not itself)
+
+
+def unique_anchors(assembly: Assembly) -> Iterator[Diagnostic]:
+    """In one schema, with all that is bundled into it, an anchor or identifier is given once."""
+    for found in assembly.everything():
+        for pointer in found.repeated:
+            yield Diagnostic(
+                "TW226",
+                f"`{at(found.schema, pointer)}` is given twice in one schema",
+                _below(found, pointer),
+                "rename one of the two",
+            )
+    for root in (*assembly.outlines.values(), *assembly.asides.values()):
+        first: dict[tuple[str, str], Outline] = {}
+        for found in assembly.closure(root):
+            for base, name in found.anchors:
+                if found is not root and not base and root.identified:
+                    continue
+                other = first.setdefault((base, name), found)
+                if other is not found:
+                    yield Diagnostic(
+                        "TW226",
+                        f"the anchor `{name}` would be given twice where the shared schema "
+                        f"`{found.place.pointer[-1]}` is bundled",
+                        _below(found, found.anchors[base, name]),
+                        "rename the anchor",
+                    )
+
+
+def _is_shared(found: Outline) -> bool:
+    return found.place.pointer[0] == "schemas"
+
+
+def _loop(found: Outline, reference: Reference, loop: list[Reference]) -> Diagnostic:
+    if len(loop) == 1 and reference.keyword == "$ref":
+        message = f"`{reference.text}` leads straight back to itself"
+    else:
+        message = f"`{reference.text}` leads back to itself, by {' and '.join(f'`{step.text}`' for step in loop[1:])}"
+    return Diagnostic(
+        "TW223",
+        message,
+        _at(found, reference),
+        "a schema may refer to itself only below a property or an item, or validation would never end",
+    )
+
+
+def _at(found: Outline, reference: Reference) -> Place:
+    return _below(found, (*reference.pointer, reference.keyword))
+
+
+def _below(found: Outline, pointer: Pointer) -> Place:
+    return Place(found.place.file, (*found.place.pointer, *pointer))

@@ -1,0 +1,182 @@
+"""What is said of tools: overlays, deprecations, handles, caching, descriptions and hints."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+from toolwright.compile.resolve import entries, manifests, meant, overlays
+from toolwright.compile.syntax.positions import shorten
+from toolwright.diagnostics import Diagnostic, Place
+from toolwright.jsonschema.pointers import steps
+from toolwright.jsonschema.references import HANDLE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from toolwright.compile.resolve import Assembly
+
+_LOOSE = ("patternProperties", "additionalProperties", "unevaluatedProperties")
+_ICON_SCHEMES = ("https:", "data:", "http:")
+
+
+def overlays_apply(assembly: Assembly) -> Iterator[Diagnostic]:
+    """An overlay names tools that there are, with the prefixes that they have got by then."""
+    for fragment, place, _ in overlays(assembly.bundle):
+        name = str(place.pointer[-1])
+        names = [tool.name[len(fragment.prefix) :] for tool in assembly.tools if tool.name.startswith(fragment.prefix)]
+        if name not in names:
+            mend = _nearest(name, names, "tools")
+            yield Diagnostic("TW250", f"there is no tool `{name}` to overlay", place.key(), mend)
+
+
+def deprecations(assembly: Assembly) -> Iterator[Diagnostic]:
+    """`deprecated.use` names another tool."""
+    names = [tool.name for tool in assembly.tools]
+    for tool in assembly.tools:
+        use = (tool.ours.get("deprecated") or {}).get("use")
+        if use is None:
+            continue
+        other = meant(use, tool, names)
+        if other == tool.name:
+            message = f"`{tool.name}` cannot be used in place of itself"
+        elif other not in names:
+            message = f"there is no tool `{use}` to use in place of `{tool.name}`"
+        else:
+            continue
+        others = [name for name in names if name != tool.name]
+        yield Diagnostic("TW251", message, tool.said("deprecated", "use"), _nearest(use, others, "other tools"))
+
+
+def handles(assembly: Assembly) -> Iterator[Diagnostic]:
+    """`x-handle` names a kind of state that `handles` declares."""
+    declared = [name for _, manifest in manifests(assembly.bundle) for name in manifest.get("handles") or ()]
+    for found in assembly.everything():
+        for pointer, schema in found.having(HANDLE):
+            if schema[HANDLE] not in declared:
+                yield Diagnostic(
+                    "TW252",
+                    f"there is no handle `{schema[HANDLE]}`",
+                    Place(found.place.file, (*found.place.pointer, *pointer, HANDLE)),
+                    _nearest(str(schema[HANDLE]), declared, "handles") if declared else "declare it under `handles`",
+                )
+
+
+def redactions(assembly: Assembly) -> Iterator[Diagnostic]:
+    """A tool's `policy.redact` names arguments that it has: a misspelt one would be logged."""
+    for tool in assembly.tools:
+        own = (tool.ours.get("policy") or {}).get("redact") or ()
+        found = assembly.outlines[tool.place / "inputSchema"]
+        if not own or found.shared() or any(isinstance(found.schema.get(key), dict) for key in _LOOSE):
+            continue
+        names = dict.fromkeys(name for _, schema in found.having("properties") for name in schema["properties"])
+        for index, pointer in enumerate(own):
+            name = steps(f"{pointer}/")[1]
+            if pointer and name not in names:
+                message = f"`{tool.name}` has no argument `{name}` to redact"
+                yield Diagnostic(
+                    "TW335", message, tool.said("policy", "redact") / index, _nearest(name, names, "arguments")
+                )
+
+
+def public_cache(assembly: Assembly) -> Iterator[Diagnostic]:
+    """Lists that depend on the caller's scopes are not for a shared cache (MCP 2026-07-28, Caching)."""
+    entry = assembly.entry
+    if (entry.get("cache") or {}).get("scope") != "public":
+        return
+    scoped = [tool.name for tool in assembly.tools if (tool.ours.get("policy") or {}).get("scopes")]
+    if scoped:
+        reason = f"`{scoped[0]}` is listed only for callers with its scopes"
+    elif (entry.get("policy") or {}).get("scopes"):
+        reason = "tools are listed only for callers with the scopes of `policy`"
+    elif (entry.get("auth") or {}).get("requiredScopes"):
+        reason = "callers need the `requiredScopes` of `auth`"
+    else:
+        return
+    yield Diagnostic(
+        "TW253",
+        f"a public cache would show everybody the same lists, but {reason}",
+        Place(assembly.bundle.entry, ("cache", "scope")),
+        "write `scope: private`, or leave it out",
+    )
+
+
+def described(assembly: Assembly) -> Iterator[Diagnostic]:
+    """A tool has a description: models choose by it."""
+    for tool in assembly.tools:
+        text = tool.wire.get("description")
+        if not (isinstance(text, str) and text.strip()):
+            yield Diagnostic(
+                "TW312",
+                f"`{tool.name}` has no description",
+                tool.place / "description" if text is not None else tool.place / "name",
+                "say what it does and when to use it: models choose tools by their descriptions",
+            )
+
+
+def plain_roots(assembly: Assembly) -> Iterator[Diagnostic]:
+    """The root of an input schema has no `oneOf`, `anyOf` or `allOf`, which several clients and models refuse."""
+    for tool in assembly.tools:
+        schema = tool.wire.get("inputSchema")
+        for keyword in ("oneOf", "anyOf", "allOf"):
+            if isinstance(schema, dict) and keyword in schema:
+                yield Diagnostic(
+                    "TW313",
+                    f"the `inputSchema` of `{tool.name}` has `{keyword}` at its root, which several clients refuse",
+                    (tool.place / "inputSchema" / keyword).key(),
+                    "list all parameters in `properties`, and tell in the description which go together",
+                )
+
+
+def consistent_hints(assembly: Assembly) -> Iterator[Diagnostic]:
+    """A tool that only reads destroys nothing (MCP 2025-03-26, ToolAnnotations)."""
+    for tool in assembly.tools:
+        hints = tool.wire.get("annotations")
+        if isinstance(hints, dict) and hints.get("readOnlyHint") is True and hints.get("destructiveHint") is True:
+            yield Diagnostic(
+                "TW330",
+                f"`{tool.name}` claims to be read-only and destructive",
+                tool.place / "annotations" / "destructiveHint",
+                "take `destructiveHint` away if it only reads; else `readOnlyHint`, on which clients run it unasked",
+            )
+
+
+def web_resources(assembly: Assembly) -> Iterator[Diagnostic]:
+    """`https://` is for what clients can fetch themselves (MCP 2025-11-25, Resources, Common URI Schemes)."""
+    for fragment in assembly.bundle.fragments:
+        for section, field in (("resources", "uri"), ("resourceTemplates", "uriTemplate")):
+            for place, entry in entries(assembly.bundle, fragment.path, section):
+                if str(entry[field]).lower().startswith("https://"):
+                    yield Diagnostic(
+                        "TW332",
+                        f"clients could fetch `{entry[field]}` themselves",
+                        place / field,
+                        "use a scheme of your own, such as `docs://`, for what only this server can read",
+                    )
+
+
+def safe_icons(assembly: Assembly) -> Iterator[Diagnostic]:
+    """Icons are web or `data:` addresses; clients MUST refuse others, such as `javascript:` (MCP 2025-11-25, Icons)."""
+    bundle = assembly.bundle
+    holders = [(Place(bundle.entry, ("server",)), assembly.entry["server"])]
+    for path in dict.fromkeys(fragment.path for fragment in bundle.fragments):
+        for section in ("tools", "resources", "resourceTemplates", "prompts"):
+            holders += [(place, entry) for place, entry in entries(bundle, path, section) if "icons" in entry]
+    for place, holder in holders:
+        for index, icon in enumerate(holder.get("icons") or ()):
+            if not icon["src"].lower().startswith(_ICON_SCHEMES):
+                yield Diagnostic(
+                    "TW333",
+                    f"clients refuse an icon at `{shorten(icon['src'])}`",
+                    place / "icons" / index / "src",
+                    "give it an `https:` or a `data:` URI",
+                )
+
+
+def _nearest(name: str, names: Iterable[str], what: str) -> str:
+    known = list(names)
+    close = get_close_matches(name, known, n=1)
+    if close:
+        return f"did you mean `{close[0]}`?"
+    shown = ", ".join(f"`{other}`" for other in known[:10])
+    return f"the {what} are {shown}{', …' if len(known) > 10 else ''}" if known else f"there are no {what}"

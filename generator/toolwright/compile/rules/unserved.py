@@ -1,0 +1,57 @@
+"""Parts of a manifest that are checked, but that generated servers do not serve yet."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from toolwright.compile.resolve import manifests
+from toolwright.diagnostics import Diagnostic, Place
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from toolwright.compile.resolve import Assembly
+    from toolwright.ir import Json
+
+SECTIONS = ("handles", "auth")
+SERVED = frozenset({"confirm", "redact"})
+"""The parts of a tool's policy that its package keeps: clients ask, and audit records leave out."""
+
+_GUARDS = frozenset({"auth", "policy.scopes", "toolwright.policy.scopes"})
+_TASK_ONLY = "execution.taskSupport: required"
+
+
+def unserved(assembly: Assembly) -> Iterator[Diagnostic]:
+    """One warning for all of them, where there are any."""
+    parts: dict[str, Place] = {}
+    for name, place in _parts(assembly):
+        parts.setdefault(name, place)
+    if not parts:
+        return
+    mends = ["the generated package works without them"] if parts.keys() != {_TASK_ONLY} else []
+    if not parts.keys().isdisjoint(_GUARDS):
+        mends.append("anybody who reaches the server may call all of its tools")
+    if _TASK_ONLY in parts:
+        mends.append("with `taskSupport: required`, clients see a tool that only runs as a task; leave it out")
+    message = f"checked, but not served yet: {', '.join(f'`{name}`' for name in parts)}"
+    yield Diagnostic("TW390", message, next(iter(parts.values())), "; ".join(mends))
+
+
+def _parts(assembly: Assembly) -> Iterator[tuple[str, Place]]:
+    for path, manifest in manifests(assembly.bundle):
+        for section in SECTIONS:
+            if manifest.get(section):
+                yield section, Place(path, (section,), "key")
+        for key in _limits(manifest.get("policy")):
+            yield f"policy.{key}", Place(path, ("policy", key), "key")
+    for tool in assembly.tools:
+        for key in _limits(tool.ours.get("policy")):
+            yield f"toolwright.policy.{key}", tool.said("policy", key).key()
+        support = (tool.wire.get("execution") or {}).get("taskSupport")
+        if support in ("optional", "required"):
+            name = _TASK_ONLY if support == "required" else "execution.taskSupport"
+            yield name, tool.place / "execution" / "taskSupport"
+
+
+def _limits(policy: Mapping[str, Json] | None) -> list[str]:
+    return [key for key in policy or () if key not in SERVED and not key.startswith("x-")]

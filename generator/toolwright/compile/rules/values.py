@@ -1,0 +1,210 @@
+"""Values in a manifest that its own schemas judge: patterns, defaults and examples.
+
+They are judged by the validator that the generated server judges calls with, and told in its words. What the validator
+does not take is an error of its own, and judges nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import takewhile
+from typing import TYPE_CHECKING
+
+from toolwright.compile.rules.references import is_enclosed
+from toolwright.diagnostics import Diagnostic, Place, Pointer
+from toolwright.jsonschema.bundling import bundle
+from toolwright.jsonschema.references import Broken, Outline, identifying, pointer_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from toolwright.compile.resolve import Assembly
+    from toolwright.ir import Json
+    from toolwright.runtime.validation import Validator
+
+_ROOT = "toolwright:schema"
+_SIDES = (("input", "inputSchema", "arguments"), ("output", "outputSchema", "result"))
+
+
+def patterns(assembly: Assembly) -> Iterator[Diagnostic]:
+    """Every `pattern`, and every key of `patternProperties`, is a regular expression that the server can compile."""
+    for found in assembly.everything():
+        for place, text in _patterns(found):
+            if isinstance(_compiled({"pattern": text}), str):
+                yield Diagnostic(
+                    "TW227",
+                    f"`{text}` is not a regular expression of JSON Schema",
+                    place,
+                    "write it in the syntax of ECMA-262, which has `^` and `$`, but neither `\\A` nor `\\Z`",
+                )
+
+
+def compilable(assembly: Assembly) -> Iterator[Diagnostic]:
+    """The validator takes every schema: what it may refuse, beside what other rules find, is half a surrogate pair."""
+    for found in assembly.everything():
+        if _sound(assembly, found):
+            made = _compiled(bundle(found, assembly).wire)
+            if isinstance(made, str):
+                yield Diagnostic(
+                    "TW228",
+                    f"the validator refuses this schema: {made}",
+                    found.place,
+                    "write the schema in another way: with this one, the server could not check a call",
+                )
+
+
+def defaults(assembly: Assembly) -> Iterator[Diagnostic]:
+    """A `default` is a value that its own schema accepts (JSON Schema 2020-12 Validation, 9.2: RECOMMENDED)."""
+    for place, name, value, judge in _judged(assembly, "default"):
+        for problem, at in judge.problems(value, place, "value"):
+            yield Diagnostic(
+                "TW320",
+                f"the default{name} is not valid under its own schema: {problem}",
+                at,
+                'leave it out, or add "null" to the types' if value is None else "change the default or its schema",
+            )
+
+
+def schema_examples(assembly: Assembly) -> Iterator[Diagnostic]:
+    """What `examples` in a schema lists is accepted by that schema (JSON Schema 2020-12 Validation, 9.5)."""
+    for place, name, values, judge in _judged(assembly, "examples"):
+        for index, value in enumerate(values if isinstance(values, list) else ()):
+            for problem, at in judge.problems(value, place / index, "value"):
+                yield Diagnostic(
+                    "TW321",
+                    f"the example{name} is not valid under its own schema: {problem}",
+                    at,
+                    "change the example or its schema",
+                )
+
+
+def examples(assembly: Assembly) -> Iterator[Diagnostic]:
+    """An example of a tool is a call that the tool accepts, and a result that it may give."""
+    for tool in assembly.tools:
+        entries = tool.ours.get("examples") or ()
+        schemas = dict(assembly.schemas(tool)) if entries else {}
+        for side, field, root in _SIDES:
+            place = tool.said("examples")
+            given = [(place / index / side, entry[side]) for index, entry in enumerate(entries) if side in entry]
+            found = schemas.get(field)
+            if found is None:
+                for at, _ in given:
+                    yield Diagnostic(
+                        "TW241",
+                        f"the example has an {side}, but `{tool.name}` has no `{field}`",
+                        at.key(),
+                        f"give the tool an `{field}`, or take the {side} away",
+                    )
+            elif given and _sound(assembly, found):
+                judge = _Judge.of(assembly, bundle(found, assembly).wire)
+                for at, value in given:
+                    for problem, narrow in judge.problems(value, at, root) if judge else ():
+                        yield Diagnostic(
+                            "TW240",
+                            f"the example's {side} is not valid under the `{field}` of `{tool.name}`: {problem}",
+                            narrow,
+                            "change the example or the schema",
+                        )
+
+
+def exact_examples(assembly: Assembly) -> Iterator[Diagnostic]:
+    """An example that wants just its output has one."""
+    for tool in assembly.tools:
+        for index, entry in enumerate(tool.ours.get("examples") or ()):
+            if entry.get("exact") is True and "output" not in entry:
+                yield Diagnostic(
+                    "TW242",
+                    "the example is `exact`, but has no output to compare with",
+                    (tool.said("examples") / index / "exact").key(),
+                    "add `output`, or take `exact` away",
+                )
+
+
+@dataclass(frozen=True, slots=True)
+class _Judge:
+    """What judges the values of one schema."""
+
+    validator: Validator
+
+    @classmethod
+    def of(cls, assembly: Assembly, schema: Mapping[str, Json]) -> _Judge | None:
+        """The judge for a schema; None where `compilable` says that there is none."""
+        formats = assembly.entry.get("formats") == "assert"
+        validator = _compiled(schema, formats=formats)
+        return None if isinstance(validator, str) else cls(validator)
+
+    def problems(self, value: Json, place: Place, root: str) -> Iterator[tuple[str, Place]]:
+        """What is wrong with `value`, which stands at `place`, in one text, and the narrowest place that holds it."""
+        lines = self.validator.violations(value, root)
+        if not lines:
+            return
+        common = takewhile(lambda steps: len(set(steps)) == 1, zip(*self.validator.places(value), strict=False))
+        yield "; ".join(line.removeprefix("value: ") for line in lines), _below(
+            place, tuple(step for step, *_ in common)
+        )
+
+
+def _judged(assembly: Assembly, keyword: str) -> Iterator[tuple[Place, str, Json, _Judge]]:
+    """Each value of `keyword` in a schema: its place, whose it is, the value, and the judge of that schema."""
+    for found in assembly.everything():
+        carriers = found.having(keyword)
+        if not carriers or keyword not in found.dialect.plain:
+            continue
+        referring = {
+            reference.pointer[:length] for reference in found.references for length in range(len(reference.pointer) + 1)
+        }
+        root = bundle(found, assembly).wire if referring and _sound(assembly, found) else None
+        for pointer, schema in carriers:
+            if pointer not in referring:
+                judge = _Judge.of(assembly, {**schema, "$schema": found.dialect.uri})
+            else:
+                judge = None if root is None else _Judge.of(assembly, _part(found, root, pointer))
+            if judge is not None:
+                name = f" of `{pointer[-1]}`" if pointer[-2:-1] == ("properties",) else ""
+                yield _below(found.place, (*pointer, keyword)), name, schema[keyword], judge
+
+
+def _part(found: Outline, root: Mapping[str, Json], pointer: Pointer) -> Mapping[str, Json]:
+    """A schema that is the part of `root` at `pointer`, with the whole of `root` for its references to lead to."""
+    keyword = identifying(found.dialect)
+    identifier = root[keyword].rstrip("#") if found.identified else _ROOT
+    return {
+        "$schema": found.dialect.uri,
+        found.dialect.defs: {"root": {**root, keyword: identifier}},
+        "$ref": identifier + pointer_text(pointer),
+    }
+
+
+def _compiled(schema: Mapping[str, Json], *, formats: bool = False) -> Validator | str:
+    """The validator of a schema, or why there is none."""
+    from toolwright.runtime.validation import Validator
+
+    try:
+        return Validator(schema, formats=formats)
+    except ValueError as error:
+        return str(error).partition("\n")[0].rstrip(".")
+
+
+def _sound(assembly: Assembly, found: Outline) -> bool:
+    """Whether no other rule has said what keeps the validator from taking this schema."""
+    return not any(
+        isinstance(reference.target, Broken) or is_enclosed(assembly, root, reference)
+        for root in assembly.closure(found)
+        for reference in root.references
+    ) and not any(
+        isinstance(_compiled({"pattern": text}), str) for root in assembly.closure(found) for _, text in _patterns(root)
+    )
+
+
+def _patterns(found: Outline) -> Iterator[tuple[Place, str]]:
+    for pointer, schema in found.having("pattern"):
+        if isinstance(schema["pattern"], str):
+            yield _below(found.place, pointer) / "pattern", schema["pattern"]
+    for pointer, schema in found.having("patternProperties"):
+        if isinstance(schema["patternProperties"], dict):
+            place = _below(found.place, pointer) / "patternProperties"
+            yield from (((place / text).key(), text) for text in schema["patternProperties"])
+
+
+def _below(place: Place, pointer: Pointer) -> Place:
+    return Place(place.file, (*place.pointer, *pointer))

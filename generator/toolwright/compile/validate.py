@@ -1,0 +1,52 @@
+"""The structure of a bundle: each file against the manifest's own schema, each JSON Schema in it against its dialect.
+
+Takes a bundle whose files could all be read; gives diagnostics. What a manifest means is for `rules`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from toolwright.compile import structure
+from toolwright.diagnostics import Diagnostic, Place
+from toolwright.jsonschema import locations, metaschema
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterable, Iterator
+
+    from toolwright.compile.source import Bundle
+    from toolwright.compile.structure import Role
+
+
+def validate(bundle: Bundle) -> Iterator[Diagnostic]:
+    """What is wrong with the structure of a bundle's files."""
+    roles: dict[str, Role] = {bundle.entry: "entry"}
+    for fragment in bundle.fragments[1:]:
+        roles.setdefault(fragment.path, "fragment" if fragment.kind == "manifest" else "tools-list")
+    for path, document in bundle.documents.items():
+        yield from structure.check(document.value, path, roles.get(path, "fragment"))
+
+
+def schemas(bundle: Bundle, clean: Container[Place] = frozenset()) -> Iterator[Diagnostic]:
+    """What is wrong with the JSON Schemas of a bundle, also of one whose files are structurally wrong.
+
+    Args:
+        bundle: The bundle.
+        clean: The places of tools whose schemas are known to be right.
+    """
+    for path, document in bundle.documents.items():
+        for purpose, pointer, schema in locations.schemas(document.value):
+            if Place(path, pointer[:2]) not in clean:
+                yield from metaschema.check(purpose, Place(path, pointer), schema)
+
+
+def in_order(bundle: Bundle, found: Iterable[Diagnostic]) -> list[Diagnostic]:
+    """What `validate` and `schemas` found, each thing once, in the order of the files and of their lines."""
+    files = list(bundle.documents)
+
+    def order(diagnostic: Diagnostic) -> tuple[int, int, int, str, str]:
+        at = diagnostic.at if isinstance(diagnostic.at, Place) else Place(bundle.entry)
+        span = bundle.documents[at.file].span(at)
+        return (files.index(span.file), span.line, span.column, diagnostic.code, diagnostic.message)
+
+    return sorted(dict.fromkeys(found), key=order)

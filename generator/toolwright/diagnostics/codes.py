@@ -1,0 +1,159 @@
+"""Diagnostics, and the one table of their codes.
+
+Stages yield diagnostics and never print. A code that is not in the table is a bug, so it raises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from toolwright.diagnostics.spans import Place, Span
+
+Severity: TypeAlias = Literal["error", "warning"]
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """A row of the table: what the code means, and whether it stops the compiler."""
+
+    id: str
+    severity: Severity
+    meaning: str
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One finding. `message` says what is wrong, `help` how to mend it; `at` is the narrowest place there is."""
+
+    code: str
+    message: str
+    at: Place | Span | None = None
+    help: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.code not in CODES:
+            raise KeyError(f"unknown diagnostic code {self.code}")
+
+    @property
+    def severity(self) -> Severity:
+        """Error or warning, from the table."""
+        return CODES[self.code].severity
+
+
+def has_errors(diagnostics: Iterable[Diagnostic]) -> bool:
+    """Whether one of them stops the compiler."""
+    return any(diagnostic.severity == "error" for diagnostic in diagnostics)
+
+
+def _table(*rows: tuple[str, Severity, str]) -> dict[str, Code]:
+    table = {code: Code(code, severity, meaning) for code, severity, meaning in rows}
+    if len(table) != len(rows):
+        raise ValueError("a diagnostic code is listed twice")
+    return table
+
+
+# TW0xx files and syntax, TW1xx structure, TW2xx schemas and meaning, TW3xx warnings, TW4xx generated files.
+CODES = _table(
+    ("TW001", "error", "A file cannot be read."),
+    ("TW002", "error", "A file is not text in UTF-8."),
+    ("TW003", "error", "A file is empty."),
+    ("TW004", "error", "The syntax is broken."),
+    ("TW005", "error", "A mapping has the same key twice."),
+    ("TW006", "error", "A key is not a string."),
+    ("TW007", "error", "A number is one that JSON does not have."),
+    ("TW008", "error", "A file is nested too deeply, or its aliases stand for too much."),
+    ("TW009", "error", "A part of YAML is used that JSON has nothing for."),
+    ("TW010", "error", "A string holds half a surrogate pair."),
+    ("TW011", "error", "A file that is included or referred to does not exist."),
+    ("TW012", "error", "A file lies outside the manifest's folder."),
+    ("TW013", "error", "Files include each other in a circle."),
+    ("TW014", "error", "A file is included twice with the same prefix."),
+    ("TW015", "error", "Too many files are included."),
+    ("TW100", "error", "The manifest's format version is missing or unknown."),
+    ("TW101", "error", "A required key is missing."),
+    ("TW102", "error", "A value has the wrong type."),
+    ("TW103", "error", "A key of toolwright's own is unknown."),
+    ("TW104", "error", "A value is not one of those allowed."),
+    ("TW105", "error", "A value does not have the right form."),
+    ("TW106", "error", "A key cannot stand in an included file."),
+    ("TW201", "error", "An `inputSchema` is not for an object."),
+    ("TW202", "error", "The dialect of a schema is unknown."),
+    ("TW203", "error", "A schema names a type that does not exist."),
+    ("TW204", "error", "A keyword has a value that its dialect does not allow."),
+    ("TW205", "error", "A keyword is misspelt."),
+    ("TW210", "error", "Two tools, prompts or resources have one name."),
+    ("TW211", "error", "Two tools, prompts, resources or questions meet in Python."),
+    ("TW212", "error", "A class has a name that the package needs for something else."),
+    ("TW213", "error", "A name cannot be a method's name."),
+    ("TW214", "error", "`python.package` cannot be imported."),
+    ("TW215", "error", "`python.package` hides another package."),
+    ("TW216", "error", "`python.handlers` is not `module:Name`."),
+    ("TW220", "error", "A reference leads nowhere."),
+    ("TW221", "error", "A reference leaves the manifest's folder."),
+    ("TW222", "error", "A reference would have to be fetched."),
+    ("TW223", "error", "References go round in a circle."),
+    ("TW224", "error", "Schemas of different dialects are mixed."),
+    ("TW225", "error", "A shared schema cannot be bundled here."),
+    ("TW226", "error", "An anchor or identifier is given twice."),
+    ("TW227", "error", "A pattern is not a regular expression."),
+    ("TW228", "error", "The validator refuses a schema."),
+    ("TW230", "error", "`x-mcp-header` is not the name of a header."),
+    ("TW231", "error", "Two properties have one `x-mcp-header`."),
+    ("TW232", "error", "`x-mcp-header` stands on a property of the wrong type."),
+    ("TW233", "error", "`x-mcp-header` stands where clients do not look for it."),
+    ("TW240", "error", "An example is rejected by its own tool's schema."),
+    ("TW241", "error", "An example has an output, but its tool has no `outputSchema`."),
+    ("TW242", "error", "An example is `exact` without an output."),
+    ("TW250", "error", "`overlay` names a tool that does not exist."),
+    ("TW251", "error", "`deprecated.use` names a tool that does not exist."),
+    ("TW252", "error", "`x-handle` names a handle that is not declared."),
+    ("TW253", "error", "A public cache and scopes exclude each other."),
+    ("TW254", "error", "A question's schema has what a form cannot ask."),
+    ("TW255", "error", "A URI template is malformed, or cannot be matched."),
+    ("TW256", "error", "A resource's URI has no scheme."),
+    ("TW257", "error", "A content is given twice, not at all, or in the wrong form."),
+    ("TW258", "error", "An argument is named that does not exist."),
+    ("TW260", "error", "An HTTP call uses an argument that its tool does not have."),
+    ("TW261", "error", "An HTTP call names an API that is not declared, or that is declared twice."),
+    ("TW262", "error", "A URL is one that cannot be called."),
+    ("TW263", "error", "Credentials are incomplete, or not declared."),
+    ("TW264", "error", "A part of an HTTP call does not go with its method or its place."),
+    ("TW265", "error", "A header of an HTTP call is one that cannot be sent, or that no argument may fill."),
+    ("TW300", "warning", "A key beside MCP's own is unknown."),
+    ("TW301", "warning", "A pattern under `include` matches no file."),
+    ("TW302", "warning", "A keyword has no effect in the schema's dialect."),
+    ("TW310", "warning", "A tool's name is outside what MCP allows."),
+    ("TW311", "warning", "A tool's name is outside what several clients accept."),
+    ("TW312", "warning", "A tool has no description."),
+    ("TW313", "warning", "An input schema has a combination at its root."),
+    ("TW320", "warning", "A default is rejected by its own schema."),
+    ("TW321", "warning", "An example in a schema is rejected by that schema."),
+    ("TW322", "warning", "A property is required that cannot be there, or is misspelt."),
+    ("TW323", "warning", "Two bounds exclude each other."),
+    ("TW330", "warning", "Annotations contradict each other."),
+    ("TW331", "warning", "A parameter that looks sensitive goes into a header."),
+    ("TW332", "warning", "Clients could fetch a resource themselves."),
+    ("TW333", "warning", "Clients refuse an icon."),
+    ("TW334", "warning", "An argument goes nowhere in an HTTP call."),
+    ("TW335", "warning", "A policy redacts an argument that is not there."),
+    ("TW340", "warning", "A field is newer than the oldest revision meant."),
+    ("TW380", "warning", "`lint.ignore` names an error."),
+    ("TW381", "warning", "`lint.ignore` names a code that does not exist."),
+    ("TW390", "warning", "Parts of the manifest are not served yet."),
+    ("TW401", "error", "Two manifests make the same file."),
+    ("TW402", "error", "A generated file was edited by hand."),
+    ("TW403", "error", "A file that toolwright did not write is in the way."),
+    ("TW404", "warning", "A file that is no longer made was edited by hand."),
+    ("TW405", "error", "The lock cannot be read."),
+    ("TW406", "error", "A file cannot be written."),
+    ("TW407", "error", "A generated file is not what the manifest gives."),
+    ("TW408", "error", "A link stands below the output folder."),
+    ("TW420", "warning", "A handler method is missing."),
+    ("TW421", "warning", "A handler method is no longer asked for."),
+    ("TW422", "warning", "A handler method does not fit what it is called with, or what it gives."),
+    ("TW423", "warning", "`--stubs` does not find the handwritten class."),
+    ("TW410", "error", "`[tool.toolwright]` in pyproject.toml is wrong."),
+    ("TW411", "warning", "The project does not depend on what its server needs."),
+)

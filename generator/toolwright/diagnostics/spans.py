@@ -1,0 +1,39 @@
+"""Where something is said: a place in a document, or a stretch of its text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+Pointer: TypeAlias = tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Place:
+    """Where something is said: a file, as users name it, and the path of keys and indexes in it.
+
+    `on` says whether the key or the value is meant.
+    """
+
+    file: str
+    pointer: Pointer = ()
+    on: Literal["key", "value"] = "value"
+
+    def __truediv__(self, step: str | int) -> Place:
+        """The value one key or index below."""
+        return Place(self.file, (*self.pointer, step))
+
+    def key(self) -> Place:
+        """The key that holds this value, rather than the value."""
+        return Place(self.file, self.pointer, "key")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Span:
+    """A stretch of text in a file: lines and columns count from 1, columns in characters; the end is exclusive."""
+
+    file: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int

@@ -1,0 +1,1 @@
+"""`toolwright diff`: what changed between two manifests, and whom it breaks."""

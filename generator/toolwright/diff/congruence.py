@@ -1,0 +1,147 @@
+"""Subsumption part by part: two schemas that are alike but for some parts, each of which is covered by its counterpart.
+
+Takes two schemas of one dialect and a way to compare two parts; says whether that proves the whole. The rule: where a
+part stands so that accepting more there accepts more above, a wider part makes a wider whole. Definitions are parts,
+too: that holds by induction over the depth of instances, since no reference leads to itself without going down.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from toolwright.jsonschema import dialects
+
+if TYPE_CHECKING:
+    from toolwright.ir import Json
+    from toolwright.jsonschema.dialects import Dialect
+
+_REUSABLE: Final = ("$defs", "definitions")
+_NAMED: Final = frozenset({"properties", "patternProperties", "dependentSchemas"})
+_LISTED: Final = frozenset({"allOf", "anyOf", "prefixItems"})
+_SINGLE: Final = frozenset({"items", "additionalProperties", "additionalItems", "then", "else", "propertyNames"})
+_WITHOUT_MEANING: Final = frozenset(
+    {"title", "description", "default", "examples", "$comment", "deprecated", "readOnly", "writeOnly"}
+)
+_UNFIT: Final = frozenset(
+    {
+        "unevaluatedProperties",
+        "unevaluatedItems",
+        "$dynamicRef",
+        "$recursiveRef",
+        "$anchor",
+        "$dynamicAnchor",
+        "$id",
+        "id",
+    }
+)
+"""Keywords with which a part can matter elsewhere than where it stands."""
+
+
+def plain(schema: Json, dialect: Dialect) -> Json:
+    """The schema without annotations."""
+    if not isinstance(schema, dict):
+        return schema
+    made: dict[str, Json] = {}
+    for keyword, value in schema.items():
+        if keyword in _WITHOUT_MEANING or not (keyword in dialect.keywords or isinstance(value, dict | list)):
+            continue  # a reference may lead into an unknown keyword, but not into a scalar
+        if keyword in (*dialect.named, *_REUSABLE) and isinstance(value, dict):
+            made[keyword] = {name: plain(inner, dialect) for name, inner in value.items()}
+        elif keyword in dialect.listed and isinstance(value, list):
+            made[keyword] = [plain(inner, dialect) for inner in value]
+        else:
+            made[keyword] = plain(value, dialect) if keyword in dialect.single else value
+    return made
+
+
+def same(one: Json, two: Json) -> bool:
+    """Whether two JSON texts are one but for the order of keys; `1` and `1.0` are two."""
+    return json.dumps(one, sort_keys=True) == json.dumps(two, sort_keys=True)
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Compares part by part; `covers` proves that its first schema, which stands alone, accepts all of the second."""
+
+    dialect: Dialect
+    covers: Callable[[Json, Json], bool]
+
+    def proved(self, wide: Json, narrow: Json) -> bool:
+        """Whether `wide` is proved to accept what `narrow` accepts; both without annotations."""
+        if not isinstance(wide, dict) or not isinstance(narrow, dict) or self._unfit(wide) or self._unfit(narrow):
+            return False
+        roots = [{key: value for key, value in one.items() if key in _REUSABLE} for one in (wide, narrow)]
+        if not same(*roots):
+            if self._refers_askew(wide) or self._refers_askew(narrow):
+                return False
+            for keyword in _REUSABLE:
+                mine, other = wide.get(keyword, {}), narrow.get(keyword, {})
+                if not all(name in mine and self._part(mine[name], one, *roots) for name, one in other.items()):
+                    return False
+        return self._part(*[{key: one[key] for key in one if key not in _REUSABLE} for one in (wide, narrow)], *roots)
+
+    def _part(self, wide: Json, narrow: Json, wide_defs: Mapping[str, Json], narrow_defs: Mapping[str, Json]) -> bool:
+        if same(wide, narrow):
+            return True
+        if isinstance(wide, dict) and isinstance(narrow, dict):
+            differing = [
+                key
+                for key in {**wide, **narrow}
+                if key not in wide or key not in narrow or not same(wide[key], narrow[key])
+            ]
+            pairs: list[tuple[Any, Any]] = []
+            for key in differing:
+                found = _paired(key, wide.get(key), narrow.get(key))
+                if found is None:
+                    break
+                pairs += found
+            else:
+                if all(self._part(*pair, wide_defs, narrow_defs) for pair in pairs):
+                    return True
+        return self.covers(_alone(wide, wide_defs), _alone(narrow, narrow_defs))
+
+    def _unfit(self, schema: Json) -> bool:
+        found = [one for _, one in dialects.subschemas(schema, self.dialect) if isinstance(one, dict)]
+        references = [one["$ref"] for one in found if "$ref" in one]
+        return any(not _UNFIT.isdisjoint(one) for one in found) or not all(
+            isinstance(reference, str)
+            and reference.split("/")[:2] in (["#", "$defs"], ["#", "definitions"])
+            and reference.count("/") == 2
+            for reference in references
+        )
+
+    def _refers_askew(self, schema: Json) -> bool:
+        """Whether a reference stands where a wider definition might narrow the whole."""
+        for pointer, one in dialects.subschemas(schema, self.dialect):
+            if isinstance(one, dict) and "$ref" in one and not _is_upright(pointer):
+                return True
+        return False
+
+
+def _is_upright(pointer: tuple[str | int, ...]) -> bool:
+    """Whether accepting more at a place accepts more at the root, or at the definition that it stands in."""
+    steps = iter(pointer)
+    for step in steps:
+        if step in _NAMED or step in _LISTED or step in _REUSABLE:
+            next(steps, None)
+        elif step not in _SINGLE:
+            return False
+    return True
+
+
+def _paired(keyword: str, wide: Any, narrow: Any) -> list[tuple[Any, Any]] | None:
+    """The counterparts in two values of a keyword; None where there are none."""
+    if keyword in _NAMED and isinstance(wide, dict) and isinstance(narrow, dict) and wide.keys() == narrow.keys():
+        return [(wide[name], narrow[name]) for name in wide]
+    if keyword in _LISTED and isinstance(wide, list) and isinstance(narrow, list) and len(wide) == len(narrow):
+        return list(zip(wide, narrow, strict=True))
+    if keyword in _SINGLE and isinstance(wide, dict | bool) and isinstance(narrow, dict | bool):
+        return [(wide, narrow)]
+    return None
+
+
+def _alone(schema: Json, defs: Mapping[str, Json]) -> Json:
+    return {**schema, **defs} if isinstance(schema, dict) else schema

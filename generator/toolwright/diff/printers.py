@@ -1,0 +1,182 @@
+"""Printers of changes: text for people, JSON for programs, Markdown for pull requests.
+
+Takes changes and finds their places in the documents of both sides; gives text that ends in a line break. It prints
+nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from toolwright.diagnostics import Place, Span
+from toolwright.diagnostics.printers import in_ascii
+from toolwright.diff.changes import IMPACTS, Change, bump, bumped, counted
+from toolwright.runtime.terminal import one_line
+
+if TYPE_CHECKING:
+    from toolwright.compile.source import Document
+
+_BOLD, _RED, _YELLOW, _GREEN, _DIM, _PLAIN = "\x1b[1m", "\x1b[1;31m", "\x1b[1;33m", "\x1b[32m", "\x1b[2m", "\x1b[0m"
+_COLOURS: Final = {"breaking": _RED, "may break": _YELLOW, "compatible": _GREEN, "cosmetic": _DIM}
+_MARKED: Final = re.compile(r"[\\*_\[\]<>|~&#@]")
+_CODE: Final = re.compile(r"`([^`]*)`")
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What is compared, for people: the two sides by name, their documents, and the versions that they give."""
+
+    old: str
+    new: str
+    old_documents: Mapping[str, Document]
+    new_documents: Mapping[str, Document]
+    old_version: str
+    new_version: str
+
+    def places(self, change: Change) -> tuple[Span | None, Span | None]:
+        """Where a change stands, on both sides."""
+        return _span(change.old, self.old_documents), _span(change.new, self.new_documents)
+
+    def suggestion(self, changes: Sequence[Change]) -> tuple[str | None, str | None]:
+        """Which part of the version should go up, and the version that this makes of the old one."""
+        part = bump(changes)
+        return (counted(self.old_version, part), bumped(self.old_version, part)) if part else (None, None)
+
+
+def text(changes: Sequence[Change], shown: Shown, *, color: bool) -> str:
+    """For people: the changes by impact, each with its place and why, then a summary."""
+
+    def paint(words: str, colour: str) -> str:
+        return f"{colour}{words}{_PLAIN}" if color else words
+
+    lines = []
+    for impact in IMPACTS:
+        found = [change for change in changes if change.impact == impact and not change.ignored]
+        if not found:
+            continue
+        lines.append(paint(impact, _COLOURS[impact]))
+        for change in found:
+            subject = paint(one_line(change.subject), _BOLD)
+            lines.append(f"  {change.code} {change.side:<6}  {subject}: {one_line(change.message)}")
+            lines += [f"                 {line}" for line in _below(change, shown)]
+        lines.append("")
+    lines.append(one_line(_summary(changes, shown)))
+    return "\n".join(lines) + "\n"
+
+
+def json(changes: Sequence[Change], shown: Shown) -> str:
+    """For programs: the changes, how many there are of each impact, and the suggested version."""
+    part, version = shown.suggestion(changes)
+    rows = []
+    for change in changes:
+        old, new = shown.places(change)
+        rows.append(
+            {
+                "code": change.code,
+                "side": change.side,
+                "impact": change.impact,
+                "ignored": change.ignored,
+                "subject": change.subject,
+                "message": change.message,
+                "help": change.help,
+                "old": _located(old),
+                "new": _located(new),
+            }
+        )
+    value = {
+        "old": shown.old,
+        "new": shown.new,
+        "counts": _counts(changes),
+        "ignored": sum(change.ignored for change in changes),
+        "bump": part,
+        "version": version,
+        "changes": rows,
+    }
+    return in_ascii(value)
+
+
+def markdown(changes: Sequence[Change], shown: Shown) -> str:
+    """For pull requests: one table for each impact, those that break nothing folded away."""
+    lines = [f"**{_escaped(_summary(changes, shown))}**"]
+    for impact in IMPACTS:
+        found = [change for change in changes if change.impact == impact and not change.ignored]
+        if not found:
+            continue
+        folded = impact in ("compatible", "cosmetic")
+        title = f"{impact} ({len(found)})"
+        lines += ["", f"<details><summary>{title}</summary>" if folded else f"### {title.capitalize()}", ""]
+        lines += ["| code | side | what | change | where |", "|---|---|---|---|---|"]
+        for change in found:
+            old, new = shown.places(change)
+            why = f"<br>{_escaped(change.help)}" if change.help else ""
+            where = " ← ".join(_escaped(_at(span)) for span in (new, old) if span)
+            cells = (change.code, change.side, _escaped(change.subject), f"{_escaped(change.message)}{why}", where)
+            lines.append(f"| {' | '.join(cells)} |")
+        if folded:
+            lines += ["", "</details>"]
+    return "\n".join(lines) + "\n"
+
+
+def _below(change: Change, shown: Shown) -> list[str]:
+    old, new = shown.places(change)
+    lines = []
+    if old and new:
+        lines.append(f"at {_at(new)}, was at {_at(old)}")
+    elif old or new:
+        lines.append(f"at {_at(new)}" if new else f"was at {_at(old)}" if old else "")
+    if change.help:
+        lines.append(one_line(change.help))
+    return lines
+
+
+def _summary(changes: Sequence[Change], shown: Shown) -> str:
+    counts = [f"{number} {impact}" for impact, number in _counts(changes).items() if number]
+    ignored = sum(change.ignored for change in changes)
+    if ignored:
+        counts.append(f"{ignored} ignored")
+    told = ", ".join(counts) or "nothing changed"
+    part, version = shown.suggestion(changes)
+    if part is None:
+        return f"{told} from {shown.old} to {shown.new}"
+    suggested = f"{part} version" + (f", {shown.old_version} → {version}" if version else "")
+    said = f" (the manifest says {shown.new_version})" if version and shown.new_version != version else ""
+    return f"{told} from {shown.old} to {shown.new}; suggested: a {suggested}{said}"
+
+
+def _counts(changes: Sequence[Change]) -> dict[str, int]:
+    return {impact: sum(one.impact == impact and not one.ignored for one in changes) for impact in IMPACTS}
+
+
+def _span(place: Place | None, documents: Mapping[str, Document]) -> Span | None:
+    if place is None:
+        return None
+    document = documents.get(place.file)
+    return document.span(place) if document is not None else None
+
+
+def _at(span: Span | None) -> str:
+    return f"{one_line(span.file)}:{span.line}:{span.column}" if span else ""
+
+
+def _located(span: Span | None) -> Any:
+    if span is None:
+        return None
+    return {
+        "file": span.file,
+        "line": span.line,
+        "column": span.column,
+        "endLine": span.end_line,
+        "endColumn": span.end_column,
+    }
+
+
+def _escaped(words: str) -> str:
+    """Text that Markdown shows as it is, with code for what stands between backticks.
+
+    Whatever a name holds, no markup of its own survives: all that Markdown or HTML knows is written as an entity.
+    """
+    plain = _MARKED.sub(lambda found: f"&#{ord(found[0])};", one_line(words))
+    return _CODE.sub(r"<code>\1</code>", plain).replace("`", "&#96;")

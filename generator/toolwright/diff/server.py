@@ -1,0 +1,92 @@
+"""Changes of the server as a whole on the wire: what it says of itself, what it can, and whom it lets in.
+
+Takes two lowered manifests, and the entry files' own values for what lowering does not keep; gives changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from toolwright.diagnostics import Place
+from toolwright.diff import tools
+from toolwright.diff.changes import Change
+from toolwright.diff.congruence import same
+
+if TYPE_CHECKING:
+    from toolwright.diff.tools import Pair
+
+_LISTING: Final = ("cache", "pageSize")
+_ABOUT: Final = "server"
+
+
+def changes(pair: Pair, old: Mapping[str, Any], new: Mapping[str, Any], files: tuple[str, str]) -> Iterator[Change]:
+    """All changes of the server as a whole.
+
+    Args:
+        pair: The manifests.
+        old: The value of the old entry file.
+        new: The value of the new one.
+        files: Their paths, as places have them.
+    """
+
+    def at(*steps: str) -> tuple[Place, Place]:
+        return Place(files[0], steps), Place(files[1], steps)
+
+    before, after = pair.old.server, pair.new.server
+    for key in dict.fromkeys((*after, *before)):
+        if key == "capabilities" or same(before.get(key), after.get(key)):
+            continue
+        code = "TW504" if key in ("name", "version", "instructions") else "TW502"
+        yield Change(code, "wire", "cosmetic", _ABOUT, f"`{key}` changed", *at("server", key))
+    was, now = _capabilities(pair, 0), _capabilities(pair, 1)
+    for name in sorted(was - now):
+        yield Change("TW505", "wire", "breaking", _ABOUT, f"the capability `{name}` is gone", *at("server"))
+    for name in sorted(now - was):
+        yield Change("TW505", "wire", "compatible", _ABOUT, f"the capability `{name}` is new", *at("server"))
+    yield from _authorization(old.get("auth"), new.get("auth"), at("auth"))
+    yield from tools.policies("all tools", old.get("policy") or {}, new.get("policy") or {}, at("policy"))
+    for key in _LISTING:
+        if not same(old.get(key), new.get(key)):
+            yield Change("TW507", "wire", "compatible", _ABOUT, f"`{key}` changed", *at(key))
+    if not same(old.get("protocol"), new.get("protocol")):
+        message = "the oldest revision meant changed"
+        yield Change("TW507", "wire", "cosmetic", _ABOUT, message, *at("protocol"))
+    if pair.old.formats != pair.new.formats:
+        stricter = pair.new.formats == "assert"
+        message = f"`format` is {'asserted now' if stricter else 'no longer asserted'}"
+        why = "what breaks is told with the schemas" if stricter else None
+        yield Change("TW508", "wire", "cosmetic", _ABOUT, message, *at("formats"), why)
+
+
+def _authorization(was: Any, now: Any, at: tuple[Place, Place]) -> Iterator[Change]:
+    if same(was, now):
+        return
+    if not was:
+        yield Change("TW506", "wire", "breaking", _ABOUT, "callers must be authorized now", *at)
+    elif not now:
+        yield Change("TW506", "wire", "compatible", _ABOUT, "callers need no authorization any more", *at)
+    else:
+        for key in dict.fromkeys((*now, *was)):
+            if same(was.get(key), now.get(key)):
+                continue
+            places = at[0] / key, at[1] / key
+            if key == "requiredScopes":
+                yield from tools.policies(_ABOUT, {"scopes": was.get(key)}, {"scopes": now.get(key)}, at)
+            else:
+                why = "tokens that were good may be refused now"
+                yield Change("TW506", "wire", "may break", _ABOUT, f"`auth.{key}` changed", *places, why)
+
+
+def _capabilities(pair: Pair, side: int) -> frozenset[str]:
+    manifest = (pair.old, pair.new)[side]
+    offers = (*manifest.resources, *manifest.templates, *manifest.prompts)
+    found = {
+        "tools": bool(manifest.tools),
+        "resources": bool(manifest.resources or manifest.templates),
+        "prompts": bool(manifest.prompts),
+        "completions": any(offer.completed for offer in offers),
+    }
+    declared = manifest.server.get("capabilities")
+    meant = {name for name, value in declared.items() if value} if isinstance(declared, dict) else set()
+    return frozenset({name for name, there in found.items() if there} | meant)

@@ -1,0 +1,88 @@
+"""A server's page: one HTML file that needs nothing beside it.
+
+Takes a view; gives the text. All that comes from a manifest is escaped, and what a reader could not see is shown by its
+number. A content security policy allows the page's own style and script, by their digests, and nothing else.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from functools import cache
+from typing import TYPE_CHECKING, Final
+
+import jinja2
+from markupsafe import Markup
+
+from toolwright import package_data
+from toolwright.docs.cost import CHARACTERS
+from toolwright.docs.views import REVISIONS
+
+if TYPE_CHECKING:
+    from toolwright.docs.views import View
+
+GENERATOR: Final = '<meta name="generator" content="toolwright docs">'
+"""Stands in each page, so that a file of somebody else's can be told apart."""
+
+_UNSEEN: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]")
+"""Control characters, and those that turn the direction of text or take no room."""
+
+
+def page(view: View) -> str:
+    """The page."""
+    style, script = _asset("style.css"), _asset("script.js")
+    policy = (
+        f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    return (
+        _environment()
+        .get_template("page.html.jinja")
+        .render(
+            view=view,
+            style=Markup(style),  # noqa: S704 - our own, as the next two are
+            script=Markup(script),  # noqa: S704
+            generator=Markup(GENERATOR),  # noqa: S704
+            policy=policy,
+            revisions=REVISIONS,
+            characters=CHARACTERS,
+        )
+    )
+
+
+def visible(text: str) -> str:
+    """`text` with what could not be seen, or would hide the rest, by its number: `\\u202e`."""
+    return _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text.replace("\r\n", "\n"))
+
+
+def _ticks(text: str) -> Markup:
+    """`text` with what stands between backticks as code."""
+    parts = text.split("`")
+    shaped = (Markup("<code>{}</code>") if at % 2 else Markup("{}") for at in range(len(parts)))
+    return Markup("").join(shape.format(visible(part)) for shape, part in zip(shaped, parts, strict=True))
+
+
+def _asset(name: str) -> str:
+    return (package_data.TEMPLATES / "docs" / name).read_text("utf-8")
+
+
+def _digest(text: str) -> str:
+    """A source expression of Content Security Policy Level 3, 6.7.2.3."""
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(package_data.TEMPLATES / "docs"),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=True,
+        finalize=lambda value: visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value,
+    )
+    environment.filters["ticks"] = _ticks
+    environment.filters["thousands"] = lambda number: f"{number:,}"
+    return environment

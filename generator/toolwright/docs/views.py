@@ -1,0 +1,369 @@
+"""What a page says of a server, as plain values.
+
+Takes the IR of a manifest and the manifest itself; gives what the template shows. It lays nothing out.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from toolwright.codegen.docstrings import deprecation
+from toolwright.compile.rules import revisions
+from toolwright.compile.rules.headers import KEYWORD as HEADER
+from toolwright.docs import cost, tables
+from toolwright.http import split
+from toolwright.jsonschema import dialects
+
+if TYPE_CHECKING:
+    from toolwright import ir
+    from toolwright.docs.tables import Table
+
+REVISIONS: Final = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28")
+"""The revisions of the protocol that generated servers and clients speak."""
+
+_POLICIES: Final = {
+    "timeout": "Time limit",
+    "rateLimit": "Rate limit",
+    "scopes": "Scopes needed",
+    "concurrency": "At once, at most",
+    "maxResultBytes": "Largest result",
+    "maxArgumentBytes": "Largest arguments",
+    "confirm": "Asks for leave first",
+    "redact": "Kept out of logs",
+    "onStateLoss": "When state is lost",
+}
+_HINTS: Final = (
+    ("readOnlyHint", True, "read-only", "calm"),
+    ("readOnlyHint", False, "changes things", ""),
+    ("destructiveHint", True, "destructive", "grave"),
+    ("destructiveHint", False, "not destructive", ""),
+    ("idempotentHint", True, "idempotent", ""),
+    ("idempotentHint", False, "not idempotent", ""),
+    ("openWorldHint", True, "open world", ""),
+    ("openWorldHint", False, "closed world", ""),
+)
+_TASKS: Final = {"optional": "may run as a task", "required": "runs as a task only"}
+
+
+@dataclass(frozen=True, slots=True)
+class Badge:
+    """A word or two about a tool; `tone` is `calm`, `grave` or empty."""
+
+    text: str
+    tone: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A line such as a policy: what it is, and its values."""
+
+    name: str
+    values: tuple[str, ...]
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A schema of an entry under a heading; `id` is where its tables are."""
+
+    id: str
+    heading: str
+    text: str
+    tables: tuple[Table, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A call and its answer, as JSON texts; `answer` is None where the manifest has none."""
+
+    name: str
+    description: str | None
+    request: str
+    answer: str | None
+    is_exact: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """An argument of a prompt, or a variable of a URI template, with the values that are offered for it."""
+
+    name: str
+    description: str | None
+    required: bool
+    offered: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One tool, resource, template or prompt; what it does not have is empty."""
+
+    id: str
+    key: str
+    title: str | None
+    description: str | None
+    deprecated: str | None
+    badges: tuple[Badge, ...]
+    facts: tuple[Fact, ...]
+    arguments: tuple[Argument, ...]
+    parts: tuple[Part, ...]
+    messages: tuple[tuple[str, str], ...]
+    examples: tuple[Example, ...]
+    tokens: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One kind of entries."""
+
+    id: str
+    heading: str
+    entries: tuple[Entry, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Snippet:
+    """Something to copy, and what to do with it."""
+
+    heading: str
+    text: str
+    code: str
+
+
+@dataclass(frozen=True, slots=True)
+class Newer:
+    """A field that not every revision has: since when, and what of the server uses it."""
+
+    field: str
+    since: str
+    users: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """All that a page says."""
+
+    source: str
+    name: str
+    title: str
+    version: str
+    description: str | None
+    instructions: str | None
+    website: str | None
+    sections: tuple[Section, ...]
+    defaults: tuple[Fact, ...]
+    snippets: tuple[Snippet, ...]
+    oldest: str | None
+    newer: tuple[Newer, ...]
+    tokens: int
+
+
+def view(manifest: ir.Manifest, entry: Mapping[str, Any]) -> View:
+    """What the page of a server says.
+
+    Args:
+        manifest: The lowered manifest.
+        entry: The manifest as it is written, for what is no part of the IR: default policies and `protocol`.
+    """
+    server = manifest.server
+    defaults = _mapping(entry.get("policy"))
+    declared: Mapping[str, Sequence[Mapping[str, Any]]] = {
+        section: manifest.document.get(section) or ()
+        for section in ("tools", "resources", "resourceTemplates", "prompts")
+    }
+    tools = tuple(
+        _tool(tool, _mapping(one.get("toolwright")), defaults)
+        for tool, one in zip(manifest.tools, declared["tools"], strict=True)
+    )
+    sections = [Section("tools", "Tools", tools)]
+    offers = (
+        ("resources", "Resources", manifest.resources),
+        ("resourceTemplates", "Resource templates", manifest.templates),
+        ("prompts", "Prompts", manifest.prompts),
+    )
+    for section, heading, ones in offers:
+        entries = tuple(
+            _offer(offer, _mapping(one.get("toolwright"))) for offer, one in zip(ones, declared[section], strict=True)
+        )
+        sections.append(Section("templates" if section == "resourceTemplates" else section, heading, entries))
+    return View(
+        source=manifest.source,
+        name=str(server["name"]),
+        title=_text(server.get("title")) or str(server["name"]),
+        version=str(server["version"]),
+        description=_text(server.get("description")),
+        instructions=_text(server.get("instructions")),
+        website=_website(server.get("websiteUrl")),
+        sections=tuple(section for section in sections if section.entries),
+        defaults=tuple(_policies(defaults, {})),
+        snippets=tuple(_snippets(manifest)),
+        oldest=_text(_mapping(entry.get("protocol")).get("min")),
+        newer=tuple(_newer(manifest)),
+        tokens=sum(tool.tokens or 0 for tool in tools),
+    )
+
+
+def _tool(tool: ir.Tool, ours: Mapping[str, Any], defaults: Mapping[str, Any]) -> Entry:
+    id_ = f"tool-{tool.names.method}"
+    schemas = [("Arguments", "input", tool.input), ("Result", "output", tool.output)]
+    parts = [
+        Part(f"{id_}-{name}", heading, "", tables.tables(schema))
+        for heading, name, schema in schemas
+        if schema is not None
+    ]
+    support = _mapping(tool.definition.get("execution")).get("taskSupport")
+    badges = [Badge(text, tone) for hint, value, text, tone in _HINTS if tool.annotations.get(hint) is value]
+    badges += [Badge(_TASKS[support])] if support in _TASKS else []
+    title = _text(tool.definition.get("title")) or _text(tool.annotations.get("title"))
+    return Entry(
+        id=id_,
+        key=tool.name,
+        title=title,
+        description=tool.description,
+        deprecated=deprecation(tool.deprecated),
+        badges=tuple(badges),
+        facts=tuple(_policies(_mapping(ours.get("policy")), defaults)),
+        arguments=(),
+        parts=(*parts, *_questions(id_, tool.questions)),
+        messages=(),
+        examples=tuple(_examples(tool, ours)),
+        tokens=cost.tokens(tool.definition),
+    )
+
+
+def _examples(tool: ir.Tool, ours: Mapping[str, Any]) -> Iterator[Example]:
+    for example, given in zip(tool.examples, ours.get("examples") or (), strict=True):
+        yield Example(
+            name=example.name,
+            description=_text(given.get("description")),
+            request=_json({"name": tool.name, "arguments": example.input}),
+            answer=_json(example.output) if example.has_output else None,
+            is_exact=given.get("exact") is True,
+        )
+
+
+def _offer(offer: ir.Offer, ours: Mapping[str, Any]) -> Entry:
+    kind = {"resource": "resource", "resource template": "template", "prompt": "prompt"}[offer.kind]
+    id_ = f"{kind}-{offer.names.method}"
+    definition = offer.definition
+    offered = _mapping(ours.get("complete"))
+    facts = [Fact("MIME type", (definition["mimeType"],))] if _text(definition.get("mimeType")) else []
+    facts += [Fact("Size", (f"{definition['size']} bytes",))] if isinstance(definition.get("size"), int) else []
+    messages = [
+        (str(message.get("role", "user")), message.get("text") or "(an image, a sound or a resource)")
+        for message in ours.get("messages") or ()
+    ]
+    return Entry(
+        id=id_,
+        key=offer.key,
+        title=_text(definition.get("title")) or (None if kind == "prompt" else _text(definition.get("name"))),
+        description=_text(definition.get("description")),
+        deprecated=deprecation(offer.deprecated),
+        badges=(),
+        facts=tuple(facts),
+        arguments=tuple(
+            Argument(one.name, one.description, one.required, _offered(offered.get(one.name)))
+            for one in offer.arguments or ()
+        ),
+        parts=tuple(_questions(id_, offer.questions)),
+        messages=tuple(messages),
+        examples=(),
+        tokens=None,
+    )
+
+
+def _offered(values: Any) -> tuple[str, ...]:
+    return tuple(map(str, values)) if isinstance(values, list) else ()
+
+
+def _questions(id_: str, questions: Sequence[ir.Question]) -> Iterator[Part]:
+    for question in questions:
+        found = tables.tables(question.schema) if question.schema is not None else ()
+        how = "" if question.schema is not None else " (opens a page)"
+        yield Part(f"{id_}-asks-{question.name}", f"May ask: {question.name}{how}", question.message, found)
+
+
+def _policies(policy: Mapping[str, Any], defaults: Mapping[str, Any]) -> Iterator[Fact]:
+    """The policy's parts, and those that hold for all tools."""
+    for key, name in _POLICIES.items():
+        if key in policy or key in defaults:
+            yield Fact(name, _values(policy.get(key, defaults.get(key))), "" if key in policy else "of all tools")
+
+
+def _values(value: Any) -> tuple[str, ...]:
+    if isinstance(value, list):
+        return tuple(map(str, value)) or ("none",)
+    if isinstance(value, bool):
+        return ("yes" if value else "no",)
+    if isinstance(value, dict):
+        return tuple(f"{key}: {inner}" for key, inner in value.items()) or ("yes",)
+    return (str(value),)
+
+
+def _snippets(manifest: ir.Manifest) -> Iterator[Snippet]:
+    name = str(manifest.server["name"])
+    if "server" in manifest.emit:
+        local = {"command": "python", "args": ["-m", manifest.package]}
+        yield Snippet(
+            "On this machine (stdio)",
+            "The entry that most clients take; `python` is one that has the package on its path.",
+            _json({"mcpServers": {name: local}}),
+        )
+        remote = {"type": "http", "url": "http://127.0.0.1:8000/mcp"}
+        yield Snippet(
+            "Over HTTP",
+            f"After `python -m {manifest.package} --http 127.0.0.1:8000`.",
+            _json({"mcpServers": {name: remote}}),
+        )
+    if "client" in manifest.emit:
+        client = f"{manifest.stem}Client"
+        yield Snippet(
+            "From Python",
+            "One typed method for each tool, resource and prompt.",
+            f"from {manifest.package} import {client}\n\n"
+            f'async with {client}.connect("http://127.0.0.1:8000/mcp") as client:\n    ...',
+        )
+
+
+def _newer(manifest: ir.Manifest) -> Iterator[Newer]:
+    """The fields that not all revisions have, the oldest first."""
+    users: dict[tuple[str, str], list[str]] = {}
+    for field, since in revisions.FIELDS["server"].items():
+        if field in manifest.server:
+            users.setdefault((since, field), []).append("the server")
+    offers = {"resources": manifest.resources, "resourceTemplates": manifest.templates, "prompts": manifest.prompts}
+    definitions = [("tools", tool.name, tool.definition) for tool in manifest.tools]
+    definitions += [(section, one.key, one.definition) for section, ones in offers.items() for one in ones]
+    for section, key, definition in definitions:
+        for field, since in revisions.FIELDS[section].items():
+            if field in definition:
+                users.setdefault((since, field), []).append(key)
+    for tool in manifest.tools:
+        if tool.output is not None and tool.output.wire.get("type") != "object":
+            users.setdefault((revisions.ANY_ROOT, "an outputSchema that is not for an object"), []).append(tool.name)
+        dialect = next(one for one in dialects.DIALECTS if one.uri == tool.input.dialect)
+        if any(isinstance(one, dict) and HEADER in one for _, one in dialects.subschemas(tool.input.wire, dialect)):
+            users.setdefault((revisions.HEADERS, HEADER), []).append(tool.name)
+    for (since, field), names in sorted(users.items(), key=lambda one: one[0]):
+        yield Newer(field, since, tuple(names))
+
+
+def _website(url: Any) -> str | None:
+    """A web address that a page may lead to; no script hides in it."""
+    text = _text(url)
+    parts = None if text is None else split(text)
+    return text if parts is not None and parts.scheme in ("http", "https") else None
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) and value.strip() else None
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=2)

@@ -1,0 +1,407 @@
+"""What a live server offers, as it says it: all pages of its lists, its instructions and its capabilities.
+
+Takes a command or a URL; gives the raw JSON of each entry, through the transports and the dispatcher of the SDK, since
+its client refuses a whole list for one odd schema. It starts nothing but the command, fetches nothing but the URL,
+believes nothing that comes in, and ends in time.
+"""
+
+from __future__ import annotations
+
+import io
+import logging
+import signal
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from urllib.parse import urlsplit
+
+import anyio
+import mcp
+import mcp_types
+from mcp.client.stdio import StdioServerParameters
+from mcp.shared.inbound import MCP_METHOD_HEADER, MCP_PROTOCOL_VERSION_HEADER
+from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
+from mcp_types.version import (
+    HANDSHAKE_PROTOCOL_VERSIONS,
+    LATEST_HANDSHAKE_VERSION,
+    LATEST_MODERN_VERSION,
+    MODERN_PROTOCOL_VERSIONS,
+)
+
+from toolwright import __version__
+from toolwright.importers.reading import RefusedError
+from toolwright.runtime.client.bounded_transports import over_http, over_stdio
+from toolwright.runtime.client.bounds import MAX_RESULT_BYTES, Bounds
+from toolwright.runtime.client.guarded import Guarded
+from toolwright.runtime.terminal import one_line
+
+if TYPE_CHECKING:
+    from types import FrameType
+    from typing import IO
+
+    import httpx2
+    from mcp.client._transport import TransportStreams
+    from mcp.shared.dispatcher import CallOptions
+
+TIMEOUT: Final = 60.0
+"""Seconds for the whole, by default: a command may have to be fetched by its package manager before it starts."""
+
+MAX_BYTES: Final = MAX_RESULT_BYTES
+"""How many bytes a server may say in all, by default."""
+
+MAX_PAGES: Final = 1000
+"""How many pages a list may have."""
+
+MAX_ENTRIES: Final = 100_000
+"""How many entries a list may have."""
+
+_PROBE: Final = 10.0  # seconds that a server may think about `server/discover`; old ones may never answer
+_SAID: Final = 10  # lines of standard error that are shown
+_STOPPING: Final = ("SIGTERM", "SIGHUP")
+_INFO: Final = {"name": "toolwright", "version": __version__}
+
+Section: TypeAlias = str
+"""A list of a manifest: `tools`, `resources`, `resourceTemplates` or `prompts`."""
+
+_LISTS: Final[Mapping[Section, tuple[str, str]]] = {
+    "tools": ("tools", "tools/list"),
+    "resources": ("resources", "resources/list"),
+    "resourceTemplates": ("resources", "resources/templates/list"),
+    "prompts": ("prompts", "prompts/list"),
+}
+"""The capability and the method of each list (MCP 2025-11-25, server/tools, server/resources, server/prompts)."""
+
+
+class UnreachableError(RefusedError):
+    """The server cannot be asked; the message says why, for people."""
+
+    names_source = True
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A server on standard input and output: the command that starts it, and variables beside the few it gets."""
+
+    words: Sequence[str]
+    environment: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    @property
+    def shown(self) -> str:
+        """What people call it."""
+        return one_line(self.words[0])
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """A server over Streamable HTTP: its URL, and headers for each request."""
+
+    url: str
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    @property
+    def shown(self) -> str:
+        """What people call it, without what may be secret: user, password, query."""
+        parts = urlsplit(self.url)
+        host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
+        port = f":{parts.port}" if parts.port else ""
+        return one_line(f"{parts.scheme}://{host}{port}{parts.path}")
+
+
+Source: TypeAlias = Command | Endpoint
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """What a server says of itself.
+
+    Attributes:
+        revision: The revision of the protocol that it was asked in.
+        info: Its `serverInfo`, with `instructions`; as it came, of whatever type.
+        capabilities: Its capabilities, as they came.
+        sections: The entries of each list that it has, as they came.
+        notes: What it did not answer, in words.
+    """
+
+    revision: str
+    info: Mapping[str, Any]
+    capabilities: Mapping[str, Any]
+    sections: Mapping[Section, Sequence[Any]]
+    notes: tuple[str, ...] = ()
+
+
+def read(source: Source, timeout: float = TIMEOUT, most: int = MAX_BYTES) -> Listed:
+    """Ask a server for all that it offers.
+
+    Args:
+        source: The server. A command gets, as in the SDK, only those variables of the environment that are harmless.
+        timeout: Seconds for the whole.
+        most: Bytes that it may say in all, after decompression.
+
+    Raises:
+        UnreachableError: It cannot be started or reached, refuses, breaks the protocol, or takes or says too much.
+    """
+    for name in ("mcp", "client", "httpx2", "httpcore2"):  # they tell of what is told here in one message
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    with _signals_as_interrupts():
+        return anyio.run(_read, source, timeout, most)
+
+
+@contextmanager
+def _signals_as_interrupts() -> Iterator[None]:
+    """Let any signal that asks for an end do what Ctrl-C does, so that no process is left behind."""
+    arrived: list[int] = []
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        arrived.append(number)
+        handler = signal.getsignal(signal.SIGINT)
+        if not callable(handler):  # a shell's background jobs ignore Ctrl-C
+            raise KeyboardInterrupt
+        handler(number, frame)
+
+    numbers = [getattr(signal, name) for name in _STOPPING if hasattr(signal, name)]
+    numbers = [number for number in numbers if signal.getsignal(number) is signal.SIG_DFL]
+    for number in numbers:
+        signal.signal(number, interrupt)
+    try:
+        yield
+    except KeyboardInterrupt:
+        if arrived:
+            sys.exit(128 + arrived[0])
+        raise
+    finally:
+        for number in numbers:
+            signal.signal(number, signal.SIG_DFL)
+
+
+async def _read(source: Source, seconds: float, most: int) -> Listed:
+    with tempfile.TemporaryFile() as log, io.TextIOWrapper(log) as said:
+        bounds = Bounds(most, most)
+        seen = _Seen(bounds)
+        try:
+            with anyio.fail_after(seconds):
+                async with _transport(source, said, seen) as streams, _conversation(streams, seen) as conversation:
+                    return await _everything(conversation)
+        except* TimeoutError:
+            why = f"`{source.shown}` did not answer within {seconds:g} s"
+        except* UnreachableError as group:
+            why = f"`{source.shown}` {_first(group)}"
+        except* mcp.MCPError as group:
+            why = f"`{source.shown}` {seen.answered(_first(group))}"
+        except* OSError as group:
+            error = _first(group)
+            why = f"`{source.shown}` cannot be started: {getattr(error, 'strerror', None) or error}"
+        except* ValueError as group:  # a NUL byte in a command, a character that no header may have
+            why = f"`{source.shown}` cannot be asked: {one_line(str(_first(group)))}"
+        raise UnreachableError(why + seen.strays() + _last_lines(log))
+
+
+def _first(group: BaseExceptionGroup[BaseException]) -> Any:
+    error: BaseException = group
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+def _last_lines(log: IO[bytes]) -> str:
+    """The end of what a process wrote to standard error."""
+    log.seek(max(0, log.seek(0, io.SEEK_END) - 8192))
+    text = log.read().decode("utf-8", "replace")
+    lines = [line for line in (one_line(line).rstrip() for line in text.splitlines()) if line]
+    return "".join(f"\n  | {line}" for line in lines[-_SAID:])
+
+
+@dataclass(slots=True)
+class _Seen:
+    """What passed by that explains a failure."""
+
+    bounds: Bounds
+    status: int | None = None
+    authenticate: str | None = None
+    unreadable: int = 0
+
+    async def response(self, response: httpx2.Response) -> None:
+        """Note how a request over HTTP was answered, as a hook of the HTTP client."""
+        self.status = response.status_code
+        self.authenticate = response.headers.get("www-authenticate")
+
+    async def stray(self, _problem: Exception) -> None:
+        """Note what is no message of JSON-RPC."""
+        self.unreadable += 1
+
+    def answered(self, error: mcp.MCPError) -> str:
+        """What an error says, with the HTTP status where that says more."""
+        if self.bounds.exceeded is not None:
+            return f"says too much: {self.bounds.exceeded}; let it say more with --max-bytes"
+        if self.status is not None and self.status >= HTTPStatus.BAD_REQUEST:
+            try:
+                phrase = f" {HTTPStatus(self.status).phrase}"
+            except ValueError:
+                phrase = ""
+            asks = f" and asks for `{one_line(self.authenticate)[:200]}`" if self.authenticate else ""
+            mend = "; give it what it wants with --header" if self.status in (401, 403) else ""
+            return f"answers with HTTP {self.status}{phrase}{asks}{mend}"
+        if error.code == mcp_types.CONNECTION_CLOSED:
+            said = one_line(error.message)
+            if said == "Connection closed":
+                return "ended before it had answered"
+            if self.status is not None:
+                return f"is gone: {said}"
+            why = said.partition(": ")[2] or said  # before it stands the URL
+            return f"cannot be reached: {why}; check the URL, and that the server runs"
+        return f"answers with an error: {one_line(error.message)[:500]} ({error.code})"
+
+    def strays(self) -> str:
+        """A hint where standard output held something else than messages."""
+        if not self.unreadable:
+            return ""
+        lines = "a line that is" if self.unreadable == 1 else f"{self.unreadable} lines that are"
+        return f"; it sent {lines} no JSON-RPC"
+
+
+def _transport(source: Source, said: io.TextIOWrapper, seen: _Seen) -> Guarded:
+    if isinstance(source, Command):
+        program, *arguments = source.words
+        process = StdioServerParameters(command=program, args=arguments, env=dict(source.environment))
+        return Guarded(over_stdio(process, said), over_http=False, lines=seen.bounds)
+    return Guarded(over_http(source.url, source.headers, seen.bounds, seen.response), over_http=True)
+
+
+class _Conversation:
+    """Requests to one server, each until its raw result, in the revision that was agreed on."""
+
+    def __init__(self, dispatcher: JSONRPCDispatcher) -> None:
+        self._dispatcher = dispatcher
+        self.revision = LATEST_MODERN_VERSION
+
+    async def ask(self, method: str, seconds: float | None = None, **params: Any) -> dict[str, Any]:
+        """The result of one request."""
+        if self.revision in MODERN_PROTOCOL_VERSIONS:
+            params["_meta"] = {
+                mcp_types.PROTOCOL_VERSION_META_KEY: self.revision,
+                mcp_types.CLIENT_INFO_META_KEY: _INFO,
+                mcp_types.CLIENT_CAPABILITIES_META_KEY: {},
+            }
+        options = self._options(method)
+        if seconds is not None:
+            options["timeout"] = seconds
+        return await self._dispatcher.send_raw_request(method, params, options)
+
+    async def agree(self) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+        """Agree on a revision; the server's information and its capabilities.
+
+        A server that knows `server/discover` is asked without a handshake; any other gets one (MCP 2026-07-28,
+        basic/lifecycle). One that refuses the handshake is asked again: it may have started slowly.
+        """
+        for last in (False, True):
+            try:
+                self.revision = LATEST_MODERN_VERSION
+                found = await self.ask("server/discover", _PROBE)
+            except mcp.MCPError as error:
+                if error.code == mcp_types.CONNECTION_CLOSED:
+                    raise
+                found = {}
+            if LATEST_MODERN_VERSION in _list(found.get("supportedVersions")):
+                stamped = _dict(found.get("_meta")).get(mcp_types.SERVER_INFO_META_KEY)
+                return _told(found, stamped or found.get("serverInfo"))
+            try:
+                return await self._shake_hands()
+            except mcp.MCPError as error:
+                if error.code != mcp_types.UNSUPPORTED_PROTOCOL_VERSION or last:
+                    raise
+        raise AssertionError("the second try returns or raises")
+
+    async def _shake_hands(self) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+        self.revision = LATEST_HANDSHAKE_VERSION
+        found = await self.ask(
+            "initialize", protocolVersion=LATEST_HANDSHAKE_VERSION, capabilities={}, clientInfo=_INFO
+        )
+        revision = found.get("protocolVersion")
+        if revision not in HANDSHAKE_PROTOCOL_VERSIONS:
+            raise UnreachableError(f"speaks a revision of the protocol that is not known: {one_line(repr(revision))}")
+        self.revision = str(revision)
+        await self._dispatcher.notify("notifications/initialized", None, self._options("notifications/initialized"))
+        return _told(found, found.get("serverInfo"))
+
+    def _options(self, method: str) -> CallOptions:
+        headers = {MCP_PROTOCOL_VERSION_HEADER: self.revision}
+        if self.revision in MODERN_PROTOCOL_VERSIONS:
+            headers[MCP_METHOD_HEADER] = method
+        return {"headers": headers, "cancel_on_abandon": method not in ("initialize", "server/discover")}
+
+
+@asynccontextmanager
+async def _conversation(streams: TransportStreams, seen: _Seen) -> AsyncIterator[_Conversation]:
+    dispatcher = JSONRPCDispatcher(*streams, on_stream_exception=seen.stray)
+    async with anyio.create_task_group() as tasks:
+        await tasks.start(dispatcher.run, _answer, _hear)
+        yield _Conversation(dispatcher)
+        tasks.cancel_scope.cancel()
+
+
+async def _answer(_context: Any, method: str, _params: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Answer the server: it is told that we are there, and that nothing else can be done for it."""
+    if method == "ping":
+        return {}
+    raise mcp.MCPError(code=mcp_types.METHOD_NOT_FOUND, message="Method not found")
+
+
+async def _hear(_context: Any, _method: str, _params: Mapping[str, Any] | None) -> None:
+    """Take no notice of what the server tells unasked."""
+
+
+async def _everything(conversation: _Conversation) -> Listed:
+    info, capabilities = await conversation.agree()
+    sections: dict[Section, Sequence[Any]] = {}
+    notes: list[str] = []
+    for section, (capability, method) in _LISTS.items():
+        # Some servers have tools and do not say so.
+        if capability not in capabilities and section != "tools":
+            continue
+        try:
+            sections[section] = await _pages(conversation, method, section)
+        except mcp.MCPError as error:
+            if error.code == mcp_types.CONNECTION_CLOSED or (section == "tools" and capability in capabilities):
+                raise
+            if error.code != mcp_types.METHOD_NOT_FOUND:
+                notes.append(f"`{method}` failed, so that nothing of it is here: {one_line(error.message)[:500]}")
+    return Listed(conversation.revision, info, capabilities, sections, tuple(notes))
+
+
+async def _pages(conversation: _Conversation, method: str, section: Section) -> Sequence[Any]:
+    """All entries of a list (MCP 2025-11-25, server/utilities/pagination)."""
+    found: list[Any] = []
+    seen: set[str] = set()
+    cursor: Any = None
+    for _ in range(MAX_PAGES):
+        page = await conversation.ask(method, **({} if cursor is None else {"cursor": cursor}))
+        entries = page.get(section)
+        if not isinstance(entries, list):
+            raise UnreachableError(f"answers `{method}` without a list of `{section}`")
+        found += entries
+        cursor = page.get("nextCursor")
+        if cursor is None:
+            return found
+        if not isinstance(cursor, str) or cursor in seen:
+            raise UnreachableError(f"answers `{method}` with pages that go round in a circle")
+        if len(found) > MAX_ENTRIES:
+            break
+        seen.add(cursor)
+    raise UnreachableError(f"answers `{method}` with more pages than can be: {len(found):,} entries, and no end")
+
+
+def _told(found: Mapping[str, Any], info: Any) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    """The server's information with its instructions, and its capabilities."""
+    instructions = {"instructions": found["instructions"]} if "instructions" in found else {}
+    return {**_dict(info), **instructions}, _dict(found.get("capabilities"))
+
+
+def _dict(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []

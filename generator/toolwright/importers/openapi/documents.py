@@ -1,0 +1,184 @@
+"""The files of an OpenAPI document, and what references in them lead to.
+
+Takes the path of the root document and reads it, and other files below its folder when a reference names them. It
+gives values with the place that they were found at. Nothing is fetched, and no file outside the folder is read
+(OpenAPI 3.1.1, section 4.6: references are relative to the document that they stand in).
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+from toolwright.compile.syntax import jsontext, yamltext
+from toolwright.compile.syntax.positions import shorten
+from toolwright.importers import reading
+from toolwright.importers.reading import DocumentError
+from toolwright.jsonschema.pointers import steps
+from toolwright.project import inside
+
+if TYPE_CHECKING:
+    from toolwright.compile.source import Reader
+    from toolwright.compile.syntax.positions import Problem
+    from toolwright.ir import Json
+
+_VERSION = re.compile(r"3\.([012])(\.\d+)?(-.*)?")
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
+_MAX_HOPS = 32
+"""How long a chain of references may be that lead to nothing but references."""
+
+
+class UnsupportedError(ValueError):
+    """A part of the document needs something that is not supported, or that is not there; the message names it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """A value, the file that it stands in (relative to the root document's folder), and its JSON pointer there."""
+
+    value: Json
+    file: str
+    pointer: tuple[str, ...]
+
+    def __truediv__(self, step: str) -> Located:
+        """The value below a key or an index. Raises KeyError or IndexError where there is none."""
+        below = self.value[int(step)] if isinstance(self.value, list) else self.value[step]
+        return Located(below, self.file, (*self.pointer, step))
+
+    def get(self, key: str) -> Located | None:
+        """The value below a key; None where this is no mapping, or has no such key."""
+        return self / key if isinstance(self.value, dict) and key in self.value else None
+
+    def field(self, key: str) -> Json:
+        """What stands below a key; None where this is no mapping, or has no such key."""
+        return self.value.get(key) if isinstance(self.value, dict) else None
+
+    def entries(self, key: str) -> list[tuple[str, Located]]:
+        """The entries of the mapping below a key; none where there is none."""
+        below = self.get(key)
+        if below is None or not isinstance(below.value, dict):
+            return []
+        return [(name, below / name) for name in below.value]
+
+    def items(self, key: str) -> list[Located]:
+        """The items of the list below a key; none where there is none."""
+        below = self.get(key)
+        if below is None or not isinstance(below.value, list):
+            return []
+        return [below / str(index) for index in range(len(below.value))]
+
+
+class Documents:
+    """The root document, and the other files that it is made of, each read once, when it is first asked for."""
+
+    def __init__(self, path: str, reader: Reader) -> None:
+        """Read the root document.
+
+        Raises:
+            DocumentError: It cannot be read, is no JSON or YAML, or not an OpenAPI document of a version that is
+                supported.
+        """
+        self._reader = reader
+        self._folder, self._name = posixpath.split(path)
+        self._values: dict[str, Json] = {}
+        self._values[self._name] = self._read(self._name)
+        root = self._values[self._name]
+        if not isinstance(root, dict):
+            raise DocumentError("it is not an OpenAPI document: expected a mapping with `openapi`, `info` and `paths`")
+        if "swagger" in root:
+            raise DocumentError(
+                f"it is Swagger {shorten(str(root['swagger']))}; convert it to OpenAPI 3 first, such as with "
+                "swagger2openapi"
+            )
+        version = root.get("openapi")
+        known = _VERSION.fullmatch(str(version)) if isinstance(version, str | float) else None
+        if known is None:
+            raise DocumentError(
+                f"its `openapi` is {shorten(str(version))}; OpenAPI 3.0, 3.1 and 3.2 can be imported"
+                if version is not None
+                else "it is not an OpenAPI document: it has no `openapi`, which says the version"
+            )
+        self.minor = int(known[1])
+        """Which 3.x it is."""
+
+    @property
+    def root(self) -> Located:
+        """The root document."""
+        return Located(self._values[self._name], self._name, ())
+
+    def resolved(self, at: Located) -> Located:
+        """What `at` is, or where it is a reference, what that leads to in the end.
+
+        A `description` or `summary` beside the reference replaces the one that is found (3.1.1, section 4.8.23).
+
+        Raises:
+            UnsupportedError: The reference leads nowhere, in a circle, or to what is not read.
+        """
+        said: dict[str, Json] = {}
+        reference: Json = None
+        for _ in range(_MAX_HOPS):
+            reference = at.value.get("$ref") if isinstance(at.value, dict) else None
+            if not isinstance(reference, str):
+                if said and isinstance(at.value, dict):
+                    return Located({**at.value, **said}, at.file, at.pointer)
+                return at
+            if self.minor:
+                said = {key: at.value[key] for key in ("summary", "description") if key in at.value} | said
+            at = self.target(reference, at.file)
+        raise UnsupportedError(f"the reference `{shorten(str(reference))}` goes round in a circle")
+
+    def target(self, reference: str, file: str) -> Located:
+        """What a reference that stands in `file` leads to.
+
+        Raises:
+            UnsupportedError: It leads nowhere, or to what is not read.
+        """
+        where, _, fragment = reference.partition("#")
+        path = file
+        if where:
+            if _SCHEME.match(where) or where.startswith("/") or "\\" in where:
+                raise UnsupportedError(f"the reference `{shorten(reference)}` would have to be fetched")
+            path = posixpath.normpath(posixpath.join(posixpath.dirname(file), unquote(where)))
+            if inside.no_path(path):
+                raise UnsupportedError(f"the reference `{shorten(reference)}` is to what no file can be called")
+            if inside.leaves(path):
+                raise UnsupportedError(f"the reference `{shorten(reference)}` leaves the document's folder")
+        at = Located(self._value(path, reference), path, ())
+        if fragment and not fragment.startswith("/"):
+            raise UnsupportedError(f"the reference `{shorten(reference)}` is to an anchor")
+        for name in steps(unquote(fragment))[1:]:
+            try:
+                at = at / name
+            except (KeyError, IndexError, TypeError, ValueError):
+                raise UnsupportedError(f"the reference `{shorten(reference)}` leads nowhere") from None
+        return at
+
+    def _value(self, path: str, reference: str) -> Json:
+        if path not in self._values:
+            try:
+                if not self._reader.within(posixpath.join(self._folder, path), self._folder):
+                    raise UnsupportedError(f"the reference `{shorten(reference)}` leaves the document's folder")
+                self._values[path] = self._read(path)
+            except DocumentError as error:
+                raise UnsupportedError(f"the reference `{shorten(reference)}` cannot be read: {error}") from error
+        return self._values[path]
+
+    def _read(self, path: str) -> Json:
+        wanted = "an OpenAPI document in YAML or JSON"
+
+        def parse(text: str) -> tuple[Json, list[Problem]]:
+            if path.lower().endswith(".json"):
+                return jsontext.parse_file(text)
+            if text.lstrip().startswith("{"):
+                return jsontext.parse(text)
+            return yamltext.parse(text, any_keys=True)
+
+        return reading.read(posixpath.join(self._folder, path), self._reader, parse, wanted).value
+
+
+def mapping(value: Any) -> dict[str, Json]:
+    """The value, where it is a mapping; else an empty one."""
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,110 @@
+"""Which operations become tools, and what the tools are called.
+
+Takes operations and what the user asked for; gives each that is wanted a name that every client takes. A name depends
+on its operation alone, unless two would be one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
+
+from toolwright import naming
+from toolwright.importers.reading import RefusedError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from toolwright.importers.openapi.operations import Operation
+
+_REFUSED = re.compile(r"[^A-Za-z0-9_-]+")
+_LONGEST = 64
+
+
+class SelectionError(RefusedError):
+    """What the user asked for fits no operation; the message says what."""
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What the user wants: patterns of `operationId`, tag or path to take and to leave, new names, and a prefix.
+
+    The keys of `rename` are `operationId`s, or the names that tools would have.
+    """
+
+    include: Sequence[str] = ()
+    exclude: Sequence[str] = ()
+    rename: Mapping[str, str] = field(default_factory=dict)
+    prefix: str = ""
+
+
+def select(operations: Iterable[Operation], selection: Selection) -> list[tuple[str, Operation, bool]]:
+    """The operations that are wanted, with the names of their tools, and whether another's took the usual name.
+
+    Raises:
+        SelectionError: A pattern or a rename fits no operation, or two tools would have one name that was asked for.
+    """
+    every = list(operations)
+    for pattern in (*selection.include, *selection.exclude):
+        if not any(_fits(operation, pattern) for operation in every):
+            raise SelectionError(f"`{pattern}` fits no `operationId`, tag or path")
+    wanted = [operation for operation in every if _is_wanted(operation, selection)]
+    plain = [_plain(operation) for operation in wanted]
+    meetings = Counter(plain)
+    taken = set(plain)
+    named: list[tuple[str, Operation, bool]] = []
+    renamed: set[str] = set()
+    for operation, own in zip(wanted, plain, strict=True):
+        name = own
+        if meetings[own] > 1 and any(own == other for other, *_ in named):
+            name = _by_path(operation)
+            if name in taken:
+                name = _cut(f"{name}_{_digest(f'{operation.method} {operation.path}')}", "")
+            taken.add(name)
+        asked = [key for key in (operation.id, own) if key is not None and key in selection.rename]
+        renamed.update(asked)
+        named.append((selection.rename[asked[0]] if asked else name, operation, not asked and name != own))
+    if missing := [old for old in selection.rename if old not in renamed]:
+        raise SelectionError(f"there is no operation `{missing[0]}` to rename")
+    final = [(selection.prefix + name, operation, meets) for name, operation, meets in named]
+    counts = Counter(name for name, *_ in final)
+    if twice := [name for name, count in counts.items() if count > 1]:
+        raise SelectionError(f"two tools would be called `{twice[0]}`")
+    return final
+
+
+def _is_wanted(operation: Operation, selection: Selection) -> bool:
+    included = not selection.include or any(_fits(operation, pattern) for pattern in selection.include)
+    return included and not any(_fits(operation, pattern) for pattern in selection.exclude)
+
+
+def _fits(operation: Operation, pattern: str) -> bool:
+    known = (operation.id, operation.path, *operation.tags)
+    return any(text is not None and fnmatchcase(text, pattern) for text in known)
+
+
+def _plain(operation: Operation) -> str:
+    if operation.id is None:
+        return _by_path(operation)
+    kept = _REFUSED.sub("_", operation.id.strip())
+    kept = kept if kept == operation.id else kept.strip("_")
+    return _cut(kept, operation.id) if kept else _by_path(operation)
+
+
+def _by_path(operation: Operation) -> str:
+    """The method and the words of the path: `get_users_user_id`."""
+    words = [word.lower() for word in naming.words(operation.path)]
+    return _cut(_REFUSED.sub("_", "_".join([operation.method, *words])).strip("_"), operation.path)
+
+
+def _cut(name: str, source: str) -> str:
+    return name if len(name) <= _LONGEST else f"{name[: _LONGEST - 7]}_{_digest(source or name)}"
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:6]

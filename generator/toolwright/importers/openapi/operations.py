@@ -1,0 +1,232 @@
+"""The operations of an OpenAPI document: what is called, and what it takes and gives.
+
+Takes the document; gives each operation with its references to parameters, bodies and responses resolved, and the
+reason for each that cannot be told. Schemas are left as they are (OpenAPI 3.0.4, 3.1.1 and 3.2.0, sections
+"Path Item Object" and "Operation Object").
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias, cast
+
+from toolwright import http
+from toolwright.importers.openapi.documents import Located, UnsupportedError, mapping
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from toolwright.importers.openapi.documents import Documents
+    from toolwright.ir import Json
+
+In: TypeAlias = Literal["path", "query", "header", "cookie"]
+
+METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "query")
+"""The methods that a tool can call, in the order of the specification; `query` is one from 3.2 on."""
+
+_UNCALLED = ("trace", "additionalOperations")
+_PLACES = ("path", "query", "header", "cookie")
+_OWN_HEADERS = frozenset({"accept", "authorization", "content-type"})
+"""Headers that a document may list and that mean nothing there (3.1.1, section 4.8.12.2)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One parameter: its name and place, whether it must be there, how it is written, and its schema.
+
+    `content` is the media type where the value is written as that instead of in a `style`.
+    """
+
+    name: str
+    where: In
+    required: bool
+    style: str
+    explode: bool
+    reserved: bool
+    content: str | None
+    schema: Located | None
+    description: str | None
+    deprecated: bool
+    example: Json
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One operation. `id` is its `operationId`, where it has one; `item` is the path item that it stands in."""
+
+    method: str
+    path: str
+    at: Located
+    item: Located
+
+    @property
+    def id(self) -> str | None:
+        """Its `operationId`."""
+        found = self.at.field("operationId")
+        return found if isinstance(found, str) and found.strip() else None
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """Its tags."""
+        found = self.at.field("tags")
+        return tuple(tag for tag in found if isinstance(tag, str)) if isinstance(found, list) else ()
+
+    @property
+    def shown(self) -> str:
+        """What it is called in notes."""
+        name = f"{self.method.upper()} {self.path}"
+        return f"`{self.id}` ({name})" if self.id else f"`{name}`"
+
+    @property
+    def description(self) -> str | None:
+        """Its summary and its description, once where they are the same."""
+        said = [self.at.field("summary") or self.item.field("summary")]
+        said.append(self.at.field("description") or self.item.field("description"))
+        texts = dict.fromkeys(text.strip() for text in said if isinstance(text, str) and text.strip())
+        summary = next(iter(texts), "")
+        if len(texts) == 2 and list(texts)[1].startswith(summary.rstrip(".")):
+            del texts[summary]
+        return "\n\n".join(texts) or None
+
+
+def every(documents: Documents, notes: list[str]) -> Iterator[Operation]:
+    """The operations, in the document's order; what cannot be called is told."""
+    paths = documents.root.entries("paths")
+    if not paths and not documents.root.field("webhooks"):
+        notes.append("the document has no `paths`, so there is nothing to call")
+    for path, entry in paths:
+        if path.startswith("x-"):
+            continue
+        try:
+            item = _item(documents, entry)
+        except UnsupportedError as error:
+            notes.append(f"`{path}` was left out: {error}")
+            continue
+        for method in item.value:
+            if method in METHODS and (method != "query" or documents.minor >= 2):
+                at = item / method
+                if isinstance(at.value, dict):
+                    yield Operation(method, path, at, item)
+            elif method in _UNCALLED and item.value[method]:
+                others = "" if method == "trace" else f" ({', '.join(mapping(item.value[method]))})"
+                notes.append(f"`{method}` of `{path}`{others} was left out: no tool can call it")
+    webhooks = mapping(documents.root.field("webhooks"))
+    if webhooks:
+        notes.append(f"webhooks were left out, since the API is what calls them: {', '.join(webhooks)}")
+
+
+def _item(documents: Documents, entry: Located) -> Located:
+    """A path item; one that refers to another may add to it (3.1.1, section 4.8.9)."""
+    if not isinstance(entry.value, dict):
+        raise UnsupportedError("it is not a mapping")
+    if "$ref" not in entry.value:
+        return entry
+    target = documents.resolved(Located({"$ref": entry.value["$ref"]}, entry.file, entry.pointer))
+    if not isinstance(target.value, dict):
+        raise UnsupportedError("its reference leads to what is no path item")
+    if any(key in entry.value for key in (*METHODS, "parameters", "servers")):
+        raise UnsupportedError("it has a reference and operations beside it, which is undefined")
+    return target
+
+
+def parameters(documents: Documents, operation: Operation) -> list[Parameter]:
+    """The parameters of an operation and of its path item; the operation's own replace those of the same place.
+
+    Raises:
+        UnsupportedError: One of them has what is not supported.
+    """
+    found: dict[tuple[str, str], Parameter] = {}
+    for holder in (operation.item, operation.at):
+        for entry in holder.items("parameters"):
+            at = documents.resolved(entry)
+            name, where = at.field("name"), at.field("in")
+            if not isinstance(name, str) or not name:
+                raise UnsupportedError("a parameter has no name")
+            if where not in _PLACES:
+                raise UnsupportedError(f"the parameter `{name}` is in `{where}`")
+            if where == "header" and (name.lower() in _OWN_HEADERS or http.is_ours(name) or name.lower() == "host"):
+                continue
+            if where == "header" and (http.steers(name) or not http.TOKEN.fullmatch(name)):
+                raise UnsupportedError(f"the parameter `{name}` cannot be a header")
+            found[where, name] = _parameter(at, name, cast("In", where))
+    return list(found.values())
+
+
+_STYLES: dict[str, tuple[str, ...]] = {
+    "path": ("simple", "label", "matrix"),
+    "query": ("form", "spaceDelimited", "pipeDelimited", "deepObject"),
+    "header": ("simple",),
+    "cookie": ("form", "cookie"),
+}
+"""How values are written, by the place of the parameter; the first is the default (3.2.0, "Style Values")."""
+
+
+def _parameter(at: Located, name: str, where: In) -> Parameter:
+    content = at.entries("content")
+    media = schema = None
+    if content:
+        if len(content) > 1:
+            raise UnsupportedError(f"the parameter `{name}` has several media types")
+        media, described = content[0]
+        if not is_json(media):
+            raise UnsupportedError(f"the parameter `{name}` is written as `{media}`")
+        schema = described.get("schema")
+    else:
+        schema = at.get("schema")
+    style = at.field("style") or _STYLES[where][0]
+    if style not in _STYLES[where]:
+        raise UnsupportedError(f"the parameter `{name}` has the style `{style}`")
+    explode = at.field("explode")
+    described_as = at.field("description")
+    return Parameter(
+        name=name,
+        where=where,
+        required=where == "path" or at.field("required") is True,
+        style=style,
+        explode=explode if isinstance(explode, bool) else style in ("form", "cookie"),
+        reserved=at.field("allowReserved") is True,
+        content=media,
+        schema=schema,
+        description=described_as if isinstance(described_as, str) and described_as.strip() else None,
+        deprecated=at.field("deprecated") is True,
+        example=at.field("example"),
+    )
+
+
+def body(documents: Documents, operation: Operation) -> Located | None:
+    """The request body of an operation; None where it has none.
+
+    Raises:
+        UnsupportedError: Its reference leads nowhere.
+    """
+    found = operation.at.get("requestBody")
+    if found is None or found.value is None:
+        return None
+    at = documents.resolved(found)
+    if not isinstance(at.value, dict):
+        raise UnsupportedError("its `requestBody` is not a mapping")
+    return at
+
+
+def responses(documents: Documents, operation: Operation) -> list[tuple[str, Located]]:
+    """The responses that say success (`200`, `2XX`), by their status.
+
+    Raises:
+        UnsupportedError: A reference of one leads nowhere.
+    """
+    return [
+        (status, documents.resolved(entry))
+        for status, entry in operation.at.entries("responses")
+        if status[:1] == "2" and len(status) == 3
+    ]
+
+
+def is_json(media: str) -> bool:
+    """Whether a media type is JSON (RFC 6839, section 3.1)."""
+    plain = media.partition(";")[0].strip().lower()
+    return plain in ("application/json", "text/json") or plain.endswith("+json")
+
+
+def is_any(media: str) -> bool:
+    """Whether a media type stands for any, JSON among them."""
+    return media.partition(";")[0].strip() in ("*/*", "application/*")

@@ -1,0 +1,368 @@
+"""Schema Objects of OpenAPI as JSON Schema 2020-12, with what several share under `schemas`.
+
+Takes schemas where they stand; gives their conversions, in which each reference is one to a shared schema. Keywords of
+OpenAPI 3.0 that JSON Schema has not, or has with another meaning, become what means the same (3.0.4, section 4.7.24;
+"Migrating from OpenAPI 3.0 to 3.1"). What has no meaning for validation but `discriminator` is left out.
+
+A property that is `readOnly` is not for requests, and one that is `writeOnly` need not be in responses, even where it
+is required (3.0.4, section 4.7.24.2; 3.1.1, section 4.8.24.2 refers to JSON Schema): a shared schema which that makes
+two of is called `XRequest` in requests.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import keyword
+import posixpath
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+
+from toolwright import naming
+from toolwright.compile.syntax.positions import shorten
+from toolwright.importers.openapi.documents import Located, UnsupportedError
+from toolwright.jsonschema.dialects import DRAFT_2020_12 as DIALECT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from toolwright.importers.openapi.documents import Documents
+    from toolwright.ir import Json
+
+Side: TypeAlias = Literal["request", "response"]
+"""Whether a schema is for what the API takes or for what it gives."""
+
+_ANNOTATIONS = ("title", "description", "default", "deprecated", "readOnly", "writeOnly", "examples")
+_UNSERVED = ("$id", "$dynamicRef", "$recursiveRef")
+_LEFT = frozenset({"$schema", "$anchor", "$dynamicAnchor", "$vocabulary", "$comment", "$defs", "$ref"})
+_KEPT = (DIALECT.keywords | {"discriminator"}) - _LEFT
+_BOUNDS: Final = (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum"))
+_FLAGS: Final[Mapping[Side, str]] = {"request": "readOnly", "response": "writeOnly"}
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A schema that is shared: where it stands, and the side that it is for where that makes a difference."""
+
+    file: str
+    pointer: tuple[str, ...]
+    side: Side | None
+
+
+@dataclass(frozen=True, slots=True)
+class Flat:
+    """An object schema seen as its properties: each with its schema, which are required, and what others may be."""
+
+    properties: Mapping[str, Located]
+    required: frozenset[str]
+    additional: Located | None
+
+
+@dataclass(slots=True)
+class Schemas:
+    """The converter, and the shared schemas that it made.
+
+    Attributes:
+        documents: What references are resolved against.
+        taken: Stems of classes that no shared schema may have; grows with each that is made.
+        notes: What was left out of schemas that are made.
+    """
+
+    documents: Documents
+    taken: set[str]
+    notes: list[str] = field(default_factory=list)
+    _names: dict[Key, str] = field(default_factory=dict)
+    _made: dict[str, Json] = field(default_factory=dict)
+    _uses: dict[str, frozenset[str]] = field(default_factory=dict)
+    _failed: dict[str, str] = field(default_factory=dict)
+    _waiting: list[tuple[str, Located, Side]] = field(default_factory=list)
+    _seen: dict[tuple[str, tuple[str, ...]], tuple[bool, frozenset[str]]] = field(default_factory=dict)
+
+    def converted(self, at: Located, side: Side) -> tuple[Json, frozenset[str]]:
+        """A schema as JSON Schema 2020-12, and the names of the shared schemas that it refers to.
+
+        Raises:
+            UnsupportedError: It, or a schema that it leads to, has what is not supported.
+        """
+        conversion = _Conversion(self, side)
+        made = conversion.schema(at)
+        while self._waiting:
+            name, target, its_side = self._waiting.pop()
+            inner = _Conversion(self, its_side)
+            try:
+                self._made[name] = inner.schema(target)
+            except UnsupportedError as error:
+                self._failed[name] = str(error)
+            self._uses[name] = frozenset(inner.uses)
+        for name in self.closure(conversion.uses):
+            if name in self._failed:
+                raise UnsupportedError(self._failed[name])
+        return made, frozenset(conversion.uses)
+
+    def closure(self, names: Iterable[str]) -> list[str]:
+        """The shared schemas that these lead to, themselves included."""
+        found = dict.fromkeys(names)
+        waiting = list(found)
+        for name in waiting:  # grows while it is read
+            for other in sorted(self._uses.get(name, ())):
+                if other not in found:
+                    found[other] = None
+                    waiting.append(other)
+        return waiting
+
+    def shared(self, names: Iterable[str]) -> dict[str, Json]:
+        """The shared schemas that these lead to, sorted by name."""
+        return {name: self._made[name] for name in sorted(self.closure(names))}
+
+    def flat(self, at: Located) -> Flat | None:
+        """An object as its properties, through references and `allOf`; None where it is more, or no object."""
+        try:
+            return self._flat(at, ())
+        except UnsupportedError:
+            return None
+
+    def describes_object(self, at: Located, depth: int = 8) -> bool:
+        """Whether all that a schema accepts are objects, as far as its `type`, references and `allOf` tell."""
+        value = at.value
+        if not isinstance(value, dict) or not depth or value.get("nullable") is True:
+            return False
+        if "$ref" in value and isinstance(value["$ref"], str):
+            return self.describes_object(self.documents.target(value["$ref"], at.file), depth - 1)
+        if value.get("type") == "object":
+            return True
+        return any(self.describes_object(one, depth - 1) for one in at.items("allOf"))
+
+    def reference(self, reference: str, file: str, side: Side) -> str:
+        """The name of the shared schema that a reference leads to; it is made later.
+
+        Raises:
+            UnsupportedError: It leads nowhere, or to what is not read.
+        """
+        target = self.documents.target(reference, file)
+        if not isinstance(target.value, dict | bool):
+            raise UnsupportedError(f"the reference `{shorten(reference)}` leads to what is no schema")
+        key = Key(target.file, target.pointer, side if self._differs(target) else None)
+        name = self._names.get(key)
+        if name is None:
+            name = self._names[key] = self._name(key)
+            self._waiting.append((name, target, side))
+        return name
+
+    def flagged(self, at: Located, flag: str) -> bool:
+        """Whether a property's schema says `readOnly` or `writeOnly`, itself or where its reference leads."""
+        for _ in range(8):
+            if not isinstance(at.value, dict):
+                return False
+            if at.value.get(flag) is True:
+                return True
+            if not isinstance(at.value.get("$ref"), str):
+                return any(one.field(flag) is True for one in at.items("allOf"))
+            at = self.documents.target(at.value["$ref"], at.file)
+        return False
+
+    def _flat(self, at: Located, above: tuple[tuple[str, tuple[str, ...]], ...]) -> Flat | None:
+        value = at.value
+        if not isinstance(value, dict) or (at.file, at.pointer) in above or value.get("nullable") is True:
+            return None
+        above = (*above, (at.file, at.pointer))
+        if isinstance(value.get("$ref"), str):
+            target = self.documents.target(value["$ref"], at.file)
+            return self._flat(target, above) if not _meaning(value) - {"$ref"} else None
+        if value.get("type", "object") != "object" or _meaning(value) - _FLAT:
+            return None
+        additional = at.get("additionalProperties")
+        flats = [self._flat(one, above) for one in at.items("allOf")]
+        if "allOf" in value and (additional is not None or not all(flats)):
+            return None
+        properties = {name: schema for flat in flats if flat for name, schema in flat.properties.items()}
+        required = {name for flat in flats if flat for name in flat.required} | _strings(value.get("required"))
+        for name, schema in at.entries("properties"):
+            if name in properties and properties[name].value != schema.value:
+                return None
+            properties[name] = schema
+        for flat in flats:
+            if flat is None or (flat.additional is not None and len(flats) > 1):
+                return None  # what one part forbids, another may name
+            additional = flat.additional
+        if not required <= properties.keys():
+            return None
+        return Flat(properties, frozenset(required), additional)
+
+    def _differs(self, at: Located) -> bool:
+        """Whether a schema, or one that it leads to, is another in requests than in responses."""
+        waiting = [at]
+        done = {(at.file, at.pointer)}
+        for one in waiting:  # grows while it is read
+            flagged, references = self._scanned(one)
+            if flagged:
+                return True
+            for reference in references:
+                try:
+                    target = self.documents.target(reference, one.file)
+                except UnsupportedError:
+                    continue  # converting it will say so
+                if (target.file, target.pointer) not in done:
+                    done.add((target.file, target.pointer))
+                    waiting.append(target)
+        return False
+
+    def _scanned(self, at: Located) -> tuple[bool, frozenset[str]]:
+        """Whether `readOnly` or `writeOnly` stand in a schema, and what it refers to."""
+        key = (at.file, at.pointer)
+        if key not in self._seen:
+            parts = list(_parts(at.value))
+            flagged = any(part.get(flag) is True for part in parts for flag in _FLAGS.values())
+            references = frozenset(part["$ref"] for part in parts if isinstance(part.get("$ref"), str))
+            self._seen[key] = flagged, references
+        return self._seen[key]
+
+    def _name(self, key: Key) -> str:
+        """A name for a shared schema: its own, unless a class of the package needs that."""
+        steps = [step for step in key.pointer if step not in ("components", "schemas", "properties", "paths")]
+        own = "_".join(steps) or posixpath.splitext(posixpath.basename(key.file))[0]
+        plain = "".join(char if char.isalnum() or char in "._-" else "_" for char in own)
+        if key.side == "request":
+            plain += "Request"
+        digest = hashlib.sha256(repr((key.file, key.pointer, key.side)).encode()).hexdigest()[:6]
+        for name in (plain, f"{plain}Schema", f"{plain}_{digest}"):
+            stem = naming.shared(name).stem
+            if stem.isidentifier() and not keyword.iskeyword(stem) and stem not in self.taken:
+                break
+        else:
+            name = f"Schema_{digest}"
+        self.taken.add(naming.shared(name).stem)
+        return name
+
+
+_FLAT = frozenset({"type", "properties", "required", "additionalProperties", "allOf"})
+
+
+def _meaning(value: Mapping[str, Json]) -> set[str]:
+    """The keys of a schema that restrict what is valid."""
+    notes = {*_ANNOTATIONS, "discriminator", "example", "nullable", "minProperties"}
+    return {key for key in value if (key in _KEPT or key in _LEFT) and key not in notes}
+
+
+def _strings(value: Json) -> set[str]:
+    return {one for one in value if isinstance(one, str)} if isinstance(value, list) else set()
+
+
+def _parts(value: Json) -> Iterator[dict[str, Json]]:
+    waiting = [value]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, dict):
+            yield one
+            waiting += one.values()
+        elif isinstance(one, list):
+            waiting += one
+
+
+@dataclass(slots=True)
+class _Conversion:
+    """One conversion: `uses` collects the names of the shared schemas that it refers to."""
+
+    schemas: Schemas
+    side: Side
+    uses: set[str] = field(default_factory=set)
+
+    def schema(self, at: Located, absent: frozenset[str] = frozenset()) -> Json:
+        """A schema; properties in `absent` are not required."""
+        value = at.value
+        if isinstance(value, bool):
+            return value
+        if not isinstance(value, dict):
+            raise UnsupportedError("a schema is not a mapping")
+        for key in _UNSERVED:
+            if key in value:
+                raise UnsupportedError(f"a schema has `{key}`")
+        absent |= self._absent(at)
+        is_old = self.schemas.documents.minor == 0
+        made: dict[str, Any] = {}
+        if isinstance(value.get("$ref"), str):
+            name = self.schemas.reference(value["$ref"], at.file, self.side)
+            self.uses.add(name)
+            made["$ref"] = f"#/schemas/{name}"
+        for key, entry in value.items():
+            if is_old and "$ref" in made and key not in ("description", "title"):
+                continue  # in 3.0 a reference hides what stands beside it
+            if key in _KEPT and (entry is not None or key in ("default", "const")):
+                made |= self._keyword(key, entry, at, absent)
+        self._example(value, made)
+        _bytes(made, is_old=is_old)
+        for exclusive, bound in _BOUNDS:
+            if isinstance(made.get(exclusive), bool) and made.pop(exclusive) and bound in made:
+                made[exclusive] = made.pop(bound)
+        return _nullable(made) if value.get("nullable") is True else made
+
+    def _keyword(self, key: str, entry: Json, at: Located, absent: frozenset[str]) -> dict[str, Json]:
+        below = at / key
+        if key == "properties":
+            hidden = self._hidden(at)
+            return {key: {name: self.schema(one) for name, one in at.entries(key) if name not in hidden}}
+        if key == "required":
+            listed = [name for name in entry if isinstance(name, str)] if isinstance(entry, list) else []
+            names = [*dict.fromkeys(name for name in listed if name not in absent)]
+            return {key: names} if names else {}
+        if key in DIALECT.named:
+            return {key: {name: self.schema(one) for name, one in at.entries(key)}}
+        if key in DIALECT.listed and isinstance(entry, list):
+            inner = absent if key == "allOf" else frozenset()
+            return {key: [self.schema(one, inner) for one in at.items(key)]}
+        if key in DIALECT.single and isinstance(entry, dict | bool):
+            return {key: self.schema(below)}
+        if key == "pattern" and isinstance(entry, str) and (wrong := _refusal(entry)):
+            self.schemas.notes.append(f"the pattern `{shorten(entry)}` was left out: {wrong}")
+            return {}
+        if key == "examples" and not isinstance(entry, list):
+            return {}
+        return {key: entry}
+
+    def _absent(self, at: Located, depth: int = 8) -> frozenset[str]:
+        """The properties that are not required on this side, of a schema and of what it combines with `allOf`."""
+        flag = _FLAGS[self.side]
+        found = {name for name, one in at.entries("properties") if self.schemas.flagged(one, flag)}
+        for part in at.items("allOf") if depth else ():
+            found |= self._absent(self.schemas.documents.resolved(part), depth - 1)
+        return frozenset(found)
+
+    def _hidden(self, at: Located) -> frozenset[str]:
+        return self._absent(at) if self.side == "request" else frozenset()
+
+    def _example(self, value: Mapping[str, Json], made: dict[str, Any]) -> None:
+        if value.get("example") is not None and "examples" not in made and "$ref" not in made:
+            made["examples"] = [value["example"]]
+
+
+@cache
+def _refusal(pattern: str) -> str | None:
+    """Why a pattern is no regular expression that validators have."""
+    from toolwright.runtime.validation import Validator
+
+    try:
+        Validator({"pattern": pattern})
+    except ValueError as error:
+        return str(error).partition("\n")[0].rstrip(".")
+    return None
+
+
+def _bytes(made: dict[str, Any], *, is_old: bool) -> None:
+    """`format: byte` of 3.0 is base64."""
+    if is_old and made.get("format") == "byte":
+        del made["format"]
+        made["contentEncoding"] = "base64"
+
+
+def _nullable(made: dict[str, Any]) -> dict[str, Any]:
+    """The schema, which accepts null, too (3.0.4, section 4.7.24, `nullable`)."""
+    kind = made.get("type")
+    if isinstance(kind, str) and not made.keys() & {"allOf", "anyOf", "oneOf", "not", "$ref", "const"}:
+        made["type"] = [kind, "null"] if kind != "null" else kind
+        if isinstance(made.get("enum"), list) and None not in made["enum"]:
+            made["enum"] = [*made["enum"], None]
+        return made
+    notes = {key: made.pop(key) for key in _ANNOTATIONS if key in made}
+    if not made:
+        return notes
+    return {**notes, "anyOf": [made, {"type": "null"}]}

@@ -1,0 +1,62 @@
+"""The file that is imported, read and parsed, and what may be wrong with a source.
+
+Takes a path; gives its document, or an error that says what is wrong, with the place where that is known.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from toolwright.compile import source
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from toolwright.compile.source import Document, Reader
+    from toolwright.compile.syntax.positions import Problem
+    from toolwright.diagnostics import Diagnostic
+    from toolwright.ir import Json
+
+
+class RefusedError(ValueError):
+    """A source cannot be imported; the message says why, for people.
+
+    `names_source` says whether the message is also about which source that is.
+    """
+
+    names_source = False
+
+
+class DocumentError(RefusedError):
+    """The document cannot be imported; the message says why, and `diagnostics` say where, if that is known."""
+
+    def __init__(
+        self, message: str, diagnostics: Sequence[Diagnostic] = (), documents: Mapping[str, Document] | None = None
+    ) -> None:
+        """Say what is wrong."""
+        super().__init__(message)
+        self.diagnostics = diagnostics
+        self.documents = documents or {}
+
+
+def read(path: str, reader: Reader, parse: Callable[[str], tuple[Json, list[Problem]]], wanted: str) -> Document:
+    """Read a file.
+
+    Args:
+        path: The file.
+        reader: Where it comes from.
+        parse: Gives the value of its text, or what is wrong with that.
+        wanted: What the file should be, for people.
+
+    Raises:
+        DocumentError: It cannot be read, or is no text that can be parsed.
+    """
+    try:
+        data = reader.read(path)
+    except OSError as error:
+        found = source.unreadable(path, error)
+        raise DocumentError(found.message, [found]) from error
+    document, problems = source.document(path, data, parse, wanted)
+    if problems:
+        raise DocumentError(problems[0].message, problems, {path: document})
+    return document

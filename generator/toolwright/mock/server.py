@@ -1,0 +1,128 @@
+"""A mock server for a manifest: the real generated server, with handlers that need no logic.
+
+Takes a lowered manifest; compiles it into a temporary folder, runs it from there, and takes the folder away again.
+Nothing is written into the project.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from toolwright.codegen import features
+from toolwright.compile import pipeline
+from toolwright.project import workspace
+
+if TYPE_CHECKING:
+    from toolwright import ir
+
+_LEFT_OUT: Final = frozenset({"auth", "handles", "http", "policy"})
+"""What is ours and does not hold for a mock: nothing limits it, it asks for no leave, and it calls nobody."""
+
+_STOPPING: Final = ("SIGINT", "SIGTERM", "SIGHUP")
+
+
+def serve(manifest: ir.Manifest, options: Sequence[str], *, seed: int) -> int:
+    """Serve until the client leaves or a signal comes.
+
+    Args:
+        manifest: The lowered manifest.
+        options: For the package's own command, such as `--http`.
+        seed: What made answers depend on.
+
+    Returns:
+        The exit status.
+
+    Raises:
+        OSError: The temporary folder cannot be written.
+    """
+    with _signals() as pass_on, tempfile.TemporaryDirectory(prefix="toolwright-mock-") as name:
+        folder = Path(name)
+        mocked = _bare(manifest)
+        _write(folder, mocked, seed)
+        handlers = f"{mocked.package}.mock:HANDLERS"
+        # -P: neither the working folder nor what lies in it hides a module of the server.
+        command = [sys.executable, "-P", "-m", mocked.package, "--handlers", handlers, *options]
+        path = os.pathsep.join([name, *filter(None, [os.environ.get("PYTHONPATH")])])
+        # A session of its own: a terminal's Ctrl-C comes once, from here, and not twice.
+        process = subprocess.Popen(  # noqa: S603 - our own
+            command, env={**os.environ, "PYTHONPATH": path}, start_new_session=True
+        )
+        pass_on(process)
+        status = process.wait()
+    return status if status >= 0 else 128 - status
+
+
+def _bare(manifest: ir.Manifest) -> ir.Manifest:
+    """The manifest as it is mocked: a server, with its schemas, contents and examples, and no more."""
+    document: Mapping[str, Any] = {
+        key: [_open(entry) for entry in value] if isinstance(value, list) else value
+        for key, value in manifest.document.items()
+        if key not in _LEFT_OUT
+    }
+    package = manifest.package + "_mock"  # hides no module that is needed here, whatever the manifest says
+    return replace(manifest, package=package, emit=frozenset({"server"}), document=document)
+
+
+def _open(entry: Mapping[str, Any]) -> Mapping[str, Any]:
+    ours = entry.get("toolwright")
+    if ours is None:
+        return entry
+    return {**entry, "toolwright": {key: value for key, value in ours.items() if key not in _LEFT_OUT}}
+
+
+def _write(folder: Path, manifest: ir.Manifest, seed: int) -> None:
+    entry = pipeline.digests(manifest, pipeline.Checked(manifest, (), {}))
+    for artifact in pipeline.generate(manifest, entry):
+        path = folder / artifact.path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(artifact.data)
+    has_parts = bool(features.offered(manifest))
+    workspace.create(
+        folder / manifest.package / "mock.py",
+        f"from toolwright.mocking.handlers import mocked\n"
+        f"from .tools import TOOLS\n"
+        f"{'from .offers import PARTS' if has_parts else 'PARTS = ()'}\n"
+        f"HANDLERS = mocked(TOOLS, PARTS, seed={seed:d})\n",
+    )
+
+
+@contextmanager
+def _signals() -> Iterator[Callable[[subprocess.Popen[bytes]], None]]:
+    """Let signals that ask for an end go to a server, which stops cleanly, instead of ending this process.
+
+    Gives what names the server; it gets those that came before, too.
+    """
+    servers: list[subprocess.Popen[bytes]] = []
+    early: list[int] = []
+
+    def arrived(number: int, _frame: object) -> None:
+        early.append(number)
+        for server in servers:
+            server.send_signal(_kind(number))
+
+    def pass_on(server: subprocess.Popen[bytes]) -> None:
+        for number in early:
+            server.send_signal(_kind(number))
+        servers.append(server)
+
+    numbers = [getattr(signal, name) for name in _STOPPING if hasattr(signal, name)]
+    before = {number: signal.signal(number, arrived) for number in numbers}
+    try:
+        yield pass_on
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _kind(number: int) -> int:
+    """The signal as the server knows it: a terminal that is closed asks for an end, too."""
+    return number if number == signal.SIGINT else signal.SIGTERM

@@ -1,0 +1,253 @@
+"""The handwritten class, as far as reading it can tell: which methods are missing, gone, or made for other arguments.
+
+Takes the text of a module and the methods that a manifest asks for; gives findings with their places, and the text with
+stubs for what is missing. It reads the module's syntax and never imports it. Where a base class comes from elsewhere,
+its methods are not known, and nothing is said to be missing.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from toolwright.codegen.handlers import HandlerMethod
+from toolwright.codegen.literals import literal
+from toolwright.diagnostics import Diagnostic, Span
+from toolwright.pycode import Code, code, join
+
+_ANY = frozenset({"Any", "object"})
+
+_Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@dataclass(frozen=True, slots=True)
+class Handwritten:
+    """A class in a module: `path` is how diagnostics show the file, `handlers` the interface that it is for."""
+
+    path: str
+    text: str
+    name: str
+    handlers: str
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What does not fit, and the methods that are missing; `is_there` says whether the class was found."""
+
+    diagnostics: tuple[Diagnostic, ...] = ()
+    missing: tuple[HandlerMethod, ...] = ()
+    is_there: bool = True
+
+
+def compare(written: Handwritten, needed: Sequence[HandlerMethod], before: Iterable[str] = ()) -> Findings:
+    """What does not fit between a class and the methods that it needs.
+
+    Args:
+        written: The class.
+        needed: The methods that the manifest asks for now.
+        before: The names of those that it asked for when its package was last generated.
+    """
+    found = _class(written)
+    if found is None:
+        return Findings(is_there=False)
+    methods, is_whole = found.methods, found.is_whole
+    asked = {method.name for method in needed}
+    missing = tuple(one for one in needed if is_whole and not one.is_optional and one.name not in methods)
+    diagnostics = [
+        Diagnostic(
+            "TW420",
+            f"`{written.name}` has no method `{method.name}`",
+            found.span(found.node),
+            f"write `{signature(method)}`",
+        )
+        for method in missing
+    ]
+    for method in needed:
+        if method.name in methods:
+            diagnostics += _differences(method, methods[method.name], found)
+    diagnostics += [
+        Diagnostic("TW421", f"`{name}` is no longer asked for", found.span(methods[name]), "delete or rename it")
+        for name in sorted(set(before) - asked)
+        if name in methods
+    ]
+    return Findings(tuple(diagnostics), missing)
+
+
+def methods_of(interface: str) -> tuple[str, ...]:
+    """The methods that a generated `handlers.py` asks for; none where it cannot be read."""
+    try:
+        module = ast.parse(interface)
+    except SyntaxError:
+        return ()
+    return tuple(
+        node.name
+        for holder in module.body
+        if isinstance(holder, ast.ClassDef)
+        for node in holder.body
+        if isinstance(node, _Function)
+    )
+
+
+def signature(method: HandlerMethod) -> Code:
+    """The first line of a method, as it would be written."""
+    return code("async def {}({}) -> {}:", method.name, method.signature, method.result)
+
+
+def with_stubs(written: Handwritten, missing: Sequence[HandlerMethod]) -> str:
+    """The module's text with a stub for each missing method at the end of the class; all else stays as it is.
+
+    Names that the module does not have are written as strings, so that it can still be imported.
+    """
+    found = _class(written)
+    if found is None or not missing:
+        return written.text
+    lines = io.StringIO(written.text, newline="").readlines()  # unlike `splitlines`, at the line ends of Python alone
+    newline = "\r\n" if written.text.count("\r\n") * 2 > written.text.count("\n") else "\n"
+    first = found.node.body[0]
+    end = found.node.end_lineno or len(lines)
+    row = lines[first.lineno - 1].encode()
+    head, body = row[: first.col_offset].decode().rstrip(), row[first.col_offset :].decode()
+    if head:  # `class X: pass` has no room for a method
+        lines[first.lineno - 1] = f"{head}{newline}    {body}"
+        margin = "    "
+    else:
+        margin = lines[first.lineno - 1][: first.col_offset]
+    indent = "\t" if margin.startswith("\t") else "    "
+    stubs = "".join(
+        f"{newline}{margin}{_quoted(method, found)}{newline}{margin}{indent}raise NotImplementedError{newline}"
+        for method in missing
+    )
+    last = lines[end - 1]
+    head = "".join(lines[:end]) + ("" if last.endswith(("\n", "\r")) else newline)
+    return head + stubs + "".join(lines[end:])
+
+
+def names_to_import(written: Handwritten, missing: Sequence[HandlerMethod]) -> tuple[str, ...]:
+    """The names in the stubs that the module does not have yet, sorted."""
+    found = _class(written)
+    known = found.names if found is not None else frozenset()
+    wanted = {name for method in missing for name in _annotated(method) if name not in known}
+    return tuple(sorted(wanted - {"str", "bytes", "None"}))
+
+
+@dataclass(frozen=True, slots=True)
+class _Class:
+    node: ast.ClassDef
+    methods: Mapping[str, _Function]
+    is_whole: bool
+    names: frozenset[str]
+    lazy: bool
+    path: str
+
+    def span(self, node: ast.ClassDef | _Function) -> Span:
+        """Where the name of a class or a method stands."""
+        keyword = {ast.ClassDef: "class ", ast.FunctionDef: "def ", ast.AsyncFunctionDef: "async def "}[type(node)]
+        column = node.col_offset + len(keyword) + 1
+        return Span(self.path, node.lineno, column, node.lineno, column + len(node.name))
+
+
+def _class(written: Handwritten) -> _Class | None:
+    """The class, with what it inherits inside its module; None where it is not there, or the module is broken."""
+    try:
+        module = ast.parse(written.text)
+    except (SyntaxError, ValueError):  # the latter of a null byte, in some releases of Python
+        return None
+    classes = {node.name: node for node in module.body if isinstance(node, ast.ClassDef)}
+    node = classes.get(written.name)
+    if node is None:
+        return None
+    methods: dict[str, _Function] = {}
+    is_whole = _collect(node, classes, written.handlers, methods, set())
+    names = {alias.asname or alias.name for one in module.body for alias in _aliases(one)} | classes.keys()
+    lazy = any(
+        isinstance(one, ast.ImportFrom) and one.module == "__future__" and one.names[0].name == "annotations"
+        for one in module.body
+    )
+    return _Class(node, methods, is_whole, frozenset(names), lazy, written.path)
+
+
+def _collect(
+    node: ast.ClassDef,
+    classes: Mapping[str, ast.ClassDef],
+    handlers: str,
+    methods: dict[str, _Function],
+    seen: set[str],
+) -> bool:
+    """Note the methods of a class and its bases, the nearest first; whether all bases are known."""
+    seen.add(node.name)
+    for member in node.body:
+        if isinstance(member, _Function):
+            methods.setdefault(member.name, member)
+    is_whole = not node.decorator_list
+    for base in node.bases:
+        name = base.id if isinstance(base, ast.Name) else base.attr if isinstance(base, ast.Attribute) else ""
+        if name in classes and name not in seen:
+            is_whole &= _collect(classes[name], classes, handlers, methods, seen)
+        elif name not in (handlers, "object", "Protocol"):
+            is_whole = False
+    return is_whole
+
+
+def _aliases(node: ast.stmt) -> list[ast.alias]:
+    if isinstance(node, ast.Import | ast.ImportFrom):
+        return node.names
+    if isinstance(node, ast.If):
+        return [alias for inner in node.body for alias in _aliases(inner)]
+    return []
+
+
+def _differences(method: HandlerMethod, written: _Function, found: _Class) -> Iterator[Diagnostic]:
+    """Where a method is made for other arguments than it gets, or says that it gives something else."""
+    arguments = written.args
+    positional = [*arguments.posonlyargs, *arguments.args][1:]
+    needed = len(positional) - len(arguments.defaults)
+    required = [
+        one for one, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if default is None
+    ]
+    expected = [kind for _, kind in method.parameters]
+    if required or needed > len(expected) or (len(positional) < len(expected) and arguments.vararg is None):
+        yield _difference(f"is called with ({_names(method)})", method, written, found)
+        return
+    for argument, wanted in zip(positional, expected, strict=False):
+        said = _said(argument.annotation)
+        if said is not None and said not in (wanted, *_ANY) and not (said == "Context" and wanted.endswith("Context")):
+            yield _difference(f"gets `{wanted}`, and not `{said}`, as `{argument.arg}`", method, written, found)
+            return
+    said = _said(written.returns)
+    if said is not None and said.endswith("Output") and said != method.result:
+        yield _difference(f"gives `{method.result}`, and not `{said}`", method, written, found)
+
+
+def _difference(words: str, method: HandlerMethod, written: _Function, found: _Class) -> Diagnostic:
+    return Diagnostic("TW422", f"`{method.name}` {words}", found.span(written), f"write `{signature(method)}`")
+
+
+def _names(method: HandlerMethod) -> str:
+    return ", ".join(name for name, _ in method.parameters)
+
+
+def _said(annotation: ast.expr | None) -> str | None:
+    """The name that an annotation is, without its module; None where it is anything else."""
+    if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
+        try:
+            annotation = ast.parse(annotation.value, mode="eval").body
+        except SyntaxError:
+            return None
+    if isinstance(annotation, ast.Attribute):
+        return annotation.attr
+    return annotation.id if isinstance(annotation, ast.Name) else None
+
+
+def _annotated(method: HandlerMethod) -> list[str]:
+    texts = [*(kind for _, kind in method.parameters), method.result]
+    return [name for text in texts for name in text.replace("[", " ").replace("]", " ").split()]
+
+
+def _quoted(method: HandlerMethod, found: _Class) -> Code:
+    """The first line of a stub; with annotations as strings where they would be looked up at once, and fail."""
+    if found.lazy or all(name in found.names | {"str"} for name in _annotated(method)):
+        return signature(method)
+    parameters = join(", ", [code("self"), *(code("{}: {}", name, literal(kind)) for name, kind in method.parameters)])
+    return code("async def {}({}) -> {}:", method.name, parameters, literal(method.result))

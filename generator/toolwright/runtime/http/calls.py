@@ -1,0 +1,234 @@
+"""Tools that are HTTP calls: the manifest says which, and no handler is needed for them.
+
+Takes the tools and the handlers, if there are any; gives handlers that have a method for each such tool: the one that
+was written, else the call. Calls have a bounded time and size, are repeated only where that changes nothing, and follow
+redirects only to the API itself, so that credentials reach nobody else.
+"""
+
+from __future__ import annotations
+
+import email.utils
+import logging
+import os
+import random
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from http.cookiejar import CookieJar, DefaultCookiePolicy
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urljoin, urlsplit
+
+import anyio
+import httpx2
+
+from ..errors import ToolError
+from ..logs import logger
+from ..server import handler_check
+from .requests import Api, Binding, Outgoing
+from .responses import Answer, failure, result
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from ..model import Model
+    from ..server.context import Context
+    from ..tools import Tool, Tools
+
+_LOG: Final = logger(__name__)
+
+_REPEATABLE: Final = frozenset({"GET", "HEAD", "OPTIONS", "PUT", "DELETE", "QUERY"})
+"""Methods that change nothing more when they are repeated (RFC 9110, 9.2.2)."""
+
+_UNAUTHORIZED: Final = 401
+_BUSY: Final = frozenset({429, 503})
+_MOVED: Final = frozenset({301, 302, 303, 307, 308})
+_MOST_REDIRECTS: Final = 5
+_FIRST_WAIT: Final = 0.5
+_LONGEST_WAIT: Final = 10.0
+"""Seconds to wait before a call is repeated. An API that asks for more is told to the caller instead."""
+
+_CONNECTING: Final = 10.0
+
+logging.getLogger("httpx2").setLevel(logging.WARNING)  # below, it tells URLs, which may hold keys
+
+Call = Callable[["Model", "Context"], Awaitable[Any]]
+
+
+def bound(tools: Tools, handlers: object) -> Handlers:
+    """The handlers, with a call for each bound tool that has no method of its own."""
+    return Handlers(tools, handlers)
+
+
+class Handlers(AbstractAsyncContextManager["Handlers"]):
+    """The handlers of a package with bound tools. Entered, it enters those that were written, and keeps connections."""
+
+    def __init__(self, tools: Tools, handlers: object) -> None:
+        """Take the tools, and the handlers that were written."""
+        self._handlers = handlers
+        self._client: httpx2.AsyncClient | None = None
+        self._stack = AsyncExitStack()
+        self._calls: dict[str, Call] = {}
+        apis = {name: Api.of(said) for name, said in (tools.manifest.get("apis") or {}).items()}
+        for tool in tools.values():
+            if tool.is_bound and handler_check.written(handlers, tool.method) is None:
+                self._calls[tool.method] = self._call(tool, apis)
+
+    def __getattr__(self, name: str) -> Any:
+        """A call, or what the handlers that were written have."""
+        calls: Mapping[str, Call] = self.__dict__.get("_calls", {})
+        return calls[name] if name in calls else getattr(self.__dict__["_handlers"], name)
+
+    async def __aenter__(self) -> Self:
+        """Enter the handlers that were written, where they are an async context manager."""
+        self._stack = AsyncExitStack()
+        if isinstance(self._handlers, AbstractAsyncContextManager):
+            await self._stack.enter_async_context(self._handlers)
+        self._client = await self._stack.enter_async_context(_client())
+        return self
+
+    async def __aexit__(self, *exception: object) -> None:
+        """Leave them, and close the connections."""
+        self._client = None
+        await self._stack.aclose()
+
+    def _call(self, tool: Tool, apis: Mapping[str, Api]) -> Call:
+        binding: Binding | None = None
+        worked: Sequence[str] | None = None
+
+        async def call(args: Model, _ctx: Context) -> Any:
+            nonlocal binding, worked
+            if binding is None:
+                http = tool.ours["http"]
+                api = apis[http["api"]] if "api" in http else Api.of({})
+                binding = Binding(http, api, tool.definition["inputSchema"])
+            values = args.model_dump(mode="json")
+            ways = sorted(binding.ways(os.environ), key=lambda way: way != worked)  # what was refused once comes last
+            requests = [binding.outgoing(values, os.environ, way) for way in ways]
+            hints = tool.definition.get("annotations") or {}
+            repeatable = binding.method in _REPEATABLE or hints.get("idempotentHint") is True
+            retries = binding.api.retries if repeatable else 0
+            async with self._connected() as client:
+                tries = list(zip(ways, requests, strict=True))
+                worked, outgoing, answer = await _admitted(client, binding, tries, retries)
+            if not 200 <= answer.status < 300:
+                raise failure(answer, binding.shown, outgoing.secrets, outgoing.lacking)
+            return result(answer, tool)
+
+        return call
+
+    @asynccontextmanager
+    async def _connected(self) -> AsyncIterator[httpx2.AsyncClient]:
+        """The client that is kept; without a server around the handlers, one for this call."""
+        if self._client is not None:
+            yield self._client
+        else:
+            async with _client() as client:
+                yield client
+
+
+def _client() -> httpx2.AsyncClient:
+    """A client that keeps no cookies, since it serves more than one caller."""
+    jar = CookieJar(policy=DefaultCookiePolicy(allowed_domains=[]))
+    return httpx2.AsyncClient(cookies=jar, follow_redirects=False, timeout=httpx2.Timeout(None, connect=_CONNECTING))
+
+
+async def _admitted(
+    client: httpx2.AsyncClient, binding: Binding, tries: Sequence[tuple[Sequence[str], Outgoing]], retries: int
+) -> tuple[Sequence[str], Outgoing, Answer]:
+    """The first try that the API does not refuse for who it is from, or the last, and its answer."""
+    (way, outgoing), *others = tries
+    answer = await _sent(client, binding, outgoing, retries)
+    while answer.status == _UNAUTHORIZED and others:
+        (way, outgoing), *others = others
+        answer = await _sent(client, binding, outgoing, retries)
+    return way, outgoing, answer
+
+
+async def _sent(client: httpx2.AsyncClient, binding: Binding, outgoing: Outgoing, retries: int) -> Answer:
+    """The answer to a request, tried again up to `retries` times where the API is busy or cannot be reached."""
+    for tries in range(retries + 1):
+        wait = min(_FIRST_WAIT * 2**tries, _LONGEST_WAIT) * random.uniform(0.5, 1.0)  # noqa: S311 - no secret
+        is_last = tries == retries
+        try:
+            with anyio.fail_after(binding.api.timeout):
+                answer = await _followed(client, binding, outgoing)
+        except TimeoutError:
+            raise ToolError(f"The API did not answer within {binding.api.timeout:g} seconds.") from None
+        except httpx2.TransportError as error:
+            if is_last:
+                _LOG.warning("%s failed: %s", binding.shown, type(error).__name__)
+                raise ToolError(f"The API cannot be reached ({_words(error)}).") from None
+        except (httpx2.HTTPError, httpx2.InvalidURL) as error:  # an answer that cannot be read, and the like
+            _LOG.warning("%s failed: %s", binding.shown, type(error).__name__)
+            raise ToolError(f"The API's answer cannot be read ({_words(error)}).") from None
+        else:
+            asked = _asked(answer)
+            if answer.status not in _BUSY or is_last or (asked or 0) > _LONGEST_WAIT:
+                return answer
+            wait = wait if asked is None else asked
+        await anyio.sleep(wait)
+    raise AssertionError("the last try neither answered nor failed")
+
+
+async def _followed(client: httpx2.AsyncClient, binding: Binding, outgoing: Outgoing) -> Answer:
+    """The answer, through redirects of a reading call to the same host."""
+    url = outgoing.url
+    for _ in range(_MOST_REDIRECTS + 1):
+        answer = await _once(client, outgoing, url, binding.api.most)
+        target = answer.headers.get("location")
+        if answer.status not in _MOVED or target is None:
+            return answer
+        try:
+            target = urljoin(url, target)
+            is_same = _origin(target) == _origin(url)
+        except ValueError:
+            raise ToolError("The API redirects to what is no URL.") from None
+        if not is_same:
+            raise ToolError(f"The API redirects to another host, {urlsplit(target).hostname}, which is not followed.")
+        if outgoing.method not in ("GET", "HEAD"):
+            raise ToolError(f"The API redirects a {outgoing.method}, which is not followed.")
+        url = target
+    raise ToolError("The API redirects in a circle.")
+
+
+async def _once(client: httpx2.AsyncClient, outgoing: Outgoing, url: str, most: int) -> Answer:
+    request = client.build_request(
+        outgoing.method,
+        url,
+        headers=[(name.encode(), value) for name, value in outgoing.headers],
+        content=outgoing.content,
+        files=list(outgoing.parts) or None,
+    )
+    response = await client.send(request, stream=True)
+    try:
+        body = bytearray()
+        async for chunk in response.aiter_bytes():
+            body += chunk
+            if len(body) > most:
+                raise ToolError(f"The API's answer is larger than {most:,} bytes; ask for less.")
+        headers = {name.lower(): value for name, value in response.headers.items()}
+        return Answer(response.status_code, headers, bytes(body), url)
+    finally:
+        await response.aclose()
+
+
+def _origin(url: str) -> tuple[str, str | None, int | None]:
+    parts = urlsplit(url)
+    return parts.scheme, parts.hostname, parts.port or {"http": 80, "https": 443}.get(parts.scheme)
+
+
+def _asked(answer: Answer) -> float | None:
+    """The seconds after which the API wants to be asked again (RFC 9110, 10.2.3)."""
+    text = answer.headers.get("retry-after", "").strip()
+    if text.isdecimal() and len(text) < 9:
+        return float(text)
+    try:
+        return max(0.0, email.utils.parsedate_to_datetime(text).timestamp() - time.time())
+    except (TypeError, ValueError):
+        return None
+
+
+def _words(error: Exception) -> str:
+    """What went wrong, in words that hold no URL."""
+    name = type(error).__name__
+    return "".join(f" {char.lower()}" if char.isupper() else char for char in name).strip()

@@ -1,0 +1,382 @@
+"""A tool's arguments as an HTTP request, as the manifest's `http` says.
+
+Takes a binding, arguments that the input schema accepts, and the environment; gives the request. Everything that comes
+from arguments is encoded: it cannot leave its place in the path, add a parameter or a header, or reach another host.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from ..errors import ToolError
+from .styles import encoded, encoded_but_reserved, pairs, plain, segment
+
+HOLE: Final = re.compile(r"\{\{|\}\}|\{([^{}]+)\}")
+"""An argument in braces, or a brace that is written twice to be one."""
+
+BODIED: Final = frozenset({"POST", "PUT", "PATCH", "QUERY"})
+"""Methods that send the arguments that are used nowhere else."""
+
+_CONTROL: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
+_SECONDS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_BYTES: Final = {"B": 1, "KiB": 1024, "MiB": 1024**2, "GiB": 1024**3}
+_FORM: Final = "application/x-www-form-urlencoded"
+_MULTIPART: Final = "multipart/form-data"
+_ABSENT: Final = object()
+
+Part = tuple[str, tuple[str | None, bytes, str]]
+"""A part of a form: its name, and its file name (if it is a file), content and media type."""
+
+
+@dataclass(frozen=True, slots=True)
+class Api:
+    """An API of the manifest, as far as it is the same for all calls. Times are in seconds, sizes in bytes."""
+
+    base: str
+    base_env: str | None
+    auth: Mapping[str, Mapping[str, str]]
+    security: Sequence[Sequence[str]]
+    timeout: float
+    retries: int
+    most: int
+
+    @classmethod
+    def of(cls, said: Mapping[str, Any]) -> Api:
+        """The API that an entry of `apis` describes; an empty one is for URLs that are whole."""
+        return cls(
+            base=said.get("baseUrl", ""),
+            base_env=said.get("baseUrlEnv"),
+            auth=said.get("auth") or {},
+            security=said.get("security") or (),
+            timeout=_amount(said.get("timeout", "30s"), _SECONDS),
+            retries=said.get("retries", 2),
+            most=int(_amount(said.get("maxResponseBytes", "4MiB"), _BYTES)),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Outgoing:
+    """A request that is ready to be sent. `secrets` are the texts in it that nobody may read."""
+
+    method: str
+    url: str = field(repr=False)
+    headers: Sequence[tuple[str, bytes]] = field(repr=False)
+    content: bytes | None = field(repr=False)
+    parts: Sequence[Part] = field(repr=False)
+    secrets: Sequence[str] = field(repr=False)
+    lacking: Sequence[str] = ()
+    """The variables that would have said who the server is, where none is set."""
+
+
+@dataclass(slots=True)
+class _Making:
+    query: list[str] = field(default_factory=list)
+    headers: list[tuple[str, bytes]] = field(default_factory=list)
+    cookies: list[str] = field(default_factory=list)
+    secrets: list[str] = field(default_factory=list)
+    lacking: list[str] = field(default_factory=list)
+
+
+class Binding:
+    """One tool's `http`, with the API that it calls."""
+
+    def __init__(self, http: Mapping[str, Any], api: Api, schema: Mapping[str, Any]) -> None:
+        """Take what the manifest says.
+
+        Args:
+            http: The tool's `http`.
+            api: The API that it names.
+            schema: The tool's `inputSchema`, whose properties say what the rest of the arguments is.
+        """
+        self.api = api
+        self.method: str = http.get("method", "GET")
+        self._http = http
+        self._path: Mapping[str, Mapping[str, Any]] = http.get("path") or {}
+        self._properties: Mapping[str, Any] = schema.get("properties") or {}
+        self._used = frozenset(used(http))
+        self._users = frozenset(auth["usernameEnv"] for auth in api.auth.values() if "usernameEnv" in auth)
+        has_rest = "body" not in http and any(name not in self._used for name in self._properties)
+        self._sends_rest = has_rest and self.method in BODIED
+
+    @property
+    def shown(self) -> str:
+        """The method and the URL as the manifest has them, without any value."""
+        return f"{self.method} {self._http['url']}"
+
+    def outgoing(
+        self, values: Mapping[str, Any], environment: Mapping[str, str], way: Sequence[str] | None = None
+    ) -> Outgoing:
+        """The request for these arguments.
+
+        Args:
+            values: The arguments.
+            environment: The variables that say where the API is, and who calls.
+            way: One of the ways to say who the server is; by default the first.
+
+        Raises:
+            ToolError: An argument cannot stand where it goes, or the environment lacks the API's base URL.
+        """
+        making = _Making()
+        url = self._base(environment) + self._filled(values)
+        for name, said in (self._http.get("query") or {}).items():
+            making.query += _pairs(name, said, values, encoded_but_reserved if _is_reserved(said) else encoded)
+        for name, said in (self._http.get("headers") or {}).items():
+            text = _header(said, values)
+            if text is not None:
+                making.headers.append((name, _checked(name, text)))
+        for name, said in (self._http.get("cookies") or {}).items():
+            making.cookies += _pairs(name, said, values, encoded)
+        making.headers.append(("Accept", self._http.get("accept", "application/json").encode()))
+        self._say_who(self.ways(environment)[0] if way is None else way, making, environment)
+        content, parts = self._body(values, making)
+        if making.cookies:
+            making.headers.append(("Cookie", "; ".join(making.cookies).encode()))
+        if making.query:
+            url += ("&" if "?" in url else "?") + "&".join(making.query)
+        return Outgoing(self.method, url, making.headers, content, parts, making.secrets, making.lacking)
+
+    def _base(self, environment: Mapping[str, str]) -> str:
+        api = self.api
+        base = (environment.get(api.base_env) if api.base_env else None) or api.base
+        if not base and api.base_env:
+            raise ToolError(f"The server does not know where the API is: {api.base_env} is not set in its environment.")
+        if base:
+            try:
+                parts = urlsplit(base)
+                is_whole = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+            except ValueError:
+                is_whole = False
+            if not is_whole or parts.query or parts.fragment:
+                raise ToolError(
+                    f"{api.base_env} in the server's environment is no base URL, such as https://example.com"
+                )
+        return base.rstrip("/")
+
+    def _filled(self, values: Mapping[str, Any]) -> str:
+        """The URL of the manifest with its arguments."""
+
+        def value(found: re.Match[str]) -> str:
+            if found[1] is None:
+                return found[0][0]
+            name = found[1]
+            if values.get(name) is None:
+                raise ToolError(f"`{name}` is part of the URL, and cannot be left out.")
+            said = self._path.get(name, {})
+            given = _json(values[name]) if "contentType" in said else values[name]
+            _refuse_steps(name, given)
+            text = segment(said.get("style", "simple"), explode=said.get("explode", False), name=name, value=given)
+            if not text:
+                raise ToolError(f"`{name}` is part of the URL, and cannot be empty.")
+            return text
+
+        return HOLE.sub(value, self._http["url"])
+
+    def ways(self, environment: Mapping[str, str]) -> list[Sequence[str]]:
+        """The ways to say who the server is, in order, whose variables are all set; where none is, a way without."""
+        alternatives: Sequence[Sequence[str]] = self._http.get("security", self.api.security)
+        usable = [
+            names for names in alternatives if all(environment.get(variable) for variable in self._variables(names))
+        ]
+        return usable or [()]
+
+    def _say_who(self, way: Sequence[str], making: _Making, environment: Mapping[str, str]) -> None:
+        for name in way:
+            _authorize(self.api.auth[name], making, environment)
+        alternatives: Sequence[Sequence[str]] = self._http.get("security", self.api.security)
+        if not way:
+            variables = [variable for names in alternatives for variable in self._variables(names)]
+            making.lacking += [variable for variable in variables if not environment.get(variable)]
+        for variable in self._variables(self.api.auth):  # also what is not sent: the API may know it from other calls
+            if environment.get(variable) and variable not in self._users:
+                making.secrets.append(environment[variable])
+
+    def _variables(self, names: Iterable[str]) -> list[str]:
+        schemes = [self.api.auth[name] for name in names]
+        return [scheme[key] for scheme in schemes for key in ("env", "usernameEnv", "passwordEnv") if key in scheme]
+
+    def _body(self, values: Mapping[str, Any], making: _Making) -> tuple[bytes | None, Sequence[Part]]:
+        if "body" in self._http:
+            value = _substituted(self._http["body"], values)
+        elif self._sends_rest:
+            value = {name: one for name, one in values.items() if name not in self._used}
+        else:
+            return None, ()
+        if value is _ABSENT:
+            return None, ()
+        media: str = self._http.get("contentType", "application/json")
+        kind = media.partition(";")[0].strip().lower()
+        if kind == _MULTIPART:
+            return None, self._parts(value)  # the boundary belongs to the header, which the client writes
+        making.headers.append(("Content-Type", media.encode()))
+        if kind == _FORM:
+            fields = value.items() if isinstance(value, Mapping) else ()
+            return "&".join(part for name, one in fields for part in self._field(name, one)).encode(), ()
+        if kind == "application/json" or kind.endswith("+json"):
+            return _json(value).encode(), ()
+        if kind.startswith("text/"):
+            return plain(value).encode(), ()
+        return _decoded("body", value), ()
+
+    def _field(self, name: str, value: Any) -> list[str]:
+        """A field of a form that is written like a query; an object without a style is JSON."""
+        said = (self._http.get("fields") or {}).get(name)
+        if said is None:
+            return pairs("form", explode=True, name=name, value=_json(value) if isinstance(value, Mapping) else value)
+        style = said.get("style", "form")
+        return pairs(style, explode=said.get("explode", style == "form"), name=name, value=value)
+
+    def _parts(self, value: Any) -> list[Part]:
+        parts: list[Part] = []
+        for name, one in value.items() if isinstance(value, Mapping) else ():
+            schema = self._properties.get(name)
+            several = one if isinstance(one, list) else [one]
+            if isinstance(one, list) and isinstance(schema, Mapping):
+                schema = schema.get("items")
+            is_file = isinstance(schema, Mapping) and schema.get("contentEncoding") == "base64"
+            for each in several:
+                if is_file:
+                    media = schema.get("contentMediaType") if isinstance(schema, Mapping) else None
+                    if not isinstance(media, str) or _CONTROL.search(media):
+                        media = None
+                    parts.append((name, (name, _decoded(name, each), media or "application/octet-stream")))
+                else:
+                    is_plain = not isinstance(each, Mapping | list)
+                    text = plain(each) if is_plain else _json(each)
+                    parts.append((name, (None, text.encode(), "text/plain" if is_plain else "application/json")))
+        return parts
+
+
+def used(http: Mapping[str, Any]) -> list[str]:
+    """The arguments that a binding names, in braces."""
+    found = [http.get("url", "")]
+    for section in ("query", "headers", "cookies"):
+        entries = (http.get(section) or {}).values()
+        found += [said["value"] if isinstance(said, Mapping) else said for said in entries]
+    found += texts(http.get("body"))
+    return [name for text in found for name in holes(text)]
+
+
+def holes(text: str) -> list[str]:
+    """The arguments that a text names, in braces."""
+    return [found[1] for found in HOLE.finditer(text) if found[1] is not None]
+
+
+def texts(value: Any) -> list[str]:
+    """All strings in a JSON value that are no keys."""
+    if isinstance(value, str):
+        return [value]
+    below = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
+    return [text for one in below for text in texts(one)]
+
+
+def _amount(said: str | int, units: Mapping[str, float]) -> float:
+    """A duration or a size of the manifest, in seconds or bytes."""
+    if isinstance(said, int):
+        return said
+    digits = said.rstrip("BKMGTimshd")
+    return int(digits) * units[said[len(digits) :]]
+
+
+def _is_reserved(said: str | Mapping[str, Any]) -> bool:
+    return isinstance(said, Mapping) and said.get("reserved") is True
+
+
+def _value(said: str | Mapping[str, Any], values: Mapping[str, Any]) -> Any:
+    """What an entry of `query`, `headers` or `cookies` stands for; `_ABSENT` where an argument of it is left out."""
+    value = _substituted(said["value"] if isinstance(said, Mapping) else said, values)
+    if value is not _ABSENT and isinstance(said, Mapping) and "contentType" in said:
+        return _json(value)
+    return _ABSENT if value is None else value
+
+
+def _substituted(template: Any, values: Mapping[str, Any]) -> Any:
+    """A template with its arguments; what is nothing but one argument is its value. What is left out is left out."""
+    if isinstance(template, Mapping):
+        entries = {key: _substituted(one, values) for key, one in template.items()}
+        return {key: one for key, one in entries.items() if one is not _ABSENT}
+    if isinstance(template, list):
+        return [one for one in (_substituted(item, values) for item in template) if one is not _ABSENT]
+    if not isinstance(template, str):
+        return template
+    only = HOLE.fullmatch(template)
+    if only is not None and only[1] is not None:
+        return values.get(only[1], _ABSENT)
+    if any(found[1] is not None and values.get(found[1]) is None for found in HOLE.finditer(template)):
+        return _ABSENT
+    return HOLE.sub(lambda found: found[0][0] if found[1] is None else plain(values[found[1]]), template)
+
+
+def _pairs(name: str, said: str | Mapping[str, Any], values: Mapping[str, Any], encode: Any) -> list[str]:
+    value = _value(said, values)
+    if value is _ABSENT:
+        return []
+    style = said.get("style", "form") if isinstance(said, Mapping) else "form"
+    explode = said.get("explode", style in ("form", "cookie")) if isinstance(said, Mapping) else True
+    return pairs(style, explode=explode, name=name, value=value, encode=encode)
+
+
+def _header(said: str | Mapping[str, Any], values: Mapping[str, Any]) -> str | None:
+    value = _value(said, values)
+    if value is _ABSENT:
+        return None
+    explode = isinstance(said, Mapping) and said.get("explode") is True
+    return segment("simple", explode=explode, name="", value=value, encode=str)
+
+
+def _checked(name: str, text: str) -> bytes:
+    if _CONTROL.search(text):
+        raise ToolError(f"The header {name} cannot hold line breaks or control characters.")
+    return text.strip().encode("utf-8", "replace")
+
+
+def _refuse_steps(name: str, value: Any) -> None:
+    """Refuse what some server on the way could take for a step in the path, once it has decoded it."""
+    texts = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else [value]
+    for text in texts:
+        if any(part in (".", "..") for part in re.split(r"[/\\;]", plain(text))):
+            raise ToolError(f"`{name}` is part of the URL, and cannot hold `.` or `..` as a step of a path.")
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _decoded(name: str, value: Any) -> bytes:
+    try:
+        return base64.b64decode(value, validate=True)
+    except (binascii.Error, TypeError, ValueError):
+        raise ToolError(f"`{name}` is not base64 (RFC 4648, section 4).") from None
+
+
+def _authorize(scheme: Mapping[str, str], making: _Making, environment: Mapping[str, str]) -> None:
+    if scheme["type"] == "basic":
+        user, password = environment[scheme["usernameEnv"]], environment[scheme["passwordEnv"]]
+        both = base64.b64encode(f"{user}:{password}".encode()).decode()
+        making.secrets += [both, password]
+        making.headers.append(("Authorization", f"Basic {both}".encode()))
+        return
+    secret = environment[scheme["env"]].strip()
+    making.secrets.append(secret)
+    if scheme["type"] == "bearer":
+        making.headers.append(("Authorization", _safe(f"Bearer {secret}", scheme["env"])))
+        return
+    where = scheme.get("in", "header")
+    if where == "header":
+        making.headers.append((scheme["name"], _safe(secret, scheme["env"])))
+        return
+    making.secrets.append(encoded(secret))
+    part = f"{encoded(scheme['name'])}={encoded(secret)}"
+    (making.query if where == "query" else making.cookies).append(part)
+
+
+def _safe(text: str, variable: str) -> bytes:
+    if _CONTROL.search(text):
+        raise ToolError(f"{variable} in the server's environment holds control characters.")
+    return text.encode()

@@ -1,0 +1,1 @@
+"""What generated servers run on."""
