@@ -261,9 +261,9 @@ def test_what_is_clean_is_not_judged_again(
     judged: list[list[str]] = []
     check = rules.check
 
-    def noting(assembly: Any, unproven: Any = None) -> Any:
+    def noting(resolved: Any, unproven: Any = None) -> Any:
         judged.append([tool.name for tool in unproven.tools])
-        return check(assembly, unproven)
+        return check(resolved, unproven)
 
     monkeypatch.setattr(rules, "check", noting)
     both(in_the_middle, tmp_path, capsys)

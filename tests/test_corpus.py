@@ -52,8 +52,8 @@ def test_saved_lists_become_manifests_that_are_accepted(shard: int, corpus: Path
         listed, _ = tools.read(path.read_text("utf-8"))
         assert len(checked.manifest.tools) == len(listed), path.stem
         for tool, saved in zip(checked.manifest.tools, listed, strict=True):
-            mended = any(f"`{tool.name}`" in note for note in made.notes)
-            assert mended or json.dumps(tool.definition) == json.dumps(saved), f"{path.stem}: {tool.name}"
+            fixed = any(f"`{tool.name}`" in note for note in made.notes)
+            assert fixed or json.dumps(tool.definition) == json.dumps(saved), f"{path.stem}: {tool.name}"
 
 
 EXCLUSIVE = {"type": "object", "properties": {"page": {"type": "integer", "minimum": 0, "exclusiveMinimum": True}}}
@@ -78,9 +78,9 @@ def test_import_names_the_dialect_that_a_schema_is_written_in(
     schema: dict[str, Any], said: str, role: str, tmp_path: Path
 ) -> None:
     made = tools.manifest([{"name": "go", "inputSchema": {"type": "object"}, role: schema}], name="sample")
-    mended = made.manifest["tools"][0][role]
+    fixed = made.manifest["tools"][0][role]
     first = {} if "$schema" in schema else {"$schema": said}
-    assert json.dumps(mended) == json.dumps({**first, **schema, "$schema": said}), "its keys keep their order"
+    assert json.dumps(fixed) == json.dumps({**first, **schema, "$schema": said}), "its keys keep their order"
     assert len(made.notes) == 1
     assert f"the `{role}` of tool `go` is wrong in its own dialect" in made.notes[0]
     assert f"it got `$schema: {said}`" in made.notes[0]

@@ -291,7 +291,7 @@ def evil(key: str) -> dict[str, Any]:
         "patternProperties": {"</script>": {"pattern": "<script>"}},
         "dependentRequired": {EVIL: [EVIL]},
     }
-    ours = {
+    extension = {
         "examples": [{"name": EVIL, "description": EVIL, "input": {EVIL: EVIL}}],
         "deprecated": {"since": EVIL},
         "policy": {"scopes": [EVIL]},
@@ -309,7 +309,7 @@ def evil(key: str) -> dict[str, Any]:
         "inputSchema": schema,
         "outputSchema": {**schema, "properties": {}, "required": []},
         "annotations": {"title": EVIL},
-        "toolwright": ours,
+        "toolwright": extension,
     }
 
 

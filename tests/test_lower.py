@@ -14,7 +14,7 @@ import suite
 from memory import load
 from toolwright.compile import rules
 from toolwright.compile.lower import lower
-from toolwright.compile.resolve import assemble
+from toolwright.compile.resolve import resolve
 from toolwright.ir import Example
 from toolwright.jsonschema import dialects
 
@@ -32,8 +32,8 @@ def lowered(value: Mapping[str, Any], **more: Any) -> ir.Manifest:
     texts = {f"specs/{path}": json.dumps(content) for path, content in more.items()}
     bundle = load("specs/m.json", **{"specs/m.json": json.dumps({"toolwright": 1, "server": SERVER, **value}), **texts})
     before = copy.deepcopy({path: document.value for path, document in bundle.documents.items()})
-    assert [found for found in rules.check(assemble(bundle)) if found.severity == "error"] == []
-    manifest = lower(assemble(bundle), "specs/m.json")
+    assert [found for found in rules.check(resolve(bundle)) if found.severity == "error"] == []
+    manifest = lower(resolve(bundle), "specs/m.json")
     assert {path: document.value for path, document in bundle.documents.items()} == before
     return manifest
 
@@ -78,8 +78,8 @@ def test_what_a_manifest_leaves_out() -> None:
 
 def test_the_name_of_the_package_and_the_shown_path_can_be_given() -> None:
     bundle = load("m.yaml", **{"m.yaml": "toolwright: 1\nserver: {name: a, version: '1'}\npython: {package: b}\n"})
-    assert lower(assemble(bundle), "specs/m.yaml").package == "b"
-    assert lower(assemble(bundle), "specs/m.yaml").source == "specs/m.yaml"
+    assert lower(resolve(bundle), "specs/m.yaml").package == "b"
+    assert lower(resolve(bundle), "specs/m.yaml").source == "specs/m.yaml"
 
 
 def test_a_tool_goes_on_the_wire_as_it_is_but_for_what_is_ours() -> None:
@@ -108,7 +108,7 @@ def test_a_tool_goes_on_the_wire_as_it_is_but_for_what_is_ours() -> None:
 def test_what_needs_no_change_is_not_copied() -> None:
     bundle = load("m.json", **{"m.json": json.dumps({"toolwright": 1, "server": SERVER, "tools": [tool()]})})
     assert (
-        lower(assemble(bundle), "m.json").tools[0].input.wire
+        lower(resolve(bundle), "m.json").tools[0].input.wire
         is bundle.documents["m.json"].value["tools"][0]["inputSchema"]
     )
 
@@ -285,7 +285,7 @@ def test_one_yaml_node_under_two_names_is_changed_in_one_place_only() -> None:
                     inputSchema: {type: object, properties: {a: *a, p: {$ref: "#/schemas/P"}}, $defs: {n: {}}}
                 """},
     )
-    made = lower(assemble(bundle), "m.json").tools[0].input.wire
+    made = lower(resolve(bundle), "m.json").tools[0].input.wire
     assert made["properties"]["a"] == {"properties": {"b": {"$ref": "#/$defs/n"}}}
     assert made["$defs"]["P"]["properties"]["a"] == {"properties": {"b": {"$ref": "#/$defs/P/$defs/n"}}}
 
@@ -319,4 +319,4 @@ def test_tools_of_public_servers_go_on_the_wire_verbatim(corpus: Path) -> None:
         tools = json.loads(path.read_text("utf-8"))["tools"]
         texts = {"m.json": json.dumps({"toolwright": 1, "server": SERVER, "include": ["s.json"]})}
         bundle = load("m.json", **texts, **{"s.json": json.dumps({"tools": tools})})
-        assert json.dumps([made.definition for made in lower(assemble(bundle), "m.json").tools]) == json.dumps(tools)
+        assert json.dumps([made.definition for made in lower(resolve(bundle), "m.json").tools]) == json.dumps(tools)

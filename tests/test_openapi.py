@@ -195,7 +195,7 @@ def test_arguments_are_named_apart_whatever_parameters_are_called(named: list[tu
         names = arguments.named(parameters, has_body=has_body)
         assert len({*names}) == len(names)
         assert not has_body or arguments.BODY not in names
-        assert all(name == arguments.mended(name) and len(name) <= 64 for name in names)
+        assert all(name == arguments.fixed(name) and len(name) <= 64 for name in names)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ import suite
 from memory import load, shown
 from toolwright.codegen import package
 from toolwright.compile import rules
-from toolwright.compile.resolve import assemble
+from toolwright.compile.resolve import resolve
 from toolwright.compile.rules import names, primitives
 from toolwright.diagnostics import Diagnostic, Place
 from toolwright.jsonschema import dialects, references
@@ -40,7 +40,7 @@ def tool(schema: Mapping[str, Any], **more: Any) -> dict[str, Any]:
 
 
 def codes(bundle: Bundle) -> list[str]:
-    return [found.code for found in rules.check(assemble(bundle))]
+    return [found.code for found in rules.check(resolve(bundle))]
 
 
 def test_every_export_is_a_name_that_no_model_may_take() -> None:
@@ -62,7 +62,7 @@ def test_places_of_overlays_are_in_the_overlay() -> None:
             "t.json": json.dumps({"tools": [tool({"properties": {"a": {"type": "string"}}})]}),
         },
     )
-    assert shown(bundle, rules.check(assemble(bundle))) == [
+    assert shown(bundle, rules.check(resolve(bundle))) == [
         (
             "m.yaml:4:51 TW240 the example's input is not valid under the `inputSchema` of `gh_get`: "
             "a: expected a string, got 1 (change the example or the schema)"
@@ -87,7 +87,7 @@ def test_a_fragment_finds_its_own_schemas_and_tools() -> None:
             "specs/common.yaml": "schemas: {C: {type: string}, Unused: {$ref: '#/schemas/Nope'}}\n",
         },
     )
-    assert rules.check(assemble(bundle)) == []
+    assert rules.check(resolve(bundle)) == []
 
 
 def test_ignored_warnings_of_any_stage_are_left_out() -> None:
@@ -96,7 +96,7 @@ def test_ignored_warnings_of_any_stage_are_left_out() -> None:
     in_tool = Diagnostic("TW320", "a default", Place("manifest.json", ("tools", 0, "inputSchema", "default")))
     elsewhere = Diagnostic("TW320", "a default", Place("manifest.json", ("schemas", "A", "default")))
     error = Diagnostic("TW220", "a reference", Place("manifest.json", ("tools", 0)))
-    assert rules.heeded(assemble(bundle), [anywhere, in_tool, elsewhere, error]) == [elsewhere, error]
+    assert rules.suppressed(resolve(bundle), [anywhere, in_tool, elsewhere, error]) == [elsewhere, error]
 
 
 def test_what_is_not_served_is_said_once() -> None:
@@ -109,7 +109,7 @@ def test_what_is_not_served_is_said_once() -> None:
             " execution: {taskSupport: optional}, toolwright: {http: {url: 'https://a/b'}}}\n",
         },
     )
-    found = rules.unserved(assemble(bundle))
+    found = rules.unserved(resolve(bundle))
     assert shown(bundle, found) == [
         (
             "m.yaml:6:10 TW390 checked, but not served yet: `policy.timeout`, "
@@ -120,12 +120,12 @@ def test_what_is_not_served_is_said_once() -> None:
 
 def test_parts_of_a_policy_that_packages_keep_are_served() -> None:
     policy = {"confirm": True, "redact": ["/key"], "x-note": 1}
-    assert rules.unserved(assemble(bundle_of({"tools": [tool({}, toolwright={"policy": policy})]}))) == []
-    assert rules.unserved(assemble(bundle_of({"tools": [tool({})], "policy": policy}))) == []
+    assert rules.unserved(resolve(bundle_of({"tools": [tool({}, toolwright={"policy": policy})]}))) == []
+    assert rules.unserved(resolve(bundle_of({"tools": [tool({})], "policy": policy}))) == []
 
 
 def test_a_tool_that_only_runs_as_a_task_is_not_said_to_work() -> None:
-    [found] = rules.unserved(assemble(bundle_of({"tools": [tool({}, execution={"taskSupport": "required"})]})))
+    [found] = rules.unserved(resolve(bundle_of({"tools": [tool({}, execution={"taskSupport": "required"})]})))
     assert found.help == "with `taskSupport: required`, clients see a tool that only runs as a task; leave it out"
 
 
@@ -152,13 +152,13 @@ def test_required_properties_that_may_be_meant(schema: Mapping[str, Any]) -> Non
 
 
 def test_nothing_is_said_where_all_is_served_or_the_warning_is_ignored() -> None:
-    assert rules.unserved(assemble(bundle_of({"tools": [tool({})]}))) == []
-    assert rules.unserved(assemble(bundle_of({"policy": {"timeout": "1s"}, "lint": {"ignore": ["TW390"]}}))) == []
+    assert rules.unserved(resolve(bundle_of({"tools": [tool({})]}))) == []
+    assert rules.unserved(resolve(bundle_of({"policy": {"timeout": "1s"}, "lint": {"ignore": ["TW390"]}}))) == []
 
 
 @pytest.mark.parametrize("guard", [{"auth": {"issuer": "https://a"}}, {"policy": {"scopes": ["read"]}}])
 def test_a_server_that_lets_everybody_in_is_said_to_do_so(guard: Mapping[str, Any]) -> None:
-    [found] = rules.unserved(assemble(bundle_of({"tools": [tool({})], **guard})))
+    [found] = rules.unserved(resolve(bundle_of({"tools": [tool({})], **guard})))
     assert found.help is not None
     assert "anybody who reaches the server may call all of its tools" in found.help
 
@@ -187,7 +187,7 @@ def test_a_default_below_an_identified_root_finds_its_references() -> None:
         "properties": {"a": {"$ref": "#/$defs/n", "default": 0}, "b": {"$ref": "get#/$defs/n", "default": 1}},
         "$defs": {"n": {"minimum": 1}},
     }
-    found = rules.check(assemble(bundle_of({"tools": [tool(schema)]})))
+    found = rules.check(resolve(bundle_of({"tools": [tool(schema)]})))
     assert [one.at for one in found] == [
         Place("manifest.json", ("tools", 0, "inputSchema", "properties", "a", "default"))
     ]
@@ -219,7 +219,7 @@ def test_tools_of_public_servers_have_no_false_errors(corpus: Path) -> None:
     for path in sorted((corpus / "tools").glob("*.json")):
         saved = json.dumps({"tools": json.loads(path.read_text("utf-8"))["tools"]})
         bundle = bundle_of({"include": ["saved.json"]}, **{"saved.json": saved})
-        errors += [(path.stem, found.code) for found in rules.check(assemble(bundle)) if found.severity == "error"]
+        errors += [(path.stem, found.code) for found in rules.check(resolve(bundle)) if found.severity == "error"]
     # `exclusiveMinimum: true` in 2020-12, which no meta-schema allows
     assert errors == [("livemcpbench--pdf-reader-mcp", "TW228")]
 
@@ -229,7 +229,7 @@ def test_a_thousand_tools_are_checked_within_two_seconds() -> None:
     tools = [tool({"properties": properties}) | {"name": f"tool_{index}"} for index in range(1_000)]
     bundle = bundle_of({"tools": tools})
     start = time.process_time()
-    assert rules.check(assemble(bundle)) == []
+    assert rules.check(resolve(bundle)) == []
     assert time.process_time() - start < 2
 
 

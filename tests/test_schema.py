@@ -325,8 +325,8 @@ def test_schemas_that_are_fine(fine: str) -> None:
         ),
     ],
 )
-def test_schemas_that_are_wrong(text: str, code: str, message: str, mend: str | None) -> None:
-    assert schema_problems(text) == [(code, message, mend)]
+def test_schemas_that_are_wrong(text: str, code: str, message: str, fix: str | None) -> None:
+    assert schema_problems(text) == [(code, message, fix)]
 
 
 def test_a_misspelt_type_is_said_once() -> None:

@@ -43,6 +43,6 @@ def test_the_library_reads_the_same(template: str) -> None:
     ],
 )
 def test_names_of_offers(kind: str, name: str, method: str, stem: str) -> None:
-    made = naming.offer("prompt" if kind == "prompt" else "read", name)
+    made = naming.primitive("prompt" if kind == "prompt" else "read", name)
     assert (made.method, made.stem, made.module) == (method, stem, method)
-    assert naming.offer("read", name, "own_name").method == "own_name"
+    assert naming.primitive("read", name, "own_name").method == "own_name"

@@ -101,7 +101,7 @@ class Argument:
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class Primitive:
     """What a resource, a resource template and a prompt have in common.
 
     `section` is the list that it stands in. `key` is what it is asked for by: a URI, a URI template, or a prompt's
@@ -151,9 +151,9 @@ class Manifest:
     stem: Name
     handlers: str | None
     tools: tuple[Tool, ...]
-    resources: tuple[Offer, ...]
-    templates: tuple[Offer, ...]
-    prompts: tuple[Offer, ...]
+    resources: tuple[Primitive, ...]
+    templates: tuple[Primitive, ...]
+    prompts: tuple[Primitive, ...]
     files: Mapping[str, bytes]
     shared: tuple[SharedSchema, ...]
     emit: frozenset[Emit]

@@ -108,7 +108,7 @@ def tool(name: str, python_name: str | None = None) -> Names:
     return Names(method=made, stem=pascal(made), module=made + "_" if made in MODEL_PACKAGES else made)
 
 
-def offer(kind: Literal["prompt", "read"], name: str, python_name: str | None = None) -> Names:
+def primitive(kind: Literal["prompt", "read"], name: str, python_name: str | None = None) -> Names:
     """All Python names of a prompt or of what is read (a resource, a resource template) by its name on the wire.
 
     The method is `prompt_` or `read_` and the words of the name; `python_name` is the manifest's own `pythonName`.
@@ -172,7 +172,7 @@ def field(name: str) -> Name:
     underscores move to the end, a leading digit gets `field_` in front, and a name that Python, pydantic's `BaseModel`
     or an annotation needs gets a `_` at its end. A name of which nothing is left is `field`.
     """
-    return _mend(name, _kept(name))
+    return _fix(name, _kept(name))
 
 
 def fields(names: Iterable[str]) -> Mapping[str, Name]:
@@ -191,7 +191,7 @@ def fields(names: Iterable[str]) -> Mapping[str, Name]:
     return made
 
 
-def _mend(name: str, kept: str) -> Name:
+def _fix(name: str, kept: str) -> Name:
     """Make `kept`, what an identifier can hold of `name`, an attribute that nothing else needs."""
     core = name.lstrip("_")
     text = kept + "_" * (len(name) - len(core)) if kept else "field"
@@ -224,7 +224,7 @@ def _spelled(name: str) -> Name:
         char if _is_part(char) else f"_{unicodedata.name(char, f'u{ord(char):x}').lower()}_"
         for char in name.lstrip("_")
     )
-    return _mend(name, re.sub("_+", "_", _identifier("".join(spelled))).strip("_"))
+    return _fix(name, re.sub("_+", "_", _identifier("".join(spelled))).strip("_"))
 
 
 def _digested(name: str) -> Name:

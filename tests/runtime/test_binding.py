@@ -606,8 +606,10 @@ async def test_progress_is_told() -> None:
 )
 def test_what_is_dangerous(annotations: Any, policy: Any, dangerous: bool) -> None:
     tools = Tools("p", [("t", "t", "t", "TInput", None)])
-    ours = {} if policy is None else {"toolwright": {"policy": policy}}
-    tools.manifest = {"tools": [_tool("t", **({} if annotations is None else {"annotations": annotations}), **ours)]}
+    extension = {} if policy is None else {"toolwright": {"policy": policy}}
+    tools.manifest = {
+        "tools": [_tool("t", **({} if annotations is None else {"annotations": annotations}), **extension)]
+    }
     assert is_dangerous(tools["t"]) is dangerous
 
 

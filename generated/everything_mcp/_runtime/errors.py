@@ -33,7 +33,7 @@ _MARK: Final = "_toolwright_tool_error"
 class ToolError(Exception):
     """Raised by a handler when the caller should know why.
 
-    The text goes to the caller as it is, in a result with `isError: true`, so that a model can mend its call
+    The text goes to the caller as it is, in a result with `isError: true`, so that a model can fix its call
     (MCP 2025-11-25, server/tools, "Error Handling"). It should say what to do differently, and hold no secret.
     """
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from toolwright import naming
-from toolwright.codegen.docstrings import deprecation, indented, offer_doc, parameter_doc, tool_doc
+from toolwright.codegen.docstrings import deprecation, indented, parameter_doc, primitive_doc, tool_doc
 from toolwright.codegen.features import every, output_class
 from toolwright.codegen.imports import as_homes
 from toolwright.codegen.literals import literal
@@ -57,41 +57,41 @@ def client_method(tool: ir.Tool, module: ModelModule) -> ClientMethod:
     )
 
 
-def offer_methods(offer: ir.Offer) -> tuple[ClientMethod, ...]:
+def primitive_methods(primitive: ir.Primitive) -> tuple[ClientMethod, ...]:
     """What the client has for a resource, a resource template or a prompt: its own method, and one that completes."""
-    arguments = offer.arguments or ()
+    arguments = primitive.arguments or ()
     names = naming.fields(argument.name for argument in arguments)
     ordered = sorted(arguments, key=lambda argument: not argument.required)
     described = [f"    {names[one.name]}: {indented(one.description)}" for one in ordered if one.description]
-    doc = "\n".join([offer_doc(offer), "", "Args:", *described]) if described else offer_doc(offer)
-    is_prompt = offer.kind == "prompt"
+    doc = "\n".join([primitive_doc(primitive), "", "Args:", *described]) if described else primitive_doc(primitive)
+    is_prompt = primitive.kind == "prompt"
     sent = tuple(code("{}: {}", literal(argument.name), names[argument.name]) for argument in ordered)
-    call = Name("_prompt" if is_prompt else "_read" if offer.arguments is None else "_read_from")
+    call = Name("_prompt" if is_prompt else "_read" if primitive.arguments is None else "_read_from")
     own = ClientMethod(
-        name=offer.names.method,
-        signature=(*_BEFORE[: 2 if ordered else 1], *(_offer_parameter(one, names[one.name]) for one in ordered)),
+        name=primitive.names.method,
+        signature=(*_BEFORE[: 2 if ordered else 1], *(_primitive_parameter(one, names[one.name]) for one in ordered)),
         returns=code("list[PromptMessage]" if is_prompt else "list[TextResourceContents | BlobResourceContents]"),
         call=call,
-        arguments=(literal(offer.key), *([] if call == "_read" else [sent])),
-        deprecated=deprecation(offer.deprecated),
+        arguments=(literal(primitive.key), *([] if call == "_read" else [sent])),
+        deprecated=deprecation(primitive.deprecated),
         doc=doc,
     )
-    if not offer.completed:
+    if not primitive.completed:
         return (own,)
     kind = literal("prompt" if is_prompt else "template")
     completing = ClientMethod(
-        name=naming.completion(offer.names),
+        name=naming.completion(primitive.names),
         signature=(
             code("self"),
-            code("argument: Literal[{}]", join(", ", map(literal, offer.completed))),
+            code("argument: Literal[{}]", join(", ", map(literal, primitive.completed))),
             code("value: str"),
             code("given: Mapping[str, str] | None = None"),
         ),
         returns=Name("Completion"),
         call=Name("_complete"),
-        arguments=(kind, literal(offer.key), Name("argument"), Name("value"), Name("given")),
+        arguments=(kind, literal(primitive.key), Name("argument"), Name("value"), Name("given")),
         deprecated=None,
-        doc=f"What may stand for an argument of the {offer.kind} ``{offer.key}``.\n\nArgs:\n"
+        doc=f"What may stand for an argument of the {primitive.kind} ``{primitive.key}``.\n\nArgs:\n"
         "    argument: Which one.\n    value: What stands there so far.\n"
         "    given: The other arguments, as far as they are known.",
     )
@@ -102,7 +102,7 @@ _BEFORE = (code("self"), code("*"))
 """What stands before the parameters; the latter only where there are some."""
 
 
-def _offer_parameter(argument: ir.Argument, name: Name) -> Code:
+def _primitive_parameter(argument: ir.Argument, name: Name) -> Code:
     kind = code("Sequence[str]" if argument.many else "str")
     return code("{}: {}" if argument.required else "{}: {} | Omit = OMIT", name, kind)
 
@@ -112,10 +112,10 @@ def _parameter(parameter: Parameter) -> Code:
 
 
 def client_page(
-    title: str, manifest: ir.Manifest, units: Mapping[str, Unit], offer_units: Sequence[Unit]
+    title: str, manifest: ir.Manifest, units: Mapping[str, Unit], primitive_modules: Sequence[Unit]
 ) -> Mapping[str, Any]:
     """What the template of `client.py` is given."""
-    names = {name for unit in (*units.values(), *offer_units) for name in unit.names}
+    names = {name for unit in (*units.values(), *primitive_modules) for name in unit.names}
     outputs = {name for tool in manifest.tools if (name := output_class(tool))}
     typing = names & {"Any", "Literal"}
     abc = names & {"Mapping", "Sequence"}
@@ -125,11 +125,11 @@ def client_page(
         "mcp_types": sorted(protocol),
         ".models": sorted((names | outputs) - typing - abc - protocol - {"Omit"}),
     }
-    offers = ", resource and prompt" if offer_units else ""
+    primitives = ", resource and prompt" if primitive_modules else ""
     return {
         "doc": f"A typed client of {title}.",
         "stem": manifest.stem,
-        "class_doc": f"""Calls {title}: one method for each tool{offers}.
+        "class_doc": f"""Calls {title}: one method for each tool{primitives}.
 
     async with {manifest.stem}Client.connect(target) as {manifest.package.removesuffix("_mcp")}:
         ...

@@ -117,24 +117,28 @@ def _is_of_objects(schema: ir.Schema) -> bool:
     return schema.wire.get("type") == "object" and not hidden
 
 
-def offer_modules(offers: Sequence[ir.Offer]) -> list[ModelModule]:
+def primitive_modules(primitives: Sequence[ir.Primitive]) -> list[ModelModule]:
     """The models of prompts and resource templates: of their arguments, and of the answers to their questions.
 
     Args:
-        offers: Those that the handlers serve, so that there is somebody to use the models.
+        primitives: Those that the handlers serve, so that there is somebody to use the models.
     """
-    return _modules([_offer_draft(offer) for offer in offers])
+    return _modules([_primitive_draft(primitive) for primitive in primitives])
 
 
-def _offer_draft(offer: ir.Offer) -> _Draft:
-    of = f"the {offer.kind} ``{offer.key}``"
-    schema = ir.Schema(_arguments(offer.arguments or ()), dialects.DRAFT_2020_12.uri, offer.place)
-    words = "Arguments" if offer.kind == "prompt" else "Variables"
+def _primitive_draft(primitive: ir.Primitive) -> _Draft:
+    of = f"the {primitive.kind} ``{primitive.key}``"
+    schema = ir.Schema(_arguments(primitive.arguments or ()), dialects.DRAFT_2020_12.uri, primitive.place)
+    words = "Arguments" if primitive.kind == "prompt" else "Variables"
     parts = [
-        Part(Document("input", schema, merged=True), naming.arguments(offer.names, offer.kind), f"{words} of {of}.")
+        Part(
+            Document("input", schema, merged=True),
+            naming.arguments(primitive.names, primitive.kind),
+            f"{words} of {of}.",
+        )
     ]
-    parts += [part for part, _ in _answers(offer.questions)]
-    plans, used = plan_classes(offer.names.stem, parts, {})
+    parts += [part for part, _ in _answers(primitive.questions)]
+    plans, used = plan_classes(primitive.names.stem, parts, {})
     return _Draft(f"Models of {of}.", tuple(parts), plans, used, Name("..._runtime.model"))
 
 

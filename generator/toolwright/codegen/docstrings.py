@@ -1,6 +1,6 @@
 """What docstrings of generated methods say: the manifest's own words, and what a caller must know beside.
 
-Takes tools and offers of the IR; gives plain text, which a filter of the templates makes a docstring.
+Takes tools and other primitives of the IR; gives plain text, which a filter of the templates makes a docstring.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ _HINTS = (
 )
 
 
-def offer_doc(offer: ir.Offer) -> str:
+def primitive_doc(primitive: ir.Primitive) -> str:
     """The manifest's own words, then what it is on the wire."""
-    definition = offer.definition
-    facts = f"{sentence(offer.kind)} ``{offer.key}``."
+    definition = primitive.definition
+    facts = f"{sentence(primitive.kind)} ``{primitive.key}``."
     said = definition.get("description") or (f"{definition['title']}." if definition.get("title") else "")
-    facts = " ".join(filter(None, (facts, deprecation(offer.deprecated))))
+    facts = " ".join(filter(None, (facts, deprecation(primitive.deprecated))))
     return f"{said.strip()}\n\n{facts}" if isinstance(said, str) and said.strip() else facts
 
 

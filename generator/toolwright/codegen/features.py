@@ -98,14 +98,14 @@ def output_class(tool: ir.Tool) -> Name | None:
     return tool.names.stem + "Output" if tool.output is not None else None
 
 
-def offered(manifest: ir.Manifest) -> frozenset[str]:
+def primitive_features(manifest: ir.Manifest) -> frozenset[str]:
     """The runtime modules of the parts that the server has beside its tools."""
     parts = set()
     if manifest.resources or manifest.templates or _has_capability(manifest, "resources"):
         parts.add("resources")
     if manifest.prompts or _has_capability(manifest, "prompts"):
         parts.add("prompts")
-    if any(offer.completed for offer in every(manifest)) or _has_capability(manifest, "completions"):
+    if any(primitive.completed for primitive in every(manifest)) or _has_capability(manifest, "completions"):
         parts.add("completion")
     return frozenset(parts)
 
@@ -115,24 +115,24 @@ def has_examples(manifest: ir.Manifest) -> bool:
     return any(tool.examples for tool in manifest.tools)
 
 
-def modelled(manifest: ir.Manifest) -> tuple[ir.Offer, ...]:
+def modelled(manifest: ir.Manifest) -> tuple[ir.Primitive, ...]:
     """The prompts and resource templates whose handlers get a model."""
-    return tuple(offer for offer in every(manifest) if offer.has_model)
+    return tuple(primitive for primitive in every(manifest) if primitive.has_model)
 
 
-def every(manifest: ir.Manifest) -> tuple[ir.Offer, ...]:
+def every(manifest: ir.Manifest) -> tuple[ir.Primitive, ...]:
     """All resources, resource templates and prompts."""
     return (*manifest.resources, *manifest.templates, *manifest.prompts)
 
 
-def offer_module(offer: ir.Offer) -> Name:
-    """The module of an offer's models, below `models`."""
-    return Name(f"{folder_of(offer)}.{offer.names.module}")
+def primitive_module(primitive: ir.Primitive) -> Name:
+    """The module of a primitive's models, below `models`."""
+    return Name(f"{folder_of(primitive)}.{primitive.names.module}")
 
 
-def folder_of(offer: ir.Offer) -> str:
+def folder_of(primitive: ir.Primitive) -> str:
     """The folder of its models, below `models`."""
-    return "prompts" if offer.kind == "prompt" else "resources"
+    return "prompts" if primitive.kind == "prompt" else "resources"
 
 
 def _has_capability(manifest: ir.Manifest, name: str) -> bool:
@@ -141,7 +141,7 @@ def _has_capability(manifest: ir.Manifest, name: str) -> bool:
 
 def needs_handlers(manifest: ir.Manifest) -> bool:
     """Whether the server needs handlers."""
-    needing = any(offer.handled or offer.completes for offer in every(manifest))
+    needing = any(primitive.handled or primitive.completes for primitive in every(manifest))
     return needing or any(tool.call is None for tool in manifest.tools)
 
 
@@ -149,7 +149,7 @@ def features(manifest: ir.Manifest) -> tuple[str, ...]:
     """The features of the runtime that the package of a manifest uses, in the order of the table."""
     used = {"models", *sorted(manifest.emit)}
     if "server" in manifest.emit:
-        used |= {*offered(manifest), *(("http",) if manifest.calls else ())}
+        used |= {*primitive_features(manifest), *(("http",) if manifest.calls else ())}
         used |= {"examples"} if has_examples(manifest) else set()
     if manifest.emit:
         used.add("tools")
@@ -183,9 +183,9 @@ class AskingContext:
 
 
 def asking_contexts(manifest: ir.Manifest) -> tuple[AskingContext, ...]:
-    """The contexts of all tools and offers that ask something."""
+    """The contexts of all primitives that ask something."""
     asking = [(tool, f"the tool ``{tool.name}``") for tool in manifest.tools] + [
-        (offer, f"the {offer.kind} ``{offer.key}``") for offer in modelled(manifest)
+        (primitive, f"the {primitive.kind} ``{primitive.key}``") for primitive in modelled(manifest)
     ]
     return tuple(
         AskingContext(

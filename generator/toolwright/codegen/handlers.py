@@ -1,4 +1,4 @@
-"""The interface of the handlers: one method for each tool and offer that needs one."""
+"""The interface of the handlers: one method for each primitive that needs one."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from toolwright import naming
-from toolwright.codegen.docstrings import offer_doc, tool_doc
+from toolwright.codegen.docstrings import primitive_doc, tool_doc
 from toolwright.codegen.features import asking_contexts, every, input_class, output_class
 from toolwright.codegen.imports import as_homes
 from toolwright.pycode import Code, Name, code, join
@@ -71,37 +71,37 @@ def handler_methods(manifest: ir.Manifest) -> tuple[HandlerMethod, ...]:
         )
         for tool in manifest.tools
     ]
-    methods += [_offer_method(offer) for offer in every(manifest) if offer.handled]
+    methods += [_primitive_method(primitive) for primitive in every(manifest) if primitive.handled]
     methods += [
         HandlerMethod(
-            name=naming.completion(offer.names),
+            name=naming.completion(primitive.names),
             parameters=((Name("args"), Name("Completing")), (Name("ctx"), Name("Context"))),
             wrapper=Name("Gives"),
             result=code("Sequence[str]"),
-            doc=f"What clients may offer for the arguments of the {offer.kind} ``{offer.key}``.",
+            doc=f"What clients may offer for the arguments of the {primitive.kind} ``{primitive.key}``.",
         )
-        for offer in every(manifest)
-        if offer.completes
+        for primitive in every(manifest)
+        if primitive.completes
     ]
     return tuple(methods)
 
 
-def _offer_method(offer: ir.Offer) -> HandlerMethod:
-    is_prompt = offer.kind == "prompt"
-    parameters = [(Name("ctx"), _context(offer))]
-    if offer.arguments is not None:
+def _primitive_method(primitive: ir.Primitive) -> HandlerMethod:
+    is_prompt = primitive.kind == "prompt"
+    parameters = [(Name("ctx"), _context(primitive))]
+    if primitive.arguments is not None:
         given = Name("args" if is_prompt else "params")
-        parameters.insert(0, (given, naming.arguments(offer.names, offer.kind)))
+        parameters.insert(0, (given, naming.arguments(primitive.names, primitive.kind)))
     return HandlerMethod(
-        name=offer.names.method,
+        name=primitive.names.method,
         parameters=tuple(parameters),
         wrapper=Name("Gives"),
         result=Name("Messages" if is_prompt else "Contents"),
-        doc=offer_doc(offer),
+        doc=primitive_doc(primitive),
     )
 
 
-def _context(one: ir.Tool | ir.Offer) -> Name:
+def _context(one: ir.Tool | ir.Primitive) -> Name:
     return one.names.stem + "Context" if one.questions else Name("Context")
 
 
@@ -133,7 +133,7 @@ def handlers_page(title: str, manifest: ir.Manifest) -> Mapping[str, Any]:
 def _needs(manifest: ir.Manifest) -> str:
     called = "tool that is no HTTP call" if manifest.calls else "tool"
     kinds = [called] if any(tool.call is None for tool in manifest.tools) else []
-    kinds += dict.fromkeys(offer.kind for offer in every(manifest) if offer.handled)
+    kinds += dict.fromkeys(primitive.kind for primitive in every(manifest) if primitive.handled)
     if kinds:
         return f"one method for each {_listed(kinds)}"
     return "nothing, but what should go before an HTTP call" if manifest.calls else "nothing"

@@ -1,4 +1,4 @@
-"""What each tool, and each offer, adds to its package: its module of models, and its methods of the client.
+"""What each primitive adds to its package: its module of models, and its methods of the client.
 
 Takes a manifest and gives a unit for each, made anew, or taken from the package as it was generated before where
 the lock proves that it was made from the same. Units do not depend on each other, so that many are made on all
@@ -35,10 +35,10 @@ BATCH = 24
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """What one tool or offer adds: the text of its module with its classes, and its methods of the client, formatted.
+    """What one primitive adds: the text of its module with its classes, and its methods of the client, formatted.
 
-    `names` are those that the methods' signatures need, but for builtins. `home` is where the module of an offer stands
-    below `models`; one without models has no text there.
+    `names` are those that the methods' signatures need, but for builtins. `home` is where the module of a prompt or
+    resource stands below `models`; one without models has no text there.
     """
 
     module: Code
@@ -50,12 +50,12 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """The unit of each tool and of each offer, in the manifest's order, and the models of each shared schema that has a
+    """The unit of each primitive, in the manifest's order, and the models of each shared schema that has a
     class.
     """
 
     units: Mapping[str, Unit]
-    offers: Sequence[Unit]
+    primitives: Sequence[Unit]
     shared: Mapping[str, ModelModule]
 
 
@@ -87,16 +87,20 @@ def begin(
     todo = [tool for tool in manifest.tools if tool.name not in found]
     rest = (_shared(manifest), manifest.source, manifest.command)
     few = todo if len(todo) <= BATCH else []
-    offers = (*manifest.resources, *manifest.templates, *manifest.prompts)
-    modelled = frozenset(offer.key for offer in offers if offer.has_model) if "server" in manifest.emit else frozenset()
+    primitives = (*manifest.resources, *manifest.templates, *manifest.prompts)
+    modelled = (
+        frozenset(primitive.key for primitive in primitives if primitive.has_model)
+        if "server" in manifest.emit
+        else frozenset()
+    )
     begun = (
-        helper.start(_few, few, offers, modelled, *rest)
+        helper.start(_few, few, primitives, modelled, *rest)
         if helper is not None and (few or manifest.shared or modelled)
         else None
     )
 
     def made() -> Made:
-        units, others, shared = begun() if begun is not None else _few(few, offers, modelled, *rest)
+        units, others, shared = begun() if begun is not None else _few(few, primitives, modelled, *rest)
         if few is not todo:
             units = _many(todo, *rest)
         each = found | {tool.name: unit for tool, unit in zip(todo, units, strict=True)}
@@ -116,33 +120,33 @@ def _shared(manifest: ir.Manifest) -> Sequence[ir.SharedSchema]:
 
 def _few(
     tools: Sequence[ir.Tool],
-    offers: Sequence[ir.Offer],
+    primitives: Sequence[ir.Primitive],
     modelled: frozenset[str],
     shared: Sequence[ir.SharedSchema],
     source: str,
     command: str,
 ) -> tuple[list[Unit], list[Unit], dict[str, ModelModule]]:
-    if not (tools or offers or shared):
+    if not (tools or primitives or shared):
         return [], [], {}
     from toolwright.codegen import datamodel
 
     units = make(tools, shared, source, command) if tools else []
-    return units, _offers(offers, modelled, source, command), datamodel.shared_modules(shared)
+    return units, _primitives(primitives, modelled, source, command), datamodel.shared_modules(shared)
 
 
-def _offers(offers: Sequence[ir.Offer], modelled: frozenset[str], source: str, command: str) -> list[Unit]:
-    """The units of offers; those of `modelled` have models."""
+def _primitives(primitives: Sequence[ir.Primitive], modelled: frozenset[str], source: str, command: str) -> list[Unit]:
+    """The units of resources and prompts; those of `modelled` have models."""
     from toolwright.codegen import client as clients
     from toolwright.codegen import datamodel, package, render
     from toolwright.codegen import features as parts
 
     head = render.header(source, command)
-    served = [offer for offer in offers if offer.key in modelled]
-    made = dict(zip((offer.key for offer in served), datamodel.offer_modules(served), strict=True))
+    served = [primitive for primitive in primitives if primitive.key in modelled]
+    made = dict(zip((primitive.key for primitive in served), datamodel.primitive_modules(served), strict=True))
     units = []
-    for offer in offers:
-        methods = [render.method(method) for method in clients.offer_methods(offer)]
-        module = made.get(offer.key)
+    for primitive in primitives:
+        methods = [render.method(method) for method in clients.primitive_methods(primitive)]
+        module = made.get(primitive.key)
         units.append(
             Unit(
                 module=(
@@ -151,7 +155,7 @@ def _offers(offers: Sequence[ir.Offer], modelled: frozenset[str], source: str, c
                 classes=module.classes if module else (),
                 method=join("\n", methods),
                 names=frozenset(name for method in methods for name in _names(method)),
-                home=parts.offer_module(offer),
+                home=parts.primitive_module(primitive),
             )
         )
     return units

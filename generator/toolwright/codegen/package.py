@@ -22,9 +22,9 @@ from toolwright.codegen.features import (
     input_class,
     modelled,
     needs_handlers,
-    offer_module,
-    offered,
     output_class,
+    primitive_features,
+    primitive_module,
 )
 from toolwright.codegen.handlers import handlers_page
 from toolwright.codegen.imports import as_homes
@@ -51,7 +51,7 @@ _SERVER_EXPORTS = {
 }
 
 
-OFFER_EXPORTS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+PRIMITIVE_EXPORTS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "completion": {"._runtime.server.completion": ("Completing",)},
     "prompts": {"._runtime.server.prompts": ("Messages", "assistant", "user")},
     "resources": {"._runtime.server.resources": ("Contents",)},
@@ -112,17 +112,17 @@ def of_manifest(manifest: ir.Manifest) -> tuple[Page, ...]:
     pages = [Page("tools.py", "tools.py", _tools(title, manifest))]
     if "server" not in manifest.emit:
         return tuple(pages)
-    offers = offered(manifest)
+    primitives = primitive_features(manifest)
     pages += [
         Page(f"models/{folder}/__init__.py", "module.py", {"source": docstring(f"Models of the {folder} of {title}.")})
-        for folder in sorted({folder_of(offer) for offer in modelled(manifest)})
+        for folder in sorted({folder_of(primitive) for primitive in modelled(manifest)})
     ]
     if contexts := asking_contexts(manifest):
         answers = sorted({one.answer for each in contexts for one in each.questions if not one.by_url})
         doc = f"What handlers of {title} that ask something get as `ctx`."
         pages.append(Page("contexts.py", "contexts.py", {"doc": doc, "contexts": contexts, "answers": answers}))
-    if offers:
-        pages.append(Page("offers.py", "offers.py", _offers(title, manifest)))
+    if primitives:
+        pages.append(Page("offers.py", "offers.py", _primitives(title, manifest)))
     pages += [
         Page("handlers.py", "handlers.py", handlers_page(title, manifest)),
         Page(
@@ -131,7 +131,7 @@ def of_manifest(manifest: ir.Manifest) -> tuple[Page, ...]:
             {
                 "doc": f"{sentence(title)}, as an object of the SDK and as an ASGI application.",
                 "stem": manifest.stem,
-                "offers": bool(offers),
+                "offers": bool(primitives),
                 "calls": manifest.calls,
                 "optional": not needs_handlers(manifest),
             },
@@ -143,13 +143,13 @@ def of_manifest(manifest: ir.Manifest) -> tuple[Page, ...]:
                 "doc": f"Run {title}: `python -m {manifest.package}`, on stdio, or over HTTP with `--http`.",
                 "package": manifest.package,
                 "handlers": manifest.handlers,
-                "offers": bool(offers),
+                "offers": bool(primitives),
             },
         ),
     ]
     if has_examples(manifest):
         doc = f"The examples of {title} as tests of its handlers: `pytest --pyargs {manifest.package}`."
-        values = {"doc": doc, "handlers": manifest.handlers, "offers": bool(offers)}
+        values = {"doc": doc, "handlers": manifest.handlers, "offers": bool(primitives)}
         pages.append(Page("test_examples.py", "test_examples.py", values))
     return tuple(pages)
 
@@ -157,10 +157,10 @@ def of_manifest(manifest: ir.Manifest) -> tuple[Page, ...]:
 def of_models(
     manifest: ir.Manifest,
     units: Mapping[str, Unit],
-    offer_units: Sequence[Unit],
+    primitive_modules: Sequence[Unit],
     shared: Mapping[str, ModelModule],
 ) -> tuple[Page, ...]:
-    """The other pages, but for the modules of single tools and offers, which their units have.
+    """The other pages, but for the modules of single primitives, which their units have.
 
     Args:
         manifest: The lowered manifest.
@@ -170,8 +170,8 @@ def of_models(
     """
     title = _title(manifest)
     pages = [
-        Page("__init__.py", "__init__.py", _package(manifest, title, units, offer_units, shared)),
-        Page("models/__init__.py", "__init__.py", _models(title, manifest, units, offer_units, shared)),
+        Page("__init__.py", "__init__.py", _package(manifest, title, units, primitive_modules, shared)),
+        Page("models/__init__.py", "__init__.py", _models(title, manifest, units, primitive_modules, shared)),
     ]
     if shared:
         pages.append(
@@ -187,8 +187,8 @@ def of_models(
             if schema.name in shared
         ]
     if "client" in manifest.emit:
-        methods = (*(units[tool.name].method for tool in manifest.tools), *(unit.method for unit in offer_units))
-        pages.append(Page("client.py", "client.py", client_page(title, manifest, units, offer_units), methods))
+        methods = (*(units[tool.name].method for tool in manifest.tools), *(unit.method for unit in primitive_modules))
+        pages.append(Page("client.py", "client.py", client_page(title, manifest, units, primitive_modules), methods))
     return tuple(pages)
 
 
@@ -200,18 +200,20 @@ def _package(
     manifest: ir.Manifest,
     title: str,
     units: Mapping[str, Unit],
-    offer_units: Sequence[Unit],
+    primitive_modules: Sequence[Unit],
     shared: Mapping[str, ModelModule],
 ) -> Mapping[str, Any]:
     homes: dict[str, list[str]] = defaultdict(list)
     tables: list[Mapping[str, Sequence[str]]] = [_COMMON_EXPORTS]
     if "server" in manifest.emit:
         tables += [_SERVER_EXPORTS, {".handlers": (f"{manifest.stem}Handlers",)}]
-        tables += [OFFER_EXPORTS[part] for part in sorted(offered(manifest))]
+        tables += [PRIMITIVE_EXPORTS[part] for part in sorted(primitive_features(manifest))]
         tables.append({".contexts": [f"{each.stem}Context" for each in asking_contexts(manifest)]})
     if "client" in manifest.emit:
         tables += [_CLIENT_EXPORTS, {".client": (f"{manifest.stem}Client",)}]
-    made = [unit.classes for unit in (*units.values(), *offer_units)] + [module.classes for module in shared.values()]
+    made = [unit.classes for unit in (*units.values(), *primitive_modules)] + [
+        module.classes for module in shared.values()
+    ]
     tables.append({".models": [name for classes in made for name in classes]})
     for table in tables:
         for module, names in table.items():
@@ -227,7 +229,7 @@ def _models(
     title: str,
     manifest: ir.Manifest,
     units: Mapping[str, Unit],
-    offer_units: Sequence[Unit],
+    primitive_modules: Sequence[Unit],
     shared: Mapping[str, ModelModule],
 ) -> Mapping[str, Any]:
     homes: dict[str, list[str]] = {f".{tool.names.module}": list(units[tool.name].classes) for tool in manifest.tools}
@@ -236,7 +238,7 @@ def _models(
         for schema in manifest.shared
         if schema.name in shared
     }
-    homes |= {f".{unit.home}": list(unit.classes) for unit in offer_units if unit.classes}
+    homes |= {f".{unit.home}": list(unit.classes) for unit in primitive_modules if unit.classes}
     return {
         "doc": f"Models of {title}, each loaded when it is first used.",
         "lazy": Name(".._runtime.lazy"),
@@ -252,28 +254,40 @@ def _tools(title: str, manifest: ir.Manifest) -> Mapping[str, Any]:
     return {"doc": f"The tools of {title}, by their names on the wire.", "package": manifest.package, "tools": rows}
 
 
-def _offers(title: str, manifest: ir.Manifest) -> Mapping[str, Any]:
-    parts = offered(manifest)
+def _primitives(title: str, manifest: ir.Manifest) -> Mapping[str, Any]:
+    parts = primitive_features(manifest)
     completing = [
-        ("prompt" if offer in manifest.prompts else "template", offer.key, naming.completion(offer.names))
-        for offer in every(manifest)
-        if offer.completes
+        ("prompt" if primitive in manifest.prompts else "template", primitive.key, naming.completion(primitive.names))
+        for primitive in every(manifest)
+        if primitive.completes
     ]
     return {
         "doc": f"What {title} offers beside its tools.",
         "parts": {name: _PARTS[name] for name in _PARTS if name in parts},
-        "resources": [(offer.key, offer.names.method if offer.handled else None) for offer in manifest.resources],
+        "resources": [
+            (primitive.key, primitive.names.method if primitive.handled else None) for primitive in manifest.resources
+        ],
         "templates": [
-            (offer.key, offer.names.method, offer_module(offer), naming.arguments(offer.names, offer.kind))
-            for offer in manifest.templates
+            (
+                primitive.key,
+                primitive.names.method,
+                primitive_module(primitive),
+                naming.arguments(primitive.names, primitive.kind),
+            )
+            for primitive in manifest.templates
         ],
         "prompts": [
             (
-                (offer.key, offer.names.method, offer_module(offer), naming.arguments(offer.names, offer.kind))
-                if offer.handled
-                else (offer.key, None, None, None)
+                (
+                    primitive.key,
+                    primitive.names.method,
+                    primitive_module(primitive),
+                    naming.arguments(primitive.names, primitive.kind),
+                )
+                if primitive.handled
+                else (primitive.key, None, None, None)
             )
-            for offer in manifest.prompts
+            for primitive in manifest.prompts
         ],
         "completing": completing,
     }

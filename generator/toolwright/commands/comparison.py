@@ -99,9 +99,9 @@ def _at_revision(said: str, other: str) -> Side:
         side = _of_file(said, beside or reader.meant(path), reader)
     except (git.RevisionError, OSError) as error:
         raise SideError(str(error)) from error
-    mend = "check the path: it counts from the repository's root, and `./PATH` from the working folder"
+    fix = "check the path: it counts from the repository's root, and `./PATH` from the working folder"
     is_missing = path and [one.code for one in side.diagnostics] == ["TW001"] and side.diagnostics[0].at is None
-    return replace(side, diagnostics=[replace(side.diagnostics[0], help=mend)]) if is_missing else side
+    return replace(side, diagnostics=[replace(side.diagnostics[0], help=fix)]) if is_missing else side
 
 
 def _of_file(name: str, path: str, reader: Reader) -> Side:

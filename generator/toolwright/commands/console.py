@@ -211,8 +211,8 @@ class Printer:
             at = Place(workspace.shown(output, lock.NAME))
             if (output / lock.NAME).exists():
                 forced = "run `toolwright generate --force`, which has nothing else to overwrite"
-                mend = forced if all(entry.hash for entry in known.manifests.values()) else _GENERATE
-                self.add([Diagnostic("TW407", "this file does not list what is made", at, mend)])
+                fix = forced if all(entry.hash for entry in known.manifests.values()) else _GENERATE
+                self.add([Diagnostic("TW407", "this file does not list what is made", at, fix)])
             else:
                 self.add([Diagnostic("TW407", "this file is missing", at, _GENERATE)])
         for package, paths in missing.items():

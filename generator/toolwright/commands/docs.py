@@ -50,7 +50,7 @@ def _docs(arguments: argparse.Namespace) -> int:
             _write(target, text, printer)
         except OSError as error:
             message = f"cannot write below `{folder}`: {reason(error)}"
-            printer.add([Diagnostic("TW406", message, help="mend it and run the command again")])
+            printer.add([Diagnostic("TW406", message, help="fix it and run the command again")])
     return printer.close()
 
 

@@ -99,7 +99,7 @@ def _once(arguments: argparse.Namespace) -> int:
     except lock.LockError as error:
         printer.add([lock.unreadable(workspace.shown(folder, lock.NAME), error)])
     except OSError as error:
-        help_ = "nothing was changed there; mend it and run the command again"
+        help_ = "nothing was changed there; fix it and run the command again"
         printer.add([Diagnostic("TW406", f"cannot write below `{folder}`: {reason(error)}", help=help_)])
     return printer.close()
 
@@ -159,7 +159,7 @@ def _append(built: Built, path: str, printer: Printer) -> None:
     if fit is None or not fit.findings.is_there:
         if built.handlers is not None:
             message = f"`{built.handlers}` is not found, so nothing is appended to it"
-            help_ = "write the class, mend its module, or name the module's folder as `handlers` in `[tool.toolwright]`"
+            help_ = "write the class, fix its module, or name the module's folder as `handlers` in `[tool.toolwright]`"
             at = Place(path, ("python", "handlers"))
             printer.add([Diagnostic("TW423", message, at, help_)])
         return
@@ -169,7 +169,7 @@ def _append(built: Built, path: str, printer: Printer) -> None:
             workspace.create(fit.file.resolve(), handlers.with_stubs(fit.written, missing), fit.encoding)
         except OSError as error:
             message = f"nothing can be appended to `{fit.written.path}`: {error.strerror}"
-            printer.add([Diagnostic("TW406", message, help="mend it and run the command again")])
+            printer.add([Diagnostic("TW406", message, help="fix it and run the command again")])
             return
         names = handlers.names_to_import(fit.written, missing)
         count = "a method" if len(missing) == 1 else f"{len(missing)} methods"

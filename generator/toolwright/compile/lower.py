@@ -1,8 +1,8 @@
 """Checked manifest to IR: fragments in order, names prefixed, overlays applied, references bundled.
 
-Takes an assembly without errors and gives the `ir.Manifest` that planning reads. It checks nothing and changes no value
-of the documents: what goes on the wire is as it was written, key order, nulls and unknown fields included,
-but for prefixes, bundled references and our own keys.
+Takes a resolved manifest without errors and gives the `ir.Manifest` that planning reads. It checks nothing and changes
+no value of the documents: what goes on the wire is as it was written, key order, nulls and unknown fields included, but
+for prefixes, bundled references and our own keys.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from toolwright import ir, naming
-from toolwright.compile.resolve import SECTIONS, Assembly, Declared, Section, manifests, meant
+from toolwright.compile.resolve import SECTIONS, Declared, Resolved, Section, manifests, meant
 from toolwright.compile.uritemplates import variables
 from toolwright.jsonschema.bundling import bundle as bundled
 from toolwright.pycode import Name
@@ -35,23 +35,25 @@ _BINARY = re.compile(r"(image/(?!svg)|audio/|video/|font/|application/(octet-str
 """MIME types of what is never text, whatever its bytes are."""
 
 
-def lower(assembly: Assembly, source: str) -> ir.Manifest:
+def lower(resolved: Resolved, source: str) -> ir.Manifest:
     """Lower a manifest.
 
     Args:
-        assembly: A manifest that `rules.check` finds no error in.
+        resolved: A manifest that `rules.check` finds no error in.
         source: Its path as headers of generated files show it.
     """
-    entry = assembly.entry
+    entry = resolved.entry
     python = entry.get("python") or {}
     server = entry["server"]
     formats: ir.Formats = "assert" if entry.get("formats") == "assert" else "annotate"
-    wire_names = frozenset(tool.name for tool in assembly.tools)
-    lowered = [_tool(tool, assembly, wire_names) for tool in assembly.tools]
-    offers = {section: [_offer(one, section, assembly) for one in assembly.offers[section]] for section in SECTIONS}
-    listed: dict[str, Sequence[tuple[ir.Tool | ir.Offer, Mapping[str, ir.Json]]]] = {
+    wire_names = frozenset(tool.name for tool in resolved.tools)
+    lowered = [_tool(tool, resolved, wire_names) for tool in resolved.tools]
+    primitives = {
+        section: [_primitive(one, section, resolved) for one in resolved.primitives[section]] for section in SECTIONS
+    }
+    listed: dict[str, Sequence[tuple[ir.Tool | ir.Primitive, Mapping[str, ir.Json]]]] = {
         "tools": lowered,
-        **{section: offers[section] for section in SECTIONS},
+        **{section: primitives[section] for section in SECTIONS},
     }
     return ir.Manifest(
         source=source,
@@ -60,13 +62,13 @@ def lower(assembly: Assembly, source: str) -> ir.Manifest:
         stem=naming.server_stem(server["name"]),
         handlers=python.get("handlers"),
         tools=tuple(tool for tool, _ in lowered),
-        resources=tuple(offer for offer, _ in offers["resources"]),
-        templates=tuple(offer for offer, _ in offers["resourceTemplates"]),
-        prompts=tuple(offer for offer, _ in offers["prompts"]),
-        files={_packed(file): file.data for file in assembly.bundle.files.values()},
+        resources=tuple(primitive for primitive, _ in primitives["resources"]),
+        templates=tuple(primitive for primitive, _ in primitives["resourceTemplates"]),
+        prompts=tuple(primitive for primitive, _ in primitives["prompts"]),
+        files={_packed(file): file.data for file in resolved.bundle.files.values()},
         shared=tuple(
-            ir.SharedSchema(key.name, naming.shared(key.name), _schema(found, assembly))
-            for key, found in assembly.shared.items()
+            ir.SharedSchema(key.name, naming.shared(key.name), _schema(found, resolved))
+            for key, found in resolved.shared.items()
             if isinstance(found.schema, dict)
         ),
         emit=frozenset(entry.get("emit") or ("server", "client")),
@@ -76,9 +78,12 @@ def lower(assembly: Assembly, source: str) -> ir.Manifest:
             "server": server,
             "formats": formats,
             **{key: entry[key] for key in _OF_ALL if entry.get(key)},
-            **({"apis": apis} if (apis := _apis(assembly)) else {}),
+            **({"apis": apis} if (apis := _apis(resolved)) else {}),
             **{
-                section: [{**one.definition, "toolwright": ours} if ours else one.definition for one, ours in ones]
+                section: [
+                    {**one.definition, "toolwright": extension} if extension else one.definition
+                    for one, extension in ones
+                ]
                 for section, ones in listed.items()
                 if ones or section == "tools"
             },
@@ -86,26 +91,26 @@ def lower(assembly: Assembly, source: str) -> ir.Manifest:
     )
 
 
-def _apis(assembly: Assembly) -> dict[str, ir.Json]:
+def _apis(resolved: Resolved) -> dict[str, ir.Json]:
     """The APIs that tools call, of all files."""
     return {
-        name: api for _, manifest in manifests(assembly.bundle) for name, api in (manifest.get("apis") or {}).items()
+        name: api for _, manifest in manifests(resolved.bundle) for name, api in (manifest.get("apis") or {}).items()
     }
 
 
-def _tool(declared: Declared, assembly: Assembly, names: frozenset[str]) -> tuple[ir.Tool, Mapping[str, ir.Json]]:
+def _tool(declared: Declared, resolved: Resolved, names: frozenset[str]) -> tuple[ir.Tool, Mapping[str, ir.Json]]:
     """A tool, and what the package's `manifest.json` keeps of ours."""
-    wire, ours = declared.wire, dict(declared.ours)
-    deprecated = ours.get("deprecated")
+    wire, extension = declared.wire, dict(declared.extension)
+    deprecated = extension.get("deprecated")
     if deprecated and "use" in deprecated:
         deprecated = {**deprecated, "use": meant(deprecated["use"], declared, names)}
-        ours["deprecated"] = deprecated
-    schemas = {field: _schema(found, assembly) for field, found in assembly.schemas(declared)}
+        extension["deprecated"] = deprecated
+    schemas = {field: _schema(found, resolved) for field, found in resolved.schemas(declared)}
     changed = {"name": declared.name} | {field: schema.wire for field, schema in schemas.items()}
     annotations = wire.get("annotations")
     description = wire.get("description")
-    http: Mapping[str, ir.Json] = ours.get("http") or {}
-    policy = {**(assembly.entry.get("policy") or {}), **(ours.get("policy") or {})}
+    http: Mapping[str, ir.Json] = extension.get("http") or {}
+    policy = {**(resolved.entry.get("policy") or {}), **(extension.get("policy") or {})}
     tool = ir.Tool(
         name=declared.name,
         names=declared.names,
@@ -114,44 +119,44 @@ def _tool(declared: Declared, assembly: Assembly, names: frozenset[str]) -> tupl
         input=schemas["inputSchema"],
         output=schemas.get("outputSchema"),
         annotations=annotations if isinstance(annotations, dict) else {},
-        examples=_examples(ours.get("examples") or (), declared.said("examples")),
+        examples=_examples(extension.get("examples") or (), declared.place_of("examples")),
         deprecated=deprecated,
-        questions=_questions(declared, assembly),
+        questions=_questions(declared, resolved),
         place=declared.place,
         policy={key: value for key, value in policy.items() if not key.startswith("x-")},
         call=f"{http.get('method', 'GET')} {http['url']}" if http else None,
     )
-    return tool, {key: value for key, value in ours.items() if key not in _NOT_SERVED}
+    return tool, {key: value for key, value in extension.items() if key not in _NOT_SERVED}
 
 
-def _offer(declared: Declared, section: Section, assembly: Assembly) -> tuple[ir.Offer, Mapping[str, ir.Json]]:
+def _primitive(declared: Declared, section: Section, resolved: Resolved) -> tuple[ir.Primitive, Mapping[str, ir.Json]]:
     """A resource, a template or a prompt, and what the package's `manifest.json` keeps of ours."""
-    wire, ours = declared.wire, declared.ours
-    completed: Mapping[str, ir.Json] = ours.get("complete") or {}
-    offer = ir.Offer(
+    wire, extension = declared.wire, declared.extension
+    completed: Mapping[str, ir.Json] = extension.get("complete") or {}
+    primitive = ir.Primitive(
         section=section,
         key=declared.name if section == "prompts" else wire[_KEYS[section]],
         names=declared.names,
         definition={
             key: declared.name if key == "name" else value for key, value in wire.items() if key not in _ONLY_OURS
         },
-        handled=not ours.keys() & {"text", "file", "messages"},
+        handled=not extension.keys() & {"text", "file", "messages"},
         arguments=None if section == "resources" else _arguments(wire, section),
         completed=tuple(completed),
         completes="handler" in completed.values(),
-        questions=_questions(declared, assembly),
-        deprecated=ours.get("deprecated"),
+        questions=_questions(declared, resolved),
+        deprecated=extension.get("deprecated"),
         place=declared.place,
     )
-    kept = {key: value for key, value in ours.items() if key not in _NOT_SERVED}
+    kept = {key: value for key, value in extension.items() if key not in _NOT_SERVED}
     at = declared.place / "toolwright"
     if "file" in kept:
-        kept |= _content(at, wire.get("mimeType"), assembly)
+        kept |= _content(at, wire.get("mimeType"), resolved)
     if "messages" in kept:
         kept["messages"] = [
             {
                 key: (
-                    {**part, **_content(at / "messages" / index / key, part.get("mimeType"), assembly)}
+                    {**part, **_content(at / "messages" / index / key, part.get("mimeType"), resolved)}
                     if isinstance(part, dict) and "file" in part
                     else part
                 )
@@ -159,7 +164,7 @@ def _offer(declared: Declared, section: Section, assembly: Assembly) -> tuple[ir
             }
             for index, message in enumerate(kept["messages"])
         ]
-    return offer, kept
+    return primitive, kept
 
 
 def _arguments(wire: Mapping[str, ir.Json], section: Section) -> tuple[ir.Argument, ...]:
@@ -171,9 +176,9 @@ def _arguments(wire: Mapping[str, ir.Json], section: Section) -> tuple[ir.Argume
     return tuple(ir.Argument(one.name, None, one.required, one.many) for one in variables(wire["uriTemplate"]))
 
 
-def _content(at: Place, mime_type: str | None, assembly: Assembly) -> dict[str, ir.Json]:
+def _content(at: Place, mime_type: str | None, resolved: Resolved) -> dict[str, ir.Json]:
     """What the package knows of a file: where it lies inside, and whether it is text."""
-    file = assembly.bundle.files[at / "file"]
+    file = resolved.bundle.files[at / "file"]
     return {"file": _packed(file), "binary": not _is_text(file.data, mime_type or "")}
 
 
@@ -191,23 +196,25 @@ def _is_text(data: bytes, mime_type: str) -> bool:
     return True
 
 
-def _questions(declared: Declared, assembly: Assembly) -> tuple[ir.Question, ...]:
-    asks: Mapping[str, ir.Json] = declared.ours.get("ask") or {}
+def _questions(declared: Declared, resolved: Resolved) -> tuple[ir.Question, ...]:
+    asks: Mapping[str, ir.Json] = declared.extension.get("ask") or {}
     return tuple(
         ir.Question(
             name=name,
             message=question["message"],
-            schema=None if question.get("mode") == "url" else _schema(assembly.asides[at / "schema"], assembly),
+            schema=(
+                None if question.get("mode") == "url" else _schema(resolved.extension_schemas[at / "schema"], resolved)
+            ),
             answer=naming.answer(declared.names, name),
             place=at,
         )
         for name, question in asks.items()
-        for at in [declared.said("ask", name)]
+        for at in [declared.place_of("ask", name)]
     )
 
 
-def _schema(found: Outline, assembly: Assembly) -> ir.Schema:
-    made = bundled(found, assembly)
+def _schema(found: Outline, resolved: Resolved) -> ir.Schema:
+    made = bundled(found, resolved)
     return ir.Schema(wire=made.wire, dialect=found.dialect.uri, place=found.place, shared=made.shared)
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from toolwright import ir, package_data
 from toolwright.compile import lower, rules, source, validate
-from toolwright.compile.resolve import assemble
+from toolwright.compile.resolve import resolve
 from toolwright.diagnostics import Diagnostic, Place, has_errors
 from toolwright.incremental import digests as proof
 from toolwright.project import lock, workspace
@@ -72,22 +72,22 @@ def check(
     if has_errors(wrong):
         wrong += validate.schemas(bundle)
         return Checked(None, (*found, *validate.in_order(bundle, wrong)), bundle.documents)
-    assembly = assemble(bundle)
+    resolved = resolve(bundle)
     source_ = shown or entry
     command_ = command or f"toolwright generate {source_}"
-    now = proof.digests(assembly, (workspace.generator(), source_, command_))
-    unproven = proof.unproven(assembly, now, before)
-    clean = {tool.place for tool in assembly.tools} - {tool.place for tool in unproven.tools}
+    now = proof.digests(resolved, (workspace.generator(), source_, command_))
+    unproven = proof.unproven(resolved, now, before)
+    clean = {tool.place for tool in resolved.tools} - {tool.place for tool in unproven.tools}
     found += validate.in_order(bundle, (*wrong, *validate.schemas(bundle, clean)))
     if has_errors(found):
         return Checked(None, tuple(found), bundle.documents)
-    found = rules.heeded(assembly, found + rules.check(assembly, unproven))
+    found = rules.suppressed(resolved, found + rules.check(resolved, unproven))
     if has_errors(found):
         return Checked(None, tuple(found), bundle.documents)
-    manifest = replace(lower.lower(assembly, source_), command=command_)
-    tools = {tool.name: digest for tool, digest in zip(assembly.tools, now.tools, strict=True)}
+    manifest = replace(lower.lower(resolved, source_), command=command_)
+    tools = {tool.name: digest for tool, digest in zip(resolved.tools, now.tools, strict=True)}
     proven = "" if found else now.clean(tools)
-    return Checked(manifest, (*found, *rules.unserved(assembly)), bundle.documents, tools, proven)
+    return Checked(manifest, (*found, *rules.unserved(resolved)), bundle.documents, tools, proven)
 
 
 def digests(manifest: ir.Manifest, checked: Checked) -> lock.Entry:
@@ -124,8 +124,8 @@ def generate(
         before: The package as it was generated before, from which the parts of unchanged tools are taken.
         helper: Makes the parts of other tools, if there is one.
     """
-    from toolwright.codegen import modules as units
     from toolwright.codegen import features, package, render
+    from toolwright.codegen import modules as units
 
     root = manifest.package
     head = render.header(manifest.source, manifest.command)
@@ -145,15 +145,15 @@ def generate(
         for name in features.runtime(manifest)
     ]
     models = begun()
-    pages = map(rendered, package.of_models(manifest, models.units, models.offers, models.shared))
+    pages = map(rendered, package.of_models(manifest, models.units, models.primitives, models.shared))
     modules = [
         Artifact(f"{root}/models/{tool.names.module}.py", models.units[tool.name].module.encode())
         for tool in manifest.tools
     ]
     modules += [
-        Artifact(f"{root}/models/{offer.home.replace('.', '/')}.py", offer.module.encode())
-        for offer in models.offers
-        if offer.home is not None and offer.module
+        Artifact(f"{root}/models/{primitive.home.replace('.', '/')}.py", primitive.module.encode())
+        for primitive in models.primitives
+        if primitive.home is not None and primitive.module
     ]
     return (*pages, *modules, *rest)
 

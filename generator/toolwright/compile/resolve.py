@@ -38,11 +38,11 @@ class Declared:
     wire: Mapping[str, Json]
     data: bytes
     place: Place
-    ours: Mapping[str, Json]
+    extension: Mapping[str, Json]
     layers: tuple[tuple[Place, Mapping[str, Json]], ...]
     names: naming.Names
 
-    def said(self, *keys: str) -> Place:
+    def place_of(self, *keys: str) -> Place:
         """Where what `ours` has at `keys` is said: the place in the strongest layer that has it."""
         for place, layer in reversed(self.layers):
             value: Json = layer
@@ -56,21 +56,21 @@ class Declared:
 
 
 @dataclass(frozen=True, slots=True)
-class Assembly:
+class Resolved:
     """A whole bundle.
 
-    `outlines` has the input and output schema of each tool by its place; `offers` has the resources, resource templates
-    and prompts, in order; `shared` has the schemas under `schemas` of
-    the manifest and its fragments, in order, then those of other files that one of these refers to. `asides` are the
-    other schemas of ours: questions and states of handles.
+    `outlines` has the input and output schema of each tool by its place; `primitives` has the resources, resource
+    templates and prompts, in order; `shared` has the schemas under `schemas` of the manifest and its fragments, in
+    order, then those of other files that one of these refers to. `extension_schemas` are the other schemas below
+    `toolwright` keys: of questions, and of the states of handles.
     """
 
     bundle: Bundle
     tools: tuple[Declared, ...]
-    offers: Mapping[Section, tuple[Declared, ...]]
+    primitives: Mapping[Section, tuple[Declared, ...]]
     outlines: Mapping[Place, Outline]
     shared: Mapping[Key, Outline]
-    asides: Mapping[Place, Outline]
+    extension_schemas: Mapping[Place, Outline]
 
     @property
     def entry(self) -> Mapping[str, Json]:
@@ -81,7 +81,7 @@ class Assembly:
     @property
     def declared(self) -> tuple[Declared, ...]:
         """All tools, resources, resource templates and prompts."""
-        return (*self.tools, *(one for offers in self.offers.values() for one in offers))
+        return (*self.tools, *(one for primitives in self.primitives.values() for one in primitives))
 
     def schemas(self, tool: Declared) -> Iterator[tuple[str, Outline]]:
         """The outlines of `inputSchema` and, where there is one, `outputSchema`."""
@@ -92,7 +92,7 @@ class Assembly:
 
     def everything(self) -> tuple[Outline, ...]:
         """All outlines."""
-        return (*self.outlines.values(), *self.asides.values(), *self.shared.values())
+        return (*self.outlines.values(), *self.extension_schemas.values(), *self.shared.values())
 
     def closure(self, root: Outline) -> tuple[Outline, ...]:
         """`root` and all shared schemas that it leads to, in the order in which they are first reached."""
@@ -116,10 +116,10 @@ SCHEMA_FIELDS = ("inputSchema", "outputSchema")
 """The fields of a tool that are schemas (MCP 2025-06-18, Tools)."""
 
 
-def assemble(bundle: Bundle) -> Assembly:
+def resolve(bundle: Bundle) -> Resolved:
     """Put a bundle together."""
     declared = tools(bundle)
-    offered = {section: offers(bundle, section) for section in SECTIONS}
+    declared_primitives = {section: primitives(bundle, section) for section in SECTIONS}
     saved = _saved(bundle)
     folder = Folder(
         posixpath.dirname(bundle.entry),
@@ -139,30 +139,32 @@ def assemble(bundle: Bundle) -> Assembly:
         for field in SCHEMA_FIELDS
         if isinstance(tool.wire.get(field), dict)
     }
-    asides = {place: outlined(place, schema) for place, schema in _asides(bundle, declared, offered)}
+    extension_schemas = {
+        place: outlined(place, schema) for place, schema in _extension_schemas(bundle, declared, declared_primitives)
+    }
     shared = {
         Key(path, name): outlined(Place(path, ("schemas", name)), schema)
         for path, manifest in manifests(bundle)
         for name, schema in (manifest.get("schemas") or {}).items()
     }
-    waiting = [*outlines.values(), *asides.values(), *shared.values()]
+    waiting = [*outlines.values(), *extension_schemas.values(), *shared.values()]
     for found in waiting:  # grows while it is read: schemas of files that are only referred to
         for key in found.shared():
             if key not in shared:
                 schema = bundle.documents[key.file].value["schemas"][key.name]
                 shared[key] = outlined(Place(key.file, ("schemas", key.name)), schema)
                 waiting.append(shared[key])
-    return Assembly(bundle, declared, offered, outlines, shared, asides)
+    return Resolved(bundle, declared, declared_primitives, outlines, shared, extension_schemas)
 
 
 def _saved(bundle: Bundle) -> frozenset[str]:
     return frozenset(fragment.path for fragment in bundle.fragments if fragment.kind == "tools-list")
 
 
-def _asides(
-    bundle: Bundle, declared: tuple[Declared, ...], offered: Mapping[Section, tuple[Declared, ...]]
+def _extension_schemas(
+    bundle: Bundle, declared: tuple[Declared, ...], declared_primitives: Mapping[Section, tuple[Declared, ...]]
 ) -> Iterator[tuple[Place, Json]]:
-    for one in (*declared, *(one for offers in offered.values() for one in offers)):
+    for one in (*declared, *(one for primitives in declared_primitives.values() for one in primitives)):
         for place, layer in one.layers:
             for name, question in (layer.get("ask") or {}).items():
                 if isinstance(question.get("schema"), dict | bool):
@@ -189,16 +191,16 @@ def tools(bundle: Bundle) -> tuple[Declared, ...]:
     )
 
 
-def offers(bundle: Bundle, section: Section) -> tuple[Declared, ...]:
+def primitives(bundle: Bundle, section: Section) -> tuple[Declared, ...]:
     """All resources, resource templates or prompts, in the order of their list."""
     kind: Literal["prompt", "read"] = "prompt" if section == "prompts" else "read"
     found = []
     for fragment in bundle.fragments:
         for place, wire in entries(bundle, fragment.path, section):
-            name, ours = fragment.prefix + wire["name"], wire.get("toolwright") or {}
-            names = naming.offer(kind, name, ours.get("pythonName"))
-            layers = ((place / "toolwright", ours),)
-            found.append(Declared(name, fragment.prefix, wire, to_json(wire), place, ours, layers, names))
+            name, extension = fragment.prefix + wire["name"], wire.get("toolwright") or {}
+            names = naming.primitive(kind, name, extension.get("pythonName"))
+            layers = ((place / "toolwright", extension),)
+            found.append(Declared(name, fragment.prefix, wire, to_json(wire), place, extension, layers, names))
     return tuple(found)
 
 
@@ -252,11 +254,11 @@ def _declared(
     name = fragment.prefix + wire["name"]
     own = wire.get("toolwright") or {}
     layers = [(place / "toolwright", own), *added.get(name, ())]
-    ours: Mapping[str, Json] = own
+    extension: Mapping[str, Json] = own
     for _, layer in layers[1:]:
-        ours = merged(ours, layer)
-    names = naming.tool(name, ours.get("pythonName"))
-    return Declared(name, fragment.prefix, wire, to_json(wire), place, ours, tuple(layers), names)
+        extension = merged(extension, layer)
+    names = naming.tool(name, extension.get("pythonName"))
+    return Declared(name, fragment.prefix, wire, to_json(wire), place, extension, tuple(layers), names)
 
 
 def to_json(value: Json) -> bytes:

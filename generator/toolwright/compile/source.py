@@ -168,16 +168,16 @@ class _Loader:
             self._report("TW013", f"files include each other in a circle: {circle}", at, "remove one of the includes")
             return
         if (path, prefix) in self._included:
-            mend = "include it once, or give one of the two another `prefix`"
-            self._report("TW014", f"`{path}` is included twice with the same prefix", at, mend)
+            fix = "include it once, or give one of the two another `prefix`"
+            self._report("TW014", f"`{path}` is included twice with the same prefix", at, fix)
             return
-        mend = "include each file once, from the manifest itself"
+        fix = "include each file once, from the manifest itself"
         if len(chain) > MAX_INCLUDE_DEPTH:
-            self._report("TW015", f"this chain of includes is longer than {MAX_INCLUDE_DEPTH}", at, mend)
+            self._report("TW015", f"this chain of includes is longer than {MAX_INCLUDE_DEPTH}", at, fix)
             return
         if len(self._included) == MAX_FRAGMENTS:
             if not self._is_full:
-                self._report("TW015", f"more than {MAX_FRAGMENTS:,} files are included up to here", at, mend)
+                self._report("TW015", f"more than {MAX_FRAGMENTS:,} files are included up to here", at, fix)
             self._is_full = True
             return
         self._included.add((path, prefix))
@@ -230,12 +230,12 @@ class _Loader:
         )
         return False
 
-    def _outside(self, name: str, at: Place, mend: str) -> None:
+    def _outside(self, name: str, at: Place, fix: str) -> None:
         self._report(
             "TW012",
             f"`{name}` lies outside the manifest's folder",
             at,
-            f"write a path that is relative to {mend} below the manifest's folder",
+            f"write a path that is relative to {fix} below the manifest's folder",
         )
 
     def _targets(self, base: str, pattern: str, at: Place) -> list[str]:
@@ -296,8 +296,8 @@ class _Loader:
         self.documents[path] = made = replace(made, value=value, root=root)
         return made
 
-    def _report(self, code: str, message: str, at: Place | None, mend: str | None = None) -> None:
-        self.found.append(Diagnostic(code, message, at, mend))
+    def _report(self, code: str, message: str, at: Place | None, fix: str | None = None) -> None:
+        self.found.append(Diagnostic(code, message, at, fix))
 
 
 def document(
@@ -351,11 +351,11 @@ def unreadable(path: str, error: OSError, at: Place | None = None) -> Diagnostic
     if path.startswith(("http:/", "https:/")):
         return Diagnostic("TW001", f"`{path}` is no file", at, "download it and name the file: nothing is fetched here")
     if isinstance(error, FileNotFoundError):
-        mend = "check the path: it is relative to " + ("this file" if at else "the working folder")
-        return Diagnostic("TW011" if at else "TW001", f"`{path}` does not exist", at, mend)
+        fix = "check the path: it is relative to " + ("this file" if at else "the working folder")
+        return Diagnostic("TW011" if at else "TW001", f"`{path}` does not exist", at, fix)
     if isinstance(error, IsADirectoryError):
-        mend = f"name the files in it, such as `{posixpath.join(path, '*.yaml')}`"
-        return Diagnostic("TW001", f"`{path}` is a folder", at, mend)
+        fix = f"name the files in it, such as `{posixpath.join(path, '*.yaml')}`"
+        return Diagnostic("TW001", f"`{path}` is a folder", at, fix)
     if isinstance(error, PermissionError):
         return Diagnostic("TW001", f"`{path}` cannot be read: permission denied", at, "check the file's permissions")
     return Diagnostic("TW001", f"`{path}` cannot be read: {error.strerror or error}", at)

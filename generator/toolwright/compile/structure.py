@@ -1,4 +1,4 @@
-"""The structure of manifests: what `manifest.schema.json` says, in words that tell how to mend it.
+"""The structure of manifests: what `manifest.schema.json` says, in words that tell how to fix it.
 
 Takes a document's value and what it is in its bundle; gives diagnostics. It does not look into JSON Schemas, nor at
 what a manifest means.
@@ -144,8 +144,8 @@ def _version(value: Json, at: Place) -> Diagnostic:
     if value == "1":
         return Diagnostic("TW100", "the format's version is a number, not a string", at, "write `toolwright: 1`")
     shown_value = "this" if isinstance(value, (dict, list)) else f"`{shown(value)}`"
-    mend = "write `toolwright: 1`, or use a release of toolwright that knows it"
-    return Diagnostic("TW100", f"{shown_value} is not a version of the format that this toolwright knows", at, mend)
+    fix = "write `toolwright: 1`, or use a release of toolwright that knows it"
+    return Diagnostic("TW100", f"{shown_value} is not a version of the format that this toolwright knows", at, fix)
 
 
 def _unknown(key: str, at: Place, schema: Mapping[str, Json], title: str, grammar: _Grammar) -> Diagnostic:
@@ -158,8 +158,8 @@ def _unknown(key: str, at: Place, schema: Mapping[str, Json], title: str, gramma
         )
     known = list(schema["properties"])
     near = nearest(key, known)
-    mend = f"did you mean `{near}`?" if near else f"known are {', '.join(f'`{one}`' for one in known)}, and any `x-…`"
-    return Diagnostic("TW103", f"unknown key `{key}` in {title}", at.key(), mend)
+    fix = f"did you mean `{near}`?" if near else f"known are {', '.join(f'`{one}`' for one in known)}, and any `x-…`"
+    return Diagnostic("TW103", f"unknown key `{key}` in {title}", at.key(), fix)
 
 
 def _wrong_type(value: Json, at: Place, schema: Mapping[str, Json], grammar: _Grammar) -> Diagnostic:
@@ -200,12 +200,12 @@ def _list(schema: Mapping[str, Json], grammar: _Grammar) -> str:
 def _not_allowed(value: Json, at: Place, options: list[Json], default: Json = None) -> Diagnostic:
     near = nearest(value, [option for option in options if isinstance(option, str)]) if isinstance(value, str) else None
     if near:
-        mend = f"did you mean `{near}`?"
+        fix = f"did you mean `{near}`?"
     elif default is not None and not isinstance(default, list):
-        mend = f"leave it out for `{default}`"
+        fix = f"leave it out for `{default}`"
     else:
-        mend = "write one of these" if len(options) > 1 else f"write {quoted(options)}"
-    return Diagnostic("TW104", f"expected {quoted(options)}, found {found(value)}", at, mend)
+        fix = "write one of these" if len(options) > 1 else f"write {quoted(options)}"
+    return Diagnostic("TW104", f"expected {quoted(options)}, found {found(value)}", at, fix)
 
 
 def _bounds(schema: Mapping[str, Json]) -> str:
@@ -262,8 +262,8 @@ def _strangers(
 def _stranger(at: Place, schema: Mapping[str, Json]) -> Diagnostic:
     key = str(at.pointer[-1])
     near = nearest(key, list(schema["properties"]))
-    mend = f"did you mean `{near}`?" if near else _fate(key, Place(at.file, at.pointer[:-1]))
-    return Diagnostic("TW300", f"`{key}` is not a key that MCP has in {schema['title']}", at.key(), mend)
+    fix = f"did you mean `{near}`?" if near else _fate(key, Place(at.file, at.pointer[:-1]))
+    return Diagnostic("TW300", f"`{key}` is not a key that MCP has in {schema['title']}", at.key(), fix)
 
 
 def _fate(key: str, at: Place) -> str:

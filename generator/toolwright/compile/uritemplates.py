@@ -17,11 +17,11 @@ _RESERVED = "=,!@|"
 
 
 class TemplateError(ValueError):
-    """A template is malformed, or cannot be matched against URIs; the message says why, and `mend` what to do."""
+    """A template is malformed, or cannot be matched against URIs; the message says why, and `fix` what to do."""
 
-    def __init__(self, message: str, mend: str) -> None:
+    def __init__(self, message: str, fix: str) -> None:
         super().__init__(message)
-        self.mend = mend
+        self.fix = fix
 
 
 @dataclass(frozen=True, slots=True)

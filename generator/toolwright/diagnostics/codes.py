@@ -25,7 +25,7 @@ class Code:
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One finding. `message` says what is wrong, `help` how to mend it; `at` is the narrowest place there is."""
+    """One finding. `message` says what is wrong, `help` how to fix it; `at` is the narrowest place there is."""
 
     code: str
     message: str

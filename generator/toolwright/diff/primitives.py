@@ -27,34 +27,36 @@ _STATIC: Final = ("text", "messages")
 def changes(pair: Pair) -> Iterator[Change]:
     """All changes of what a server offers beside tools."""
     for field, section, key in _SECTIONS:
-        old: dict[str, ir.Offer] = {offer.key: offer for offer in getattr(pair.old, field)}
-        new: dict[str, ir.Offer] = {offer.key: offer for offer in getattr(pair.new, field)}
-        for name, offer in old.items():
+        old: dict[str, ir.Primitive] = {primitive.key: primitive for primitive in getattr(pair.old, field)}
+        new: dict[str, ir.Primitive] = {primitive.key: primitive for primitive in getattr(pair.new, field)}
+        for name, primitive in old.items():
             if name not in new:
-                yield Change("TW550", "wire", "breaking", subject(offer), f"the {offer.kind} is gone", offer.place)
-        for name, offer in new.items():
+                yield Change(
+                    "TW550", "wire", "breaking", subject(primitive), f"the {primitive.kind} is gone", primitive.place
+                )
+        for name, primitive in new.items():
             if name not in old:
-                message = f"a new {offer.kind}"
-                yield Change("TW551", "wire", "compatible", subject(offer), message, None, offer.place)
+                message = f"a new {primitive.kind}"
+                yield Change("TW551", "wire", "compatible", subject(primitive), message, None, primitive.place)
         kept = [name for name in old if name in new]
         if kept != [name for name in new if name in old]:
             yield Change("TW503", "wire", "cosmetic", section, "they are listed in another order")
-        ours = [
+        extension = [
             {entry[key]: entry.get("toolwright") or {} for entry in manifest.document.get(section) or ()}
             for manifest in (pair.old, pair.new)
         ]
         for name in new:
             if name in old:
-                yield from _of(old[name], new[name], ours[0].get(name, {}), ours[1].get(name, {}), pair)
+                yield from _of(old[name], new[name], extension[0].get(name, {}), extension[1].get(name, {}), pair)
 
 
-def subject(offer: ir.Offer) -> str:
-    """What an offer is called in messages."""
-    return f"{offer.kind} `{offer.key}`"
+def subject(primitive: ir.Primitive) -> str:
+    """What a primitive is called in messages."""
+    return f"{primitive.kind} `{primitive.key}`"
 
 
 def _of(
-    old: ir.Offer, new: ir.Offer, before: Mapping[str, Any], after: Mapping[str, Any], pair: Pair
+    old: ir.Primitive, new: ir.Primitive, before: Mapping[str, Any], after: Mapping[str, Any], pair: Pair
 ) -> Iterator[Change]:
     about = subject(new)
     for key in dict.fromkeys((*new.definition, *old.definition)):
@@ -84,9 +86,9 @@ def _of(
         yield Change("TW557", "wire", "compatible", about, "the content changed", *at)
 
 
-def _arguments(old: ir.Offer, new: ir.Offer) -> Iterator[Change]:
+def _arguments(old: ir.Primitive, new: ir.Primitive) -> Iterator[Change]:
     about = subject(new)
-    before, after = ({one.name: one for one in offer.arguments or ()} for offer in (old, new))
+    before, after = ({one.name: one for one in primitive.arguments or ()} for primitive in (old, new))
     places = old.place / "arguments", new.place / "arguments"
     for name, argument in after.items():
         was = before.get(name)

@@ -303,7 +303,7 @@ def _given(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Places:
-    """Where Python names come from: the place of each tool and offer, by its method and the stem of its classes."""
+    """Where Python names come from: the place of each primitive, by its method and the stem of its classes."""
 
     old: Sequence[tuple[str, str, Place]]
     new: Sequence[tuple[str, str, Place]]
@@ -313,7 +313,7 @@ class _Places:
         """The places of both manifests."""
         sides: list[list[tuple[str, str, Place]]] = []
         for manifest in (pair.old, pair.new):
-            listed: list[ir.Tool | ir.Offer] = [*manifest.tools, *manifest.resources, *manifest.templates]
+            listed: list[ir.Tool | ir.Primitive] = [*manifest.tools, *manifest.resources, *manifest.templates]
             listed += manifest.prompts
             sides.append([(one.names.method, one.names.stem, one.place) for one in listed])
         return cls(*sides)

@@ -80,12 +80,12 @@ def _authorization(was: Any, now: Any, at: tuple[Place, Place]) -> Iterator[Chan
 
 def _capabilities(pair: Pair, side: int) -> frozenset[str]:
     manifest = (pair.old, pair.new)[side]
-    offers = (*manifest.resources, *manifest.templates, *manifest.prompts)
+    primitives = (*manifest.resources, *manifest.templates, *manifest.prompts)
     found = {
         "tools": bool(manifest.tools),
         "resources": bool(manifest.resources or manifest.templates),
         "prompts": bool(manifest.prompts),
-        "completions": any(offer.completed for offer in offers),
+        "completions": any(primitive.completed for primitive in primitives),
     }
     declared = manifest.server.get("capabilities")
     meant = {name for name, value in declared.items() if value} if isinstance(declared, dict) else set()

@@ -87,10 +87,12 @@ def changes(pair: Pair) -> Iterator[Change]:
     if kept != [name for name in new_names if name in old_names]:
         yield Change("TW503", "wire", "cosmetic", "tools", "they are listed in another order")
     shared = pair.shared()
-    ours = [_ours(manifest, "tools", "name") for manifest in (pair.old, pair.new)]
+    extension = [_ours(manifest, "tools", "name") for manifest in (pair.old, pair.new)]
     for old_tool, new_tool in pair.both():
         yield from _of(old_tool, new_tool, pair, shared)
-        yield from _served(old_tool, new_tool, ours[0].get(old_tool.name, {}), ours[1].get(new_tool.name, {}), pair)
+        yield from _served(
+            old_tool, new_tool, extension[0].get(old_tool.name, {}), extension[1].get(new_tool.name, {}), pair
+        )
     yield from _apis(pair)
 
 

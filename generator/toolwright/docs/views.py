@@ -178,14 +178,15 @@ def view(manifest: ir.Manifest, entry: Mapping[str, Any]) -> View:
         for tool, one in zip(manifest.tools, declared["tools"], strict=True)
     )
     sections = [Section("tools", "Tools", tools)]
-    offers = (
+    primitives = (
         ("resources", "Resources", manifest.resources),
         ("resourceTemplates", "Resource templates", manifest.templates),
         ("prompts", "Prompts", manifest.prompts),
     )
-    for section, heading, ones in offers:
+    for section, heading, ones in primitives:
         entries = tuple(
-            _offer(offer, _mapping(one.get("toolwright"))) for offer, one in zip(ones, declared[section], strict=True)
+            _primitive(primitive, _mapping(one.get("toolwright")))
+            for primitive, one in zip(ones, declared[section], strict=True)
         )
         sections.append(Section("templates" if section == "resourceTemplates" else section, heading, entries))
     return View(
@@ -205,7 +206,7 @@ def view(manifest: ir.Manifest, entry: Mapping[str, Any]) -> View:
     )
 
 
-def _tool(tool: ir.Tool, ours: Mapping[str, Any], defaults: Mapping[str, Any]) -> Entry:
+def _tool(tool: ir.Tool, extension: Mapping[str, Any], defaults: Mapping[str, Any]) -> Entry:
     id_ = f"tool-{tool.names.method}"
     schemas = [("Arguments", "input", tool.input), ("Result", "output", tool.output)]
     parts = [
@@ -224,17 +225,17 @@ def _tool(tool: ir.Tool, ours: Mapping[str, Any], defaults: Mapping[str, Any]) -
         description=tool.description,
         deprecated=deprecation(tool.deprecated),
         badges=tuple(badges),
-        facts=tuple(_policies(_mapping(ours.get("policy")), defaults)),
+        facts=tuple(_policies(_mapping(extension.get("policy")), defaults)),
         arguments=(),
         parts=(*parts, *_questions(id_, tool.questions)),
         messages=(),
-        examples=tuple(_examples(tool, ours)),
+        examples=tuple(_examples(tool, extension)),
         tokens=cost.tokens(tool.definition),
     )
 
 
-def _examples(tool: ir.Tool, ours: Mapping[str, Any]) -> Iterator[Example]:
-    for example, given in zip(tool.examples, ours.get("examples") or (), strict=True):
+def _examples(tool: ir.Tool, extension: Mapping[str, Any]) -> Iterator[Example]:
+    for example, given in zip(tool.examples, extension.get("examples") or (), strict=True):
         yield Example(
             name=example.name,
             description=_text(given.get("description")),
@@ -244,30 +245,30 @@ def _examples(tool: ir.Tool, ours: Mapping[str, Any]) -> Iterator[Example]:
         )
 
 
-def _offer(offer: ir.Offer, ours: Mapping[str, Any]) -> Entry:
-    kind = {"resource": "resource", "resource template": "template", "prompt": "prompt"}[offer.kind]
-    id_ = f"{kind}-{offer.names.method}"
-    definition = offer.definition
-    offered = _mapping(ours.get("complete"))
+def _primitive(primitive: ir.Primitive, extension: Mapping[str, Any]) -> Entry:
+    kind = {"resource": "resource", "resource template": "template", "prompt": "prompt"}[primitive.kind]
+    id_ = f"{kind}-{primitive.names.method}"
+    definition = primitive.definition
+    offered = _mapping(extension.get("complete"))
     facts = [Fact("MIME type", (definition["mimeType"],))] if _text(definition.get("mimeType")) else []
     facts += [Fact("Size", (f"{definition['size']} bytes",))] if isinstance(definition.get("size"), int) else []
     messages = [
         (str(message.get("role", "user")), message.get("text") or "(an image, a sound or a resource)")
-        for message in ours.get("messages") or ()
+        for message in extension.get("messages") or ()
     ]
     return Entry(
         id=id_,
-        key=offer.key,
+        key=primitive.key,
         title=_text(definition.get("title")) or (None if kind == "prompt" else _text(definition.get("name"))),
         description=_text(definition.get("description")),
-        deprecated=deprecation(offer.deprecated),
+        deprecated=deprecation(primitive.deprecated),
         badges=(),
         facts=tuple(facts),
         arguments=tuple(
             Argument(one.name, one.description, one.required, _offered(offered.get(one.name)))
-            for one in offer.arguments or ()
+            for one in primitive.arguments or ()
         ),
-        parts=tuple(_questions(id_, offer.questions)),
+        parts=tuple(_questions(id_, primitive.questions)),
         messages=tuple(messages),
         examples=(),
         tokens=None,
@@ -333,9 +334,9 @@ def _newer(manifest: ir.Manifest) -> Iterator[Newer]:
     for field, since in revisions.FIELDS["server"].items():
         if field in manifest.server:
             users.setdefault((since, field), []).append("the server")
-    offers = {"resources": manifest.resources, "resourceTemplates": manifest.templates, "prompts": manifest.prompts}
+    primitives = {"resources": manifest.resources, "resourceTemplates": manifest.templates, "prompts": manifest.prompts}
     definitions = [("tools", tool.name, tool.definition) for tool in manifest.tools]
-    definitions += [(section, one.key, one.definition) for section, ones in offers.items() for one in ones]
+    definitions += [(section, one.key, one.definition) for section, ones in primitives.items() for one in ones]
     for section, key, definition in definitions:
         for field, since in revisions.FIELDS[section].items():
             if field in definition:

@@ -47,7 +47,7 @@ class Settled:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """What an import gives: a manifest, what is in it in a few words, what was mended, and `check`'s warnings."""
+    """What an import gives: a manifest, what is in it in a few words, what was fixed, and `check`'s warnings."""
 
     manifest: Mapping[str, Any]
     summary: str

@@ -22,7 +22,7 @@ _LONGEST = 60
 
 
 @dataclass(frozen=True, slots=True)
-class _Offer:
+class _Primitive:
     """A prompt, a resource or a template: `key` is what it is called by on the wire."""
 
     what: str
@@ -32,7 +32,7 @@ class _Offer:
 
     @property
     def stem(self) -> str:
-        return naming.offer(self.kind, self.entry["name"]).stem
+        return naming.primitive(self.kind, self.entry["name"]).stem
 
 
 def tell_apart(manifest: Mapping[str, Any]) -> Iterator[str]:
@@ -46,16 +46,16 @@ def tell_apart(manifest: Mapping[str, Any]) -> Iterator[str]:
             tool["toolwright"] = {"pythonName": renamed[wire], **tool.get("toolwright", {})}
             yield f"tool `{wire}` meets another in Python; it got `pythonName: {renamed[wire]}`"
         taken.add(naming.tool(wire, renamed.get(wire)).stem)
-    offers = list(_offers(manifest))
-    meeting = Counter(offer.stem for offer in offers)
+    primitives = list(_primitives(manifest))
+    meeting = Counter(primitive.stem for primitive in primitives)
     taken |= meeting.keys()
-    for offer in offers:
-        if meeting[offer.stem] == 1 and offer.stem not in {naming.tool(one["name"]).stem for one in tools}:
+    for primitive in primitives:
+        if meeting[primitive.stem] == 1 and primitive.stem not in {naming.tool(one["name"]).stem for one in tools}:
             continue
-        method = _free(offer, taken)
+        method = _free(primitive, taken)
         taken.add(naming.pascal(method))
-        offer.entry["toolwright"] = {"pythonName": method}
-        yield f"{offer.what} `{offer.key}` meets another in Python; it got `pythonName: {method}`"
+        primitive.entry["toolwright"] = {"pythonName": method}
+        yield f"{primitive.what} `{primitive.key}` meets another in Python; it got `pythonName: {method}`"
 
 
 def _tools(tools: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
@@ -73,20 +73,22 @@ def _tools(tools: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
             yield wire, _digested(method, wire) if naming.pascal(other) in groups or not other.isascii() else other
 
 
-def _offers(manifest: Mapping[str, Any]) -> Iterator[_Offer]:
+def _primitives(manifest: Mapping[str, Any]) -> Iterator[_Primitive]:
     for prompt in manifest.get("prompts", ()):
-        yield _Offer("prompt", "prompt", prompt["name"], prompt)
+        yield _Primitive("prompt", "prompt", prompt["name"], prompt)
     for resource in manifest.get("resources", ()):
-        yield _Offer("resource", "read", resource["uri"], resource)
+        yield _Primitive("resource", "read", resource["uri"], resource)
     for template in manifest.get("resourceTemplates", ()):
-        yield _Offer("resource template", "read", template["uriTemplate"], template)
+        yield _Primitive("resource template", "read", template["uriTemplate"], template)
 
 
-def _free(offer: _Offer, taken: set[str]) -> str:
-    """A method from what an offer is called by, else with a digest of it."""
-    spelled = naming.offer(offer.kind, offer.key).method
+def _free(primitive: _Primitive, taken: set[str]) -> str:
+    """A method from what a primitive is called by, else with a digest of it."""
+    spelled = naming.primitive(primitive.kind, primitive.key).method
     fits = spelled.isascii() and len(spelled) <= _LONGEST and naming.pascal(spelled) not in taken
-    return spelled if fits else _digested(naming.offer(offer.kind, offer.entry["name"]).method, offer.key)
+    return (
+        spelled if fits else _digested(naming.primitive(primitive.kind, primitive.entry["name"]).method, primitive.key)
+    )
 
 
 def _digested(method: str, wire: str) -> str:

@@ -242,8 +242,8 @@ class _Seen:
             except ValueError:
                 phrase = ""
             asks = f" and asks for `{one_line(self.authenticate)[:200]}`" if self.authenticate else ""
-            mend = "; give it what it wants with --header" if self.status in (401, 403) else ""
-            return f"answers with HTTP {self.status}{phrase}{asks}{mend}"
+            fix = "; give it what it wants with --header" if self.status in (401, 403) else ""
+            return f"answers with HTTP {self.status}{phrase}{asks}{fix}"
         if error.code == mcp_types.CONNECTION_CLOSED:
             said = one_line(error.message)
             if said == "Connection closed":

@@ -1,6 +1,6 @@
 """Resources, resource templates and prompts as a server lists them, for a manifest.
 
-Takes the entries of a list as they came; gives those that can be called, with a note for each that was mended or
+Takes the entries of a list as they came; gives those that can be called, with a note for each that was fixed or
 left out.
 """
 
@@ -22,13 +22,13 @@ _CALLED: Final[Mapping[Section, tuple[str, str]]] = {
 }
 
 
-def mended(section: Section, listed: Sequence[Any], notes: list[str], prefix: str = "") -> list[dict[str, Any]]:
+def fixed(section: Section, listed: Sequence[Any], notes: list[str], prefix: str = "") -> list[dict[str, Any]]:
     """The entries of a list as a manifest has them.
 
     Args:
         section: Which list.
         listed: Its entries as they came.
-        notes: Is told what was mended.
+        notes: Is told what was fixed.
         prefix: Put in front of each prompt's name.
     """
     what, key = _CALLED[section]

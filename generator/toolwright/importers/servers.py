@@ -1,7 +1,7 @@
 """A live server as a manifest.
 
 Takes what a server said of itself, in whatever quality; gives a manifest that passes `check`, with all schemas as they
-came, and tells what had to be mended or left out.
+came, and tells what had to be fixed or left out.
 """
 
 from __future__ import annotations
@@ -55,9 +55,9 @@ def manifest(listed: Listed, *, name: str | None, otherwise: str, prefix: str = 
     made: dict[str, Any] = {"toolwright": 1, "server": server}
     if client:
         made["emit"] = ["client"]
-    made["tools"] = tools.mended(listed.sections.get("tools", ()), notes, prefix)
+    made["tools"] = tools.fixed(listed.sections.get("tools", ()), notes, prefix)
     for section in get_args(primitives.Section):
-        if entries := primitives.mended(section, listed.sections.get(section, ()), notes, prefix):
+        if entries := primitives.fixed(section, listed.sections.get(section, ()), notes, prefix):
             made[section] = entries
     notes += collisions.tell_apart(made)
     settled = acceptance.settle(made)
@@ -95,6 +95,6 @@ def _ordered(value: Any) -> Any:
 
 
 def _entry(entry: dict[str, Any]) -> dict[str, Any]:
-    ours = {"toolwright": entry["toolwright"]} if "toolwright" in entry else {}
+    extension = {"toolwright": entry["toolwright"]} if "toolwright" in entry else {}
     first: dict[str, Any] = {key: entry[key] for key in _KEYS if key in entry}
-    return {**first, **{key: value for key, value in entry.items() if key not in first | ours}, **ours}
+    return {**first, **{key: value for key, value in entry.items() if key not in first | extension}, **extension}

@@ -1,7 +1,7 @@
 """A saved `tools/list` result as a manifest.
 
 Takes the JSON text of the list, bare or in one of its common wrappers (`{"tools": …}`, a JSON-RPC response), and gives
-a manifest with the tools as they stand. What a manifest cannot hold is mended, and each mend is told.
+a manifest with the tools as they stand. What a manifest cannot hold is fixed, and each fix is told.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """A manifest, and what had to be mended to make it one."""
+    """A manifest, and what had to be fixed to make it one."""
 
     manifest: Mapping[str, Any]
     notes: tuple[str, ...]
@@ -85,17 +85,17 @@ def manifest(entries: Sequence[Any], *, name: str, info: Mapping[str, Any] | Non
     server = {"name": name, "version": known.get("version", "0.0.0")}
     server |= {key: known[key] for key in ("title", "description", "instructions", "websiteUrl") if key in known}
     server = whole("the server", server, notes)
-    made = {"toolwright": 1, "server": server, "tools": mended(entries, notes, prefix)}
+    made = {"toolwright": 1, "server": server, "tools": fixed(entries, notes, prefix)}
     notes += collisions.tell_apart(made)
     return Imported(made, tuple(notes))
 
 
-def mended(entries: Sequence[Any], notes: list[str], prefix: str = "") -> list[dict[str, Any]]:
+def fixed(entries: Sequence[Any], notes: list[str], prefix: str = "") -> list[dict[str, Any]]:
     """The tools as a manifest has them.
 
     Args:
         entries: The tools as `tools/list` gave them.
-        notes: Is told what was mended.
+        notes: Is told what was fixed.
         prefix: Put in front of each tool's name.
     """
     tools: list[dict[str, Any]] = []

@@ -17,7 +17,7 @@ from toolwright.jsonschema.references import HANDLE, Key, Local, Outline, Shared
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from toolwright.compile.resolve import Assembly
+    from toolwright.compile.resolve import Resolved
     from toolwright.diagnostics import Pointer
     from toolwright.ir import Json
 
@@ -32,7 +32,7 @@ class Bundled:
     shared: Mapping[str, str]
 
 
-def bundle(root: Outline, assembly: Assembly) -> Bundled:
+def bundle(root: Outline, resolved: Resolved) -> Bundled:
     """Bundle what `root` refers to into its own `$defs` (`definitions` before 2019-09).
 
     A shared schema keeps its name there; where the name is taken, `shared_` goes in front, and where that is taken
@@ -41,10 +41,10 @@ def bundle(root: Outline, assembly: Assembly) -> Bundled:
     if root.plain or not isinstance(root.schema, dict) or not (root.references or HANDLE in root.keys):
         return Bundled(root.schema, {})
     keyword = root.dialect.defs
-    reached = [found for found in assembly.closure(root) if found.place != root.place]
+    reached = [found for found in resolved.closure(root) if found.place != root.place]
     keys = [Key(found.place.file, str(found.place.pointer[-1])) for found in reached]
     own = root.schema.get(keyword) or {}
-    names = _names(keys, own, posixpath.dirname(assembly.bundle.entry))
+    names = _names(keys, own, posixpath.dirname(resolved.bundle.entry))
     homes: dict[Key, Pointer] = {key: (keyword, name) for key, name in names.items()}
     if root.place.pointer[0] == "schemas":
         homes[Key(root.place.file, str(root.place.pointer[-1]))] = ()

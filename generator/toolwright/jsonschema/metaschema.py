@@ -162,8 +162,8 @@ def _for_object(schema: dict[str, Json], place: Place) -> Iterator[Diagnostic]:
         isinstance(kind, list) and kind and all(one in TYPES for one in kind)
     ):
         shown = f"`{kind}`" if isinstance(kind, str) else "a list of types"
-        mend = "arguments are always an object: write `type: object`, and make other values its properties"
-        yield Diagnostic("TW201", f"an `inputSchema` must say `type: object`, not {shown}", place / "type", mend)
+        fix = "arguments are always an object: write `type: object`, and make other values its properties"
+        yield Diagnostic("TW201", f"an `inputSchema` must say `type: object`, not {shown}", place / "type", fix)
 
 
 def _explained(
@@ -224,12 +224,12 @@ def _no_type(value: Json, at: Place) -> Diagnostic:
             "TW204", f"`type` must be {_VALUES['type']}, not {found(value)}", at, f"types are {quoted(TYPES)}"
         )
     near = _OTHER_TYPES.get(value.casefold()) or nearest(value, TYPES)
-    mend = f"did you mean `{near}`?" if near else f"types are {quoted(TYPES)}"
+    fix = f"did you mean `{near}`?" if near else f"types are {quoted(TYPES)}"
     if value.casefold() == "any":
-        mend = "leave `type` out to allow any value"
+        fix = "leave `type` out to allow any value"
     elif value in ("date", "date-time", "time", "uuid", "email", "uri"):
-        mend = f"write `type: string` and `format: {value}`"
-    return Diagnostic("TW203", f"`{shorten(value)}` is not a JSON Schema type", at, mend)
+        fix = f"write `type: string` and `format: {value}`"
+    return Diagnostic("TW203", f"`{shorten(value)}` is not a JSON Schema type", at, fix)
 
 
 def _value(keyword: str, value: Json, at: Place, pointer: Pointer, dialect: Dialect) -> Iterator[Diagnostic]:
@@ -315,5 +315,5 @@ def _keywords(schema: dict[str, Json], at: Place, dialect: Dialect) -> Iterator[
 
 def _without_effect(keyword: str, at: Place, dialect: Dialect) -> Diagnostic:
     newest = next(one for one in DIALECTS if keyword in one.keywords)
-    mend = f"it is a keyword of {newest.name}: declare `$schema: {newest.uri}`, or write it as {dialect.name} does"
-    return Diagnostic("TW302", f"`{keyword}` has no effect in {dialect.name}", at.key(), mend)
+    fix = f"it is a keyword of {newest.name}: declare `$schema: {newest.uri}`, or write it as {dialect.name} does"
+    return Diagnostic("TW302", f"`{keyword}` has no effect in {dialect.name}", at.key(), fix)

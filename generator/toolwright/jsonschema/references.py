@@ -281,9 +281,7 @@ class _Walk:
             if anchored is not None:
                 return Local(anchored[:-1], rooted=False)
             known = [name for base, name in self.anchors if base == uri]
-            return Broken(
-                "TW220", f"no schema here has the anchor `{fragment}`", _mend(fragment, known, "anchors here")
-            )
+            return Broken("TW220", f"no schema here has the anchor `{fragment}`", _fix(fragment, known, "anchors here"))
         pointer: Pointer = start
         value = at(self.schema, start)
         for step in steps(fragment[1:]) if fragment else ():
@@ -306,7 +304,7 @@ class _Walk:
             return Broken("TW220", f"`{path}` holds no `schemas`", "name a manifest or fragment that has the schema")
         name, *rest = steps
         if name not in names:
-            return Broken("TW220", f"`schemas` in {path} has no `{name}`", _mend(name, names, f"`schemas` in {path}"))
+            return Broken("TW220", f"`schemas` in {path} has no `{name}`", _fix(name, names, f"`schemas` in {path}"))
         if rest:
             return Broken(
                 "TW220",
@@ -377,7 +375,7 @@ def _resolved(base: str, text: str) -> tuple[str, str]:
     uri, _, fragment = text.partition("#")
     try:
         return (urljoin(base, uri) if uri else base), fragment
-    except ValueError:  # such as a broken IPv6 address, which no base can mend
+    except ValueError:  # such as a broken IPv6 address, which no base can fix
         return uri, fragment
 
 
@@ -404,10 +402,10 @@ def _missing(pointer: Pointer, start: Pointer, step: str) -> str:
 def _near(step: str, value: Json) -> str:
     if isinstance(value, list):
         return f"the list there has {len(value)} item{'' if len(value) == 1 else 's'}, counted from 0"
-    return _mend(step, value if isinstance(value, dict) else (), "keys there")
+    return _fix(step, value if isinstance(value, dict) else (), "keys there")
 
 
-def _mend(name: str, known: Iterable[str], what: str) -> str:
+def _fix(name: str, known: Iterable[str], what: str) -> str:
     names = list(known)
     close = get_close_matches(name, names, n=1)
     if close:

@@ -38,7 +38,7 @@ def mocked(tools: Tools, parts: Sequence[Part] = (), *, seed: int = 0) -> object
         answers[needed.name] = needed, _tool(by_method[needed.name], seed)
     for part in parts:
         for needed in part.needed():
-            answers[needed.name] = needed, _offer(needed)
+            answers[needed.name] = needed, _primitive(needed)
     methods = {name: _method(needed, answer) for name, (needed, answer) in answers.items()}
     return type("Mocked", (), methods)()
 
@@ -59,7 +59,7 @@ def _method(needed: Needed, answer: _Answer) -> Callable[..., Awaitable[Any]]:
 
 
 def _tool(tool: Tool, seed: int) -> _Answer:
-    examples: Sequence[Mapping[str, Any]] = tool.ours.get("examples") or ()
+    examples: Sequence[Mapping[str, Any]] = tool.extension.get("examples") or ()
     schema = tool.definition.get("outputSchema", _MISSING)
 
     def answer(args: Any) -> Any:
@@ -88,7 +88,7 @@ def _example(examples: Iterable[Mapping[str, Any]], arguments: Mapping[str, Any]
     return (meant or shown)[0]["output"] if shown else _MISSING
 
 
-def _offer(needed: Needed) -> _Answer:
+def _primitive(needed: Needed) -> _Answer:
     """What a resource or a prompt says that the manifest has no content for; nothing completes."""
 
     def answer(args: Any) -> Any:

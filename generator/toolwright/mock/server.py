@@ -73,10 +73,10 @@ def _bare(manifest: ir.Manifest) -> ir.Manifest:
 
 
 def _open(entry: Mapping[str, Any]) -> Mapping[str, Any]:
-    ours = entry.get("toolwright")
-    if ours is None:
+    extension = entry.get("toolwright")
+    if extension is None:
         return entry
-    return {**entry, "toolwright": {key: value for key, value in ours.items() if key not in _LEFT_OUT}}
+    return {**entry, "toolwright": {key: value for key, value in extension.items() if key not in _LEFT_OUT}}
 
 
 def _write(folder: Path, manifest: ir.Manifest, seed: int) -> None:
@@ -85,7 +85,7 @@ def _write(folder: Path, manifest: ir.Manifest, seed: int) -> None:
         path = folder / artifact.path
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(artifact.data)
-    has_parts = bool(features.offered(manifest))
+    has_parts = bool(features.primitive_features(manifest))
     workspace.create(
         folder / manifest.package / "mock.py",
         f"from toolwright.mocking.handlers import mocked\n"

@@ -191,13 +191,13 @@ def recover(output: Path) -> None:
     if interrupted(output):
         staged = _stage(output / lock.NAME, lock.dump(known).encode(), 0, secrets.token_hex(8), safe=True)
         staged.replace(output / lock.NAME)
-    ours = {folder for entry in known.manifests.values() for folder in _above_each(entry.files)}
+    extension = {folder for entry in known.manifests.values() for folder in _above_each(entry.files)}
     ends = tuple(f".{run}.tmp" for run in journals)
     for folder, _, names in os.walk(output, topdown=False):
         for name in names:
             if name.endswith(ends) and not _JOURNAL.fullmatch(name):
                 Path(folder, name).unlink(missing_ok=True)
-        if Path(folder).relative_to(output).as_posix() in ours:
+        if Path(folder).relative_to(output).as_posix() in extension:
             _remove_empty(Path(folder))
     for run in journals:
         (output / f".{lock.NAME}.0.{run}.tmp").unlink(missing_ok=True)
@@ -428,11 +428,11 @@ def compare(
             kept += 1
             continue
         name = shown(output, artifact.path)
-        ours = artifact.path in before.files or _marked(tree, artifact.path, disk)
+        extension = artifact.path in before.files or _marked(tree, artifact.path, disk)
         untouched = disk is None or lock.digest(disk) in before.files.get(artifact.path, ())
-        if untouched or (force and ours):
+        if untouched or (force and extension):
             changes.append(Change(artifact.path, disk, artifact.data))
-        elif ours:
+        elif extension:
             files[artifact.path] = before.files.get(artifact.path, files[artifact.path])
             problems.append(
                 Diagnostic(

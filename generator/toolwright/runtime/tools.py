@@ -62,14 +62,14 @@ class Tool:
         return self._tools.entries[self.name][0]
 
     @property
-    def ours(self) -> dict[str, Any]:
+    def extension(self) -> dict[str, Any]:
         """What the manifest says about the tool under `toolwright`, which never goes on the wire."""
         return self._tools.entries[self.name][1]
 
     @property
     def policy(self) -> dict[str, Any]:
         """The tool's policy in the manifest: its own, and of the default of all tools what it does not say itself."""
-        return {**(self._tools.manifest.get("policy") or {}), **(self.ours.get("policy") or {})}
+        return {**(self._tools.manifest.get("policy") or {}), **(self.extension.get("policy") or {})}
 
     @property
     def redacted(self) -> list[str]:
@@ -85,12 +85,12 @@ class Tool:
     @property
     def context_name(self) -> str:
         """The class of what the tool's handler gets as `ctx`."""
-        return f"{self.stem}Context" if self.ours.get("ask") else "Context"
+        return f"{self.stem}Context" if self.extension.get("ask") else "Context"
 
     @property
     def is_bound(self) -> bool:
         """Whether the manifest says which HTTP call the tool is, so that it needs no handler."""
-        return "http" in self.ours
+        return "http" in self.extension
 
     @property
     def asserts_formats(self) -> bool:
@@ -154,9 +154,9 @@ class Tools(Mapping[str, Tool]):
     @cached_property
     def entries(self) -> dict[str, tuple[dict[str, Any], dict[str, Any]]]:
         """For each tool, what goes on the wire and what is ours."""
-        return {wire["name"]: (wire, ours) for wire, ours in self.offers("tools")}
+        return {wire["name"]: (wire, extension) for wire, extension in self.primitives("tools")}
 
-    def offers(self, section: str) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+    def primitives(self, section: str) -> list[tuple[dict[str, Any], dict[str, Any]]]:
         """What a list of the manifest holds, such as `prompts`: what goes on the wire, and what is ours."""
         return [
             ({key: value for key, value in entry.items() if key != _OURS}, entry.get(_OURS) or {})

@@ -222,7 +222,7 @@ async def _listen(
     async with AsyncExitStack() as stack:
         try:
             with safe_to_show():
-                async with exchange.underway.request(options.timeout):
+                async with exchange.in_flight.request(options.timeout):
                     subscription = await stack.enter_async_context(
                         exchange.client.listen(
                             tools_list_changed=lists,

@@ -62,7 +62,8 @@ class Completions:
     @cached_property
     def _ours(self) -> dict[str, dict[str, dict[str, Any]]]:
         return {
-            section: {wire[key]: ours for wire, ours in self._tools.offers(section)} for section, key in _KEYS.items()
+            section: {wire[key]: extension for wire, extension in self._tools.primitives(section)}
+            for section, key in _KEYS.items()
         }
 
     def needed(self) -> list[Needed]:
@@ -89,9 +90,9 @@ class Completions:
         listing = host.lists.by_name.get(section)
         if listing is None or key not in listing:
             raise Refused(INVALID_PARAMS, f"Unknown {'prompt' if kind == 'prompt' else 'URI template'}: {clean(key)}")
-        ours = self._ours[section][key]
+        extension = self._ours[section][key]
         argument, value = request.params["argument"]["name"], request.params["argument"]["value"]
-        offered = (ours.get("complete") or {}).get(argument, [])
+        offered = (extension.get("complete") or {}).get(argument, [])
         if offered == "handler":
             given = (request.params.get("context") or {}).get("arguments") or {}
             method = Method.of(host.handlers, self._rows[kind, key])

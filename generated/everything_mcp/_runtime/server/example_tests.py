@@ -89,7 +89,7 @@ class Examples:
     def __iter__(self) -> Iterator[Example]:
         """Each example, in the manifest's order."""
         for tool in self._tools.values():
-            for number, given in enumerate(tool.ours.get("examples") or (), 1):
+            for number, given in enumerate(tool.extension.get("examples") or (), 1):
                 yield Example(tool, given.get("name") or f"example {number}", given)
 
     @property

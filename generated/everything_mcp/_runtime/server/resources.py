@@ -108,7 +108,7 @@ class Resources:
     def _entries(self) -> dict[str, dict[str, tuple[dict[str, Any], dict[str, Any]]]]:
         keys = {"resources": "uri", "resourceTemplates": "uriTemplate"}
         return {
-            section: {wire[key]: (wire, ours) for wire, ours in self._tools.offers(section)}
+            section: {wire[key]: (wire, extension) for wire, extension in self._tools.primitives(section)}
             for section, key in keys.items()
         }
 
@@ -162,25 +162,25 @@ class _Reading:
         return {**result, **hints} if request.revision >= FIRST_STATELESS else result
 
     async def _static(self, uri: str, request: Request) -> list[dict[str, Any]] | None:
-        wire, ours = self.resources.entry("resources", uri)
+        wire, extension = self.resources.entry("resources", uri)
         mime_type = wire.get("mimeType")
         method = self.resources.method(uri)
         if method is not None:
             context = self.host.context(request, uri, "", {})
             handler = Method.of(self.host.handlers, method)
             return await self.host.handled(handler, lambda value: _contents(value, uri, mime_type), context=context)
-        if "text" in ours:
-            return [_one(uri, mime_type, text=ours["text"])]
-        data = self.resources.data(ours["file"])
-        return [_one(uri, mime_type, blob=data) if ours["binary"] else _one(uri, mime_type, text=data.decode())]
+        if "text" in extension:
+            return [_one(uri, mime_type, text=extension["text"])]
+        data = self.resources.data(extension["file"])
+        return [_one(uri, mime_type, blob=data) if extension["binary"] else _one(uri, mime_type, text=data.decode())]
 
     async def _matched(self, uri: str, request: Request) -> list[dict[str, Any]] | None:
         found = self.resources.match(uri, self.host)
         if found is None:
             return None
         template, values = found
-        wire, ours = self.resources.entry("resourceTemplates", template.text)
-        context = self.host.context(request, uri, template.params.removesuffix("Params"), ours)
+        wire, extension = self.resources.entry("resourceTemplates", template.text)
+        context = self.host.context(request, uri, template.params.removesuffix("Params"), extension)
         handler = Method.of(self.host.handlers, template.method)
         return await self.host.handled(
             handler,

@@ -52,7 +52,7 @@ def whole(value: Any) -> tuple[Any, int | None]:
     try:
         return value, len(json.dumps(value, ensure_ascii=False, allow_nan=False).encode())
     except UnicodeEncodeError:
-        return whole(_mended(value))
+        return whole(_fixed(value))
     except (RecursionError, TypeError, ValueError):
         return value, None
 
@@ -76,7 +76,7 @@ def mirrored(value: Any) -> tuple[Any, str]:
     try:
         text.encode()
     except UnicodeEncodeError:
-        return mirrored(_mended(value))
+        return mirrored(_fixed(value))
     return value, _ESCAPED.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
@@ -110,11 +110,11 @@ def block(content: ContentBlock) -> dict[str, Any]:
     return wire
 
 
-def _mended(value: Any) -> Any:
+def _fixed(value: Any) -> Any:
     if isinstance(value, str):
         return joined(value)
     if isinstance(value, dict):
-        return {_mended(key): _mended(item) for key, item in value.items()}
+        return {_fixed(key): _fixed(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_mended(item) for item in value]
+        return [_fixed(item) for item in value]
     return value

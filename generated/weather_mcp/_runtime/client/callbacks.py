@@ -34,7 +34,7 @@ if TYPE_CHECKING:
         Root,
     )
 
-    from .in_flight import Underway
+    from .in_flight import InFlight
 
 _T = TypeVar("_T")
 
@@ -97,7 +97,7 @@ class Callbacks:
         """The names of those that there are."""
         return [field.name for field in fields(self) if getattr(self, field.name) is not None]
 
-    def for_sdk(self, underway: Underway) -> SdkCallbacks:
+    def for_sdk(self, in_flight: InFlight) -> SdkCallbacks:
         """The callbacks of the SDK's client; those not given are not there.
 
         Args:
@@ -109,15 +109,15 @@ class Callbacks:
         """
         made: SdkCallbacks = {}
         if self.on_question is not None:
-            made["elicitation_callback"] = _asking(self.on_question, underway)
+            made["elicitation_callback"] = _asking(self.on_question, in_flight)
         if self.on_sample is not None:
-            made["sampling_callback"] = _sampling(self.on_sample, underway)
+            made["sampling_callback"] = _sampling(self.on_sample, in_flight)
         if self.roots is not None:
-            made["list_roots_callback"] = _listing(self.roots, underway)
+            made["list_roots_callback"] = _listing(self.roots, in_flight)
         return made
 
 
-def _asking(on_question: OnQuestion, underway: Underway) -> ElicitationFnT:
+def _asking(on_question: OnQuestion, in_flight: InFlight) -> ElicitationFnT:
     async def answered(question: Question) -> ElicitResult:
         return filled(await _awaited(on_question(question)), question.schema)
 
@@ -127,12 +127,12 @@ def _asking(on_question: OnQuestion, underway: Underway) -> ElicitationFnT:
             question = Question(params.message, url=params.url, key=key)
         else:
             question = Question(params.message, schema=params.requested_schema, key=key)
-        return await _in_time(context, underway, answered(question))
+        return await _in_time(context, in_flight, answered(question))
 
     return elicit
 
 
-def _sampling(on_sample: OnSample, underway: Underway) -> SamplingFnT:
+def _sampling(on_sample: OnSample, in_flight: InFlight) -> SamplingFnT:
     from mcp_types import INVALID_PARAMS, CreateMessageResult, ErrorData, TextContent
 
     async def sampled(params: CreateMessageRequestParams) -> CreateMessageResult:
@@ -146,12 +146,12 @@ def _sampling(on_sample: OnSample, underway: Underway) -> SamplingFnT:
     ) -> CreateMessageResult | ErrorData:
         if params.tools or params.tool_choice:  # an error, since the capability is not announced (MCP 2025-11-25)
             return ErrorData(code=INVALID_PARAMS, message="This client samples without tools")
-        return await _in_time(context, underway, sampled(params))
+        return await _in_time(context, in_flight, sampled(params))
 
     return sample
 
 
-def _listing(roots: Roots, underway: Underway) -> ListRootsFnT:
+def _listing(roots: Roots, in_flight: InFlight) -> ListRootsFnT:
     from mcp_types import ListRootsResult
 
     give = roots if callable(roots) else None
@@ -161,16 +161,16 @@ def _listing(roots: Roots, underway: Underway) -> ListRootsFnT:
         return ListRootsResult(roots=fixed if give is None else _checked(await _awaited(give())))
 
     async def list_roots(context: ClientRequestContext) -> ListRootsResult | ErrorData:
-        return await _in_time(context, underway, listed())
+        return await _in_time(context, in_flight, listed())
 
     return list_roots
 
 
-async def _in_time(context: ClientRequestContext, underway: Underway, working: Awaitable[_T]) -> _T:
+async def _in_time(context: ClientRequestContext, in_flight: InFlight, working: Awaitable[_T]) -> _T:
     """Wait for a callback. Between rounds no clock runs, and what it raises is the caller's at once."""
     if _is_round(context):
         return await working
-    with underway.question():
+    with in_flight.question():
         return await working
 
 

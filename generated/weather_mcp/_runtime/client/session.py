@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
     from ..tools import Tool
-    from .in_flight import Underway
+    from .in_flight import InFlight
     from .options import OnProgress, Options
 
 _Result = TypeVar("_Result", bound="Result")
@@ -62,10 +62,10 @@ class Exchange:
     - what a callback raised.
     """
 
-    def __init__(self, client: Client, underway: Underway) -> None:
+    def __init__(self, client: Client, in_flight: InFlight) -> None:
         """Take a client, which is used when it is open, and what keeps account of its requests."""
         self.client = client
-        self.underway = underway
+        self.in_flight = in_flight
         self._headers = ParameterHeaders(client)
 
     @property
@@ -155,13 +155,13 @@ class Exchange:
         The SDK's own clock rests while it asks a person to sign in, but runs while the server asks in the middle of a
         call, and not yet while a request cannot be sent; so a clock of ours takes its place where that can be.
         """
-        asks = self.underway.expects_questions and not self.modern
-        ours = asks or isinstance(self.client.server, Guarded)
-        async with self._request(options, options.timeout if ours else None):
+        asks = self.in_flight.expects_questions and not self.modern
+        extension = asks or isinstance(self.client.server, Guarded)
+        async with self._request(options, options.timeout if extension else None):
             return await self.client.session.send_request(
                 request,
                 result,
-                request_read_timeout_seconds=math.inf if ours or options.timeout is None else options.timeout,
+                request_read_timeout_seconds=math.inf if extension or options.timeout is None else options.timeout,
                 progress_callback=_awaited(options.on_progress),
             )
 
@@ -175,7 +175,7 @@ class Exchange:
         with safe_to_show():
             try:
                 with at_most(options.max_result_bytes):
-                    async with self.underway.request(seconds):
+                    async with self.in_flight.request(seconds):
                         try:
                             yield
                         except (ValidationError, OverflowError, RecursionError) as error:

@@ -67,11 +67,11 @@ class Prompts:
 
     def listings(self) -> Mapping[str, Mapping[str, dict[str, Any]]]:
         """The list."""
-        return {"prompts": {wire["name"]: wire for wire, _ in self._tools.offers("prompts")}}
+        return {"prompts": {wire["name"]: wire for wire, _ in self._tools.primitives("prompts")}}
 
     def answers(self, host: Host) -> Mapping[str, Answer]:
         """Its methods."""
-        entries = {wire["name"]: (wire, ours) for wire, ours in self._tools.offers("prompts")}
+        entries = {wire["name"]: (wire, extension) for wire, extension in self._tools.primitives("prompts")}
         return {"prompts/get": _Getting(self._tools, self._rows, entries, host).get}
 
 
@@ -89,7 +89,7 @@ class _Getting:
         name: str = request.params["name"]
         if name not in self.host.lists.by_name["prompts"]:
             raise Refused(INVALID_PARAMS, f"Unknown prompt: {clean(name)}")
-        wire, ours = self.entries[name]
+        wire, extension = self.entries[name]
         given: Mapping[str, str] = request.params.get("arguments") or {}
         declared = {argument["name"]: argument for argument in wire.get("arguments") or ()}
         missing = [key for key, argument in declared.items() if argument.get("required") is True and key not in given]
@@ -99,9 +99,9 @@ class _Getting:
         arguments = {key: value for key, value in given.items() if key in declared}
         _, method, module, args = self.rows[name]
         if method is None or module is None or args is None:
-            messages = [self._filled(message, arguments) for message in ours["messages"]]
+            messages = [self._filled(message, arguments) for message in extension["messages"]]
         else:
-            context = self.host.context(request, name, args.removesuffix("Args"), ours)
+            context = self.host.context(request, name, args.removesuffix("Args"), extension)
             model: type[Model] = getattr(importlib.import_module(f"{self.tools.package}.models.{module}"), args)
             handler = Method.of(self.host.handlers, method)
             messages = await self.host.handled(handler, _said, model.model_validate(arguments), context=context)

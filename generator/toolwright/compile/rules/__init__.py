@@ -1,8 +1,8 @@
 """What a manifest means: rules that its structure alone cannot hold, one small function each.
 
-Takes an assembly of what is structurally valid, with every schema valid in its dialect; gives all findings at once.
-Errors are what a server must not ship; warnings are what MCP says one SHOULD do, what clients in the field choke on, or
-what harms a model. Nothing is changed, and no reference is fetched.
+Takes a resolved manifest that is structurally valid, with every schema valid in its dialect; gives all findings at
+once. Errors are what a server must not ship; warnings are what MCP says one SHOULD do, what clients in the field choke
+on, or what harms a model. Nothing is changed, and no reference is fetched.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from toolwright.compile.rules import (
 )
 
 if TYPE_CHECKING:
-    from toolwright.compile.resolve import Assembly
+    from toolwright.compile.resolve import Resolved
     from toolwright.diagnostics import Diagnostic
 
 _RULES = (
@@ -95,28 +95,28 @@ _OF_ALL_TOOLS = frozenset(
 """The rules that compare tools, or look for some among all of them; the others look at one thing at a time."""
 
 
-def check(assembly: Assembly, unproven: Assembly | None = None) -> list[Diagnostic]:
+def check(resolved: Resolved, unproven: Resolved | None = None) -> list[Diagnostic]:
     """All that is wrong or doubtful in a structurally valid manifest, but for the warnings that it ignores.
 
     Args:
-        assembly: The manifest.
+        resolved: The manifest.
         unproven: The same without tools that are known to be clean.
     """
-    part = assembly if unproven is None else unproven
+    part = resolved if unproven is None else unproven
     found = dict.fromkeys(
-        diagnostic for rule in _RULES for diagnostic in rule(assembly if rule in _OF_ALL_TOOLS else part)
+        diagnostic for rule in _RULES for diagnostic in rule(resolved if rule in _OF_ALL_TOOLS else part)
     )
-    return lint.heeded(assembly, found)
+    return lint.suppressed(resolved, found)
 
 
-def heeded(assembly: Assembly, diagnostics: list[Diagnostic]) -> list[Diagnostic]:
+def suppressed(resolved: Resolved, diagnostics: list[Diagnostic]) -> list[Diagnostic]:
     """`diagnostics` of any stage without the warnings that `lint: {ignore: …}` silences."""
-    return lint.heeded(assembly, diagnostics)
+    return lint.suppressed(resolved, diagnostics)
 
 
-def unserved(assembly: Assembly) -> list[Diagnostic]:
+def unserved(resolved: Resolved) -> list[Diagnostic]:
     """A warning that lists the parts of the manifest that this version checks but does not serve yet, if there are any.
 
     It is none of the findings of `check`, since it is about all tools at once and may be true of clean ones.
     """
-    return lint.heeded(assembly, serving.unserved(assembly))
+    return lint.suppressed(resolved, serving.unserved(resolved))

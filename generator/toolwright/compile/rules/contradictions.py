@@ -12,7 +12,7 @@ from toolwright.diagnostics.suggestions import shown
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from toolwright.compile.resolve import Assembly
+    from toolwright.compile.resolve import Resolved
     from toolwright.ir import Json
     from toolwright.jsonschema.references import Outline
 
@@ -32,9 +32,9 @@ _BOUNDS = (
 _LOWER = frozenset(lower for lower, _ in _BOUNDS)
 
 
-def required(assembly: Assembly) -> Iterator[Diagnostic]:
+def required(resolved: Resolved) -> Iterator[Diagnostic]:
     """What `required` names can be there (2020-12 Validation, 6.5.3), and is no slip of the pen."""
-    for found in assembly.everything():
+    for found in resolved.everything():
         for pointer, schema in found.having("required"):
             if isinstance(schema["required"], list):
                 properties = schema.get("properties") or {}
@@ -43,9 +43,9 @@ def required(assembly: Assembly) -> Iterator[Diagnostic]:
                         yield from _absent(found, pointer, schema, index)
 
 
-def bounds(assembly: Assembly) -> Iterator[Diagnostic]:
+def bounds(resolved: Resolved) -> Iterator[Diagnostic]:
     """No lower bound is above its upper bound."""
-    for found in assembly.everything():
+    for found in resolved.everything():
         for pointer, schema in found.schemas.items():
             if isinstance(schema, dict) and not _LOWER.isdisjoint(schema) and not _is_hidden(found, schema):
                 for lower, upper in _BOUNDS:
@@ -69,12 +69,12 @@ def _absent(found: Outline, pointer: Pointer, schema: dict[str, Json], index: in
     near = next(iter(get_close_matches(name, free, 1, _ALIKE)), None)
     if schema.get("additionalProperties") is False:
         message = f"`{name}` is required, but `additionalProperties: false` forbids it: nothing is valid"
-        mend = f"did you mean `{near}`?" if near else "add it to `properties`, or take it out of `required`"
+        fix = f"did you mean `{near}`?" if near else "add it to `properties`, or take it out of `required`"
     elif near and _ELSEWHERE.isdisjoint(schema) and not _is_above(found, pointer, name):
-        message, mend = f"`{name}` is required, but not among the `properties`", f"did you mean `{near}`?"
+        message, fix = f"`{name}` is required, but not among the `properties`", f"did you mean `{near}`?"
     else:
         return
-    yield Diagnostic("TW322", message, _below(found, pointer) / "required" / index, mend)
+    yield Diagnostic("TW322", message, _below(found, pointer) / "required" / index, fix)
 
 
 def _matches(name: str, schema: dict[str, Json]) -> bool:

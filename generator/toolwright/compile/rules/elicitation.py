@@ -12,7 +12,7 @@ from toolwright.diagnostics.suggestions import nearest, quoted, shown
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from toolwright.compile.resolve import Assembly
+    from toolwright.compile.resolve import Resolved
     from toolwright.ir import Json
 
 _NOTES: Final = frozenset({"type", "title", "description", "default"})
@@ -29,9 +29,9 @@ _KEYWORDS: Final[Mapping[str, frozenset[str]]] = {
 _ROOT: Final = frozenset({"$schema", "type", "title", "description", "properties", "required"})
 
 
-def flat(assembly: Assembly) -> Iterator[Diagnostic]:
+def flat(resolved: Resolved) -> Iterator[Diagnostic]:
     """A form has strings, numbers, booleans and choices, side by side: clients show nothing else."""
-    for place, found in assembly.asides.items():
+    for place, found in resolved.extension_schemas.items():
         schema = found.schema
         if "ask" not in place.pointer:
             continue
@@ -42,26 +42,26 @@ def flat(assembly: Assembly) -> Iterator[Diagnostic]:
             continue
         for key in schema.keys() - _ROOT:
             if not key.startswith("x-"):
-                mend = f"a form has {quoted(sorted(_ROOT - {'$schema'}))} at its root, and nothing else"
-                yield _problem(f"a question's schema cannot have `{key}`", (place / key).key(), mend)
+                fix = f"a form has {quoted(sorted(_ROOT - {'$schema'}))} at its root, and nothing else"
+                yield _problem(f"a question's schema cannot have `{key}`", (place / key).key(), fix)
         properties = schema.get("properties") or {}
         for index, name in enumerate(schema.get("required") or ()):
             if name not in properties:
-                mend = _mend(name, list(properties))
-                yield _problem(f"`{name}` is required, but no field of the form", place / "required" / index, mend)
+                fix = _fix(name, list(properties))
+                yield _problem(f"`{name}` is required, but no field of the form", place / "required" / index, fix)
         for name, field in properties.items():
             yield from _field(field, place / "properties" / name)
 
 
-def named(assembly: Assembly) -> Iterator[Diagnostic]:
+def named(resolved: Resolved) -> Iterator[Diagnostic]:
     """Questions are methods: their names are free in Python, and no two answers are one class."""
-    for one in assembly.declared:
+    for one in resolved.declared:
         classes: dict[str, str] = {}
-        for name in one.ours.get("ask") or {}:
-            place = one.said("ask", name).key()
+        for name in one.extension.get("ask") or {}:
+            place = one.place_of("ask", name).key()
             if name.startswith("_") or keyword.iskeyword(name) or name in _TYPES:
-                mend = f"`{name.strip('_').lower() or 'ask'}{'' if name.startswith('_') else '_'}` would do"
-                yield Diagnostic("TW213", f"`{name}` cannot be the method of a question", place, mend)
+                fix = f"`{name.strip('_').lower() or 'ask'}{'' if name.startswith('_') else '_'}` would do"
+                yield Diagnostic("TW213", f"`{name}` cannot be the method of a question", place, fix)
             other = classes.setdefault(naming.answer(one.names, name), name)
             if other != name:
                 yield Diagnostic(
@@ -73,19 +73,19 @@ def _field(field: Json, place: Place) -> Iterator[Diagnostic]:
     kind = field.get("type") if isinstance(field, dict) else None
     if not isinstance(kind, str) or kind not in _KEYWORDS:
         at = place / "type" if isinstance(field, dict) and "type" in field else place
-        mend = f"write one `type` of {quoted(_KEYWORDS)}; ask for parts of an object one by one"
-        yield _problem("clients show only flat fields in a form", at, mend)
+        fix = f"write one `type` of {quoted(_KEYWORDS)}; ask for parts of an object one by one"
+        yield _problem("clients show only flat fields in a form", at, fix)
         return
     for key in field.keys() - _KEYWORDS[kind]:
         if not key.startswith("x-"):
             known = sorted(_KEYWORDS[kind] - _NOTES)
             near = nearest(key, known)
             others = f"beside its title it can have {quoted(known)}" if known else "take it away"
-            mend = f"did you mean `{near}`?" if near else others
-            yield _problem(f"a form's {kind} cannot have `{key}`", (place / key).key(), mend)
+            fix = f"did you mean `{near}`?" if near else others
+            yield _problem(f"a form's {kind} cannot have `{key}`", (place / key).key(), fix)
     if kind == "string" and field.get("format", "email") not in _FORMATS:
-        mend = f"the formats of a form are {quoted(_FORMATS)}"
-        yield _problem(f"clients do not know the format `{field['format']}`", place / "format", mend)
+        fix = f"the formats of a form are {quoted(_FORMATS)}"
+        yield _problem(f"clients do not know the format `{field['format']}`", place / "format", fix)
     if kind == "string":
         yield from _choice(field, place)
     if kind == "array":
@@ -103,8 +103,8 @@ def _choice(field: Mapping[str, Json], place: Place) -> Iterator[Diagnostic]:
         yield from _texts(texts, place / "enum")
         names = field.get("enumNames", texts)
         if not isinstance(names, list) or len(names) != len(texts):
-            mend = "give each choice one, in the same order"
-            yield _problem("there are not as many `enumNames` as choices", (place / "enumNames").key(), mend)
+            fix = "give each choice one, in the same order"
+            yield _problem("there are not as many `enumNames` as choices", (place / "enumNames").key(), fix)
     elif "enumNames" in field:
         yield _problem("`enumNames` has no choices to name", (place / "enumNames").key(), "list them in `enum`")
 
@@ -117,7 +117,7 @@ def _texts(texts: list[Json], place: Place) -> Iterator[Diagnostic]:
             yield _problem("a choice is a text", place / index, f'write `"{shown(text)}"`, in quotes')
 
 
-def _mend(name: str, known: list[str]) -> str:
+def _fix(name: str, known: list[str]) -> str:
     near = nearest(name, known)
     return f"did you mean `{near}`?" if near else "add it to `properties`, or take it away"
 
@@ -130,8 +130,8 @@ def _choices(items: Json, place: Place) -> Iterator[Diagnostic]:
     if isinstance(items, dict) and isinstance(items.get("anyOf"), list):
         yield from _options(items["anyOf"], place / "anyOf")
         return
-    mend = "write `items: {type: string, enum: [a, b]}`, or with titles `items: {anyOf: [{const: a, title: A}]}`"
-    yield _problem("a form's list is a choice of several from a fixed set", place, mend)
+    fix = "write `items: {type: string, enum: [a, b]}`, or with titles `items: {anyOf: [{const: a, title: A}]}`"
+    yield _problem("a form's list is a choice of several from a fixed set", place, fix)
 
 
 def _options(options: Json, place: Place) -> Iterator[Diagnostic]:
@@ -141,5 +141,5 @@ def _options(options: Json, place: Place) -> Iterator[Diagnostic]:
             yield _problem("each choice has a text and a title", place / index, "write `{const: red, title: Red}`")
 
 
-def _problem(message: str, at: Place, mend: str) -> Diagnostic:
-    return Diagnostic("TW254", message, at, mend)
+def _problem(message: str, at: Place, fix: str) -> Diagnostic:
+    return Diagnostic("TW254", message, at, fix)

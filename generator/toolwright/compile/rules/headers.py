@@ -15,7 +15,7 @@ from toolwright.http import TOKEN
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from toolwright.compile.resolve import Assembly
+    from toolwright.compile.resolve import Resolved
     from toolwright.jsonschema.references import Outline
 
 KEYWORD = "x-mcp-header"
@@ -28,9 +28,9 @@ _SENSITIVE = re.compile(
 _PAGES = frozenset({"page", "next", "continuation", "cursor", "sync"})
 
 
-def names(assembly: Assembly) -> Iterator[Diagnostic]:
+def names(resolved: Resolved) -> Iterator[Diagnostic]:
     """The value is an RFC 9110 token (section 5.6.2): it becomes part of a header's name."""
-    for place, _, schema in _carriers(assembly):
+    for place, _, schema in _carriers(resolved):
         value = schema[KEYWORD]
         if isinstance(value, str) and TOKEN.fullmatch(value):
             continue
@@ -48,11 +48,11 @@ def names(assembly: Assembly) -> Iterator[Diagnostic]:
         )
 
 
-def unique(assembly: Assembly) -> Iterator[Diagnostic]:
+def unique(resolved: Resolved) -> Iterator[Diagnostic]:
     """No two properties of one `inputSchema` have one header; case does not matter in headers' names."""
-    for tool in assembly.tools:
+    for tool in resolved.tools:
         first: dict[str, str] = {}
-        for field, found in assembly.schemas(tool):
+        for field, found in resolved.schemas(tool):
             for place, pointer, schema in _in(found):
                 value = schema[KEYWORD]
                 if field == "inputSchema" and pointer and isinstance(value, str):
@@ -67,24 +67,24 @@ def unique(assembly: Assembly) -> Iterator[Diagnostic]:
                         )
 
 
-def types(assembly: Assembly) -> Iterator[Diagnostic]:
+def types(resolved: Resolved) -> Iterator[Diagnostic]:
     """The property is a string, an integer or a boolean."""
-    for place, _, schema in _carriers(assembly):
+    for place, _, schema in _carriers(resolved):
         kind = schema.get("type")
         if kind in _TYPES:
             continue
         if kind == "number":
             message = f"`{KEYWORD}` cannot stand on a `number`: its text in a header is not the same for every client"
-            mend = "make the property an `integer` or a `string`, or take the header away"
+            fix = "make the property an `integer` or a `string`, or take the header away"
         else:
             message = f"`{KEYWORD}` needs a property whose `type` is `string`, `integer` or `boolean`"
-            mend = "give the property one such `type`, written in its own schema, or take the header away"
-        yield Diagnostic("TW232", message, place / "type" if "type" in schema else (place / KEYWORD).key(), mend)
+            fix = "give the property one such `type`, written in its own schema, or take the header away"
+        yield Diagnostic("TW232", message, place / "type" if "type" in schema else (place / KEYWORD).key(), fix)
 
 
-def reachable(assembly: Assembly) -> Iterator[Diagnostic]:
+def reachable(resolved: Resolved) -> Iterator[Diagnostic]:
     """It stands in an `inputSchema`, on a property that `properties` alone lead to."""
-    for field, found in _outlines(assembly):
+    for field, found in _outlines(resolved):
         for place, pointer, _ in _in(found):
             if field == "outputSchema":
                 message = f"`{KEYWORD}` in an `outputSchema` means nothing: results have no such headers"
@@ -97,9 +97,9 @@ def reachable(assembly: Assembly) -> Iterator[Diagnostic]:
             yield Diagnostic("TW233", message, (place / KEYWORD).key(), f"put `{KEYWORD}` on a property of the input")
 
 
-def not_sensitive(assembly: Assembly) -> Iterator[Diagnostic]:
+def not_sensitive(resolved: Resolved) -> Iterator[Diagnostic]:
     """A parameter that looks like a secret SHOULD NOT be mirrored: headers are read and logged on the way."""
-    for place, pointer, schema in _carriers(assembly):
+    for place, pointer, schema in _carriers(resolved):
         if not _chained(pointer):
             continue
         name = str(pointer[-1])
@@ -114,17 +114,17 @@ def not_sensitive(assembly: Assembly) -> Iterator[Diagnostic]:
             )
 
 
-def _carriers(assembly: Assembly) -> Iterator[tuple[Place, Pointer, dict[str, Any]]]:
+def _carriers(resolved: Resolved) -> Iterator[tuple[Place, Pointer, dict[str, Any]]]:
     """Every schema of an input that has the keyword."""
-    for field, found in _outlines(assembly):
+    for field, found in _outlines(resolved):
         if field == "inputSchema":
             yield from _in(found)
 
 
-def _outlines(assembly: Assembly) -> Iterator[tuple[str, Outline]]:
-    for tool in assembly.tools:
-        yield from assembly.schemas(tool)
-    for found in assembly.shared.values():
+def _outlines(resolved: Resolved) -> Iterator[tuple[str, Outline]]:
+    for tool in resolved.tools:
+        yield from resolved.schemas(tool)
+    for found in resolved.shared.values():
         yield "schemas", found
 
 

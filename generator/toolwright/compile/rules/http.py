@@ -16,7 +16,7 @@ from toolwright.runtime.http.requests import BODIED, HOLE, holes, texts, used
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from toolwright.compile.resolve import Assembly, Declared
+    from toolwright.compile.resolve import Declared, Resolved
     from toolwright.diagnostics import Pointer
     from toolwright.ir import Json
     from toolwright.jsonschema.references import Outline
@@ -38,12 +38,12 @@ _BLANK = re.compile(r"[\s\x00-\x20\x7f]")
 _HOST = re.compile(r"https?://[^/?#{}@\s]+")
 
 
-def apis(assembly: Assembly) -> Iterator[Diagnostic]:
+def apis(resolved: Resolved) -> Iterator[Diagnostic]:
     """An API is declared once, says where it is, and has credentials that can be sent."""
     first: dict[str, Place] = {}
-    for place, name, api in _apis(assembly):
+    for place, name, api in _apis(resolved):
         if name in first:
-            other = assembly.bundle.documents[first[name].file].span(first[name].key())
+            other = resolved.bundle.documents[first[name].file].span(first[name].key())
             yield Diagnostic(
                 "TW261",
                 f"the API `{name}` is there already, at {other.file}:{other.line}:{other.column}",
@@ -64,48 +64,48 @@ def apis(assembly: Assembly) -> Iterator[Diagnostic]:
         yield from _secured(api.get("security"), place / "security", api, name)
 
 
-def declared(assembly: Assembly) -> Iterator[Diagnostic]:
+def declared(resolved: Resolved) -> Iterator[Diagnostic]:
     """A call names an API that there is."""
-    known = [name for _, name, _ in _apis(assembly)]
-    for tool, http in _calls(assembly):
+    known = [name for _, name, _ in _apis(resolved)]
+    for tool, http in _calls(resolved):
         if "api" in http and http["api"] not in known:
             near = get_close_matches(http["api"], known, n=1)
             yield Diagnostic(
                 "TW261",
                 f"there is no API `{http['api']}`",
-                tool.said("http", "api"),
+                tool.place_of("http", "api"),
                 f"did you mean `{near[0]}`?" if near else "declare it under `apis`",
             )
 
 
-def urls(assembly: Assembly) -> Iterator[Diagnostic]:
+def urls(resolved: Resolved) -> Iterator[Diagnostic]:
     """The URL of a call can be called, and its host comes from no argument."""
-    for tool, http in _calls(assembly):
+    for tool, http in _calls(resolved):
         url: str = http["url"]
         if re.search(r"[{}]", HOLE.sub("", url)):
-            problem, mend = (
+            problem, fix = (
                 "has a brace without its other half",
                 "write arguments as `{name}`, and a brace itself twice",
             )
         elif "#" in url or _BLANK.search(url):
-            problem, mend = "has a fragment or a blank, which no request can have", "leave it out"
+            problem, fix = "has a fragment or a blank, which no request can have", "leave it out"
         elif "api" in http and not url.startswith("/"):
-            problem, mend = (
+            problem, fix = (
                 "follows a base URL, and does not start with `/`",
                 "write the path, such as `/v1/{location}`",
             )
         elif "api" not in http and not (_HOST.match(url) and split(HOLE.sub("a", url))):
             problem = "is not one of `http` or `https` with a host that no argument is part of"
-            mend = "write the whole URL, such as `https://api.example.com/v1/{location}`, or name an `api`"
+            fix = "write the whole URL, such as `https://api.example.com/v1/{location}`, or name an `api`"
         else:
             continue
-        yield Diagnostic("TW262", f"the URL `{url}` {problem}", tool.said("http", "url"), mend)
+        yield Diagnostic("TW262", f"the URL `{url}` {problem}", tool.place_of("http", "url"), fix)
 
 
-def arguments(assembly: Assembly) -> Iterator[Diagnostic]:
+def arguments(resolved: Resolved) -> Iterator[Diagnostic]:
     """What stands in braces, or under `path`, is an argument of the tool."""
-    for tool, http in _calls(assembly):
-        known = _names(assembly, tool)
+    for tool, http in _calls(resolved):
+        known = _names(resolved, tool)
         for place, text in _texts(tool, http):
             for name in dict.fromkeys(holes(text)):
                 if name not in known:
@@ -121,30 +121,30 @@ def arguments(assembly: Assembly) -> Iterator[Diagnostic]:
                 yield Diagnostic(
                     "TW260",
                     f"`{{{name}}}` does not stand in the URL",
-                    tool.said("http", "path", name).key(),
+                    tool.place_of("http", "path", name).key(),
                     _near(name, inside) or "leave it out: `path` is about arguments in the URL",
                 )
 
 
-def securities(assembly: Assembly) -> Iterator[Diagnostic]:
+def securities(resolved: Resolved) -> Iterator[Diagnostic]:
     """What a call says who it is with is declared by its API."""
-    known = {name: api for _, name, api in _apis(assembly)}
-    for tool, http in _calls(assembly):
+    known = {name: api for _, name, api in _apis(resolved)}
+    for tool, http in _calls(resolved):
         if "api" not in http or http["api"] in known:
             api = known.get(http.get("api", ""), {})
-            yield from _secured(http.get("security"), tool.said("http", "security"), api, http.get("api"))
+            yield from _secured(http.get("security"), tool.place_of("http", "security"), api, http.get("api"))
 
 
-def parts(assembly: Assembly) -> Iterator[Diagnostic]:
+def parts(resolved: Resolved) -> Iterator[Diagnostic]:
     """A body goes with the method, and a style with its place."""
-    for tool, http in _calls(assembly):
+    for tool, http in _calls(resolved):
         method = http.get("method", "GET")
         for key in ("body", "contentType"):
             if key in http and method in _BODILESS:
                 yield Diagnostic(
                     "TW264",
                     f"a {method} has no body",
-                    tool.said("http", key).key(),
+                    tool.place_of("http", key).key(),
                     "use another `method`, or put the arguments into `query`",
                 )
         for section in _SECTIONS:
@@ -154,22 +154,22 @@ def parts(assembly: Assembly) -> Iterator[Diagnostic]:
                     yield Diagnostic(
                         "TW264",
                         f"the style `{style}` is none of `{section}`",
-                        tool.said("http", section, name, "style"),
+                        tool.place_of("http", section, name, "style"),
                         f"it can be {quoted(_STYLES[section])}",
                     )
 
 
-def headers(assembly: Assembly) -> Iterator[Diagnostic]:
+def headers(resolved: Resolved) -> Iterator[Diagnostic]:
     """A header is one that can be sent, and no argument says where a request goes or where it ends."""
-    for place, _, api in _apis(assembly):
+    for place, _, api in _apis(resolved):
         for scheme, said in (api.get("auth") or {}).items():
             if said["type"] == "apiKey" and said.get("in", "header") == "header" and "name" in said:
                 yield from _named(said["name"], place / "auth" / scheme / "name", filled=True)
-    for tool, http in _calls(assembly):
+    for tool, http in _calls(resolved):
         for key in ("accept", "contentType"):
-            yield from _held(http.get(key, ""), tool.said("http", key))
+            yield from _held(http.get(key, ""), tool.place_of("http", key))
         for name, said in (http.get("headers") or {}).items():
-            place = tool.said("http", "headers", name)
+            place = tool.place_of("http", "headers", name)
             text = said["value"] if isinstance(said, dict) else said
             yield from _named(name, place.key(), filled=bool(holes(text)))
             yield from _held(text, place / "value" if isinstance(said, dict) else place)
@@ -178,16 +178,16 @@ def headers(assembly: Assembly) -> Iterator[Diagnostic]:
 def _named(name: str, place: Place, *, filled: bool) -> Iterator[Diagnostic]:
     if not TOKEN.fullmatch(name):
         problem = "is not the name of a header"
-        mend = "use letters, digits and `-` (RFC 9110, section 5.6.2)"
+        fix = "use letters, digits and `-` (RFC 9110, section 5.6.2)"
     elif is_ours(name):
         problem = "says where a request ends or how it travels, and is never the manifest's to set"
-        mend = "leave it out: the server writes it where it is needed"
+        fix = "leave it out: the server writes it where it is needed"
     elif filled and steers(name):
         problem = "cannot be filled in"
-        mend = "write the host into the URL" if name.lower() == "host" else "use `cookies`"
+        fix = "write the host into the URL" if name.lower() == "host" else "use `cookies`"
     else:
         return
-    yield Diagnostic("TW265", f"`{name}` {problem}", place, mend)
+    yield Diagnostic("TW265", f"`{name}` {problem}", place, fix)
 
 
 def _held(text: str, place: Place) -> Iterator[Diagnostic]:
@@ -196,9 +196,9 @@ def _held(text: str, place: Place) -> Iterator[Diagnostic]:
         yield Diagnostic("TW265", message, place, "leave them out")
 
 
-def nothing_lost(assembly: Assembly) -> Iterator[Diagnostic]:
+def nothing_lost(resolved: Resolved) -> Iterator[Diagnostic]:
     """An argument goes somewhere."""
-    for tool, http in _calls(assembly):
+    for tool, http in _calls(resolved):
         if http.get("method", "GET") in BODIED and "body" not in http:
             continue
         gone = set(used(http))
@@ -208,19 +208,19 @@ def nothing_lost(assembly: Assembly) -> Iterator[Diagnostic]:
                 yield Diagnostic(
                     "TW334",
                     f"the argument `{name}` of `{tool.name}` goes nowhere",
-                    tool.said("http").key(),
+                    tool.place_of("http").key(),
                     f"use `{{{name}}}` in the URL, `query`, `headers`, `cookies` or `body`",
                 )
 
 
-def _calls(assembly: Assembly) -> Iterator[tuple[Declared, Mapping[str, Json]]]:
-    for tool in assembly.tools:
-        if tool.ours.get("http"):
-            yield tool, tool.ours["http"]
+def _calls(resolved: Resolved) -> Iterator[tuple[Declared, Mapping[str, Json]]]:
+    for tool in resolved.tools:
+        if tool.extension.get("http"):
+            yield tool, tool.extension["http"]
 
 
-def _apis(assembly: Assembly) -> Iterator[tuple[Place, str, Mapping[str, Json]]]:
-    for path, manifest in manifests(assembly.bundle):
+def _apis(resolved: Resolved) -> Iterator[tuple[Place, str, Mapping[str, Json]]]:
+    for path, manifest in manifests(resolved.bundle):
         for name, api in (manifest.get("apis") or {}).items():
             yield Place(path, ("apis", name)), name, api
 
@@ -228,8 +228,8 @@ def _apis(assembly: Assembly) -> Iterator[tuple[Place, str, Mapping[str, Json]]]
 def _based(place: Place, name: str, api: Mapping[str, Json]) -> Iterator[Diagnostic]:
     if "baseUrl" not in api:
         if "baseUrlEnv" not in api:
-            mend = "add a `baseUrl`, or the variable of the environment that says it, as `baseUrlEnv`"
-            yield Diagnostic("TW262", f"nothing says where the API `{name}` is", place.key(), mend)
+            fix = "add a `baseUrl`, or the variable of the environment that says it, as `baseUrlEnv`"
+            yield Diagnostic("TW262", f"nothing says where the API `{name}` is", place.key(), fix)
         return
     url: str = api["baseUrl"]
     parts = split(url)
@@ -267,18 +267,18 @@ def _secured(
 
 def _texts(tool: Declared, http: Mapping[str, Json]) -> Iterator[tuple[Place, str]]:
     """The texts of a call that may name arguments, with their places."""
-    yield tool.said("http", "url"), http["url"]
+    yield tool.place_of("http", "url"), http["url"]
     for section in _SECTIONS:
         for name, said in (http.get(section) or {}).items():
-            place = tool.said("http", section, name)
+            place = tool.place_of("http", section, name)
             yield (place / "value", said["value"]) if isinstance(said, dict) else (place, said)
     for text in texts(http.get("body")):
-        yield tool.said("http", "body"), text
+        yield tool.place_of("http", "body"), text
 
 
-def _names(assembly: Assembly, tool: Declared) -> set[str]:
+def _names(resolved: Resolved, tool: Declared) -> set[str]:
     """The properties that an input may have by name: the root's, and those of what applies to the root."""
-    root = dict(assembly.schemas(tool)).get("inputSchema")
+    root = dict(resolved.schemas(tool)).get("inputSchema")
     found: set[str] = set()
     waiting: list[tuple[Outline, Pointer]] = [] if root is None else [(root, ())]
     for outline, start in waiting:  # grows while it is read
@@ -296,7 +296,7 @@ def _names(assembly: Assembly, tool: Declared) -> set[str]:
                     case Local(pointer):
                         step = (outline, pointer)
                     case Shared(key):
-                        step = (assembly.shared[key], ())
+                        step = (resolved.shared[key], ())
                     case _:
                         continue
                 if not any(other is step[0] and at == step[1] for other, at in waiting):

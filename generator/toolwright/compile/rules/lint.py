@@ -10,13 +10,13 @@ from toolwright.diagnostics import CODES, Diagnostic, Place, Span
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from toolwright.compile.resolve import Assembly
+    from toolwright.compile.resolve import Resolved
     from toolwright.ir import Json
 
 
-def known_codes(assembly: Assembly) -> Iterator[Diagnostic]:
+def known_codes(resolved: Resolved) -> Iterator[Diagnostic]:
     """Only warnings can be ignored, by codes that exist."""
-    for place, codes, _ in _lists(assembly):
+    for place, codes, _ in _lists(resolved):
         for index, code in enumerate(codes):
             if code not in CODES:
                 yield Diagnostic(
@@ -34,12 +34,12 @@ def known_codes(assembly: Assembly) -> Iterator[Diagnostic]:
                 )
 
 
-def heeded(assembly: Assembly, diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
+def suppressed(resolved: Resolved, diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
     """`diagnostics` without the warnings that are ignored.
 
     The manifest's own list counts everywhere, a fragment's list in its file, and an entry's list for the entry.
     """
-    ignored = [(frozenset(codes), places) for _, codes, places in _lists(assembly)]
+    ignored = [(frozenset(codes), places) for _, codes, places in _lists(resolved)]
     return [
         diagnostic
         for diagnostic in diagnostics
@@ -48,19 +48,19 @@ def heeded(assembly: Assembly, diagnostics: Iterable[Diagnostic]) -> list[Diagno
     ]
 
 
-def _lists(assembly: Assembly) -> Iterator[tuple[Place, list[str], tuple[Place, ...] | None]]:
+def _lists(resolved: Resolved) -> Iterator[tuple[Place, list[str], tuple[Place, ...] | None]]:
     """Each list of ignored codes with its place, and where it counts; None is everywhere."""
-    for path, manifest in manifests(assembly.bundle):
+    for path, manifest in manifests(resolved.bundle):
         if codes := _codes(manifest):
-            everywhere = path == assembly.bundle.entry
+            everywhere = path == resolved.bundle.entry
             yield Place(path, ("lint", "ignore")), codes, None if everywhere else (Place(path),)
         for section in ("resources", "resourceTemplates", "prompts"):
-            for place, entry in entries(assembly.bundle, path, section):
+            for place, entry in entries(resolved.bundle, path, section):
                 if codes := _codes(entry.get("toolwright") or {}):
                     yield place / "toolwright" / "lint" / "ignore", codes, (place,)
-    for tool in assembly.tools:
-        if codes := _codes(tool.ours):
-            yield tool.said("lint", "ignore"), codes, (tool.place, *(place for place, _ in tool.layers))
+    for tool in resolved.tools:
+        if codes := _codes(tool.extension):
+            yield tool.place_of("lint", "ignore"), codes, (tool.place, *(place for place, _ in tool.layers))
 
 
 def _codes(said: Mapping[str, Json]) -> list[str]:

@@ -15,7 +15,7 @@ from toolwright.diagnostics import Diagnostic, Place
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from toolwright.compile.resolve import Assembly, Declared, Section
+    from toolwright.compile.resolve import Declared, Resolved, Section
     from toolwright.jsonschema.references import Outline
 
 EXPORTS = frozenset(
@@ -92,15 +92,15 @@ _ALLOWED = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 _ACCEPTED = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
 
-def unique_on_the_wire(assembly: Assembly) -> Iterator[Diagnostic]:
+def unique_on_the_wire(resolved: Resolved) -> Iterator[Diagnostic]:
     """No two tools have one name, no two prompts either, and no two resources one URI (MCP: they are called by it)."""
-    named = [("tool", tool.name, tool.place / "name") for tool in assembly.tools]
-    for fragment in assembly.bundle.fragments:
+    named = [("tool", tool.name, tool.place / "name") for tool in resolved.tools]
+    for fragment in resolved.bundle.fragments:
         for section, kind, field in _LISTS:
             prefix = fragment.prefix if kind == "prompt" else ""
             named += [
                 (kind, prefix + entry[field], place / field)
-                for place, entry in entries(assembly.bundle, fragment.path, section)
+                for place, entry in entries(resolved.bundle, fragment.path, section)
             ]
     first: dict[tuple[str, str], Place] = {}
     for kind, name, place in named:
@@ -110,16 +110,16 @@ def unique_on_the_wire(assembly: Assembly) -> Iterator[Diagnostic]:
         else:
             yield Diagnostic(
                 "TW210",
-                f"the {kind} `{name}` is there already, at {_at(assembly, other)}",
+                f"the {kind} `{name}` is there already, at {_at(resolved, other)}",
                 place,
                 "rename one of them" if kind in _BY_URI else "rename one of them, or include its file with a `prefix`",
             )
 
 
-def unique_in_python(assembly: Assembly) -> Iterator[Diagnostic]:
+def unique_in_python(resolved: Resolved) -> Iterator[Diagnostic]:
     """No two tools, prompts or resources have one method, one stem of classes, or one module."""
     first: dict[tuple[str, str], tuple[str, Declared]] = {}
-    for kind, one in _declared(assembly):
+    for kind, one in _declared(resolved):
         names = one.names
         kinds = [
             ("method", names.method, names.method),
@@ -127,7 +127,7 @@ def unique_in_python(assembly: Assembly) -> Iterator[Diagnostic]:
             ("module", names.module, names.module.casefold()),  # many disks take `A.py` and `a.py` for one file
         ]
         kinds += [("class", name, name) for name in _classes(kind, one)]
-        if one.ours.get("complete"):
+        if one.extension.get("complete"):
             kinds.append(("method", naming.completion(names), naming.completion(names)))
         for part, shown, key in kinds:
             other_kind, other = first.setdefault((part, key), (kind, one))
@@ -135,7 +135,7 @@ def unique_in_python(assembly: Assembly) -> Iterator[Diagnostic]:
                 both = f"{kind}s" if kind == other_kind else other_kind
                 yield Diagnostic(
                     "TW211",
-                    f"the {both} `{other.name}` ({_at(assembly, other.place / 'name')}) and "
+                    f"the {both} `{other.name}` ({_at(resolved, other.place / 'name')}) and "
                     f"{'' if kind == other_kind else f'the {kind} '}`{one.name}` meet in "
                     f"Python: both need the {part} `{shown}`",
                     _python_place(one),
@@ -146,9 +146,9 @@ def unique_in_python(assembly: Assembly) -> Iterator[Diagnostic]:
 
 def _classes(kind: str, one: Declared) -> Iterator[str]:
     """The classes of a declaration beside those of a tool's arguments and result."""
-    if one.ours.get("ask"):
+    if one.extension.get("ask"):
         yield from (f"{one.names.stem}{end}" for end in ASKING)
-        yield from (naming.answer(one.names, question) for question in one.ours["ask"])
+        yield from (naming.answer(one.names, question) for question in one.extension["ask"])
     if kind in ARGUMENTS:
         yield f"{one.names.stem}{ARGUMENTS[kind]}"
 
@@ -160,32 +160,32 @@ _OFFERS: Final[Mapping[Section, str]] = {
 }
 
 
-def _declared(assembly: Assembly) -> Iterator[tuple[str, Declared]]:
+def _declared(resolved: Resolved) -> Iterator[tuple[str, Declared]]:
     """All that has names in Python, with what it is."""
-    yield from (("tool", tool) for tool in assembly.tools)
+    yield from (("tool", tool) for tool in resolved.tools)
     for section, kind in _OFFERS.items():
-        yield from ((kind, offer) for offer in assembly.offers[section])
+        yield from ((kind, primitive) for primitive in resolved.primitives[section])
 
 
-def unique_classes(assembly: Assembly) -> Iterator[Diagnostic]:
+def unique_classes(resolved: Resolved) -> Iterator[Diagnostic]:
     """No class of a shared schema is called like another class, or like anything else that the package exports."""
-    stem = naming.server_stem(assembly.entry["server"]["name"])
+    stem = naming.server_stem(resolved.entry["server"]["name"])
     taken = dict.fromkeys(EXPORTS, "is an export of every package")
     taken |= {f"{stem}Handlers": "is the class of this server's handlers", f"{stem}Client": "is this server's client"}
     taken |= dict.fromkeys(MODEL_NAMES, "is a name that models need")
-    for tool in assembly.tools:
-        for field, _ in assembly.schemas(tool):
+    for tool in resolved.tools:
+        for field, _ in resolved.schemas(tool):
             suffix = "Input" if field == "inputSchema" else "Output"
             taken[tool.names.stem + suffix] = f"is the class of the {field} of `{tool.name}`"
-    for kind, one in _declared(assembly):
+    for kind, one in _declared(resolved):
         taken |= dict.fromkeys(_classes(kind, one), f"is a class of `{one.name}`")
     first: dict[str, Outline] = {}
-    for key, found in assembly.shared.items():
+    for key, found in resolved.shared.items():
         name = naming.shared(key.name).stem
         other = first.setdefault(name, found)
         problem = "is a keyword" if keyword.iskeyword(name) else taken.get(name)
         if problem is None and other is not found:
-            problem = f"is the class of `{other.place.pointer[-1]}` at {_at(assembly, other.place.key())}"
+            problem = f"is the class of `{other.place.pointer[-1]}` at {_at(resolved, other.place.key())}"
         if problem:
             yield Diagnostic(
                 "TW212",
@@ -195,10 +195,10 @@ def unique_classes(assembly: Assembly) -> Iterator[Diagnostic]:
             )
 
 
-def python_names(assembly: Assembly) -> Iterator[Diagnostic]:
+def python_names(resolved: Resolved) -> Iterator[Diagnostic]:
     """A `pythonName` is a name that nothing else needs."""
-    for tool in assembly.declared:
-        name = tool.ours.get("pythonName")
+    for tool in resolved.declared:
+        name = tool.extension.get("pythonName")
         if name is None:
             continue
         if keyword.iskeyword(name):
@@ -214,40 +214,42 @@ def python_names(assembly: Assembly) -> Iterator[Diagnostic]:
         else:
             continue
         made = naming.method(name)
-        yield Diagnostic("TW213", f"the `pythonName` `{name}` {problem}", tool.said("pythonName"), f"`{made}` would do")
+        yield Diagnostic(
+            "TW213", f"the `pythonName` `{name}` {problem}", tool.place_of("pythonName"), f"`{made}` would do"
+        )
 
 
-def package(assembly: Assembly) -> Iterator[Diagnostic]:
+def package(resolved: Resolved) -> Iterator[Diagnostic]:
     """The package can be imported, and hides no other."""
-    name, place = _package(assembly)
+    name, place = _package(resolved)
     written = "package" in place.pointer
-    made = naming.package(assembly.entry["server"]["name"])
-    mend = f"`{made}` is what the server's name gives" if written and _importable(made) else "write a `python.package`"
+    made = naming.package(resolved.entry["server"]["name"])
+    fix = f"`{made}` is what the server's name gives" if written and _importable(made) else "write a `python.package`"
     if not _importable(name):
-        yield Diagnostic("TW214", f"`{name}` is not a name that Python can import", place, mend)
+        yield Diagnostic("TW214", f"`{name}` is not a name that Python can import", place, fix)
     elif name in sys.stdlib_module_names:
-        yield Diagnostic("TW215", f"`{name}` would hide the module `{name}` of Python's standard library", place, mend)
+        yield Diagnostic("TW215", f"`{name}` would hide the module `{name}` of Python's standard library", place, fix)
     elif name in DEPENDENCIES:
-        yield Diagnostic("TW215", f"`{name}` would hide the package `{name}`, which it needs", place, mend)
+        yield Diagnostic("TW215", f"`{name}` would hide the package `{name}`, which it needs", place, fix)
 
 
-def _package(assembly: Assembly) -> tuple[str, Place]:
+def _package(resolved: Resolved) -> tuple[str, Place]:
     """The package's name, and where it comes from."""
-    written = (assembly.entry.get("python") or {}).get("package")
-    name = written or naming.package(assembly.entry["server"]["name"])
-    return name, package_place(assembly.bundle.entry, assembly.entry)
+    written = (resolved.entry.get("python") or {}).get("package")
+    name = written or naming.package(resolved.entry["server"]["name"])
+    return name, package_place(resolved.bundle.entry, resolved.entry)
 
 
-def writable(assembly: Assembly) -> Iterator[Diagnostic]:
+def writable(resolved: Resolved) -> Iterator[Diagnostic]:
     """No file or folder is called by a name that is longer than disks take."""
-    package_name, at = _package(assembly)
+    package_name, at = _package(resolved)
     named = [(package_name, at, "write a shorter `python.package`")]
-    modelled = [*assembly.tools]
-    if "server" in (assembly.entry.get("emit") or ("server",)):
-        modelled += [*assembly.offers["resourceTemplates"], *assembly.offers["prompts"]]
-    mend = "shorten it, or write a `pythonName` under `toolwright`"
-    named += [(f"{one.names.module}.py", _python_place(one), mend) for one in modelled]
-    shared = [(naming.shared(key.name).module, found.place.key()) for key, found in assembly.shared.items()]
+    modelled = [*resolved.tools]
+    if "server" in (resolved.entry.get("emit") or ("server",)):
+        modelled += [*resolved.primitives["resourceTemplates"], *resolved.primitives["prompts"]]
+    fix = "shorten it, or write a `pythonName` under `toolwright`"
+    named += [(f"{one.names.module}.py", _python_place(one), fix) for one in modelled]
+    shared = [(naming.shared(key.name).module, found.place.key()) for key, found in resolved.shared.items()]
     named += [(f"{module}.py", place, "give the schema another name under `schemas`") for module, place in shared]
     for name, place, help_ in named:
         if (length := len(name.encode())) > _LONGEST:
@@ -255,9 +257,9 @@ def writable(assembly: Assembly) -> Iterator[Diagnostic]:
             yield Diagnostic("TW406", message, place, help_)
 
 
-def handlers(assembly: Assembly) -> Iterator[Diagnostic]:
+def handlers(resolved: Resolved) -> Iterator[Diagnostic]:
     """`python.handlers` is `module:Name`, as entry points of packages are written."""
-    text = (assembly.entry.get("python") or {}).get("handlers")
+    text = (resolved.entry.get("python") or {}).get("handlers")
     if text is None:
         return
     module, colon, name = text.partition(":")
@@ -265,14 +267,14 @@ def handlers(assembly: Assembly) -> Iterator[Diagnostic]:
         yield Diagnostic(
             "TW216",
             f"`{text}` is not `module:Name`",
-            Place(assembly.bundle.entry, ("python", "handlers")),
+            Place(resolved.bundle.entry, ("python", "handlers")),
             'write the module as it is imported, a colon, and the class, such as "weather:Weather"',
         )
 
 
-def wire_names(assembly: Assembly) -> Iterator[Diagnostic]:
+def wire_names(resolved: Resolved) -> Iterator[Diagnostic]:
     """A tool's name is what MCP says it SHOULD be (2025-11-25, Tools, Tool Names), and what several clients accept."""
-    for tool in assembly.tools:
+    for tool in resolved.tools:
         place = tool.place / "name"
         if not _ALLOWED.fullmatch(tool.name):
             yield Diagnostic(
@@ -298,13 +300,13 @@ def _problem(name: str, allowed: str, longest: int) -> str:
 
 
 def _python_place(tool: Declared) -> Place:
-    return tool.said("pythonName") if "pythonName" in tool.ours else tool.place / "name"
+    return tool.place_of("pythonName") if "pythonName" in tool.extension else tool.place / "name"
 
 
 def _importable(name: str) -> bool:
     return name.isidentifier() and not keyword.iskeyword(name)
 
 
-def _at(assembly: Assembly, place: Place) -> str:
-    span = assembly.bundle.documents[place.file].span(place)
+def _at(resolved: Resolved, place: Place) -> str:
+    span = resolved.bundle.documents[place.file].span(place)
     return f"{span.file}:{span.line}"

@@ -13,7 +13,7 @@ from toolwright.diagnostics.suggestions import nearest, quoted
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from toolwright.compile.resolve import Assembly, Declared
+    from toolwright.compile.resolve import Declared, Resolved
     from toolwright.ir import Json
 
 PLACEHOLDER: Final = re.compile(r"\{\{\s*([^{}]*?)\s*\}\}")
@@ -23,46 +23,46 @@ _KINDS: Final = ("text", "image", "audio", "resource")
 _URI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
-def templates(assembly: Assembly) -> Iterator[Diagnostic]:
+def templates(resolved: Resolved) -> Iterator[Diagnostic]:
     """A URI template is one of RFC 6570 that servers can match (MCP 2025-11-25, Resources, Resource Templates)."""
-    for template in assembly.offers["resourceTemplates"]:
+    for template in resolved.primitives["resourceTemplates"]:
         try:
             variables(template.wire["uriTemplate"])
         except TemplateError as error:
             message = f"`{template.wire['uriTemplate']}` cannot be used: {error}"
-            yield Diagnostic("TW255", message, template.place / "uriTemplate", error.mend)
+            yield Diagnostic("TW255", message, template.place / "uriTemplate", error.fix)
 
 
-def uris(assembly: Assembly) -> Iterator[Diagnostic]:
+def uris(resolved: Resolved) -> Iterator[Diagnostic]:
     """A resource's URI is absolute (RFC 3986, section 4.3)."""
-    for offers, field in (
-        (assembly.offers["resources"], "uri"),
-        (assembly.offers["resourceTemplates"], "uriTemplate"),
+    for primitives, field in (
+        (resolved.primitives["resources"], "uri"),
+        (resolved.primitives["resourceTemplates"], "uriTemplate"),
     ):
-        for offer in offers:
-            if re.search(r"[\s\x00-\x1f\x7f]", offer.wire[field]):
+        for primitive in primitives:
+            if re.search(r"[\s\x00-\x1f\x7f]", primitive.wire[field]):
                 message = "the URI has a blank in it"
-                yield Diagnostic("TW256", message, offer.place / field, "write `%20` for a space")
-            elif not _URI.match(offer.wire[field]):
+                yield Diagnostic("TW256", message, primitive.place / field, "write `%20` for a space")
+            elif not _URI.match(primitive.wire[field]):
                 yield Diagnostic(
                     "TW256",
-                    f"`{offer.wire[field]}` has no scheme",
-                    offer.place / field,
-                    f"write an absolute URI, such as `docs://{offer.wire[field].lstrip('/') or 'readme'}`",
+                    f"`{primitive.wire[field]}` has no scheme",
+                    primitive.place / field,
+                    f"write an absolute URI, such as `docs://{primitive.wire[field].lstrip('/') or 'readme'}`",
                 )
 
 
-def contents(assembly: Assembly) -> Iterator[Diagnostic]:
+def contents(resolved: Resolved) -> Iterator[Diagnostic]:
     """A resource has its content in one place."""
-    for resource in assembly.offers["resources"]:
-        if resource.ours.keys() >= {"file", "text"}:
+    for resource in resolved.primitives["resources"]:
+        if resource.extension.keys() >= {"file", "text"}:
             at = (resource.place / "toolwright" / "text").key()
             yield Diagnostic("TW257", f"`{resource.name}` has both `file` and `text`", at, "take one of them away")
 
 
-def arguments(assembly: Assembly) -> Iterator[Diagnostic]:
+def arguments(resolved: Resolved) -> Iterator[Diagnostic]:
     """No two arguments of a prompt have one name."""
-    for prompt in assembly.offers["prompts"]:
+    for prompt in resolved.primitives["prompts"]:
         seen: set[str] = set()
         for index, argument in enumerate(prompt.wire.get("arguments") or ()):
             if argument["name"] in seen:
@@ -72,29 +72,29 @@ def arguments(assembly: Assembly) -> Iterator[Diagnostic]:
             seen.add(argument["name"])
 
 
-def completions(assembly: Assembly) -> Iterator[Diagnostic]:
+def completions(resolved: Resolved) -> Iterator[Diagnostic]:
     """`complete` names arguments that there are."""
-    known_of = [(offer, _variable_names(offer)) for offer in assembly.offers["resourceTemplates"]]
-    known_of += [(offer, _argument_names(offer)) for offer in assembly.offers["prompts"]]
-    for offer, known in known_of:
-        for name in offer.ours.get("complete") or {}:
+    known_of = [(primitive, _variable_names(primitive)) for primitive in resolved.primitives["resourceTemplates"]]
+    known_of += [(primitive, _argument_names(primitive)) for primitive in resolved.primitives["prompts"]]
+    for primitive, known in known_of:
+        for name in primitive.extension.get("complete") or {}:
             if known is not None and name not in known:
-                at = (offer.place / "toolwright" / "complete" / name).key()
-                yield Diagnostic("TW258", f"`{offer.name}` has no argument `{name}`", at, _mend(name, known))
+                at = (primitive.place / "toolwright" / "complete" / name).key()
+                yield Diagnostic("TW258", f"`{primitive.name}` has no argument `{name}`", at, _fix(name, known))
 
 
-def messages(assembly: Assembly) -> Iterator[Diagnostic]:
+def messages(resolved: Resolved) -> Iterator[Diagnostic]:
     """A message is one thing, whole, and the arguments in its text are the prompt's own."""
-    for prompt in assembly.offers["prompts"]:
+    for prompt in resolved.primitives["prompts"]:
         at = prompt.place / "toolwright"
-        if prompt.ours.get("messages") == []:
+        if prompt.extension.get("messages") == []:
             yield Diagnostic(
                 "TW257", f"`{prompt.name}` says nothing", at / "messages", "write a message, or take it away"
             )
-        if prompt.ours.get("messages") and prompt.ours.get("ask"):
-            mend = "take `messages` away, and write the method that asks"
-            yield Diagnostic("TW257", f"`{prompt.name}` has messages, so nobody asks", (at / "ask").key(), mend)
-        for index, message in enumerate(prompt.ours.get("messages") or ()):
+        if prompt.extension.get("messages") and prompt.extension.get("ask"):
+            fix = "take `messages` away, and write the method that asks"
+            yield Diagnostic("TW257", f"`{prompt.name}` has messages, so nobody asks", (at / "ask").key(), fix)
+        for index, message in enumerate(prompt.extension.get("messages") or ()):
             place = prompt.place / "toolwright" / "messages" / index
             given = [kind for kind in _KINDS if kind in message]
             if len(given) != 1:
@@ -133,7 +133,7 @@ def _filled(text: str, place: Place, prompt: Declared) -> Iterator[Diagnostic]:
     known = _argument_names(prompt)
     for name in dict.fromkeys(PLACEHOLDER.findall(text)):
         if name not in known:
-            yield Diagnostic("TW258", f"`{prompt.name}` has no argument `{name}`", place, _mend(name, known))
+            yield Diagnostic("TW258", f"`{prompt.name}` has no argument `{name}`", place, _fix(name, known))
 
 
 def _argument_names(prompt: Declared) -> tuple[str, ...]:
@@ -149,7 +149,7 @@ def _variable_names(template: Declared) -> tuple[str, ...] | None:
         return None
 
 
-def _mend(name: str, known: tuple[str, ...]) -> str:
+def _fix(name: str, known: tuple[str, ...]) -> str:
     near = nearest(name, known)
     if near:
         return f"did you mean `{near}`?"

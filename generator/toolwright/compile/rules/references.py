@@ -12,21 +12,21 @@ from toolwright.jsonschema.references import Broken, Local, Outline, Reference, 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from toolwright.compile.resolve import Assembly
+    from toolwright.compile.resolve import Resolved
 
 
-def resolved(assembly: Assembly) -> Iterator[Diagnostic]:
+def resolved(resolved: Resolved) -> Iterator[Diagnostic]:
     """Every reference leads to a schema, inside the manifest's folder, without fetching anything."""
-    for found in assembly.everything():
+    for found in resolved.everything():
         for reference in found.references:
             if isinstance(reference.target, Broken):
                 broken = reference.target
                 yield Diagnostic(broken.code, broken.message, _at(found, reference), broken.help)
 
 
-def finite(assembly: Assembly) -> Iterator[Diagnostic]:
+def finite(resolved: Resolved) -> Iterator[Diagnostic]:
     """No schema applies itself to its own instance (JSON Schema 2020-12 Core, 9.4.1: no infinite recursion)."""
-    found = {outline.place: outline for outline in assembly.everything()}
+    found = {outline.place: outline for outline in resolved.everything()}
     applied: dict[tuple[Place, Pointer], list[tuple[Place, Reference]]] = defaultdict(list)
     for outline in found.values():
         for reference in outline.references:
@@ -38,7 +38,7 @@ def finite(assembly: Assembly) -> Iterator[Diagnostic]:
             case Local(pointer):
                 return applied.get((place, pointer), [])
             case Shared(key):
-                return applied.get((assembly.shared[key].place, ()), [])
+                return applied.get((resolved.shared[key].place, ()), [])
         return []
 
     done: set[tuple[Place, Pointer, str]] = set()
@@ -63,12 +63,12 @@ def finite(assembly: Assembly) -> Iterator[Diagnostic]:
                     waiting.append(iter(nexts(place, reference)))
 
 
-def one_dialect(assembly: Assembly) -> Iterator[Diagnostic]:
+def one_dialect(resolved: Resolved) -> Iterator[Diagnostic]:
     """A schema and what it refers to are of one dialect, and so is everything in it."""
-    for found in assembly.everything():
+    for found in resolved.everything():
         for reference in found.references:
             if isinstance(reference.target, Shared):
-                other = assembly.shared[reference.target.key]
+                other = resolved.shared[reference.target.key]
                 if other.dialect != found.dialect and isinstance(other.schema, dict):
                     yield Diagnostic(
                         "TW224",
@@ -89,14 +89,14 @@ def one_dialect(assembly: Assembly) -> Iterator[Diagnostic]:
                     )
 
 
-def bundled(assembly: Assembly) -> Iterator[Diagnostic]:
+def bundled(resolved: Resolved) -> Iterator[Diagnostic]:
     """Shared schemas go into the `$defs` of the tool's schema, so nothing may make that another place.
 
     Below an `$id` of its own, `#/…` counts from there (JSON Schema 2020-12 Core, 8.2.1).
     """
-    for found in assembly.everything():
+    for found in resolved.everything():
         for reference in found.references:
-            if is_enclosed(assembly, found, reference):
+            if is_enclosed(resolved, found, reference):
                 keyword = identifying(found.dialect)
                 yield Diagnostic(
                     "TW225",
@@ -113,17 +113,17 @@ def bundled(assembly: Assembly) -> Iterator[Diagnostic]:
                 )
 
 
-def is_enclosed(assembly: Assembly, found: Outline, reference: Reference) -> bool:
+def is_enclosed(resolved: Resolved, found: Outline, reference: Reference) -> bool:
     """Whether a reference to a shared schema stands below an `$id` that is not the root's of a tool's own schema."""
     if not isinstance(reference.target, Shared):
         return False
-    itself = assembly.shared[reference.target.key].place == found.place
+    itself = resolved.shared[reference.target.key].place == found.place
     return reference.enclosed or (_is_shared(found) and found.identified and not itself)
 
 
-def unique_anchors(assembly: Assembly) -> Iterator[Diagnostic]:
+def unique_anchors(resolved: Resolved) -> Iterator[Diagnostic]:
     """In one schema, with all that is bundled into it, an anchor or identifier is given once."""
-    for found in assembly.everything():
+    for found in resolved.everything():
         for pointer in found.repeated:
             yield Diagnostic(
                 "TW226",
@@ -131,9 +131,9 @@ def unique_anchors(assembly: Assembly) -> Iterator[Diagnostic]:
                 _below(found, pointer),
                 "rename one of the two",
             )
-    for root in (*assembly.outlines.values(), *assembly.asides.values()):
+    for root in (*resolved.outlines.values(), *resolved.extension_schemas.values()):
         first: dict[tuple[str, str], Outline] = {}
-        for found in assembly.closure(root):
+        for found in resolved.closure(root):
             for base, name in found.anchors:
                 if found is not root and not base and root.identified:
                     continue

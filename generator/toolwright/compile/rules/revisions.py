@@ -11,7 +11,7 @@ from toolwright.diagnostics import Diagnostic, Place
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from toolwright.compile.resolve import Assembly
+    from toolwright.compile.resolve import Resolved
     from toolwright.ir import Json
 
 _NAMED = {"title": "2025-06-18", "_meta": "2025-06-18", "icons": "2025-11-25"}
@@ -31,12 +31,12 @@ HEADERS = "2026-07-28"
 """The revision that has `x-mcp-header`."""
 
 
-def old_enough(assembly: Assembly) -> Iterator[Diagnostic]:
+def old_enough(resolved: Resolved) -> Iterator[Diagnostic]:
     """Without `protocol.min` nothing is too new."""
-    oldest = (assembly.entry.get("protocol") or {}).get("min")
+    oldest = (resolved.entry.get("protocol") or {}).get("min")
     if not isinstance(oldest, str):
         return
-    for place, what, revision in _newer(assembly):
+    for place, what, revision in _newer(resolved):
         if revision > oldest:
             yield Diagnostic(
                 "TW340",
@@ -46,15 +46,15 @@ def old_enough(assembly: Assembly) -> Iterator[Diagnostic]:
             )
 
 
-def _newer(assembly: Assembly) -> Iterator[tuple[Place, str, str]]:
-    bundle = assembly.bundle
-    yield from _fields(Place(bundle.entry, ("server",)), assembly.entry["server"], "server")
+def _newer(resolved: Resolved) -> Iterator[tuple[Place, str, str]]:
+    bundle = resolved.bundle
+    yield from _fields(Place(bundle.entry, ("server",)), resolved.entry["server"], "server")
     for path in dict.fromkeys(fragment.path for fragment in bundle.fragments):
         for section in ("tools", "resources", "resourceTemplates", "prompts"):
             for place, entry in entries(bundle, path, section):
                 yield from _fields(place, entry, section)
-    for tool in assembly.tools:
-        for field, found in assembly.schemas(tool):
+    for tool in resolved.tools:
+        for field, found in resolved.schemas(tool):
             if field == "outputSchema" and found.schema.get("type") != "object":
                 at = found.place / "type" if "type" in found.schema else found.place.key()
                 yield at, "an `outputSchema` whose root is not an object", ANY_ROOT

@@ -14,27 +14,27 @@ from toolwright.jsonschema.references import HANDLE
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from toolwright.compile.resolve import Assembly
+    from toolwright.compile.resolve import Resolved
 
 _LOOSE = ("patternProperties", "additionalProperties", "unevaluatedProperties")
 _ICON_SCHEMES = ("https:", "data:", "http:")
 
 
-def overlays_apply(assembly: Assembly) -> Iterator[Diagnostic]:
+def overlays_apply(resolved: Resolved) -> Iterator[Diagnostic]:
     """An overlay names tools that there are, with the prefixes that they have got by then."""
-    for fragment, place, _ in overlays(assembly.bundle):
+    for fragment, place, _ in overlays(resolved.bundle):
         name = str(place.pointer[-1])
-        names = [tool.name[len(fragment.prefix) :] for tool in assembly.tools if tool.name.startswith(fragment.prefix)]
+        names = [tool.name[len(fragment.prefix) :] for tool in resolved.tools if tool.name.startswith(fragment.prefix)]
         if name not in names:
-            mend = _nearest(name, names, "tools")
-            yield Diagnostic("TW250", f"there is no tool `{name}` to overlay", place.key(), mend)
+            fix = _nearest(name, names, "tools")
+            yield Diagnostic("TW250", f"there is no tool `{name}` to overlay", place.key(), fix)
 
 
-def deprecations(assembly: Assembly) -> Iterator[Diagnostic]:
+def deprecations(resolved: Resolved) -> Iterator[Diagnostic]:
     """`deprecated.use` names another tool."""
-    names = [tool.name for tool in assembly.tools]
-    for tool in assembly.tools:
-        use = (tool.ours.get("deprecated") or {}).get("use")
+    names = [tool.name for tool in resolved.tools]
+    for tool in resolved.tools:
+        use = (tool.extension.get("deprecated") or {}).get("use")
         if use is None:
             continue
         other = meant(use, tool, names)
@@ -45,13 +45,13 @@ def deprecations(assembly: Assembly) -> Iterator[Diagnostic]:
         else:
             continue
         others = [name for name in names if name != tool.name]
-        yield Diagnostic("TW251", message, tool.said("deprecated", "use"), _nearest(use, others, "other tools"))
+        yield Diagnostic("TW251", message, tool.place_of("deprecated", "use"), _nearest(use, others, "other tools"))
 
 
-def handles(assembly: Assembly) -> Iterator[Diagnostic]:
+def handles(resolved: Resolved) -> Iterator[Diagnostic]:
     """`x-handle` names a kind of state that `handles` declares."""
-    declared = [name for _, manifest in manifests(assembly.bundle) for name in manifest.get("handles") or ()]
-    for found in assembly.everything():
+    declared = [name for _, manifest in manifests(resolved.bundle) for name in manifest.get("handles") or ()]
+    for found in resolved.everything():
         for pointer, schema in found.having(HANDLE):
             if schema[HANDLE] not in declared:
                 yield Diagnostic(
@@ -62,11 +62,11 @@ def handles(assembly: Assembly) -> Iterator[Diagnostic]:
                 )
 
 
-def redactions(assembly: Assembly) -> Iterator[Diagnostic]:
+def redactions(resolved: Resolved) -> Iterator[Diagnostic]:
     """A tool's `policy.redact` names arguments that it has: a misspelt one would be logged."""
-    for tool in assembly.tools:
-        own = (tool.ours.get("policy") or {}).get("redact") or ()
-        found = assembly.outlines[tool.place / "inputSchema"]
+    for tool in resolved.tools:
+        own = (tool.extension.get("policy") or {}).get("redact") or ()
+        found = resolved.outlines[tool.place / "inputSchema"]
         if not own or found.shared() or any(isinstance(found.schema.get(key), dict) for key in _LOOSE):
             continue
         names = dict.fromkeys(name for _, schema in found.having("properties") for name in schema["properties"])
@@ -75,16 +75,16 @@ def redactions(assembly: Assembly) -> Iterator[Diagnostic]:
             if pointer and name not in names:
                 message = f"`{tool.name}` has no argument `{name}` to redact"
                 yield Diagnostic(
-                    "TW335", message, tool.said("policy", "redact") / index, _nearest(name, names, "arguments")
+                    "TW335", message, tool.place_of("policy", "redact") / index, _nearest(name, names, "arguments")
                 )
 
 
-def public_cache(assembly: Assembly) -> Iterator[Diagnostic]:
+def public_cache(resolved: Resolved) -> Iterator[Diagnostic]:
     """Lists that depend on the caller's scopes are not for a shared cache (MCP 2026-07-28, Caching)."""
-    entry = assembly.entry
+    entry = resolved.entry
     if (entry.get("cache") or {}).get("scope") != "public":
         return
-    scoped = [tool.name for tool in assembly.tools if (tool.ours.get("policy") or {}).get("scopes")]
+    scoped = [tool.name for tool in resolved.tools if (tool.extension.get("policy") or {}).get("scopes")]
     if scoped:
         reason = f"`{scoped[0]}` is listed only for callers with its scopes"
     elif (entry.get("policy") or {}).get("scopes"):
@@ -96,14 +96,14 @@ def public_cache(assembly: Assembly) -> Iterator[Diagnostic]:
     yield Diagnostic(
         "TW253",
         f"a public cache would show everybody the same lists, but {reason}",
-        Place(assembly.bundle.entry, ("cache", "scope")),
+        Place(resolved.bundle.entry, ("cache", "scope")),
         "write `scope: private`, or leave it out",
     )
 
 
-def described(assembly: Assembly) -> Iterator[Diagnostic]:
+def described(resolved: Resolved) -> Iterator[Diagnostic]:
     """A tool has a description: models choose by it."""
-    for tool in assembly.tools:
+    for tool in resolved.tools:
         text = tool.wire.get("description")
         if not (isinstance(text, str) and text.strip()):
             yield Diagnostic(
@@ -114,9 +114,9 @@ def described(assembly: Assembly) -> Iterator[Diagnostic]:
             )
 
 
-def plain_roots(assembly: Assembly) -> Iterator[Diagnostic]:
+def plain_roots(resolved: Resolved) -> Iterator[Diagnostic]:
     """The root of an input schema has no `oneOf`, `anyOf` or `allOf`, which several clients and models refuse."""
-    for tool in assembly.tools:
+    for tool in resolved.tools:
         schema = tool.wire.get("inputSchema")
         for keyword in ("oneOf", "anyOf", "allOf"):
             if isinstance(schema, dict) and keyword in schema:
@@ -128,9 +128,9 @@ def plain_roots(assembly: Assembly) -> Iterator[Diagnostic]:
                 )
 
 
-def consistent_hints(assembly: Assembly) -> Iterator[Diagnostic]:
+def consistent_hints(resolved: Resolved) -> Iterator[Diagnostic]:
     """A tool that only reads destroys nothing (MCP 2025-03-26, ToolAnnotations)."""
-    for tool in assembly.tools:
+    for tool in resolved.tools:
         hints = tool.wire.get("annotations")
         if isinstance(hints, dict) and hints.get("readOnlyHint") is True and hints.get("destructiveHint") is True:
             yield Diagnostic(
@@ -141,11 +141,11 @@ def consistent_hints(assembly: Assembly) -> Iterator[Diagnostic]:
             )
 
 
-def web_resources(assembly: Assembly) -> Iterator[Diagnostic]:
+def web_resources(resolved: Resolved) -> Iterator[Diagnostic]:
     """`https://` is for what clients can fetch themselves (MCP 2025-11-25, Resources, Common URI Schemes)."""
-    for fragment in assembly.bundle.fragments:
+    for fragment in resolved.bundle.fragments:
         for section, field in (("resources", "uri"), ("resourceTemplates", "uriTemplate")):
-            for place, entry in entries(assembly.bundle, fragment.path, section):
+            for place, entry in entries(resolved.bundle, fragment.path, section):
                 if str(entry[field]).lower().startswith("https://"):
                     yield Diagnostic(
                         "TW332",
@@ -155,10 +155,10 @@ def web_resources(assembly: Assembly) -> Iterator[Diagnostic]:
                     )
 
 
-def safe_icons(assembly: Assembly) -> Iterator[Diagnostic]:
+def safe_icons(resolved: Resolved) -> Iterator[Diagnostic]:
     """Icons are web or `data:` addresses; clients MUST refuse others, such as `javascript:` (MCP 2025-11-25, Icons)."""
-    bundle = assembly.bundle
-    holders = [(Place(bundle.entry, ("server",)), assembly.entry["server"])]
+    bundle = resolved.bundle
+    holders = [(Place(bundle.entry, ("server",)), resolved.entry["server"])]
     for path in dict.fromkeys(fragment.path for fragment in bundle.fragments):
         for section in ("tools", "resources", "resourceTemplates", "prompts"):
             holders += [(place, entry) for place, entry in entries(bundle, path, section) if "icons" in entry]

@@ -10,7 +10,7 @@ from toolwright.diagnostics import Diagnostic, Place
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from toolwright.compile.resolve import Assembly
+    from toolwright.compile.resolve import Resolved
     from toolwright.ir import Json
 
 SECTIONS = ("handles", "auth")
@@ -21,32 +21,32 @@ _GUARDS = frozenset({"auth", "policy.scopes", "toolwright.policy.scopes"})
 _TASK_ONLY = "execution.taskSupport: required"
 
 
-def unserved(assembly: Assembly) -> Iterator[Diagnostic]:
+def unserved(resolved: Resolved) -> Iterator[Diagnostic]:
     """One warning for all of them, where there are any."""
     parts: dict[str, Place] = {}
-    for name, place in _parts(assembly):
+    for name, place in _parts(resolved):
         parts.setdefault(name, place)
     if not parts:
         return
-    mends = ["the generated package works without them"] if parts.keys() != {_TASK_ONLY} else []
+    helps = ["the generated package works without them"] if parts.keys() != {_TASK_ONLY} else []
     if not parts.keys().isdisjoint(_GUARDS):
-        mends.append("anybody who reaches the server may call all of its tools")
+        helps.append("anybody who reaches the server may call all of its tools")
     if _TASK_ONLY in parts:
-        mends.append("with `taskSupport: required`, clients see a tool that only runs as a task; leave it out")
+        helps.append("with `taskSupport: required`, clients see a tool that only runs as a task; leave it out")
     message = f"checked, but not served yet: {', '.join(f'`{name}`' for name in parts)}"
-    yield Diagnostic("TW390", message, next(iter(parts.values())), "; ".join(mends))
+    yield Diagnostic("TW390", message, next(iter(parts.values())), "; ".join(helps))
 
 
-def _parts(assembly: Assembly) -> Iterator[tuple[str, Place]]:
-    for path, manifest in manifests(assembly.bundle):
+def _parts(resolved: Resolved) -> Iterator[tuple[str, Place]]:
+    for path, manifest in manifests(resolved.bundle):
         for section in SECTIONS:
             if manifest.get(section):
                 yield section, Place(path, (section,), "key")
         for key in _limits(manifest.get("policy")):
             yield f"policy.{key}", Place(path, ("policy", key), "key")
-    for tool in assembly.tools:
-        for key in _limits(tool.ours.get("policy")):
-            yield f"toolwright.policy.{key}", tool.said("policy", key).key()
+    for tool in resolved.tools:
+        for key in _limits(tool.extension.get("policy")):
+            yield f"toolwright.policy.{key}", tool.place_of("policy", key).key()
         support = (tool.wire.get("execution") or {}).get("taskSupport")
         if support in ("optional", "required"):
             name = _TASK_ONLY if support == "required" else "execution.taskSupport"

@@ -18,7 +18,7 @@ from toolwright.jsonschema.references import Broken, Outline, identifying, point
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from toolwright.compile.resolve import Assembly
+    from toolwright.compile.resolve import Resolved
     from toolwright.ir import Json
     from toolwright.runtime.validation import Validator
 
@@ -26,9 +26,9 @@ _ROOT = "toolwright:schema"
 _SIDES = (("input", "inputSchema", "arguments"), ("output", "outputSchema", "result"))
 
 
-def patterns(assembly: Assembly) -> Iterator[Diagnostic]:
+def patterns(resolved: Resolved) -> Iterator[Diagnostic]:
     """Every `pattern`, and every key of `patternProperties`, is a regular expression that the server can compile."""
-    for found in assembly.everything():
+    for found in resolved.everything():
         for place, text in _patterns(found):
             if isinstance(_compiled({"pattern": text}), str):
                 yield Diagnostic(
@@ -39,11 +39,11 @@ def patterns(assembly: Assembly) -> Iterator[Diagnostic]:
                 )
 
 
-def compilable(assembly: Assembly) -> Iterator[Diagnostic]:
+def compilable(resolved: Resolved) -> Iterator[Diagnostic]:
     """The validator takes every schema: what it may refuse, beside what other rules find, is half a surrogate pair."""
-    for found in assembly.everything():
-        if _sound(assembly, found):
-            made = _compiled(bundle(found, assembly).wire)
+    for found in resolved.everything():
+        if _sound(resolved, found):
+            made = _compiled(bundle(found, resolved).wire)
             if isinstance(made, str):
                 yield Diagnostic(
                     "TW228",
@@ -53,9 +53,9 @@ def compilable(assembly: Assembly) -> Iterator[Diagnostic]:
                 )
 
 
-def defaults(assembly: Assembly) -> Iterator[Diagnostic]:
+def defaults(resolved: Resolved) -> Iterator[Diagnostic]:
     """A `default` is a value that its own schema accepts (JSON Schema 2020-12 Validation, 9.2: RECOMMENDED)."""
-    for place, name, value, judge in _judged(assembly, "default"):
+    for place, name, value, judge in _judged(resolved, "default"):
         for problem, at in judge.problems(value, place, "value"):
             yield Diagnostic(
                 "TW320",
@@ -65,9 +65,9 @@ def defaults(assembly: Assembly) -> Iterator[Diagnostic]:
             )
 
 
-def schema_examples(assembly: Assembly) -> Iterator[Diagnostic]:
+def schema_examples(resolved: Resolved) -> Iterator[Diagnostic]:
     """What `examples` in a schema lists is accepted by that schema (JSON Schema 2020-12 Validation, 9.5)."""
-    for place, name, values, judge in _judged(assembly, "examples"):
+    for place, name, values, judge in _judged(resolved, "examples"):
         for index, value in enumerate(values if isinstance(values, list) else ()):
             for problem, at in judge.problems(value, place / index, "value"):
                 yield Diagnostic(
@@ -78,13 +78,13 @@ def schema_examples(assembly: Assembly) -> Iterator[Diagnostic]:
                 )
 
 
-def examples(assembly: Assembly) -> Iterator[Diagnostic]:
+def examples(resolved: Resolved) -> Iterator[Diagnostic]:
     """An example of a tool is a call that the tool accepts, and a result that it may give."""
-    for tool in assembly.tools:
-        entries = tool.ours.get("examples") or ()
-        schemas = dict(assembly.schemas(tool)) if entries else {}
+    for tool in resolved.tools:
+        entries = tool.extension.get("examples") or ()
+        schemas = dict(resolved.schemas(tool)) if entries else {}
         for side, field, root in _SIDES:
-            place = tool.said("examples")
+            place = tool.place_of("examples")
             given = [(place / index / side, entry[side]) for index, entry in enumerate(entries) if side in entry]
             found = schemas.get(field)
             if found is None:
@@ -95,8 +95,8 @@ def examples(assembly: Assembly) -> Iterator[Diagnostic]:
                         at.key(),
                         f"give the tool an `{field}`, or take the {side} away",
                     )
-            elif given and _sound(assembly, found):
-                judge = _Judge.of(assembly, bundle(found, assembly).wire)
+            elif given and _sound(resolved, found):
+                judge = _Judge.of(resolved, bundle(found, resolved).wire)
                 for at, value in given:
                     for problem, narrow in judge.problems(value, at, root) if judge else ():
                         yield Diagnostic(
@@ -107,15 +107,15 @@ def examples(assembly: Assembly) -> Iterator[Diagnostic]:
                         )
 
 
-def exact_examples(assembly: Assembly) -> Iterator[Diagnostic]:
+def exact_examples(resolved: Resolved) -> Iterator[Diagnostic]:
     """An example that wants just its output has one."""
-    for tool in assembly.tools:
-        for index, entry in enumerate(tool.ours.get("examples") or ()):
+    for tool in resolved.tools:
+        for index, entry in enumerate(tool.extension.get("examples") or ()):
             if entry.get("exact") is True and "output" not in entry:
                 yield Diagnostic(
                     "TW242",
                     "the example is `exact`, but has no output to compare with",
-                    (tool.said("examples") / index / "exact").key(),
+                    (tool.place_of("examples") / index / "exact").key(),
                     "add `output`, or take `exact` away",
                 )
 
@@ -127,9 +127,9 @@ class _Judge:
     validator: Validator
 
     @classmethod
-    def of(cls, assembly: Assembly, schema: Mapping[str, Json]) -> _Judge | None:
+    def of(cls, resolved: Resolved, schema: Mapping[str, Json]) -> _Judge | None:
         """The judge for a schema; None where `compilable` says that there is none."""
-        formats = assembly.entry.get("formats") == "assert"
+        formats = resolved.entry.get("formats") == "assert"
         validator = _compiled(schema, formats=formats)
         return None if isinstance(validator, str) else cls(validator)
 
@@ -144,21 +144,21 @@ class _Judge:
         )
 
 
-def _judged(assembly: Assembly, keyword: str) -> Iterator[tuple[Place, str, Json, _Judge]]:
+def _judged(resolved: Resolved, keyword: str) -> Iterator[tuple[Place, str, Json, _Judge]]:
     """Each value of `keyword` in a schema: its place, whose it is, the value, and the judge of that schema."""
-    for found in assembly.everything():
+    for found in resolved.everything():
         carriers = found.having(keyword)
         if not carriers or keyword not in found.dialect.plain:
             continue
         referring = {
             reference.pointer[:length] for reference in found.references for length in range(len(reference.pointer) + 1)
         }
-        root = bundle(found, assembly).wire if referring and _sound(assembly, found) else None
+        root = bundle(found, resolved).wire if referring and _sound(resolved, found) else None
         for pointer, schema in carriers:
             if pointer not in referring:
-                judge = _Judge.of(assembly, {**schema, "$schema": found.dialect.uri})
+                judge = _Judge.of(resolved, {**schema, "$schema": found.dialect.uri})
             else:
-                judge = None if root is None else _Judge.of(assembly, _part(found, root, pointer))
+                judge = None if root is None else _Judge.of(resolved, _part(found, root, pointer))
             if judge is not None:
                 name = f" of `{pointer[-1]}`" if pointer[-2:-1] == ("properties",) else ""
                 yield _below(found.place, (*pointer, keyword)), name, schema[keyword], judge
@@ -185,14 +185,14 @@ def _compiled(schema: Mapping[str, Json], *, formats: bool = False) -> Validator
         return str(error).partition("\n")[0].rstrip(".")
 
 
-def _sound(assembly: Assembly, found: Outline) -> bool:
+def _sound(resolved: Resolved, found: Outline) -> bool:
     """Whether no other rule has said what keeps the validator from taking this schema."""
     return not any(
-        isinstance(reference.target, Broken) or is_enclosed(assembly, root, reference)
-        for root in assembly.closure(found)
+        isinstance(reference.target, Broken) or is_enclosed(resolved, root, reference)
+        for root in resolved.closure(found)
         for reference in root.references
     ) and not any(
-        isinstance(_compiled({"pattern": text}), str) for root in assembly.closure(found) for _, text in _patterns(root)
+        isinstance(_compiled({"pattern": text}), str) for root in resolved.closure(found) for _, text in _patterns(root)
     )
 
 

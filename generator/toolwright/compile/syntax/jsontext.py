@@ -68,8 +68,8 @@ def parse_file(text: str) -> tuple[Json, list[Problem]]:
     """As `parse`, of a file that is JSON by its name; one that does not even start like that is told of it."""
     value, problems = parse(text)
     if problems and problems[0].help is None and not text[: problems[0].start].strip():
-        mend = "a file whose name ends in `.json` is read as JSON; call it `.yaml` if it is YAML"
-        problems = [replace(problems[0], help=mend), *problems[1:]]
+        fix = "a file whose name ends in `.json` is read as JSON; call it `.yaml` if it is YAML"
+        problems = [replace(problems[0], help=fix), *problems[1:]]
     return value, problems
 
 
@@ -187,9 +187,9 @@ def _is_deep(value: Json) -> bool:
 
 
 def _syntax(text: str, error: json.JSONDecodeError) -> Problem:
-    message, mend = _SYNTAX.get(error.msg, (error.msg, None))
+    message, fix = _SYNTAX.get(error.msg, (error.msg, None))
     if text[error.pos : error.pos + 1] in ("/", "#"):
-        mend = "JSON has no comments; a YAML file has"
+        fix = "JSON has no comments; a YAML file has"
     elif error.pos >= len(text.rstrip()):
-        message, mend = "the text ends too early", "a `}`, a `]` or a quote is missing"
-    return Problem("TW004", message, error.pos, error.pos + 1, mend)
+        message, fix = "the text ends too early", "a `}`, a `]` or a quote is missing"
+    return Problem("TW004", message, error.pos, error.pos + 1, fix)

@@ -115,8 +115,8 @@ def _token(key: Node | None, here: Node) -> tuple[int, int]:
 def too_deep(start: int, end: int) -> Problem:
     """The problem of a text that is nested too deeply."""
     message = f"this is nested more than {MAX_DEPTH} levels deep"
-    mend = "name the inner parts under `schemas` or `$defs`, and refer to them with `$ref`"
-    return Problem("TW008", message, start, end, mend)
+    fix = "name the inner parts under `schemas` or `$defs`, and refer to them with `$ref`"
+    return Problem("TW008", message, start, end, fix)
 
 
 def nothing(message: str) -> Problem:

@@ -50,7 +50,7 @@ _STAND_IN_CHARACTER = re.compile("[\ue800-\uefff]")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 _CHECK_INDENTATION = "check the indentation, and quote text that holds quotes, `:` or `#`"
-_SYNTAX: Final = {  # part of libyaml's words; whether its context is the place; what to say, and how to mend it
+_SYNTAX: Final = {  # part of libyaml's words; whether its context is the place; what to say, and how to fix it
     "mapping values are not allowed": (False, "a `:` stands where no mapping can start", _CHECK_INDENTATION),
     "found unknown escape": (False, "this is no escape that YAML knows", "use single quotes, or double the backslash"),
     "expected ',' or '}'": (True, "this `{` is not closed, or a comma is missing in it", "close it with `}`"),
@@ -157,8 +157,8 @@ def _read(text: str, *, any_keys: bool = False) -> _Builder:
     if unprintable:
         at = unprintable.start()
         message = f"the character U+{ord(text[at]):04X} may not stand in YAML"
-        mend = 'remove it, or write it as an escape in double quotes, such as "\\u0007"'
-        builder.report("TW004", message, at, at + 1, mend)
+        fix = 'remove it, or write it as an escape in double quotes, such as "\\u0007"'
+        builder.report("TW004", message, at, at + 1, fix)
     elif masked and (_STAND_IN.search(text) or _STAND_IN_CHARACTER.search(text)):
         at = builder.surrogate_at
         message = "surrogate escapes cannot be read in a text that also holds characters from U+E800 to U+EFFF"
@@ -234,9 +234,9 @@ class _Builder:
     def _lines(self) -> Lines:
         return Lines(self._text)
 
-    def report(self, code: str, message: str, start: int, end: int, mend: str | None = None) -> None:
+    def report(self, code: str, message: str, start: int, end: int, fix: str | None = None) -> None:
         """Note what is wrong."""
-        self.problems.append(Problem(code, message, start, end, mend))
+        self.problems.append(Problem(code, message, start, end, fix))
 
     def take(self, event: yaml.Event) -> bool:
         """Take the next event; whether it makes sense to go on."""
@@ -291,8 +291,8 @@ class _Builder:
             if _BASED.fullmatch(text):
                 self.report("TW007", "this number has too many digits", start, end, "write it as a string")
             elif _NOT_FINITE.fullmatch(text):
-                mend = "JSON has finite numbers only; quote it if you mean a string"
-                self.report("TW007", f"`{text}` is no JSON value", start, end, mend)
+                fix = "JSON has finite numbers only; quote it if you mean a string"
+                self.report("TW007", f"`{text}` is no JSON value", start, end, fix)
             self.problems += number(text, start, end) if _FLOAT.fullmatch(text) else ()
             return None
 
@@ -327,8 +327,8 @@ class _Builder:
         start, end = _offsets(event)
         if event.anchor not in self._anchors:
             near = nearest(str(event.anchor), list(self._anchors))
-            mend = f"did you mean `*{near}`?" if near else f"put `&{event.anchor}` before the value that it stands for"
-            self.report("TW004", f"no anchor `&{event.anchor}` stands before this alias", start, end, mend)
+            fix = f"did you mean `*{near}`?" if near else f"put `&{event.anchor}` before the value that it stands for"
+            self.report("TW004", f"no anchor `&{event.anchor}` stands before this alias", start, end, fix)
             self._put(None, Node(start, end))
             return True
         target = self._anchors[event.anchor]
@@ -384,17 +384,17 @@ class _Builder:
         if not isinstance(value, str):
             text = shorten(self._text[node.start : node.end])
             if isinstance(value, (dict, list)):
-                mend = "put it in quotes, if it is text"
+                fix = "put it in quotes, if it is text"
                 message = f"a key must be a string, not a {'mapping' if isinstance(value, dict) else 'list'}"
             elif not text:
-                message, mend = (
+                message, fix = (
                     "a key is missing before this `:`",
                     "write one, or put text that starts with `:` in quotes",
                 )
             else:
                 kind = "`null`" if value is None else "a boolean" if isinstance(value, bool) else "a number"
-                message, mend = f"a key must be a string, and `{text}` is {kind}", f'quote it: `"{text}"`'
-            self.report("TW006", message, node.start, node.end, mend)
+                message, fix = f"a key must be a string, and `{text}` is {kind}", f'quote it: `"{text}"`'
+            self.report("TW006", message, node.start, node.end, fix)
             return None
         first = (parent.node.children or {}).get(value)
         if first is not None and first[0] is not None:
@@ -438,9 +438,9 @@ def _syntax(text: str, error: yaml.MarkedYAMLError) -> Problem:
         if char == "\t":
             return Problem("TW004", "a tab cannot indent YAML", at, at + 1, "indent with spaces")
         return Problem("TW004", f"no value can start with `{char}`", at, at + 1, "quote the value")
-    for part, (in_context, message, mend) in _SYNTAX.items():
+    for part, (in_context, message, fix) in _SYNTAX.items():
         if part in words:
             if in_context and error.context_mark is not None:
                 at = error.context_mark.index
-            return Problem("TW004", message, at, at + 1, mend)
+            return Problem("TW004", message, at, at + 1, fix)
     return Problem("TW004", f"this is not YAML: {shorten(words, 120)}", at, at + 1)

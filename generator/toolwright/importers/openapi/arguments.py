@@ -124,22 +124,22 @@ def _is_nothing(body: _Body) -> bool:
 
 def named(parameters: list[Parameter], *, has_body: bool) -> list[str]:
     """The argument of each parameter, all of them different; `has_body` says that `body` is one already."""
-    plain = [mended(parameter.name) for parameter in parameters]
+    plain = [fixed(parameter.name) for parameter in parameters]
     meetings = Counter(plain + [BODY] * has_body)
     taken = set(plain) | {BODY}
     found = []
     for parameter, name in zip(parameters, plain, strict=True):
         if meetings[name] > 1:
-            placed = mended(f"{parameter.where}_{name}")
+            placed = fixed(f"{parameter.where}_{name}")
             if placed in taken:
-                placed = mended(f"{placed}_{_digest(f'{parameter.where} {parameter.name}')}")
+                placed = fixed(f"{placed}_{_digest(f'{parameter.where} {parameter.name}')}")
             name = placed
             taken.add(name)
         found.append(name)
     return found
 
 
-def mended(name: str) -> str:
+def fixed(name: str) -> str:
     """A name that every client takes for an argument: up to 64 letters, digits, `_`, `.` and `-`."""
     kept = _REFUSED.sub("_", name)
     if kept != name:
@@ -298,9 +298,9 @@ def _flattened(operation: Operation, body: _Body, parameters: list[Parameter], s
     flat = schemas.flat(body.schema)
     if flat is None or not flat.properties:
         return None
-    taken = {mended(parameter.name) for parameter in parameters}
+    taken = {fixed(parameter.name) for parameter in parameters}
     properties = {name: one for name, one in flat.properties.items() if not schemas.flagged(one, "readOnly")}
-    if not properties or any(name in taken or name != mended(name) for name in properties):
+    if not properties or any(name in taken or name != fixed(name) for name in properties):
         return None
     return type(flat)(properties, flat.required & properties.keys(), flat.additional)
 

@@ -19,7 +19,7 @@ from .bounds import MAX_RESULT_BYTES
 from .callbacks import Callbacks, OnQuestion, OnSample, Roots
 from .confirmation import confirmed
 from .guarded import problems
-from .in_flight import Underway
+from .in_flight import InFlight
 from .options import OMIT, CallEvent, Confirm, Omit, OnCall, OnProgress, Options
 from .results import structured
 from .session import Exchange
@@ -133,12 +133,12 @@ class Binding:
             raise ValueError(f"drift is 'ignore', 'warn' or 'error', not {drift!r}")
         options = Options(timeout, confirm, on_call, on_progress, max_result_bytes)
         callbacks = Callbacks(on_question, on_sample, roots)
-        underway, listening = Underway(expects_questions=bool(callbacks.given())), Listening()
+        in_flight, listening = InFlight(expects_questions=bool(callbacks.given())), Listening()
         client = client_for(
             target,
             callbacks,
             listening.hear,
-            underway,
+            in_flight,
             timeout=timeout,
             max_result_bytes=max_result_bytes,
             headers=headers,
@@ -147,7 +147,7 @@ class Binding:
         )
         if client is target:
             options = options.but(timeout=client.read_timeout_seconds if timeout is None else timeout)
-        made = cls(Exchange(client, underway), listening, options)
+        made = cls(Exchange(client, in_flight), listening, options)
 
         async def opened() -> None:
             from .drift import notice

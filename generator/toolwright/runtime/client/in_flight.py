@@ -38,7 +38,7 @@ class _Request:
         self.scope.deadline = now + self.left
 
 
-class Underway:
+class InFlight:
     """What is under way over one connection.
 
     Attributes:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
 
     from .callbacks import Callbacks
-    from .in_flight import Underway
+    from .in_flight import InFlight
 
 Target: TypeAlias = "str | Sequence[str] | Server[Any] | MCPServer | Transport | Client"
 """A URL, a command, a server object in this process, or a transport or client of the SDK that is not open yet."""
@@ -41,7 +41,7 @@ def client_for(
     target: Target,
     callbacks: Callbacks,
     hear: MessageHandlerFnT,
-    underway: Underway,
+    in_flight: InFlight,
     *,
     timeout: float | None = None,
     max_result_bytes: int | None = MAX_RESULT_BYTES,
@@ -80,7 +80,7 @@ def client_for(
         target.message_handler = _both(hear, target.message_handler)
         return target
     server = _server_for(target, headers or {}, env, cwd, Bounds(max_result_bytes))
-    return mcp.Client(server, read_timeout_seconds=timeout, message_handler=hear, **callbacks.for_sdk(underway))
+    return mcp.Client(server, read_timeout_seconds=timeout, message_handler=hear, **callbacks.for_sdk(in_flight))
 
 
 class Connection(Generic[_T], AbstractAsyncContextManager[_T, None]):

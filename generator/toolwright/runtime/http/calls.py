@@ -98,7 +98,7 @@ class Handlers(AbstractAsyncContextManager["Handlers"]):
         async def call(args: Model, _ctx: Context) -> Any:
             nonlocal binding, worked
             if binding is None:
-                http = tool.ours["http"]
+                http = tool.extension["http"]
                 api = apis[http["api"]] if "api" in http else Api.of({})
                 binding = Binding(http, api, tool.definition["inputSchema"])
             values = args.model_dump(mode="json")

@@ -52,7 +52,7 @@ class Calls:
             if name not in listing:
                 raise Refused(INVALID_PARAMS, f"Unknown tool: {clean(name)}")
             tool = self._tools[name]
-            context = host.context(request, name, tool.stem, tool.ours)
+            context = host.context(request, name, tool.stem, tool.extension)
             result = await engine.call(tool, request.params.get("arguments"), context)
             return result_for(result, tool.definition, request.revision)
 

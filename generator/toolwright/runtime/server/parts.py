@@ -88,7 +88,7 @@ class Host:
     lists: Lists
     log: logging.Logger
 
-    def context(self, request: Request, name: str, stem: str, ours: Mapping[str, Any]) -> Context:
+    def context(self, request: Request, name: str, stem: str, extension: Mapping[str, Any]) -> Context:
         """What a handler gets as `ctx`: a class of its own where the manifest declares questions.
 
         Args:
@@ -97,7 +97,7 @@ class Host:
             stem: The start of the names of its classes.
             ours: What the manifest says about it under `toolwright`.
         """
-        questions: Mapping[str, Any] = ours.get("ask") or {}
+        questions: Mapping[str, Any] = extension.get("ask") or {}
         made: type[Context] = Context
         if questions:
             made = getattr(importlib.import_module(f"{self.package}.contexts"), f"{stem}Context")
