@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from toolwright import mcp
 from toolwright.jsonschema.pointers import steps
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 def tool_doc(tool: ir.Tool) -> str:
     """The manifest's own words, then the wire name and the hints, so that they are seen where the method is."""
-    hints = [text for hint, value, text in _HINTS if tool.annotations.get(hint) is value]
+    hints = list(_hints(tool.annotations))
     facts = f"Tool ``{tool.name}``{': ' if hints else ''}{', '.join(hints)}."
     facts = " ".join(filter(None, (facts, *_limits(tool), deprecation(tool.deprecated))))
     title = tool.definition.get("title")
@@ -35,14 +36,12 @@ def _limits(tool: ir.Tool) -> Iterator[str]:
         yield f"Never logged: {', '.join(f'``{pointer}``' for pointer in redacted)}."
 
 
-_HINTS = (
-    ("readOnlyHint", True, "read-only"),
-    ("destructiveHint", True, "destructive"),
-    ("destructiveHint", False, "not destructive"),
-    ("idempotentHint", True, "idempotent"),
-    ("openWorldHint", True, "open world"),
-    ("openWorldHint", False, "closed world"),
-)
+def _hints(annotations: Mapping[str, ir.Json]) -> Iterator[str]:
+    """What the hints mean; one that says no, as it is by default, goes without saying."""
+    for hint in mcp.HINTS:
+        value = annotations.get(hint.name)
+        if isinstance(value, bool) and (value or hint.default):
+            yield hint.means(value)
 
 
 def primitive_doc(primitive: ir.Primitive) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
+from toolwright import mcp
 from toolwright.compile.resolve import entries, manifests, meant, overlays
 from toolwright.compile.syntax.positions import shorten
 from toolwright.diagnostics import Diagnostic, Place
@@ -143,16 +144,15 @@ def consistent_hints(resolved: Resolved) -> Iterator[Diagnostic]:
 
 def web_resources(resolved: Resolved) -> Iterator[Diagnostic]:
     """`https://` is for what clients can fetch themselves (MCP 2025-11-25, Resources, Common URI Schemes)."""
-    for fragment in resolved.bundle.fragments:
-        for section, field in (("resources", "uri"), ("resourceTemplates", "uriTemplate")):
-            for place, entry in entries(resolved.bundle, fragment.path, section):
-                if str(entry[field]).lower().startswith("https://"):
-                    yield Diagnostic(
-                        "TW332",
-                        f"clients could fetch `{entry[field]}` themselves",
-                        place / field,
-                        "use a scheme of your own, such as `docs://`, for what only this server can read",
-                    )
+    for section in (mcp.RESOURCES, mcp.TEMPLATES):
+        for one in resolved.primitives[section]:
+            if one.key.lower().startswith("https://"):
+                yield Diagnostic(
+                    "TW332",
+                    f"clients could fetch `{one.key}` themselves",
+                    one.place / section.key,
+                    "use a scheme of your own, such as `docs://`, for what only this server can read",
+                )
 
 
 def safe_icons(resolved: Resolved) -> Iterator[Diagnostic]:
@@ -160,7 +160,7 @@ def safe_icons(resolved: Resolved) -> Iterator[Diagnostic]:
     bundle = resolved.bundle
     holders = [(Place(bundle.entry, ("server",)), resolved.entry["server"])]
     for path in dict.fromkeys(fragment.path for fragment in bundle.fragments):
-        for section in ("tools", "resources", "resourceTemplates", "prompts"):
+        for section in mcp.SECTIONS:
             holders += [(place, entry) for place, entry in entries(bundle, path, section) if "icons" in entry]
     for place, holder in holders:
         for index, icon in enumerate(holder.get("icons") or ()):
