@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 import pytest
 
@@ -92,6 +95,40 @@ def test_wide_lines_are_clipped_around_the_caret() -> None:
     assert caret == "      | ^"
     source, caret = shown("x" * 300, 1, 301)
     assert caret == "      | " + "^" * 120
+
+
+class Counted(str):
+    """A text that counts how many of its characters were looked at, one by one or in pieces."""
+
+    looked = 0
+
+    def __getitem__(self, key: Any) -> str:
+        piece = super().__getitem__(key)
+        self.looked += len(piece)
+        return piece
+
+
+@pytest.mark.parametrize("printed", [partial(printers.text, color=False), printers.json, printers.github])
+def test_a_diagnostic_costs_the_same_however_long_its_line_is(printed: Callable[..., str]) -> None:
+    def looked(entries: int) -> float:
+        text = Counted(json.dumps({"tools": [{"name": "n" * 60}] * entries}))
+        found = [Diagnostic("TW312", "x", Place("a.json", ("tools", index, "name"))) for index in range(entries)]
+        assert printed(found, {"a.json": Document("a.json", text, None)}).count("TW312") == entries
+        return text.looked / entries
+
+    assert looked(1000) <= 1.1 * looked(100) <= 1000
+
+
+def test_a_long_line_is_shown_as_its_part_would_be() -> None:
+    part = "a: \x1b[31m名\u202e\tb e\u0301\u200d😀" * 40
+    for column in (1, 41, 42, 200, 400, 470):
+        for first in (0, 10_000):
+            source, caret = shown("x" * first + part + "y" * 10_000, first + column, first + column + 3)
+            assert source.endswith("…")
+            assert len(source) < 300
+            assert caret.endswith("^")
+            if column > 41:
+                assert (source, caret) == tuple(shown(part[: column + 200], column, column + 3))
 
 
 def test_carets_stand_below_their_token() -> None:

@@ -9,18 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolwright.commands import inputs as works
-from toolwright.commands.console import Printer, UsageError, out, reason
+from toolwright.commands.console import Printer, UsageError, err, out, reason
 
 if TYPE_CHECKING:
-    from toolwright.project.build import Built
+    from toolwright.project.build import Built, Fit
     from toolwright.project.lock import Lock
     from toolwright.project.workspace import Changes
-
-_PAUSE = 100
-"""Milliseconds without a change after which several saves count as one."""
-
-_WAKE = 250
-"""Milliseconds after which the watcher says that nothing happened."""
 
 
 def add(verbs: Any) -> None:
@@ -49,38 +43,33 @@ def _generate(arguments: argparse.Namespace) -> int:
 
 
 def _watch(arguments: argparse.Namespace) -> int:
-    """Generate now, and after each change of a file beside or below a manifest. A broken save leaves the last tree."""
-    import watchfiles
+    """Generate now, and after each change of what is read. A broken save leaves the last tree."""
+    from toolwright.commands import watching
 
     printer = Printer(arguments.format, strict=False)
     work = works.of(arguments, printer, arguments.output)
     if work is None:
         return printer.close()
-    folders = {Path(path).parent for path in work.manifests}
-    if not all(folder.is_dir() for folder in folders):
+    if not all(Path(path).parent.is_dir() for path in work.manifests):
         return _once(arguments)  # which says what is not there
-    output = work.target.folder.resolve()
+    announcement = f"watching {', '.join(work.manifests)} and all that is read for them; interrupt to stop\n"
 
-    def concerns(_change: object, path: str) -> bool:
-        return not Path(path).name.startswith(".") and output not in Path(path).resolve().parents
+    def read() -> watching.Inputs | None:
+        with suppress(UsageError):
+            now = works.of(arguments, Printer(arguments.format, strict=False), arguments.output)
+            return watching.inputs(now) if now is not None else None
+        return None
 
-    watching = watchfiles.watch(
-        *folders,
-        watch_filter=concerns,
-        step=_PAUSE,
-        rust_timeout=_WAKE,
-        yield_on_timeout=True,
-    )
-    begun = False
     with suppress(KeyboardInterrupt):
-        for changes in watching:
-            if changes or not begun:  # the first run comes when changes are seen already, so that none is missed
+        for _ in watching.runs(read):
+            try:
                 _once(arguments)
-            if not begun and not arguments.quiet:
-                shown = ", ".join(sorted(f"{folder}/" for folder in folders))
-                out(f"watching {shown}; interrupt to stop\n")
-                sys.stdout.flush()
-            begun = True
+            except UsageError as error:  # the project's table was taken away, perhaps by a save that is not done
+                err(f"toolwright: {error}")
+            if announcement and not arguments.quiet:
+                out(announcement)
+                announcement = ""
+            sys.stdout.flush()
     return 0
 
 
@@ -130,10 +119,21 @@ def _compile(arguments: argparse.Namespace, work: works.Run, printer: Printer) -
                 printer.fits(built.fit)
         elif not built.failed:
             printer.say(f"{path}: up to date")
+            if arguments.watch:
+                printer.fits(_fit(path, work))
     if work.whole and not printer.failed:
         pruned = workspace.prune(folder, known, names)
         _carry_out(pruned, folder, known, printer, write=not arguments.check)
         printer.pruned(folder, known, pruned)
+
+
+def _fit(path: str, work: works.Run) -> Fit | None:
+    """How the handwritten class of a manifest fits that is up to date, since it may be what was saved."""
+    from toolwright.compile import pipeline
+    from toolwright.project import build, workspace
+
+    manifest = pipeline.check(path, workspace.Disk()).manifest
+    return None if manifest is None else build.fit(manifest, work.target.handlers)
 
 
 def _carry_out(changes: Changes, folder: Path, known: Lock, printer: Printer, *, write: bool) -> Lock:

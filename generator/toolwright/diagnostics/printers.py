@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from toolwright.compile.source import Document
+    from toolwright.compile.syntax.positions import Lines
 
     Documents: TypeAlias = Mapping[str, Document]
 
@@ -25,6 +26,9 @@ WIDTH = 120
 """How many columns of a source line are shown."""
 
 _BEFORE = 40
+_MOST = 4 * WIDTH
+"""How many characters of a line are looked at, of which some may have no width: a file may be one line of megabytes."""
+
 _BOLD, _RED, _YELLOW, _BLUE, _CYAN, _PLAIN = "\x1b[1m", "\x1b[1;31m", "\x1b[1;33m", "\x1b[1;34m", "\x1b[36m", "\x1b[0m"
 _COLOURS: Mapping[Severity, str] = {"error": _RED, "warning": _YELLOW}
 
@@ -120,9 +124,9 @@ def _block(finding: _Finding, documents: Documents, color: bool) -> str:
     label = paint(f"{diagnostic.severity}[{diagnostic.code}]", _COLOURS[diagnostic.severity])
     rows = [f"{paint(one_line(where), _BOLD)}{label}: {one_line(diagnostic.message)}"]
     document = documents.get(span.file) if span else None
-    line = document.lines.line(span.line) if span and document else None
-    if span and line is not None and line.strip():
-        shown, indent, width = _clipped(line, span)
+    clipped = _clipped(document.lines, span) if span and document else None
+    if span and clipped:
+        shown, indent, width = clipped
         number = str(span.line)
         rows.append(f"  {paint(f'{number:>3} |', _BLUE)} {shown}".rstrip())
         gutter = paint(f"{' ' * max(3, len(number))} |", _BLUE)
@@ -132,17 +136,24 @@ def _block(finding: _Finding, documents: Documents, color: bool) -> str:
     return "\n".join(rows)
 
 
-def _clipped(line: str, span: Span) -> tuple[str, int, int]:
-    """A source line that fits, the columns before its carets, and the number of carets."""
-    line = one_line(line)
+def _clipped(lines: Lines, span: Span) -> tuple[str, int, int] | None:
+    """A source line that fits, the columns before its carets, and the number of carets; None where it is blank."""
     first, last = span.column - 1, max(span.column, span.end_column - 1)
-    start = 0 if _columns(line) <= WIDTH or first <= _BEFORE else first - _BEFORE
+    width = lines.width(span.line)
+    # What is left out at once leaves one character more than is shown, since a joiner is judged by what is before it.
+    left = 0 if width <= _MOST else max(0, first - _BEFORE - 1)
+    line = lines.part(span.line, left + 1, left + _MOST + 1)
+    if line is None or not line.strip():
+        return None
+    line = one_line(line)
+    first, last = first - left, last - left
+    start = 0 if first <= _BEFORE or (not left and _columns(line) <= WIDTH) else first - _BEFORE
     end = start
     columns = 0
     while end < len(line) and columns + _columns(line[end]) <= WIDTH:
         columns += _columns(line[end])
         end += 1
-    head, tail = "…" if start else "", "…" if end < len(line) else ""
+    head, tail = "…" if start else "", "…" if left + end < width else ""
     marked = line[first : min(last, end)]
     return f"{head}{line[start:end]}{tail}", len(head) + _columns(line[start:first]), max(1, _columns(marked))
 
