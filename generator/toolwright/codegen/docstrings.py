@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from toolwright import mcp
-from toolwright.jsonschema.pointers import steps
+from toolwright.runtime.texts import steps
 
 if TYPE_CHECKING:
     from toolwright import ir
@@ -31,7 +31,7 @@ def _limits(tool: ir.Tool) -> Iterator[str]:
     if tool.policy.get("confirm"):
         yield "The server asks the user for leave first."
     arguments = tool.input.wire.get("properties") or {}
-    redacted = [pointer for pointer in tool.policy.get("redact") or () if steps(f"{pointer}/")[1] in {*arguments, ""}]
+    redacted = [pointer for pointer in tool.policy.get("redact") or () if steps(f"{pointer}/")[0] in {*arguments, ""}]
     if redacted:
         yield f"Never logged: {', '.join(f'``{pointer}``' for pointer in redacted)}."
 

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from toolwright import ir, mcp, naming
 from toolwright.compile.resolve import Declared, Resolved, manifests, meant
 from toolwright.compile.uritemplates import variables
-from toolwright.jsonschema.bundling import bundle as bundled
 from toolwright.pycode import Name
 
 if TYPE_CHECKING:
@@ -216,7 +215,7 @@ def _questions(declared: Declared, resolved: Resolved) -> tuple[ir.Question, ...
 
 
 def _schema(found: Outline, resolved: Resolved) -> ir.Schema:
-    made = bundled(found, resolved)
+    made = resolved.bundled(found)
     return ir.Schema(wire=made.wire, dialect=found.dialect.uri, place=found.place, shared=made.shared)
 
 

@@ -15,13 +15,15 @@ import pydantic_core
 from toolwright import mcp, naming
 from toolwright.diagnostics import Place
 from toolwright.jsonschema import dialects
-from toolwright.jsonschema.references import Folder, Key, Outline, is_plain
+from toolwright.jsonschema.bundling import bundle
+from toolwright.jsonschema.references import Folder, Key, Outline, closure, is_plain
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Mapping
 
     from toolwright.compile.source import Bundle, Fragment
     from toolwright.ir import Json
+    from toolwright.jsonschema.bundling import Bundled
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,15 +105,11 @@ class Resolved:
 
     def closure(self, root: Outline) -> tuple[Outline, ...]:
         """`root` and all shared schemas that it leads to, in the order in which they are first reached."""
-        reached = {root.place: root}
-        waiting = [root]
-        for found in waiting:  # grows while it is read
-            for key in found.shared():
-                other = self.shared[key]
-                if other.place not in reached:
-                    reached[other.place] = other
-                    waiting.append(other)
-        return tuple(waiting)
+        return closure(root, self.shared)
+
+    def bundled(self, root: Outline) -> Bundled:
+        """`root` as it goes on the wire, with all shared schemas that it leads to."""
+        return bundle(root, self.shared)
 
 
 def resolve(bundle: Bundle) -> Resolved:

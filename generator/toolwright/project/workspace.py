@@ -21,7 +21,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path, PurePosixPath
 
-from toolwright import __version__, package_data
+from toolwright import __version__, package_data, paths
 from toolwright.diagnostics import Diagnostic, Place
 from toolwright.project import inside, lock
 from toolwright.pycode import Code, trusted
@@ -306,7 +306,7 @@ def _same(disk: Disk, output: Path, manifest: str, inputs: Mapping[str, str]) ->
             continue
         folder, listing, pattern = path.partition(_LISTING)
         here = Path(os.path.normpath(Path(above, folder))).as_posix()
-        if inside.leaves(posixpath.join(folder, pattern), posixpath.dirname(manifest)):
+        if paths.leaves(posixpath.join(folder, pattern), posixpath.dirname(manifest)):
             return False  # nothing else is ever read for it
         try:
             if listing:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from toolwright import mcp, naming
 from toolwright.compile.resolve import package_place
-from toolwright.compile.syntax.positions import shorten
 from toolwright.diagnostics import Diagnostic, Place
+from toolwright.diagnostics.suggestions import shorten
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,15 +10,13 @@ from toolwright import mcp
 from toolwright.compile.uritemplates import TemplateError, variables
 from toolwright.diagnostics import Diagnostic, Place
 from toolwright.diagnostics.suggestions import nearest, quoted
+from toolwright.runtime.texts import PLACEHOLDER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from toolwright.compile.resolve import Declared, Resolved
     from toolwright.ir import Json
-
-PLACEHOLDER: Final = re.compile(r"\{\{\s*([^{}]*?)\s*\}\}")
-"""An argument in the text of a message: `{{name}}`."""
 
 _URI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from toolwright import mcp
 from toolwright.compile.resolve import entries, manifests, meant, overlays
-from toolwright.compile.syntax.positions import shorten
 from toolwright.diagnostics import Diagnostic, Place
-from toolwright.jsonschema.pointers import steps
+from toolwright.diagnostics.suggestions import did_you_mean, shorten
 from toolwright.jsonschema.references import HANDLE
+from toolwright.runtime.texts import steps
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from toolwright.compile.resolve import Resolved
 
@@ -27,7 +26,7 @@ def overlays_apply(resolved: Resolved) -> Iterator[Diagnostic]:
         name = str(place.pointer[-1])
         names = [tool.name[len(fragment.prefix) :] for tool in resolved.tools if tool.name.startswith(fragment.prefix)]
         if name not in names:
-            fix = _nearest(name, names, "tools")
+            fix = did_you_mean(name, names, "tools")
             yield Diagnostic("TW250", f"there is no tool `{name}` to overlay", place.key(), fix)
 
 
@@ -46,7 +45,7 @@ def deprecations(resolved: Resolved) -> Iterator[Diagnostic]:
         else:
             continue
         others = [name for name in names if name != tool.name]
-        yield Diagnostic("TW251", message, tool.place_of("deprecated", "use"), _nearest(use, others, "other tools"))
+        yield Diagnostic("TW251", message, tool.place_of("deprecated", "use"), did_you_mean(use, others, "other tools"))
 
 
 def handles(resolved: Resolved) -> Iterator[Diagnostic]:
@@ -59,7 +58,11 @@ def handles(resolved: Resolved) -> Iterator[Diagnostic]:
                     "TW252",
                     f"there is no handle `{schema[HANDLE]}`",
                     Place(found.place.file, (*found.place.pointer, *pointer, HANDLE)),
-                    _nearest(str(schema[HANDLE]), declared, "handles") if declared else "declare it under `handles`",
+                    (
+                        did_you_mean(str(schema[HANDLE]), declared, "handles")
+                        if declared
+                        else "declare it under `handles`"
+                    ),
                 )
 
 
@@ -72,11 +75,11 @@ def redactions(resolved: Resolved) -> Iterator[Diagnostic]:
             continue
         names = dict.fromkeys(name for _, schema in found.having("properties") for name in schema["properties"])
         for index, pointer in enumerate(own):
-            name = steps(f"{pointer}/")[1]
+            name = steps(f"{pointer}/")[0]
             if pointer and name not in names:
                 message = f"`{tool.name}` has no argument `{name}` to redact"
                 yield Diagnostic(
-                    "TW335", message, tool.place_of("policy", "redact") / index, _nearest(name, names, "arguments")
+                    "TW335", message, tool.place_of("policy", "redact") / index, did_you_mean(name, names, "arguments")
                 )
 
 
@@ -171,12 +174,3 @@ def safe_icons(resolved: Resolved) -> Iterator[Diagnostic]:
                     place / "icons" / index / "src",
                     "give it an `https:` or a `data:` URI",
                 )
-
-
-def _nearest(name: str, names: Iterable[str], what: str) -> str:
-    known = list(names)
-    close = get_close_matches(name, known, n=1)
-    if close:
-        return f"did you mean `{close[0]}`?"
-    shown = ", ".join(f"`{other}`" for other in known[:10])
-    return f"the {what} are {shown}{', …' if len(known) > 10 else ''}" if known else f"there are no {what}"
