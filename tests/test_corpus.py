@@ -46,7 +46,7 @@ def test_saved_lists_become_manifests_that_are_accepted(shard: int, corpus: Path
         made = real.imported(path)
         text = yamlwriter.manifest(made.manifest)
         (tmp_path / "manifest.yaml").write_text(text, "utf-8")
-        checked = pipeline.check(str(tmp_path / "manifest.yaml"), workspace.Disk(), "manifest.yaml")
+        checked = pipeline.compile_manifest(str(tmp_path / "manifest.yaml"), workspace.Disk(), "manifest.yaml")
         assert [found for found in checked.diagnostics if found.severity == "error"] == [], path.stem
         assert checked.manifest is not None
         listed, _ = tools.read(path.read_text("utf-8"))

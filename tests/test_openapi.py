@@ -41,7 +41,7 @@ def imported(folder: Path, document: Mapping[str, Any], selection: Selection | N
     path.write_text(json.dumps(whole))
     made = manifest.manifest(Documents(str(path), workspace.Disk()), selection or Selection())
     (folder / "manifest.yaml").write_text(yamlwriter.manifest(made.manifest))
-    checked = pipeline.check(str(folder / "manifest.yaml"), workspace.Disk(), "manifest.yaml")
+    checked = pipeline.compile_manifest(str(folder / "manifest.yaml"), workspace.Disk(), "manifest.yaml")
     assert [found for found in checked.diagnostics if found.severity == "error"] == []
     return made
 

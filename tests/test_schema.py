@@ -192,7 +192,7 @@ def test_anything_may_stand_anywhere_in_a_schema(dialect: Dialect, other: Any) -
         root["properties"] = {"p": {**own, keyword: other}, "q": {keyword: other}}
         text = json.dumps(manifest([{"name": "a", "description": "A.", "inputSchema": root}]))
         files = Files(**{"m.json": text, "other.json": json.dumps({"schemas": {"A": {**own, keyword: other}}})})
-        checked = pipeline.check("m.json", files)
+        checked = pipeline.compile_manifest("m.json", files)
         assert checked.manifest is None
         assert printers.text.render(list(checked.diagnostics), checked.documents, color=False)
 
@@ -294,7 +294,7 @@ def test_schemas_that_are_fine(fine: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "code", "message", "mend"),
+    ("text", "code", "message", "fix"),
     [
         ("{type: String}", "TW203", "`String` is not a JSON Schema type", "did you mean `string`?"),
         ("{type: str}", "TW203", "`str` is not a JSON Schema type", "did you mean `string`?"),

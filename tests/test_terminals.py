@@ -168,19 +168,19 @@ def _manifest(folder: Path) -> Path:
 
 def _at_a_terminal(command: list[str], folder: Path) -> str:
     """What a command writes to a terminal."""
-    extension, theirs = pty.openpty()
+    ours, theirs = pty.openpty()
     running = subprocess.Popen(
         command, cwd=folder, stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs, env={**os.environ, "TERM": "xterm"}
     )
     os.close(theirs)
     data = b""
     try:
-        while chunk := os.read(extension, 65536):
+        while chunk := os.read(ours, 65536):
             data += chunk
     except OSError:  # so Linux says that nobody writes any more
         pass
     running.wait(60)
-    os.close(extension)
+    os.close(ours)
     return data.decode().replace("\r\n", "\n")  # which the terminal makes of each line's end
 
 

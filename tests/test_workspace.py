@@ -184,9 +184,9 @@ def test_a_lock_reads_back() -> None:
 
 
 def test_a_lock_in_conflict_is_read_as_both_sides() -> None:
-    extension = lock.Lock("1", {"m": entry("sha256:" + "1" * 64, [("a.py", b"1"), ("b.py", b"2")])})
+    ours = lock.Lock("1", {"m": entry("sha256:" + "1" * 64, [("a.py", b"1"), ("b.py", b"2")])})
     theirs = lock.Lock("1", {"m": entry("sha256:" + "2" * 64, [("a.py", b"3"), ("c.py", b"4")])})
-    left, right = lock.dump(extension).splitlines(), lock.dump(theirs).splitlines()
+    left, right = lock.dump(ours).splitlines(), lock.dump(theirs).splitlines()
     start, end = 4, -4  # from the digest of the whole to the last file
     text = "\n".join(
         [*left[:start], "<<<<<<< HEAD", *left[start:end], "=======", *right[start:end], ">>>>>>> theirs", *left[end:]]

@@ -16,7 +16,7 @@ from toolwright.pycode import Code, Name, code, join
 if TYPE_CHECKING:
     from toolwright import ir
     from toolwright.codegen.datamodel import ModelModule, Parameter
-    from toolwright.codegen.modules import Unit
+    from toolwright.codegen.units import Unit
 
 _PROTOCOL_TYPES = frozenset(
     {"BlobResourceContents", "Completion", "ContentBlock", "PromptMessage", "TextResourceContents"}

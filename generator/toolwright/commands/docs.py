@@ -34,7 +34,7 @@ def _docs(arguments: argparse.Namespace) -> int:
     folder = Path(arguments.output)
     made: dict[Path, str] = {}
     for path in work.manifests:
-        checked = pipeline.check(path, workspace.Disk(), workspace.told(path, folder))
+        checked = pipeline.compile_manifest(path, workspace.Disk(), workspace.told(path, folder))
         printer.add(checked.diagnostics, checked.documents)
         if checked.manifest is None:
             continue

@@ -112,6 +112,8 @@ def _compile(arguments: argparse.Namespace, work: works.Run, printer: Printer) -
         printer.add(built.diagnostics, built.documents)
         if built.changes is not None:
             known = _carry_out(built.changes, folder, known, printer, write=not arguments.check)
+            if built.cache is not None and not arguments.check:
+                workspace.write_cache(folder, *built.cache)
             printer.made(built)
             if arguments.stubs:
                 _append(built, path, printer)
@@ -132,7 +134,7 @@ def _fit(path: str, work: works.Run) -> Fit | None:
     from toolwright.compile import pipeline
     from toolwright.project import build, workspace
 
-    manifest = pipeline.check(path, workspace.Disk()).manifest
+    manifest = pipeline.compile_manifest(path, workspace.Disk()).manifest
     return None if manifest is None else build.fit(manifest, work.target.handlers)
 
 

@@ -31,7 +31,7 @@ def _mock(arguments: argparse.Namespace) -> int:
     if not port.isdecimal() or int(port) > _LAST_PORT:
         raise UsageError(f"--http is {arguments.http!r}; it is HOST:PORT, such as 127.0.0.1:8000")
     printer = Printer("text", strict=False)
-    checked = pipeline.check(arguments.manifest, workspace.Disk())
+    checked = pipeline.compile_manifest(arguments.manifest, workspace.Disk())
     printer.add(checked.diagnostics, checked.documents)
     status = printer.close()  # on standard error: standard output is the protocol's
     if checked.manifest is None:

@@ -81,7 +81,7 @@ def settle(manifest: Mapping[str, Any]) -> Settled:
     made: dict[str, Any] = {**manifest}
     notes = [*_unseen(made), *_unwritable(made)]
     while True:
-        checked = pipeline.check(_FILE, _Only(json.dumps(made)))
+        checked = pipeline.compile_manifest(_FILE, _Only(json.dumps(made)))
         errors = [found for found in checked.diagnostics if found.severity == "error"]
         errors = [meant for error in errors for meant in _meant(made, error)]
         if not errors:

@@ -80,15 +80,14 @@ def _open(entry: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _write(folder: Path, manifest: ir.Manifest, seed: int) -> None:
-    entry = pipeline.digests(manifest, pipeline.Checked(manifest, (), {}))
-    for artifact in pipeline.generate(manifest, entry):
+    for artifact in pipeline.generate(manifest):
         path = folder / artifact.path
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(artifact.data)
     has_parts = bool(features.primitive_features(manifest))
     workspace.create(
         folder / manifest.package / "mock.py",
-        f"from toolwright.mocking.handlers import mocked\n"
+        f"from toolwright.mock.handlers import mocked\n"
         f"from .tools import TOOLS\n"
         f"{'from .offers import PARTS' if has_parts else 'PARTS = ()'}\n"
         f"HANDLERS = mocked(TOOLS, PARTS, seed={seed:d})\n",

@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolwright.diagnostics import Diagnostic, Place
-from toolwright.project import workspace
+from toolwright.project import lock, workspace
 
 if TYPE_CHECKING:
     from toolwright import ir
-    from toolwright.compile.pipeline import Checked
+    from toolwright.compile.pipeline import Result
     from toolwright.compile.source import Document
-    from toolwright.incremental.worker import Helper
+    from toolwright.incremental.worker import Workers
     from toolwright.project.handlers import Findings, Handwritten
     from toolwright.project.lock import Lock
 
@@ -48,7 +48,10 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """What came of one manifest. `changes` is None where there are none to make: it is wrong, or all is up to date."""
+    """What came of one manifest. `changes` is None where there are none to make: it is wrong, or all is up to date.
+
+    `cache` is what the next run can use, once the changes are made: the manifest's name in the lock, and bytes.
+    """
 
     package: str | None = None
     changes: workspace.Changes | None = None
@@ -58,6 +61,7 @@ class Built:
     failed: bool = False
     handlers: str | None = None
     fit: Fit | None = None
+    cache: tuple[str, bytes] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +89,7 @@ def build(
         path: The manifest, as diagnostics show it.
         target: Where its package goes.
         known: The lock of the target's folder.
-        trust: Take the lock's word where it says that nothing changed, and look no further.
+        trust: Take the lock's word where it says that nothing changed, and look no further; use what was kept.
         force: Overwrite generated files that were edited by hand.
         project: All manifests of the project, as the lock has them, where they are all compiled.
 
@@ -99,12 +103,8 @@ def build(
 
     from toolwright.incremental import worker
 
-    second = worker.Helper() if worker.worthwhile() else None
-    try:
-        return _built(path, target, known, disk.afresh(), second, trust=trust, force=force, project=project)
-    finally:
-        if second is not None:
-            second.stop()
+    with worker.workers() as workers:
+        return _built(path, target, known, disk.afresh(), workers, trust=trust, force=force, project=project)
 
 
 def _built(
@@ -112,46 +112,50 @@ def _built(
     target: Target,
     known: Lock,
     disk: workspace.Disk,
-    second: Helper | None,
+    workers: Workers | None,
     *,
     trust: bool,
     force: bool,
     project: Container[str] | None,
 ) -> Built:
+    from toolwright.codegen import artifacts
     from toolwright.compile import pipeline
+    from toolwright.incremental import cache, digests, reuse
 
     name = workspace.relative(path, target.folder)
     shown = workspace.told(path, target.folder)
-    before = known.manifests.get(name) if trust else None
-    checked = pipeline.check(path, disk, shown, f"toolwright generate {shlex.quote(shown)}{target.option}", before)
-    result = Built(diagnostics=checked.diagnostics, documents=checked.documents, failed=checked.manifest is None)
-    if checked.manifest is None:
+    command = f"toolwright generate {shlex.quote(shown)}{target.option}"
+    before = cache.load(workspace.read_cache(target.folder, name)) if trust else cache.Cache()
+    steps = reuse.Reuse(before, (digests.of_generator(), shown, command), workers)
+    compiled = pipeline.compile_manifest(path, disk, shown, command, steps)
+    result = Built(diagnostics=compiled.diagnostics, documents=compiled.documents, failed=compiled.manifest is None)
+    if compiled.manifest is None:
         return result
-    made = pipeline.digests(checked.manifest, checked)
-    if trust and workspace.up_to_date(target.folder, known, name, made.hash):
+    hash_ = steps.digest(compiled.manifest)
+    if trust and workspace.up_to_date(target.folder, known, name, hash_):
         return result
-    if not checked.diagnostics:
-        made = replace(made, inputs=workspace.read_inputs(disk, target.folder, target.option))
+    inputs = {} if compiled.diagnostics else workspace.read_inputs(disk, target.folder, target.option)
+    made = lock.Entry(hash_, inputs=inputs)
     tree = workspace.Tree(target.folder)
-    package = workspace.generated(tree, known, name, checked.manifest.package)
-    artifacts = pipeline.generate(checked.manifest, made, package, second)
-    at = package_at(path, checked)
+    package = workspace.generated(tree, known, name, compiled.manifest.package)
+    at = package_at(path, compiled)
     return replace(
         result,
-        handlers=checked.manifest.handlers if "server" in checked.manifest.emit else None,
-        fit=fit(checked.manifest, target.handlers, package.text("handlers.py")),
-        package=workspace.shown(target.folder, checked.manifest.package),
-        changes=workspace.compare(tree, known, name, made, artifacts, force=force, at=at, project=project),
-        requirements=pipeline.requirements(checked.manifest),
+        handlers=compiled.manifest.handlers if "server" in compiled.manifest.emit else None,
+        fit=fit(compiled.manifest, target.handlers, package.text("handlers.py")),
+        package=workspace.shown(target.folder, compiled.manifest.package),
+        changes=workspace.compare(tree, known, name, made, compiled.artifacts, force=force, at=at, project=project),
+        requirements=artifacts.requirements(compiled.manifest),
+        cache=(name, cache.dump(steps.cache(compiled))),
     )
 
 
-def package_at(path: str, checked: Checked) -> Place:
+def package_at(path: str, compiled: Result) -> Place:
     """Where the package of the manifest at `path` gets its name."""
     from toolwright.compile import resolve
 
     entry = posixpath.normpath(path)
-    return resolve.package_place(entry, checked.documents[entry].value)
+    return resolve.package_place(entry, compiled.documents[entry].value)
 
 
 def fit(manifest: ir.Manifest, folders: Sequence[str], interface: str | None = None) -> Fit | None:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from toolwright import __version__, naming, package_data
-from toolwright.codegen import handlers, render
+from toolwright.codegen import artifacts, handlers, render
 from toolwright.codegen.literals import comment, literal
 from toolwright.compile import pipeline
 from toolwright.compile.syntax import yamlwriter
@@ -95,7 +95,7 @@ def _fill(name: str, slug: str, origin: Origin | None) -> Path:
         "stem": stem,
         "handlers": stem + "Server" if keyword.iskeyword(stem) or stem.startswith("Test") else stem,
         "handwritten": module,
-        "requirements": pipeline.REQUIREMENTS,
+        "requirements": artifacts.REQUIREMENTS,
         "calls": False,
         "variables": [],
     }
@@ -151,7 +151,7 @@ def _start_from(origin: Origin, folder: Path, values: Mapping[str, Any]) -> dict
     again = comment(f"imported again: toolwright import {origin.again} --fragment -o specs/{imported} …")
     manifest.write_text(_MANIFEST.format(imported=imported, again=again) + yamlwriter.manifest(own), "utf-8")
     (folder / "specs" / imported).write_text(yamlwriter.imported(origin.fragment), "utf-8")
-    checked = pipeline.check(str(manifest), workspace.Disk())
+    checked = pipeline.compile_manifest(str(manifest), workspace.Disk())
     if checked.manifest is None:
         raise ScaffoldError(f"what was imported cannot be a project: {checked.diagnostics[0].message}")
     methods = [method for method in handlers.handler_methods(checked.manifest) if not method.is_optional]
@@ -159,7 +159,7 @@ def _start_from(origin: Origin, folder: Path, values: Mapping[str, Any]) -> dict
     used = {f"{values['stem']}Handlers", *handwritten.names_to_import(nothing, methods)}
     raising = [method.wrapper == "Returns" for method in methods]
     return {
-        "requirements": pipeline.requirements(checked.manifest),
+        "requirements": artifacts.requirements(checked.manifest),
         "calls": checked.manifest.calls,
         "variables": _variables(checked.manifest.document.get("apis") or {}),
         "handler_imports": [*map(Name, sorted(used | ({"ToolError"} if any(raising) else set())))],
