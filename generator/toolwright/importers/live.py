@@ -1,4 +1,4 @@
-"""What a live server offers, as it says it: all pages of its lists, its instructions and its capabilities.
+"""What a live server lists and says of itself: all pages of its lists, its instructions and its capabilities.
 
 Takes a command or a URL; gives the raw JSON of each entry, through the transports and the dispatcher of the SDK, since
 its client refuses a whole list for one odd schema. It starts nothing but the command, fetches nothing but the URL,
@@ -124,7 +124,7 @@ class Listed:
 
 
 def read(source: Source, timeout: float = TIMEOUT, most: int = MAX_BYTES) -> Listed:
-    """Ask a server for all that it offers.
+    """Ask a server for all that it has.
 
     Args:
         source: The server. A command gets, as in the SDK, only those variables of the environment that are harmless.
@@ -168,12 +168,12 @@ def _signals_as_interrupts() -> Iterator[None]:
 
 
 async def _read(source: Source, seconds: float, most: int) -> Listed:
-    with tempfile.TemporaryFile() as log, io.TextIOWrapper(log) as said:
+    with tempfile.TemporaryFile() as file, io.TextIOWrapper(file) as log:
         bounds = Bounds(most, most)
         seen = _Seen(bounds)
         try:
             with anyio.fail_after(seconds):
-                async with _transport(source, said, seen) as streams, _conversation(streams, seen) as conversation:
+                async with _transport(source, log, seen) as streams, _conversation(streams, seen) as conversation:
                     return await _everything(conversation)
         except* TimeoutError:
             why = f"`{source.shown}` did not answer within {seconds:g} s"
@@ -186,7 +186,7 @@ async def _read(source: Source, seconds: float, most: int) -> Listed:
             why = f"`{source.shown}` cannot be started: {getattr(error, 'strerror', None) or error}"
         except* ValueError as group:  # a NUL byte in a command, a character that no header may have
             why = f"`{source.shown}` cannot be asked: {one_line(str(_first(group)))}"
-        raise UnreachableError(why + seen.strays() + _last_lines(log))
+        raise UnreachableError(why + seen.strays() + _last_lines(file))
 
 
 def _first(group: BaseExceptionGroup[BaseException]) -> Any:
@@ -235,12 +235,12 @@ class _Seen:
             fix = "; give it what it wants with --header" if self.status in (401, 403) else ""
             return f"answers with HTTP {self.status}{phrase}{asks}{fix}"
         if error.code == mcp_types.CONNECTION_CLOSED:
-            said = one_line(error.message)
-            if said == "Connection closed":
+            message = one_line(error.message)
+            if message == "Connection closed":
                 return "ended before it had answered"
             if self.status is not None:
-                return f"is gone: {said}"
-            why = said.partition(": ")[2] or said  # before it stands the URL
+                return f"is gone: {message}"
+            why = message.partition(": ")[2] or message  # before it stands the URL
             return f"cannot be reached: {why}; check the URL, and that the server runs"
         return f"answers with an error: {one_line(error.message)[:500]} ({error.code})"
 
@@ -252,11 +252,11 @@ class _Seen:
         return f"; it sent {lines} no JSON-RPC"
 
 
-def _transport(source: Source, said: io.TextIOWrapper, seen: _Seen) -> Guarded:
+def _transport(source: Source, log: io.TextIOWrapper, seen: _Seen) -> Guarded:
     if isinstance(source, Command):
         program, *arguments = source.words
         process = StdioServerParameters(command=program, args=arguments, env=dict(source.environment))
-        return Guarded(over_stdio(process, said), over_http=False, lines=seen.bounds)
+        return Guarded(over_stdio(process, log), over_http=False, lines=seen.bounds)
     return Guarded(over_http(source.url, source.headers, seen.bounds, seen.response), over_http=True)
 
 
