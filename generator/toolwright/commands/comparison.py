@@ -116,13 +116,13 @@ def _of_file(name: str, path: str, reader: Reader) -> Version:
 
 def _listed(path: str, reader: Reader) -> bytes | None:
     """The manifest of a saved list of tools; None where the file is no such list."""
-    from toolwright.compile.source import MANIFEST_KEYS
+    from toolwright.compile.structure import manifest_keys
     from toolwright.importers import tools
 
     try:
         text = reader.read(path).decode("utf-8-sig")
         value = json.loads(text)
-        if isinstance(value, dict) and MANIFEST_KEYS & value.keys() - {"tools"}:
+        if isinstance(value, dict) and manifest_keys() & value.keys() - {"tools"}:
             return None
         listed, info = tools.read(text)
     except (OSError, ValueError, RecursionError):
