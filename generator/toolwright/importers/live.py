@@ -38,6 +38,7 @@ from toolwright.mcp import SECTIONS, TOOLS, Section
 from toolwright.runtime.client.bounded_transports import over_http, over_stdio
 from toolwright.runtime.client.bounds import MAX_RESULT_BYTES, Bounds
 from toolwright.runtime.client.guarded import Guarded
+from toolwright.runtime.client.pages import EndlessError, follow
 from toolwright.runtime.terminal import one_line
 
 if TYPE_CHECKING:
@@ -53,9 +54,6 @@ TIMEOUT: Final = 60.0
 
 MAX_BYTES: Final = MAX_RESULT_BYTES
 """How many bytes a server may say in all, by default."""
-
-MAX_PAGES: Final = 1000
-"""How many pages a list may have."""
 
 MAX_ENTRIES: Final = 100_000
 """How many entries a list may have."""
@@ -364,27 +362,27 @@ async def _everything(conversation: _Conversation) -> Listed:
 
 
 async def _pages(conversation: _Conversation, section: Section) -> Sequence[Any]:
-    """All entries of a list (MCP 2025-11-25, server/utilities/pagination)."""
+    """All entries of a list."""
     found: list[Any] = []
-    seen: set[str] = set()
-    cursor: Any = None
-    for _ in range(MAX_PAGES):
-        page = await conversation.ask(section.method, **({} if cursor is None else {"cursor": cursor}))
-        entries = page.get(section.name)
-        if not isinstance(entries, list):
-            raise UnreachableError(f"answers `{section.method}` without a list of `{section.name}`")
-        found += entries
-        cursor = page.get("nextCursor")
-        if cursor is None:
-            return found
-        if not isinstance(cursor, str) or cursor in seen:
-            raise UnreachableError(f"answers `{section.method}` with pages that go round in a circle")
+    refused = f"answers `{section.method}`"
+
+    async def fetch(cursor: str | None) -> dict[str, Any]:
         if len(found) > MAX_ENTRIES:
-            break
-        seen.add(cursor)
-    raise UnreachableError(
-        f"answers `{section.method}` with more pages than can be: {len(found):,} entries, and no end"
-    )
+            raise UnreachableError(f"{refused} with a list that has more than {MAX_ENTRIES:,} entries")
+        given: dict[str, Any] = {} if cursor is None else {"cursor": cursor}
+        page = await conversation.ask(section.method, **given)
+        if not isinstance(page.get(section.name), list):
+            raise UnreachableError(f"{refused} without a list of `{section.name}`")
+        if not isinstance(page.get("nextCursor"), str | None):
+            raise UnreachableError(f"{refused} with a cursor that is no text")
+        return page
+
+    try:
+        async for page in follow(fetch, lambda page: page.get("nextCursor")):
+            found += page[section.name]
+    except EndlessError as error:
+        raise UnreachableError(f"{refused} with a list that {error}") from None
+    return found
 
 
 def _told(found: Mapping[str, Any], info: Any) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
