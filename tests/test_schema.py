@@ -103,7 +103,7 @@ def validate(value: Any) -> list[Diagnostic]:
     bundle, found = source.load("m.json", Files(**{"m.json": text}))
     assert bundle is not None
     diagnostics = found + schema.in_order(bundle, (*schema.validate(bundle), *schema.schemas(bundle)))
-    assert printers.text(diagnostics, bundle.documents, color=False) or not diagnostics
+    assert printers.text.render(diagnostics, bundle.documents, color=False) or not diagnostics
     return diagnostics
 
 
@@ -194,7 +194,7 @@ def test_anything_may_stand_anywhere_in_a_schema(dialect: Dialect, other: Any) -
         files = Files(**{"m.json": text, "other.json": json.dumps({"schemas": {"A": {**own, keyword: other}}})})
         checked = pipeline.compile_manifest("m.json", files)
         assert checked.manifest is None
-        assert printers.text(list(checked.diagnostics), checked.documents, color=False)
+        assert printers.text.render(list(checked.diagnostics), checked.documents, color=False)
 
 
 def test_all_problems_come_at_once_in_the_order_of_the_file() -> None:

@@ -95,18 +95,18 @@ def findings() -> list[Diagnostic]:
 
 
 def test_diagnostics() -> None:
-    text = printers.text(findings(), {}, color=False)
+    text = printers.text.render(findings(), {}, color=False)
     assert not harmful(text)
     assert len(text.splitlines()) == 6
-    assert not harmful(PLAIN_ESCAPES.sub("", printers.text(findings(), {}, color=True)))
-    printed = printers.json(findings(), {})
+    assert not harmful(PLAIN_ESCAPES.sub("", printers.text.render(findings(), {}, color=True)))
+    printed = printers.json.render(findings(), {})
     assert printed.isascii()
     assert not harmful(printed)
     assert NASTY in {row["message"] for row in json.loads(printed)}
 
 
 def test_no_message_is_a_workflow_command_of_its_own() -> None:
-    printed = printers.github(findings(), {})
+    printed = printers.github.render(findings(), {})
     assert not harmful(printed)
     assert len(printed.splitlines()) == len(findings())
     for row in printed.splitlines():
@@ -119,9 +119,9 @@ def test_no_message_is_a_workflow_command_of_its_own() -> None:
 def test_differences() -> None:
     old, new = f"a\nb {NASTY}\n".encode(), f"a\nc {NASTY}\n".encode()
     for shown in (
-        printers.diff(NASTY, old, new),
-        printers.diff(NASTY, None, b""),
-        printers.diff(NASTY, old, old + b"\r"),
+        printers.unified.render(NASTY, old, new),
+        printers.unified.render(NASTY, None, b""),
+        printers.unified.render(NASTY, old, old + b"\r"),
     ):
         assert not harmful(shown)
     text = changes.text([], changes.Shown(NASTY, NASTY, {}, {}, NASTY, NASTY), color=False)

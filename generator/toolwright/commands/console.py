@@ -199,7 +199,7 @@ class Printer:
         for change in changes.changes:
             self._stale = True
             path = workspace.shown(output, change.path)
-            self.say(printers.diff(path, change.old, change.new))
+            self.say(printers.unified.render(path, change.old, change.new))
             if change.old is None:
                 missing[change.path.partition("/")[0]].append(path)
             else:
@@ -244,10 +244,10 @@ class Printer:
 
         if self._found or self._style == "json":
             if self._style == "text":
-                painted(lambda color: printers.text(self._found, self._documents, color=color), sys.stderr)
+                painted(lambda color: printers.text.render(self._found, self._documents, color=color), sys.stderr)
             else:
-                printed = printers.json if self._style == "json" else printers.github
-                out(printed(self._found, self._documents))
+                printer = printers.json if self._style == "json" else printers.github
+                out(printer.render(self._found, self._documents))
         return 1 if self.failed or (self._strict and self._found) else 0
 
 

@@ -14,8 +14,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from toolwright import paths
 from toolwright.diagnostics import Diagnostic
-from toolwright.project import inside
 
 NAME = "toolwright.lock.json"
 _MARKER = re.compile(r"^(?:<{7}|={7}|>{7}|\|{7}).*$", re.MULTILINE)
@@ -75,10 +75,10 @@ def load(text: str) -> Lock:
         raise error if isinstance(error, LockError) else LockError(_NO_FORM) from error
     for manifest, entry_ in lock.manifests.items():
         for path in (manifest, *entry_.files):
-            if inside.no_path(path):
+            if paths.no_path(path):
                 raise LockError(f"it lists {json.dumps(path)}, which no file can have as its path")
         for path in entry_.files:
-            if inside.leaves(path):
+            if paths.leaves(path):
                 raise LockError(f"it lists `{path}`, which is outside the output folder")
             if path != posixpath.normpath(path) or path in (".", NAME) or not {"\\", ":"}.isdisjoint(path):
                 raise LockError(f"it lists `{path}`, which is no file that toolwright makes")

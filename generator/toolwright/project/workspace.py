@@ -19,7 +19,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
-from toolwright import __version__
+from toolwright import __version__, paths
 from toolwright.codegen.artifacts import MARK, RUNTIME_MARK, Artifact
 from toolwright.diagnostics import Diagnostic, Place
 from toolwright.incremental import digests
@@ -286,7 +286,7 @@ def _same(disk: Disk, output: Path, manifest: str, inputs: Mapping[str, str]) ->
             continue
         folder, listing, pattern = path.partition(_LISTING)
         here = Path(os.path.normpath(Path(above, folder))).as_posix()
-        if inside.leaves(posixpath.join(folder, pattern), posixpath.dirname(manifest)):
+        if paths.leaves(posixpath.join(folder, pattern), posixpath.dirname(manifest)):
             return False  # nothing else is ever read for it
         try:
             if listing:

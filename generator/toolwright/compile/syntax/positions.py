@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from toolwright.diagnostics import Diagnostic, Place, Span
+from toolwright.diagnostics.suggestions import shorten
 
 MAX_DEPTH = 200
 """How deep mappings and lists may be nested. Real schemas stay below 20; validators and generators recurse."""
@@ -145,9 +146,3 @@ def twice(key: str, line: int, again: Node) -> Problem:
     """The problem of a key that its mapping has already, on `line`."""
     message = f"the key `{shorten(key)}` is here twice; the first is on line {line}"
     return Problem("TW005", message, again.start, again.end, "remove or rename one of the two")
-
-
-def shorten(text: str, limit: int = 40) -> str:
-    """A text for a message: on one line, and cut where it is long."""
-    flat = " ".join(text.split())
-    return flat if len(flat) <= limit else f"{flat[: limit - 1]}…"
