@@ -30,11 +30,11 @@ def _check(arguments: argparse.Namespace) -> int:
         from toolwright.codegen import artifacts
         from toolwright.compile import pipeline
         from toolwright.diagnostics import Diagnostic
-        from toolwright.project import build, config, workspace
+        from toolwright.project import build, config, disk
 
         packages: dict[str, str] = {}
         for path in work.manifests:
-            checked = pipeline.compile_manifest(path, workspace.Disk())
+            checked = pipeline.compile_manifest(path, disk.Disk())
             printer.add(checked.diagnostics, checked.documents)
             if checked.manifest is None:
                 continue
@@ -62,13 +62,11 @@ def _check(arguments: argparse.Namespace) -> int:
 
 def _interface(path: str, package: str, folder: Path) -> str | None:
     """The package's `handlers.py` as it was generated before; None where that cannot be told."""
-    from toolwright.project import lock, workspace
+    from toolwright.project import journal, layout, lock, tree
 
     with suppress(OSError, lock.LockError):
-        known = workspace.read_lock(folder)
-        return workspace.generated(workspace.Tree(folder), known, workspace.relative(path, folder), package).text(
-            "handlers.py"
-        )
+        known = journal.read_lock(folder)
+        return tree.generated(tree.Tree(folder), known, layout.relative(path, folder), package).text("handlers.py")
     return None
 
 

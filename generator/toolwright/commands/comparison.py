@@ -58,9 +58,9 @@ def read(said: str, other: str) -> Side:
         return _at_revision(said, other)
     if said.startswith(("http://", "https://")):
         return live(said)
-    from toolwright.project import workspace
+    from toolwright.project import disk
 
-    return _of_file(said, said, workspace.Disk())
+    return _of_file(said, said, disk.Disk())
 
 
 def live(target: str | Sequence[str]) -> Side:

@@ -22,7 +22,7 @@ from toolwright.codegen import artifacts, handlers, render
 from toolwright.codegen.literals import comment, literal
 from toolwright.compile import pipeline
 from toolwright.compile.syntax import yamlwriter
-from toolwright.project import build, lock, workspace
+from toolwright.project import build, disk, lock, tree
 from toolwright.project import handlers as handwritten
 from toolwright.pycode import Code, Name, code, join, trusted
 
@@ -151,7 +151,7 @@ def _start_from(origin: Origin, folder: Path, values: Mapping[str, Any]) -> dict
     again = comment(f"imported again: toolwright import {origin.again} --fragment -o specs/{imported} …")
     manifest.write_text(_MANIFEST.format(imported=imported, again=again) + yamlwriter.manifest(own), "utf-8")
     (folder / "specs" / imported).write_text(yamlwriter.imported(origin.fragment), "utf-8")
-    checked = pipeline.compile_manifest(str(manifest), workspace.Disk())
+    checked = pipeline.compile_manifest(str(manifest), disk.Disk())
     if checked.manifest is None:
         raise ScaffoldError(f"what was imported cannot be a project: {checked.diagnostics[0].message}")
     methods = [method for method in handlers.handler_methods(checked.manifest) if not method.is_optional]
@@ -218,7 +218,7 @@ def _compile(folder: Path, manifest: str) -> None:
     built = build.build(str(folder / manifest), target, lock.Lock(__version__), trust=False)
     if built.changes is None:
         raise AssertionError(f"the manifest of a new project is wrong: {built.diagnostics}")
-    workspace.apply(target.folder, built.changes)
+    tree.apply(target.folder, built.changes)
 
 
 def _distribution(slug: str) -> str:
