@@ -136,8 +136,7 @@ def _few(
 
 def _primitives(primitives: Sequence[ir.Primitive], modelled: frozenset[str], source: str, command: str) -> list[Unit]:
     """The units of resources and prompts; those of `modelled` have models."""
-    from toolwright.codegen import client as clients
-    from toolwright.codegen import datamodel, package, render
+    from toolwright.codegen import datamodel, package, render, surface
     from toolwright.codegen import features as parts
 
     head = render.header(source, command)
@@ -145,16 +144,16 @@ def _primitives(primitives: Sequence[ir.Primitive], modelled: frozenset[str], so
     made = dict(zip((primitive.key for primitive in served), datamodel.primitive_modules(served), strict=True))
     units = []
     for primitive in primitives:
-        methods = [render.method(method) for method in clients.primitive_methods(primitive)]
+        methods = surface.primitive_methods(primitive)
         module = made.get(primitive.key)
         units.append(
             Unit(
                 module=(
                     render.page(head, package.Page("", "module.py", {"source": module.source})) if module else code("")
                 ),
-                classes=module.classes if module else (),
-                method=join("\n", methods),
-                names=frozenset(name for method in methods for name in _names(method)),
+                classes=module.names if module else (),
+                method=join("\n", map(render.method, methods)),
+                names=frozenset(name for method in methods for name in method.names),
                 home=parts.primitive_module(primitive),
             )
         )
@@ -182,17 +181,16 @@ def make(tools: Sequence[ir.Tool], shared: Sequence[ir.SharedSchema], source: st
         source: The manifest's path, as headers show it.
         command: What generates its package, as headers show it.
     """
-    from toolwright.codegen import client as clients
-    from toolwright.codegen import datamodel, package, render
+    from toolwright.codegen import datamodel, package, render, surface
 
     head = render.header(source, command)
     made = zip(tools, datamodel.modules(tools, shared), strict=True)
     return [
         Unit(
             module=render.page(head, package.Page("", "module.py", {"source": module.source})),
-            classes=module.classes,
-            method=(method := render.method(clients.client_method(tool, module))),
-            names=_names(method),
+            classes=module.names,
+            method=render.method(method := surface.tool_method(tool, module.parameters)),
+            names=method.names,
         )
         for tool, module in made
     ]

@@ -7,6 +7,7 @@ nothing: `workspace.apply` does.
 from __future__ import annotations
 
 import codecs
+import json
 import posixpath
 import shlex
 from collections.abc import Container, Mapping, Sequence
@@ -14,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from toolwright import naming
 from toolwright.diagnostics import Diagnostic, Place
 from toolwright.project import workspace
 
@@ -139,7 +141,7 @@ def _built(
     return replace(
         result,
         handlers=checked.manifest.handlers if "server" in checked.manifest.emit else None,
-        fit=fit(checked.manifest, target.handlers, package.text("handlers.py")),
+        fit=fit(checked.manifest, target.handlers, package.text("manifest.json")),
         package=workspace.shown(target.folder, checked.manifest.package),
         changes=workspace.compare(tree, known, name, made, artifacts, force=force, at=at, project=project),
         requirements=pipeline.requirements(checked.manifest),
@@ -154,17 +156,17 @@ def package_at(path: str, checked: Checked) -> Place:
     return resolve.package_place(entry, checked.documents[entry].value)
 
 
-def fit(manifest: ir.Manifest, folders: Sequence[str], interface: str | None = None) -> Fit | None:
+def fit(manifest: ir.Manifest, folders: Sequence[str], document: str | None = None) -> Fit | None:
     """How the handwritten class of a manifest fits; None where none is named, or its module is not there in UTF-8.
 
     Args:
         manifest: The lowered manifest.
         folders: Where its module is looked for.
-        interface: The package's `handlers.py` as it was generated before.
+        document: The package's `manifest.json` as it was generated before.
     """
     if manifest.handlers is None or "server" not in manifest.emit:
         return None
-    from toolwright.codegen import handlers
+    from toolwright.codegen import surface
     from toolwright.compile import source
     from toolwright.project import handlers as handwritten
 
@@ -172,7 +174,7 @@ def fit(manifest: ir.Manifest, folders: Sequence[str], interface: str | None = N
     file = workspace.find_module(module, folders)
     if file is None:
         return None
-    written = handwritten.Handwritten(file.as_posix(), "", name, f"{manifest.stem}Handlers")
+    written = handwritten.Handwritten(file.as_posix(), "", name, naming.handlers_class(manifest.stem))
     try:
         data = file.read_bytes()
         encoding = "utf-8-sig" if data.startswith(codecs.BOM_UTF8) else "utf-8"
@@ -181,5 +183,5 @@ def fit(manifest: ir.Manifest, folders: Sequence[str], interface: str | None = N
         return Fit(file, written, handwritten.Findings((source.unreadable(written.path, error),)))
     except UnicodeDecodeError:
         return None
-    before = handwritten.methods_of(interface or "")
-    return Fit(file, written, handwritten.compare(written, handlers.handler_methods(manifest), before), encoding)
+    before = surface.asked_methods(json.loads(document)) if document is not None else {}
+    return Fit(file, written, handwritten.compare(written, surface.handler_methods(manifest), before), encoding)
