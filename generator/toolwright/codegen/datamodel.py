@@ -11,6 +11,7 @@ import json
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from toolwright import ir, naming, package_data
@@ -29,6 +30,7 @@ from toolwright.pycode import Code, Name, checked, code, join, trusted
 from toolwright.runtime.texts import steps
 
 if TYPE_CHECKING:
+    from datamodel_code_generator.config import JSONSchemaParserConfig
     from datamodel_code_generator.model.base import DataModel
     from datamodel_code_generator.types import DataType
 
@@ -394,43 +396,53 @@ class Written:
 
 def _written(plans: Sequence[ClassPlan], used: Iterable[Imported]) -> dict[Name, Written]:
     """What the generator makes of these classes, in its own order."""
-    from datamodel_code_generator import LiteralType, PythonVersion
-    from datamodel_code_generator.enums import DataModelType
-    from datamodel_code_generator.model import get_data_model_types
     from datamodel_code_generator.parser.jsonschema import JsonSchemaParser
 
     roots = {plan.name for plan in plans if plan.root is not None}
     definitions = {plan.name: _definition(plan, roots) for plan in plans}
     for each in used:
         definitions[each.name] = {"x-python-import": {"module": each.module.lstrip("."), "name": each.name}}
-    kinds = get_data_model_types(DataModelType.PydanticV2BaseModel, target_python_version=PythonVersion.PY_311)
-    parser = JsonSchemaParser(
-        json.dumps({"$defs": definitions}),
-        data_model_type=kinds.data_model,
-        data_model_root_type=kinds.root_model,
-        data_model_field_type=kinds.field_model,
-        data_type_manager_type=kinds.data_type_manager,
-        target_python_version=PythonVersion.PY_311,
-        custom_template_dir=package_data.TEMPLATES / "models",
-        extra_template_data=defaultdict(dict, {plan.name: {"plan": _view(plan)} for plan in plans}),
-        enum_field_as_literal=LiteralType.All,
-        formatters=[],
-        field_constraints=True,
-        skip_root_model=True,
-        strict_nullable=True,
-        use_annotated=True,
-        use_double_quotes=True,
-        use_standard_collections=True,
-        use_tuple_for_fixed_items=True,
-        use_union_operator=True,
-    )
+    views = defaultdict(dict, {plan.name: {"plan": _view(plan)} for plan in plans})
+    config = _config().model_copy(update={"extra_template_data": views})
+    parser = JsonSchemaParser(json.dumps({"$defs": definitions}), config=config)
     text = parser.parse()
     if not isinstance(text, str):
         raise TypeError(f"datamodel-code-generator gave {type(text).__name__}")
     by_name = {plan.name: plan for plan in plans}
     models = {model.class_name: model for model in parser.results}
     classes = [declared(part.strip()) for part in text.split(_CUT)[1:]]
-    return {name: _taken(source, by_name[name], models[name]) for name, source in classes}
+    made = {name: _taken(source, by_name[name], models[name]) for name, source in classes}
+    parser.dispose()  # its objects hold each other, and there are many
+    return made
+
+
+@cache
+def _config() -> JSONSchemaParserConfig:
+    """How the generator is to write classes; which, is told it each time."""
+    from datamodel_code_generator import LiteralType, PythonVersion
+    from datamodel_code_generator.config import JSONSchemaParserConfig
+    from datamodel_code_generator.enums import DataModelType
+    from datamodel_code_generator.model import get_data_model_types
+
+    python = PythonVersion.PY_311
+    kinds = get_data_model_types(DataModelType.PydanticV2BaseModel, target_python_version=python)
+    return JSONSchemaParserConfig(
+        data_model_type=kinds.data_model,
+        data_model_root_type=kinds.root_model,
+        data_model_field_type=kinds.field_model,
+        data_type_manager_type=kinds.data_type_manager,
+        target_python_version=python,
+        custom_template_dir=package_data.TEMPLATES / "models",
+        enum_field_as_literal=LiteralType.All,
+        formatters=[],
+        field_constraints=True,
+        skip_root_model=True,
+        strict_nullable=True,
+        use_annotated=True,
+        use_standard_collections=True,
+        use_tuple_for_fixed_items=True,
+        use_union_operator=True,
+    )
 
 
 _CUT = "\f"
