@@ -41,8 +41,8 @@ def _check(arguments: argparse.Namespace) -> int:
             first = packages.setdefault(checked.manifest.package, path)
             if Path(first).resolve() != Path(path).resolve():
                 printer.add([_clash(checked, path, first)])
-            interface = _interface(path, checked.manifest.package, work.target.folder)
-            printer.fits(build.fit(checked.manifest, work.target.handlers, interface))
+            document = _document(path, checked.manifest.package, work.target.folder)
+            printer.fits(build.fit(checked.manifest, work.target.handlers, document))
             if work.project is None:
                 continue
             absent = config.missing(work.project, artifacts.requirements(checked.manifest))
@@ -60,13 +60,13 @@ def _check(arguments: argparse.Namespace) -> int:
     return printer.close()
 
 
-def _interface(path: str, package: str, folder: Path) -> str | None:
-    """The package's `handlers.py` as it was generated before; None where that cannot be told."""
+def _document(path: str, package: str, folder: Path) -> str | None:
+    """The package's `manifest.json` as it was generated before; None where that cannot be told."""
     from toolwright.project import journal, layout, lock, tree
 
     with suppress(OSError, lock.LockError):
         known = journal.read_lock(folder)
-        return tree.generated(tree.Tree(folder), known, layout.relative(path, folder), package).text("handlers.py")
+        return tree.generated(tree.Tree(folder), known, layout.relative(path, folder), package).text("manifest.json")
     return None
 
 

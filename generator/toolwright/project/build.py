@@ -7,6 +7,7 @@ nothing: `tree.apply` does.
 from __future__ import annotations
 
 import codecs
+import json
 import posixpath
 import shlex
 from collections.abc import Container, Mapping, Sequence
@@ -14,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from toolwright import naming
 from toolwright.diagnostics import Diagnostic, Place
 from toolwright.project import disk, freshness, layout, lock, tree
 
@@ -142,7 +144,7 @@ def _built(
     return replace(
         result,
         handlers=compiled.manifest.handlers if "server" in compiled.manifest.emit else None,
-        fit=fit(compiled.manifest, target.handlers, package.text("handlers.py")),
+        fit=fit(compiled.manifest, target.handlers, package.text("manifest.json")),
         package=layout.shown(target.folder, compiled.manifest.package),
         changes=tree.compare(there, known, name, made, compiled.artifacts, force=force, at=at, project=project),
         requirements=artifacts.requirements(compiled.manifest),
@@ -158,17 +160,17 @@ def package_at(path: str, compiled: Result) -> Place:
     return resolve.package_place(entry, compiled.documents[entry].value)
 
 
-def fit(manifest: ir.Manifest, folders: Sequence[str], interface: str | None = None) -> Fit | None:
+def fit(manifest: ir.Manifest, folders: Sequence[str], document: str | None = None) -> Fit | None:
     """How the handwritten class of a manifest fits; None where none is named, or its module is not there in UTF-8.
 
     Args:
         manifest: The lowered manifest.
         folders: Where its module is looked for.
-        interface: The package's `handlers.py` as it was generated before.
+        document: The package's `manifest.json` as it was generated before.
     """
     if manifest.handlers is None or "server" not in manifest.emit:
         return None
-    from toolwright.codegen import handlers
+    from toolwright.codegen import surface
     from toolwright.compile import source
     from toolwright.project import handlers as handwritten
 
@@ -176,7 +178,7 @@ def fit(manifest: ir.Manifest, folders: Sequence[str], interface: str | None = N
     file = disk.find_module(module, folders)
     if file is None:
         return None
-    written = handwritten.Handwritten(file.as_posix(), "", name, f"{manifest.stem}Handlers")
+    written = handwritten.Handwritten(file.as_posix(), "", name, naming.handlers_class(manifest.stem))
     try:
         data = file.read_bytes()
         encoding = "utf-8-sig" if data.startswith(codecs.BOM_UTF8) else "utf-8"
@@ -185,5 +187,5 @@ def fit(manifest: ir.Manifest, folders: Sequence[str], interface: str | None = N
         return Fit(file, written, handwritten.Findings((source.unreadable(written.path, error),)))
     except UnicodeDecodeError:
         return None
-    before = handwritten.methods_of(interface or "")
-    return Fit(file, written, handwritten.compare(written, handlers.handler_methods(manifest), before), encoding)
+    before = surface.asked_methods(json.loads(document)) if document is not None else {}
+    return Fit(file, written, handwritten.compare(written, surface.handler_methods(manifest), before), encoding)
