@@ -9,6 +9,7 @@ from typing import Any
 
 from toolwright import ir, naming
 from toolwright.codegen import datamodel
+from toolwright.codegen.surface import ClassRole
 from toolwright.diagnostics import Place
 from toolwright.runtime import model as runtime
 
@@ -39,6 +40,11 @@ def tool(
         questions=(),
         place=PLACE,
     )
+
+
+def root(made: datamodel.ModelModule, role: ClassRole = "input") -> str:
+    """The name of the class of a whole input, output or other role."""
+    return next(each.name for each in made.classes if each.is_root and role in each.roles)
 
 
 def load(made: datamodel.ModelModule, name: str = "tool") -> ModuleType:

@@ -19,7 +19,7 @@ from toolwright import cli, ir
 from toolwright.codegen import modules
 from toolwright.compile import pipeline, rules
 from toolwright.incremental import worker
-from toolwright.project import workspace
+from toolwright.project import disk
 
 Files = dict[str, Any]
 Edit = Callable[[Files], None]
@@ -74,7 +74,7 @@ def both(
     if ": error[" in said:
         return said
     shutil.rmtree(tmp_path / "generated")
-    shutil.rmtree(tmp_path / workspace.CACHE, ignore_errors=True)
+    shutil.rmtree(tmp_path / disk.CACHE, ignore_errors=True)
     cold, first = generated(tmp_path, start, capsys)
     assert first == said
     assert cold.keys() == again.keys()
@@ -249,7 +249,7 @@ def test_a_lock_that_was_edited_proves_nothing(tmp_path: Path, capsys: pytest.Ca
     generated(tmp_path, wordless, capsys)
     forged = json.loads(path.read_text())["manifests"]["manifest.json"]["tools"]["first"]
     shutil.rmtree(tmp_path / "generated")
-    shutil.rmtree(tmp_path / workspace.CACHE, ignore_errors=True)
+    shutil.rmtree(tmp_path / disk.CACHE, ignore_errors=True)
     generated(tmp_path, files(), capsys)
     kept = json.loads(path.read_text())
     kept["manifests"]["manifest.json"]["tools"]["first"] = forged
@@ -275,7 +275,7 @@ def test_what_is_clean_is_not_judged_again(
 
 def lowered(folder: Path) -> ir.Manifest:
     (folder / "m.json").write_text(json.dumps(files()["manifest.json"] | {"include": []}))
-    checked = pipeline.compile_manifest("m.json", workspace.Disk())
+    checked = pipeline.compile_manifest("m.json", disk.Disk())
     assert checked.manifest is not None, checked.diagnostics
     return checked.manifest
 

@@ -48,9 +48,7 @@ class Needy(Sample):
 def case(*examples: Mapping[str, Any], annotations: Any = READ_ONLY, **more: Any) -> dict[str, Any]:
     """A manifest whose first tool has these examples."""
     ours = {"examples": list(examples), **more.pop("ours", {})}
-    first = tool(
-        "test_it", {"n": {"type": "number"}}, outputSchema=NUMBER, annotations=annotations, toolwright=ours
-    )
+    first = tool("test_it", {"n": {"type": "number"}}, outputSchema=NUMBER, annotations=annotations, toolwright=ours)
     ask = {"ask": {"sure": {"message": "Sure?", "schema": {"type": "object", "properties": {}}}}}
     others = [
         tool("say", toolwright={"examples": [{"name": "once", "input": {}, "run": True}]}),

@@ -11,22 +11,32 @@ from pathlib import Path
 
 import pytest
 
-from toolwright import cli
-from toolwright.codegen.handlers import HandlerMethod
-from toolwright.diagnostics import Span
+from toolwright import cli, naming
+from toolwright.codegen import surface
+from toolwright.codegen.surface import HandlerMethod, MethodRole, Taken
+from toolwright.diagnostics import Place, Span
 from toolwright.project import handlers
 from toolwright.project.handlers import Handwritten
 from toolwright.pycode import Name
 
 
-def method(name: str, wrapper: str, result: str, doc: str, **parameters: str) -> HandlerMethod:
-    given = tuple((Name(one), Name(kind)) for one, kind in parameters.items())
-    return HandlerMethod(Name(name), given, Name(wrapper), Name(result), doc)
+def method(role: MethodRole, names: naming.Names, result: str, **parameters: str) -> HandlerMethod:
+    return HandlerMethod(
+        role=role,
+        key="key",
+        names=names,
+        name=names.method,
+        parameters=tuple(Taken(Name(one), surface.plain(Name(kind))) for one, kind in parameters.items()),
+        wrapper=Name("Returns" if role == "tool" else "Gives"),
+        result=surface.plain(Name(result)),
+        doc="Does it.",
+        place=Place("x.yaml"),
+    )
 
 
-GET = method("get", "Returns", "GetOutput", "Gets.", args="GetInput", ctx="Context")
-SAY = method("say", "Returns", "Content", "Says.", args="SayInput", ctx="SayContext")
-READ = method("read_a", "Gives", "Contents", "Reads.", ctx="Context")
+GET = method("tool", naming.tool("get"), "GetOutput", args="GetInput", ctx="Context")
+SAY = method("tool", naming.tool("say"), "Content", args="SayInput", ctx="SayContext")
+READ = method("resource", naming.primitive("read", "a"), "Contents", ctx="Context")
 NEEDED = (GET, SAY, READ)
 
 WHOLE = """\
@@ -40,8 +50,8 @@ class X(XHandlers):
 """
 
 
-def found(text: str, before: tuple[str, ...] = ()) -> list[str]:
-    findings = handlers.compare(Handwritten("x.py", text, "X", "XHandlers"), NEEDED, before)
+def found(text: str, *before: str) -> list[str]:
+    findings = handlers.compare(Handwritten("x.py", text, "X", "XHandlers"), NEEDED, dict.fromkeys(before))
     lines = []
     for one in findings.diagnostics:
         assert isinstance(one.at, Span)
@@ -51,7 +61,7 @@ def found(text: str, before: tuple[str, ...] = ()) -> list[str]:
 
 def test_a_class_that_fits() -> None:
     assert found(WHOLE) == []
-    assert found(WHOLE, ("get", "old")) == []
+    assert found(WHOLE, "get", "old") == []
 
 
 @pytest.mark.parametrize(
@@ -64,7 +74,12 @@ def test_a_class_that_fits() -> None:
             WHOLE.replace("args: GetInput", "args: OldInput"),
             ["5:15 TW422 `get` gets `GetInput`, and not `OldInput`, as `args`"],
         ),
-        (WHOLE.replace("-> GetOutput", "-> OldOutput"), ["5:15 TW422 `get` gives `GetOutput`, and not `OldOutput`"]),
+        (WHOLE.replace("-> GetOutput", "-> SayOutput"), ["5:15 TW422 `get` gives `GetOutput`, and not `SayOutput`"]),
+        (
+            WHOLE.replace("(self, args, ctx)", "(self, args, ctx) -> SayOutput"),
+            ["6:9 TW422 `say` gives `Content`, and not `SayOutput`"],
+        ),
+        (WHOLE.replace("-> GetOutput", "-> OwnOutput"), []),
         (WHOLE.replace("-> GetOutput", "-> Reply[GetOutput]"), []),
         (WHOLE.replace("(self, args, ctx)", "(self, args)"), ["6:9 TW422 `say` is called with (args, ctx)"]),
         (WHOLE.replace("(self, args, ctx)", "(self, args, ctx, more)"), ["6:9 TW422 `say` is called with (args, ctx)"]),
@@ -92,12 +107,29 @@ def test_methods_of_bases_in_the_module_count() -> None:
 
 def test_what_is_no_longer_asked_for() -> None:
     text = WHOLE + "    def old(self, args, ctx): ...\n    def helper(self): ...\n"
-    assert found(text, ("old", "get", "gone")) == ["8:9 TW421 `old` is no longer asked for"]
+    assert found(text, "old", "get", "gone") == ["8:9 TW421 `old` is no longer asked for"]
 
 
-def test_the_methods_of_an_interface() -> None:
-    assert handlers.methods_of(WHOLE) == ("get", "say", "read_a")
-    assert handlers.methods_of("class X(") == ()
+def test_a_result_that_a_tool_no_longer_has() -> None:
+    text = WHOLE.replace("-> GetOutput", "-> OldOutput")
+    findings = handlers.compare(Handwritten("x.py", text, "X", "XHandlers"), NEEDED, {"old": "OldOutput"})
+    assert [each.message for each in findings.diagnostics] == ["`get` gives `GetOutput`, and not `OldOutput`"]
+
+
+def test_the_methods_that_a_package_asked_for() -> None:
+    document = {
+        "tools": [{"name": "get-it"}, {"name": "say", "toolwright": {"pythonName": "say_it", "http": {"url": "/"}}}],
+        "resources": [{"name": "a", "uri": "x:a"}, {"name": "b", "uri": "x:b", "toolwright": {"text": "b"}}],
+        "resourceTemplates": [{"name": "c", "toolwright": {"complete": {"d": "handler"}}}],
+        "prompts": [{"name": "p", "toolwright": {"messages": [], "complete": {"a": ["b"]}}}],
+    }
+    assert surface.asked_methods(document) == {
+        "get_it": "GetItOutput",
+        "say_it": "SayItOutput",
+        "read_a": None,
+        "read_c": None,
+        "complete_read_c": None,
+    }
 
 
 @pytest.mark.parametrize(

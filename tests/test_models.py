@@ -9,7 +9,7 @@ import os
 import pickle
 import random
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from pathlib import Path
 from types import ModuleType
@@ -24,7 +24,7 @@ import suite
 from modules import load, made
 from toolwright import ir, naming
 from toolwright.codegen import datamodel, render
-from toolwright.codegen.datamodel import Parameter
+from toolwright.codegen.surface import Class, ClassRole, Field, Parameter, Type, optional, plain
 from toolwright.pycode import Name, code, trusted
 
 WHOLE = bool(os.environ.get("TOOLWRIGHT_WHOLE_CORPUS"))
@@ -106,14 +106,27 @@ def test_what_a_module_tells_the_rest_of_the_package() -> None:
         "required": ["unit", "place"],
     }
     module = datamodel.modules([modules.tool("do_it", wire)])[0]
-    assert (module.input, module.output) == ("DoItInput", None)
-    assert module.classes == ("DoItInput", "DoItInputPlace")
-    assert module.parameters == (
-        Parameter("place", Name("place"), Name("DoItInputPlace"), True, False, "", None),
-        Parameter("unit", Name("unit"), code("Literal['a']"), True, False, "", None),
-        Parameter("x-y", Name("x_y"), code("str | None"), False, True, "One.", None),
+    place, literal, text = Name("DoItInputPlace"), code('Literal["a"]'), code("str")
+    lat = Field("lat", Name("lat"), optional(Type(code("float"), (code("float"),))), code("None"), "")
+    assert module.classes == (
+        Class(
+            Name("DoItInput"),
+            frozenset({"input"}),
+            True,
+            (
+                Field("x-y", Name("x_y"), Type(code("Nullable[str]"), (code("Nullable[str]"),)), code("None"), "One."),
+                Field("place", Name("place"), plain(place), None, ""),
+                Field("unit", Name("unit"), Type(literal, (literal,), frozenset({Name("Literal")})), None, ""),
+            ),
+            modules.PLACE,
+        ),
+        Class(place, frozenset({"input"}), False, (lat,), modules.PLACE),
     )
-    assert module.names == ("DoItInputPlace", "Literal")
+    assert module.parameters == (
+        Parameter("place", Name("place"), plain(place), True, False, "", None),
+        Parameter("unit", Name("unit"), Type(literal, (literal,), frozenset({Name("Literal")})), True, False, "", None),
+        Parameter("x-y", Name("x_y"), Type(code("str | None"), (text, code("None"))), False, True, "One.", None),
+    )
 
 
 @pytest.mark.parametrize(
@@ -215,7 +228,7 @@ def test_nested_classes_are_called_by_where_they_stand() -> None:
         "$defs": {"Deep": {"type": "object", "properties": {"deeper": {"$ref": "#/$defs/Deep"}}}},
     }
     made_of = datamodel.modules([modules.tool("do_it", wire)])[0]
-    assert set(made_of.classes) == {
+    assert set(made_of.names) == {
         "DoItInput",
         "DoItInputPlace",
         "DoItInputPeople",
@@ -364,10 +377,10 @@ def test_odd_names() -> None:
     names += ["DoItInput", "Optional", "_toolwright_wire", "model_fields_set", "1st", "json", "cast", "Root"]
     module, loaded = made({"type": "object", "properties": {name: {"type": "integer"} for name in names}})
     everything = {name: number for number, name in enumerate(names)}
-    model = getattr(loaded, module.input).model_validate(everything)
+    model = getattr(loaded, modules.root(module)).model_validate(everything)
     assert model.model_dump(mode="json") == everything
     by_python = {each.name: everything[each.wire] for each in module.parameters}
-    assert getattr(loaded, module.input)(**by_python).model_dump(mode="json") == everything
+    assert getattr(loaded, modules.root(module))(**by_python).model_dump(mode="json") == everything
     assert {each.wire: each.name for each in module.parameters} == dict(naming.fields(names))
 
 
@@ -386,10 +399,10 @@ def test_text_never_becomes_code() -> None:
     text = source(wire, name="do_it")
     assert render.python(trusted(text)) == text
     module = datamodel.modules([modules.tool("do_it", wire)])[0]
-    cls = getattr(load(module), module.input)
+    cls = getattr(load(module), modules.root(module))
     assert cls().list_ == [HOSTILE]
     assert outcome(cls, {HOSTILE: "b", "nested": {"a": HOSTILE}}) is None
-    assert next(each for each in module.parameters if each.wire == HOSTILE).annotation.startswith("Literal[")
+    assert next(each for each in module.parameters if each.wire == HOSTILE).type.text.startswith("Literal[")
 
 
 @pytest.fixture(scope="module")
@@ -547,7 +560,7 @@ def test_a_model_that_would_change_an_instance_is_not_chosen_over_one_that_keeps
 def test_results_of_any_shape(wire: dict[str, Any], good: list[Any]) -> None:
     module, loaded = made({"type": "object"}, wire)
     for value in good:
-        assert outcome(getattr(loaded, str(module.output)), value) is None
+        assert outcome(getattr(loaded, modules.root(module, "output")), value) is None
 
 
 def test_objects_without_properties_are_classes_at_the_root_and_dicts_below_it() -> None:
@@ -579,8 +592,8 @@ def test_shared_schemas_are_imported() -> None:
     }
     pointers = {"#/$defs/Place": "Place", "#/$defs/Size": "Size", "#/$defs/Kind": "Kind"}
     module = datamodel.modules([modules.tool("do_it", wire, shared=pointers)], shared)[0]
-    assert module.classes == ("DoItInput",)
-    assert module.names == ("Literal", "Place")
+    assert module.names == ("DoItInput",)
+    assert {name for each in module.parameters for name in each.type.names} == {"Literal", "Place"}
     assert "from .shared.place import Place\n" in module.source
     assert datamodel.shared_module(shared[2], shared) is None
     made_place, made_size = (datamodel.shared_module(each, shared) for each in shared[:2])
@@ -604,7 +617,7 @@ def test_shared_schemas_that_lead_to_each_other_do_not_import_each_other() -> No
     )
     made_person = datamodel.shared_module(shared[0], shared)
     assert made_person is not None
-    assert made_person.classes == ("Person", "PersonPet")
+    assert made_person.names == ("Person", "PersonPet")
     assert outcome(load(made_person, "shared.person").Person, {"pet": {"owner": {"pet": {}}}}) is None
 
 
@@ -621,11 +634,13 @@ def test_real_tools(corpus: Path) -> None:
         if not WHOLE and number % 40:
             continue
         module, loaded = made(wire["inputSchema"], wire.get("outputSchema"), wire["name"])
-        for name, plain in ((module.input, wire["inputSchema"]), (module.output, wire.get("outputSchema"))):
-            if plain is None or name is None:
+        schemas: Mapping[ClassRole, Any] = {"input": wire["inputSchema"], "output": wire.get("outputSchema")}
+        for role, bare in schemas.items():
+            if bare is None:
                 continue
-            for instance in instances.valid(plain, f"{wire['name']} {name}", 20):
-                if name == module.output or isinstance(instance, dict):
+            name = modules.root(module, role)
+            for instance in instances.valid(bare, f"{wire['name']} {name}", 20):
+                if role == "output" or isinstance(instance, dict):
                     drawn += 1
                     wrong += filter(None, [outcome(getattr(loaded, name), instance)])
     assert not wrong, wrong[:3]
@@ -642,7 +657,7 @@ def test_every_any_has_a_reason(corpus: Path) -> None:
         properties = wire["inputSchema"].get("properties") or {}
         for each in module.parameters:
             named = properties.get(each.wire)
-            if each.annotation == "Any" and isinstance(named, dict) and "type" in named:
+            if each.type.text == "Any" and isinstance(named, dict) and "type" in named:
                 bare[f"{wire['name']}.{each.wire}"] += 1
     assert not bare
 
@@ -667,8 +682,8 @@ def test_official_suite(corpus: Path, draft: str) -> None:
         for test in case["tests"]:
             if test["valid"]:
                 results = [
-                    outcome(getattr(loaded, module.input), {suite.VALUE: test["data"]}),
-                    outcome(getattr(loaded, str(module.output)), test["data"]),
+                    outcome(getattr(loaded, modules.root(module)), {suite.VALUE: test["data"]}),
+                    outcome(getattr(loaded, modules.root(module, "output")), test["data"]),
                 ]
                 wrong += [f"{stem}: {case['description']}: {result}" for result in results if result]
     assert not wrong, wrong[:3]
@@ -733,10 +748,10 @@ def test_random_schemas(seed: int) -> None:
     result = random_schema(chance, 0)
     outer = {**(result if isinstance(result, dict) else {}), "$defs": defs, "properties": {"a": True}}
     module, loaded = made(arguments, outer, f"random_{seed}")
-    assert getattr(loaded, module.input)
-    for name, wire in ((module.input, arguments), (str(module.output), outer)):
+    assert getattr(loaded, modules.root(module))
+    for name, wire in ((modules.root(module), arguments), (modules.root(module, "output"), outer)):
         for instance in instances.valid(wire, f"{seed} {name}", 15):
-            if name != module.input or isinstance(instance, dict):
+            if name != modules.root(module) or isinstance(instance, dict):
                 assert outcome(getattr(loaded, name), instance) is None
 
 
@@ -766,4 +781,4 @@ def test_classes_around_types_are_in_the_order_in_which_python_reads_them() -> N
     schema = {"type": "object", "properties": {"v": inner}, "$defs": {"A": {"oneOf": forms}}}
     module, loaded = modules.made(schema, name="read_at_once")
     value = {"v": {"a": {"x": [[{"d": []}], {"d": {"d": [1]}}]}}}
-    assert getattr(loaded, module.input).model_validate(value).model_dump(mode="json") == value
+    assert getattr(loaded, modules.root(module)).model_validate(value).model_dump(mode="json") == value

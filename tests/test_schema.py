@@ -361,9 +361,10 @@ def test_schemas_of_the_official_suite_are_valid(corpus: Path, draft: str) -> No
 def test_checking_loads_nothing_heavy() -> None:
     program = f"""
 import sys
-from toolwright import schema, source, workspace
-bundle, found = source.load({str(Path(__file__).parents[1] / "specs" / "weather.yaml")!r}, workspace.Disk())
-assert not [*found, *schema.validate(bundle), *schema.schemas(bundle)]
+from toolwright.compile import source, validate
+from toolwright.project import disk
+bundle, found = source.load({str(Path(__file__).parents[1] / "specs" / "weather.yaml")!r}, disk.Disk())
+assert not [*found, *validate.validate(bundle), *validate.schemas(bundle)]
 print([name for name in ("jsonschema", "referencing", "pydantic", "mcp", "black", "jinja2") if name in sys.modules])
 """
     done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)

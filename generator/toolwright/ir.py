@@ -17,6 +17,8 @@ from toolwright.pycode import Name
 Json: TypeAlias = Any
 """A JSON value; objects are `dict[str, Json]` in the order of the source, and are never changed after loading."""
 
+_CONTENT = frozenset({"file", "messages", "text"})
+
 Emit: TypeAlias = Literal["server", "client"]
 Formats: TypeAlias = Literal["annotate", "assert"]
 
@@ -132,6 +134,16 @@ class Primitive:
     def kind(self) -> str:
         """What it is, in words."""
         return self.section.noun
+
+
+def is_handled(extension: Mapping[str, Json]) -> bool:
+    """Whether the handlers have a method for the resource or prompt that says this under `toolwright`."""
+    return not extension.keys() & _CONTENT
+
+
+def is_completed_by_handlers(extension: Mapping[str, Json]) -> bool:
+    """Whether they have one that completes its arguments."""
+    return "handler" in (extension.get("complete") or {}).values()
 
 
 @dataclass(frozen=True, slots=True)

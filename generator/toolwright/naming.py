@@ -31,6 +31,14 @@ CLIENT_NAMES = frozenset({"connect", "raw", "tasks", "with_options"})
 DECORATOR_NAMES = frozenset({"abstractmethod", "deprecated"})
 """Names that decorate the methods of tools, so that no method may take one from those below it."""
 
+CONTEXT = Name("Context")
+"""What handlers get as `ctx`, if they have nothing to ask."""
+
+MODEL_NAMES = frozenset(
+    {"Annotated", "Any", "Field", "Literal", "Model", "Nullable", "Optional", "Root", "Union", "cast"}
+)
+"""Names that a module of models imports, so that no class may have one."""
+
 MODEL_PACKAGES = frozenset({"prompts", "resources", "shared"})
 """Folders of `models/`, which a tool's module must not shadow."""
 
@@ -122,6 +130,16 @@ def completion(names: Names) -> Name:
     return Name(f"complete_{names.method}")
 
 
+def input_class(names: Names) -> Name:
+    """The class of a tool's arguments."""
+    return names.stem + "Input"
+
+
+def output_class(names: Names) -> Name:
+    """The class of a tool's structured result."""
+    return names.stem + "Output"
+
+
 def arguments(names: Names, kind: str) -> Name:
     """The class of the arguments of a prompt, or of the variables of a resource template."""
     return names.stem + ("Args" if kind == "prompt" else "Params")
@@ -132,10 +150,35 @@ def answer(names: Names, question: str) -> Name:
     return names.stem + pascal(method(question)) + "Answer"
 
 
+def ask_class(names: Names) -> Name:
+    """The class of the questions that what has these names asks."""
+    return names.stem + "Ask"
+
+
+def context_class(names: Names) -> Name:
+    """The class of what the handler of something that asks gets as `ctx`; of all others it is `CONTEXT`."""
+    return names.stem + CONTEXT
+
+
+def handlers_class(stem: Name) -> Name:
+    """The interface of a server's handlers; `stem` is what `server_stem` gives."""
+    return stem + "Handlers"
+
+
+def client_class(stem: Name) -> Name:
+    """The client of a server; `stem` is what `server_stem` gives."""
+    return stem + "Client"
+
+
 def shared(name: str) -> Names:
     """The Python names of the shared schema called `name` under `schemas:`: its class and its module."""
     snake = Name(method(name).rstrip("_"))
     return Names(method=snake, stem=pascal(snake), module=snake + "_" if keyword.iskeyword(snake) else snake)
+
+
+def shared_class(names: Names) -> Name:
+    """The class of the shared schema with these names."""
+    return names.stem + "Model" if names.stem in MODEL_NAMES else names.stem
 
 
 def package(server: str) -> Name:

@@ -25,6 +25,7 @@ from toolwright import naming
 from toolwright.codegen import descriptions
 from toolwright.codegen.literals import literal
 from toolwright.codegen.redaction import Way, marks
+from toolwright.codegen.surface import ClassRole
 from toolwright.codegen.types import (
     ANY,
     Alternative,
@@ -43,11 +44,9 @@ from toolwright.diagnostics import Pointer
 from toolwright.ir import Json
 from toolwright.pycode import Code, Name, code, join
 
-RESERVED = frozenset({"cast", "Annotated", "Any", "Field", "Literal", "Model", "Nullable", "Optional", "Root", "Union"})
-"""Names that a module of models imports, so that no class may have one."""
-
 _DEEPEST = 40
 _NULL = Free("null")
+_TYPES = frozenset({"string", "integer", "number", "boolean", "null"})
 _WHOLE = {"input": "arguments", "output": "result", "shared": "schema"}
 
 Form: TypeAlias = Literal["plain", "absent", "nullable"]
@@ -55,10 +54,11 @@ Form: TypeAlias = Literal["plain", "absent", "nullable"]
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class FieldPlan:
     """One field: its property, its attribute, its type as a schema, and its default.
 
-    `default` is what stands after `=`, `source` the schema's own default, both as Python source.
+    `default` is the value that it has by default, `source` the schema's own default, both as Python source. A default
+    that `is_made` is made anew for each instance, and one that `is_cast` must be told to checkers as the field's type.
     """
 
     wire: str
@@ -70,33 +70,39 @@ class Row:
     required: bool
     nullable: bool
     doc: str
+    is_made: bool = False
+    is_cast: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class ClassPlan:
     """One class: of an object, with its fields, or of another value, with its type as a schema in `root`.
 
-    `redacted` are the properties that are never shown, by their names on the wire.
+    `roles` are those of the documents that it is for; `is_root` says that it is for the whole of one. `redacted` are
+    the properties that are never shown, by their names on the wire.
     """
 
     name: Name
     doc: str
+    roles: frozenset[ClassRole]
+    is_root: bool = False
     closed: bool = False
-    rows: tuple[Row, ...] = ()
+    fields: tuple[FieldPlan, ...] = ()
     root: Json = None
     redacted: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A document and the class of its root. `words` say in the class's docstring what it is.
+    """A document and the class of its root, with its role. `title` says in the class's docstring what it is.
 
     `redacted` are the ways to what nobody but the handler may see.
     """
 
     document: Document
     name: Name
-    words: str
+    role: ClassRole
+    title: str
     redacted: tuple[Way, ...] = ()
 
 
@@ -169,7 +175,7 @@ class _Planner:
             if key in self.twins:
                 continue
             doc = self._root_doc(roots[key]) if key in roots else self._doc(found)
-            plans.append(self._class(key, found.document, doc))
+            plans.append(self._class(key, found.document, doc, is_root=key in roots))
         return tuple(plans), tuple(sorted(self.used, key=lambda each: each.name))
 
     def _collect(self, document: Document, root: Key) -> None:
@@ -234,7 +240,7 @@ class _Planner:
             if isinstance(key, Object)
             for name in naming.fields(each.name for each in key.properties).values()
         }
-        taken = RESERVED | attributes | {*fixed.values()} | {each.name for each in self.imported.values()}
+        taken = naming.MODEL_NAMES | attributes | {*fixed.values()} | {each.name for each in self.imported.values()}
         height = dict.fromkeys(ladders, 0)
         while True:
             names = {key: _rung(key, ladder, height[key]) for key, ladder in ladders.items()}
@@ -277,7 +283,7 @@ class _Planner:
     def _root_doc(self, part: Part) -> str:
         document = part.document
         said = descriptions.describe(document, document.root)
-        return f"{part.words}\n\n{said}" if said else part.words
+        return f"{part.title}\n\n{said}" if said else part.title
 
     def _doc(self, found: _Found) -> str:
         pointer = _best(found)
@@ -298,25 +304,28 @@ class _Planner:
             else f"{what} of the {_WHOLE.get(found.document.name, 'answer')}."
         )
 
-    def _class(self, key: Key, document: Document, doc: str) -> ClassPlan:
+    def _class(self, key: Key, document: Document, doc: str, *, is_root: bool) -> ClassPlan:
         name = self.names[key]
+        alike = [key, *(twin for twin, first in self.twins.items() if first == key)]
+        documents = {self.found[each].document.name for each in alike}
+        roles = frozenset(part.role for part in self.parts if part.document.name in documents)
         if not isinstance(key, Object):
             shape = document.shape(key)
             if key == document.root and _is_plain_object(shape):
                 things = [each for each in shape if isinstance(each, Object)]
                 redacted = tuple(sorted({name for each in things for name in self.redacted.get(each, ())}))
-                return ClassPlan(name, doc, closed=any(each.closed for each in things), redacted=redacted)
-            return ClassPlan(name, doc, root=self._schema(document, shape))
+                closed = any(each.closed for each in things)
+                return ClassPlan(name, doc, roles, is_root, closed=closed, redacted=redacted)
+            return ClassPlan(name, doc, roles, is_root, root=self._schema(document, shape))
         attributes = naming.fields(each.name for each in key.properties)
-        rows = tuple(
-            self._row(document, each.name, attributes[each.name], each.expression, required=each.name in key.required)
+        fields = tuple(
+            self._field(document, each.name, attributes[each.name], each.expression, required=each.name in key.required)
             for each in key.properties
         )
-        alike = [key, *(twin for twin, first in self.twins.items() if first == key and isinstance(twin, Object))]
-        redacted = tuple(sorted({name for each in alike for name in self.redacted.get(each, ())}))
-        return ClassPlan(name, doc, closed=key.closed, rows=rows, redacted=redacted)
+        hidden = {name for each in alike if isinstance(each, Object) for name in self.redacted.get(each, ())}
+        return ClassPlan(name, doc, roles, is_root, closed=key.closed, fields=fields, redacted=tuple(sorted(hidden)))
 
-    def _row(self, document: Document, wire: str, name: Name, expression: Expression, *, required: bool) -> Row:
+    def _field(self, document: Document, wire: str, name: Name, expression: Expression, *, required: bool) -> FieldPlan:
         shape = document.shape(expression)
         nullable = ANY in shape or _NULL in shape
         doc = descriptions.describe(document, expression)
@@ -339,10 +348,10 @@ class _Planner:
                 default, form = code("None"), "nullable" if nullable or not shape else "absent"
         named = document.settled(expression) in self.names
         schema = self._type(document, expression) if named else self._schema(document, shape, null=form == "plain")
-        if found is not None and default is None:
-            default = _assigned(found, schema, given[0])
         source = found.source if found is not None else None
-        return Row(wire, name, form, schema, default, source, required, nullable, doc)
+        is_made = found is not None and found.builds and default is None
+        is_cast = is_made and source is not None and _needs_cast(source, schema, given[0])
+        return FieldPlan(wire, name, form, schema, default or source, source, required, nullable, doc, is_made, is_cast)
 
     def _type(self, document: Document, expression: Expression) -> Json:
         settled = document.settled(expression)
@@ -526,34 +535,16 @@ def _is_plain(alternative: Object | Items | Fixed) -> bool:
             return False
 
 
-def python(schema: Json) -> Code:
-    """The Python type for a schema that holds nothing but types."""
+def referred(schema: Json) -> Iterator[Name]:
+    """The classes that a schema with nothing but types refers to, in its order."""
     match schema:
-        case {"anyOf": choices}:
-            return join(" | ", map(python, choices))
-        case {"enum": members}:
-            return code("Literal[{}]", join(", ", map(literal, members)))
-        case {"prefixItems": items}:
-            return code("tuple[{}]", join(", ", map(python, items)))
-        case {"type": "array", "items": item}:
-            return code("list[{}]", python(item))
-        case {"type": "object", "additionalProperties": values}:
-            return code("dict[str, {}]", python({} if values is True else values))
-        case {"type": name}:
-            return _SCALARS[name]
         case {"$ref": reference}:
-            return Name(str(reference).rpartition("/")[2])
-        case _:
-            return code("Any")
-
-
-_SCALARS = {
-    "string": code("str"),
-    "integer": code("int"),
-    "number": code("float"),
-    "boolean": code("bool"),
-    "null": code("None"),
-}
+            yield Name(str(reference).rpartition("/")[2])
+        case {"anyOf": parts} | {"prefixItems": parts}:
+            for part in parts:
+                yield from referred(part)
+        case {"items": inner} | {"additionalProperties": inner}:
+            yield from referred(inner)
 
 
 def _is_of(value: Json, name: str) -> bool:
@@ -589,18 +580,13 @@ def _laid_out(brackets: LiteralString, members: Sequence[_Value | None]) -> _Val
     return _Value(code(brackets, join(", ", [each.source for each in there])), any(each.builds for each in there))
 
 
-def _assigned(default: _Value, schema: Json, value: Json) -> Code:
-    """What stands after the `=` of a field.
+def _needs_cast(source: Code, schema: Json, value: Json) -> bool:
+    """Whether a checker must be told the type of a default that is made: it takes a list for one of just these models.
 
-    Pydantic copies a default list for each instance. One that holds models is made when needed; a checker takes it for
-    a list of just these models, so it is told where the field's type is wider. Told more than it needs, it complains.
+    It is told only where the field's type is wider. Told more than it needs, it complains.
     """
-    source = default.source
-    if not default.builds:
-        return source
-    if source[0] in "[{(" and not _is_of_one_class(schema) and not (source[0] == "(" and _is_taken(schema, value)):
-        source = code("cast({}, {})", literal(python(schema)), source)
-    return code("Field(default_factory=lambda: {})", source)
+    is_tuple = source[0] == "("
+    return source[0] in "[{(" and not _is_of_one_class(schema) and not (is_tuple and _is_taken(schema, value))
 
 
 def _is_taken(schema: Json, value: Json) -> bool:
@@ -612,7 +598,7 @@ def _is_taken(schema: Json, value: Json) -> bool:
         case {"prefixItems": items}:
             return all(map(_is_taken, items, value))
         case {"anyOf": choices}:
-            return all("$ref" in choice or "enum" in choice or choice.get("type") in _SCALARS for choice in choices)
+            return all("$ref" in choice or "enum" in choice or choice.get("type") in _TYPES for choice in choices)
         case {"type": "array", "items": inner}:
             return _is_found(inner, value)
         case {"type": "object", "additionalProperties": inner}:

@@ -7,18 +7,21 @@ get into its text through our templates, as literals. What it writes is read, an
 
 from __future__ import annotations
 
-import ast
 import json
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from toolwright import ir, naming, package_data
-from toolwright.codegen.classes import RESERVED, Imported, Part, plan_classes, python
-from toolwright.codegen.inspection import require_declarations
-from toolwright.codegen.literals import docstring, literal
+from toolwright.codegen import surface
+from toolwright.codegen.classes import Imported, Part, plan_classes, referred
+from toolwright.codegen.docstrings import sentence
+from toolwright.codegen.inspection import declared
+from toolwright.codegen.literals import docstring, literal, requoted
 from toolwright.codegen.redaction import marks
+from toolwright.codegen.surface import Class, ClassRole, Field, Parameter, Type
 from toolwright.codegen.types import Document, Leaf, Object
 from toolwright.diagnostics import Place
 from toolwright.jsonschema import dialects
@@ -27,48 +30,33 @@ from toolwright.pycode import Code, Name, checked, code, join, trusted
 from toolwright.runtime.texts import steps
 
 if TYPE_CHECKING:
-    from toolwright.codegen.classes import ClassPlan, Row
+    from datamodel_code_generator.config import JSONSchemaParserConfig
+    from datamodel_code_generator.model.base import DataModel
+    from datamodel_code_generator.types import DataType
+
+    from toolwright.codegen.classes import ClassPlan, FieldPlan
     from toolwright.codegen.redaction import Way
     from toolwright.codegen.types import Expression
     from toolwright.ir import Json
-
-_TYPING = frozenset({"Annotated", "Any", "Literal", "Optional", "Union", "cast"})
-_RUNTIME = frozenset({"Model", "Nullable", "Root"})
-
-
-@dataclass(frozen=True, slots=True)
-class Parameter:
-    """An argument of a tool, as a parameter of the client binding.
-
-    `annotation` is the type of a value that is given: `None` is in it where `null` can be sent. `default` is the
-    schema's default as Python source, where there is one.
-    """
-
-    wire: str
-    name: Name
-    annotation: Code
-    required: bool
-    nullable: bool
-    doc: str
-    default: Code | None
 
 
 @dataclass(frozen=True, slots=True)
 class ModelModule:
     """A module of models.
 
-    `source` is its text, without a header and not formatted. `input` and `output` are the classes of a tool's arguments
-    and structured result; a shared schema has `input` alone. `classes` are all that it defines. `parameters` are those
-    of the client binding: the required ones first, else in the schema's order; and `names` are all names but builtins
-    in their annotations: of `typing`, and of classes that the package's `models` exports.
+    `source` is its text, without a header and not formatted. `classes` are all that it defines, those of the roots
+    first. `parameters` are those of the client's method, made of the first class: the required ones first, else in the
+    schema's order.
     """
 
     source: Code
-    input: Name
-    output: Name | None
-    classes: tuple[Name, ...]
+    classes: tuple[Class, ...]
     parameters: tuple[Parameter, ...]
-    names: tuple[Name, ...]
+
+    @property
+    def names(self) -> tuple[Name, ...]:
+        """The names of its classes."""
+        return tuple(each.name for each in self.classes)
 
 
 def load() -> None:
@@ -93,16 +81,18 @@ def modules(tools: Sequence[ir.Tool], shared: Sequence[ir.SharedSchema] = ()) ->
 def _draft(tool: ir.Tool, shared: Sequence[ir.SharedSchema]) -> _Draft:
     stem = tool.names.stem
     documents = [(Document("input", tool.input, merged=True), tool.input)]
-    parts = [Part(documents[0][0], stem + "Input", f"Arguments of the tool ``{tool.name}``.", _ways(tool))]
+    title = f"Arguments of the tool ``{tool.name}``."
+    parts = [Part(documents[0][0], naming.input_class(tool.names), "input", title, _ways(tool))]
     if tool.output is not None:
         output = Document("output", tool.output, merged=_is_of_objects(tool.output))
         documents.append((output, tool.output))
-        parts.append(Part(output, stem + "Output", f"Result of the tool ``{tool.name}``."))
+        parts.append(Part(output, naming.output_class(tool.names), "output", f"Result of the tool ``{tool.name}``."))
     for part, schema in _answers(tool.questions):
         parts.append(part)
         documents.append((part.document, schema))
     plans, used = plan_classes(stem, parts, _imported(documents, shared, ".shared."))
-    return _Draft(f"Models of the tool ``{tool.name}``.", tuple(parts), plans, used, Name(".._runtime.model"))
+    doc = f"Models of the tool ``{tool.name}``."
+    return _Draft(doc, tuple(parts), plans, used, Name(".._runtime.model"), tool.place)
 
 
 def _ways(tool: ir.Tool) -> tuple[Way, ...]:
@@ -129,17 +119,12 @@ def primitive_modules(primitives: Sequence[ir.Primitive]) -> list[ModelModule]:
 def _primitive_draft(primitive: ir.Primitive) -> _Draft:
     of = f"the {primitive.kind} ``{primitive.key}``"
     schema = ir.Schema(_arguments(primitive.arguments or ()), dialects.DRAFT_2020_12.uri, primitive.place)
-    words = "Arguments" if primitive.kind == "prompt" else "Variables"
-    parts = [
-        Part(
-            Document("input", schema, merged=True),
-            naming.arguments(primitive.names, primitive.kind),
-            f"{words} of {of}.",
-        )
-    ]
+    role: ClassRole = "arguments" if primitive.kind == "prompt" else "variables"
+    name = naming.arguments(primitive.names, primitive.kind)
+    parts = [Part(Document("input", schema, merged=True), name, role, f"{sentence(role)} of {of}.")]
     parts += [part for part, _ in _answers(primitive.questions)]
     plans, used = plan_classes(primitive.names.stem, parts, {})
-    return _Draft(f"Models of {of}.", tuple(parts), plans, used, Name("..._runtime.model"))
+    return _Draft(f"Models of {of}.", tuple(parts), plans, used, Name("..._runtime.model"), primitive.place)
 
 
 def _arguments(arguments: Sequence[ir.Argument]) -> Json:
@@ -156,9 +141,8 @@ def _answers(questions: Sequence[ir.Question]) -> Iterator[tuple[Part, ir.Schema
     for question in questions:
         if question.schema is not None:
             document = Document(f"question {question.name}", question.schema, merged=True)
-            yield Part(
-                document, question.answer, f"An answer to ``{question.name}``: {question.message}"
-            ), question.schema
+            title = f"An answer to ``{question.name}``: {question.message}"
+            yield Part(document, question.answer, "answer", title), question.schema
 
 
 def shared_modules(shared: Sequence[ir.SharedSchema]) -> dict[str, ModelModule]:
@@ -177,10 +161,11 @@ def shared_module(schema: ir.SharedSchema, shared: Sequence[ir.SharedSchema] = (
     document = Document("shared", schema.schema)
     if _only_object(document, document.root) is None:
         return None
-    part = Part(document, _shared_class(schema), f"The shared schema ``{schema.name}``.", schema.redacted)
+    title = f"The shared schema ``{schema.name}``."
+    part = Part(document, naming.shared_class(schema.names), "shared", title, schema.redacted)
     plans, used = plan_classes(schema.names.stem, [part], _imported([(document, schema.schema)], shared, "."))
     doc = f"Models of the shared schema ``{schema.name}``."
-    return _modules([_Draft(doc, (part,), plans, used, Name("..._runtime.model"))])[0]
+    return _modules([_Draft(doc, (part,), plans, used, Name("..._runtime.model"), schema.schema.place)])[0]
 
 
 def redacting(tools: Sequence[ir.Tool], shared: Sequence[ir.SharedSchema]) -> tuple[ir.SharedSchema, ...]:
@@ -200,12 +185,7 @@ def redacting(tools: Sequence[ir.Tool], shared: Sequence[ir.SharedSchema]) -> tu
 
 
 def _home(schema: ir.SharedSchema, folder: str = "") -> Imported:
-    return Imported(_shared_class(schema), Name(f"{folder}{schema.names.module}"))
-
-
-def _shared_class(schema: ir.SharedSchema) -> Name:
-    stem = schema.names.stem
-    return stem + "Model" if stem in RESERVED else stem
+    return Imported(naming.shared_class(schema.names), Name(f"{folder}{schema.names.module}"))
 
 
 def _only_object(document: Document, expression: Expression) -> Object | None:
@@ -235,13 +215,14 @@ def _imported(
 
 @dataclass(frozen=True, slots=True)
 class _Draft:
-    """A module before its classes are written; `runtime` is the module of their bases."""
+    """A module before its classes are written; `runtime` is the module of their bases, `place` what it is made of."""
 
     doc: str
     parts: tuple[Part, ...]
     plans: tuple[ClassPlan, ...]
     used: tuple[Imported, ...]
     runtime: Name
+    place: Place
 
     @property
     def own(self) -> frozenset[str]:
@@ -283,39 +264,34 @@ def _modules(drafts: Sequence[_Draft]) -> list[ModelModule]:
         run.add(index, draft)
     made: dict[int, ModelModule] = {}
     for run in runs:
-        text = _generate(
+        written = _written(
             [plan for index in run.indexes for plan in drafts[index].plans],
             [each for index in run.indexes for each in drafts[index].used],
         )
-        written = {node.name: node for node in ast.parse(text).body if isinstance(node, ast.ClassDef)}
-        lines = text.splitlines()
-        made |= {index: _module(drafts[index], written, lines) for index in run.indexes}
+        made |= {index: _module(drafts[index], written) for index in run.indexes}
     return [made[index] for index in range(len(drafts))]
 
 
-def _module(draft: _Draft, written: Mapping[str, ast.ClassDef], lines: Sequence[str]) -> ModelModule:
-    own = {plan.name: written[plan.name] for plan in draft.plans}
-    for node in own.values():
-        require_declarations(node)
-    order = _ordered(own)
-    names = {name for node in own.values() for name in _names(node)}
+def _module(draft: _Draft, written: Mapping[Name, Written]) -> ModelModule:
+    own = [written[plan.name] for plan in draft.plans]
     imports = _imports(
-        {Name("typing"): names & _TYPING, Name("pydantic"): names & {"Field"}, draft.runtime: names & _RUNTIME},
+        {
+            Name("typing"): {name for each in own for name in each.typing},
+            Name("pydantic"): {name for plan in draft.plans for name in _pydantic(plan)},
+            draft.runtime: {name for plan in draft.plans for name in _runtime(plan)},
+        },
         {each.module: each.name for each in draft.used},
     )
-    classes = [trusted("\n".join(["", "", *lines[own[name].lineno - 1 : own[name].end_lineno]])) for name in order]
+    ordered = _ordered(draft.plans, written)
     root = draft.plans[0]
-    parameters = tuple(sorted(_parameters(own[root.name], root.rows), key=lambda each: not each.required))
+    parameters = [_parameter(each, written[root.name].types[each.name]) for each in root.fields]
     return ModelModule(
-        source=join("\n", [code(_HEAD, docstring(draft.doc)), *imports, *classes]),
-        input=draft.parts[0].name,
-        output=next((part.name for part in draft.parts if part.document.name == "output"), None),
-        classes=tuple(plan.name for plan in draft.plans),
-        parameters=parameters,
-        names=tuple(
-            Name(name)
-            for name in sorted({name for each in parameters for name in _names(ast.parse(each.annotation))} - _BUILTINS)
+        source=join(
+            "\n",
+            [code(_HEAD, docstring(draft.doc)), *imports, *(code("\n\n{}", written[name].source) for name in ordered)],
         ),
+        classes=tuple(_class(plan, written[plan.name], draft.place) for plan in draft.plans),
+        parameters=tuple(sorted(parameters, key=lambda each: not each.required)),
     )
 
 
@@ -325,19 +301,23 @@ from __future__ import annotations
 """
 
 
-def _ordered(classes: Mapping[Name, ast.ClassDef]) -> tuple[Name, ...]:
-    """The classes with those that a class refers to before it, as far as they do not refer to each other.
+def _ordered(plans: Sequence[ClassPlan], written: Mapping[Name, Written]) -> list[Name]:
+    """The classes in the order in which they are written.
 
-    Those with a type in brackets after their base come last, since Python reads that at once: each after those that it
-    names without quotes.
+    A class comes after those that it refers to, as far as they do not refer to each other. Those of other values than
+    objects come last, in the generator's order, since Python reads what stands in brackets after their base at once.
     """
-    order = _after({name: _names(node) for name, node in classes.items()})
-    read = [name for name in order if isinstance(classes[name].bases[0], ast.Subscript)]
-    at_once = {name: _names(classes[name].bases[0]) for name in read}
-    return (*(name for name in order if name not in at_once), *_after(at_once))
+    order = _after({plan.name: _references(plan) for plan in plans})
+    last = {plan.name for plan in plans if plan.root is not None}
+    return [name for name in order if name not in last] + [name for name in written if name in last]
 
 
-def _after(named: Mapping[Name, Iterable[str]]) -> tuple[Name, ...]:
+def _references(plan: ClassPlan) -> list[Name]:
+    """The classes that a class refers to, in the order of its fields."""
+    return [name for schema in (plan.root, *(field.schema for field in plan.fields)) for name in referred(schema)]
+
+
+def _after(named: Mapping[Name, Iterable[Name]]) -> tuple[Name, ...]:
     """Names, each after those that it names, as far as they do not name each other."""
     order: dict[Name, None] = {}
     entered: set[Name] = set()
@@ -346,7 +326,7 @@ def _after(named: Mapping[Name, Iterable[str]]) -> tuple[Name, ...]:
         if name in entered:
             return
         entered.add(name)
-        for other in map(Name, named[name]):
+        for other in named[name]:
             if other in named:
                 enter(other)
         order[name] = None
@@ -354,9 +334,6 @@ def _after(named: Mapping[Name, Iterable[str]]) -> tuple[Name, ...]:
     for name in named:
         enter(name)
     return tuple(order)
-
-
-_BUILTINS = frozenset({"bool", "dict", "float", "int", "list", "str", "tuple"})
 
 
 def _imports(known: Mapping[Name, Iterable[str]], shared: Mapping[Name, Name]) -> Iterator[Code]:
@@ -372,82 +349,93 @@ def _imports(known: Mapping[Name, Iterable[str]], shared: Mapping[Name, Name]) -
             yield code("from {} import {}", home, join(", ", map(Name, names)))
 
 
-def _names(node: ast.AST) -> Iterator[str]:
-    return (inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name))
+def _pydantic(plan: ClassPlan) -> Iterator[Name]:
+    """What the source of a class needs of pydantic."""
+    if any(field.wire != field.name or field.is_made for field in plan.fields):
+        yield Name("Field")
 
 
-def _parameters(written: ast.ClassDef, rows: Iterable[Row]) -> Iterator[Parameter]:
-    annotations = {
-        node.target.id: node.annotation
-        for node in written.body
-        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)
-    }
-    for row in rows:
-        annotation = annotations[row.name]
-        if row.wire != row.name:
-            annotation = _inside(annotation)
-        match row.form, annotation:
-            case "absent", ast.BinOp(left=kept):
-                kind = _text(kept)
-            case "nullable", ast.Subscript(slice=kept):
-                kind = _text(kept) if _takes_none(kept) else code("{} | None", _text(kept))
-            case _:
-                kind = _text(annotation)
-        yield Parameter(row.wire, row.name, kind, row.required, row.nullable, row.doc, row.source)
+def _runtime(plan: ClassPlan) -> Iterator[Name]:
+    """What the source of a class needs of the runtime."""
+    yield Name("Model" if plan.root is None else "Root")
+    if any(field.form == "nullable" for field in plan.fields):
+        yield Name("Nullable")
 
 
-def _inside(annotation: ast.expr) -> ast.expr:
-    """`T` of `Annotated[T, Field(alias=…)]`."""
-    if isinstance(annotation, ast.Subscript) and isinstance(annotation.slice, ast.Tuple):
-        return annotation.slice.elts[0]
-    return annotation
+def _class(plan: ClassPlan, written: Written, place: Place) -> Class:
+    fields = tuple(
+        Field(field.wire, field.name, _annotation(field, written.types[field.name]), field.default, field.doc)
+        for field in plan.fields
+    )
+    return Class(plan.name, plan.roles, plan.is_root, fields, place)
 
 
-def _takes_none(annotation: ast.expr) -> bool:
-    """Whether `None` is in a type already."""
-    return any(_text(choice) in ("Any", "None") for choice in _choices(annotation))
+def _annotation(plan: FieldPlan, kind: Type) -> Type:
+    """The type of a field, with what says that it can be absent."""
+    if plan.form == "absent":
+        return surface.optional(kind)
+    if plan.form == "nullable":
+        text = code("Nullable[{}]", kind.text)
+        return Type(text, (text,), kind.names)
+    return kind
 
 
-def _text(annotation: ast.expr) -> Code:
-    """A type that was looked through. `ast.unparse` alone goes a level deeper with each choice of a union."""
-    match annotation:
-        case ast.BinOp():
-            return join(" | ", map(_text, _choices(annotation)))
-        case ast.Subscript(value=base, slice=ast.Tuple(elts=parts)) if len(parts) > 1:
-            return code("{}[{}]", _text(base), join(", ", map(_text, parts)))
-        case ast.Subscript(value=base, slice=ast.BinOp() | ast.Subscript() as inner):
-            return code("{}[{}]", _text(base), _text(inner))
-        case _:
-            return trusted(ast.unparse(annotation))
+def _parameter(plan: FieldPlan, kind: Type) -> Parameter:
+    given = surface.optional(kind) if plan.form == "nullable" else kind
+    return Parameter(plan.wire, plan.name, given, plan.required, plan.nullable, plan.doc, plan.source)
 
 
-def _choices(annotation: ast.expr) -> list[ast.expr]:
-    """The types of a union, or the one type."""
-    choices = []
-    while isinstance(annotation, ast.BinOp):
-        choices.append(annotation.right)
-        annotation = annotation.left
-    return [annotation, *reversed(choices)]
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What the generator made of a class: its source, the types of its fields, and the names of `typing` in it."""
+
+    source: Code
+    types: Mapping[Name, Type]
+    typing: frozenset[str]
 
 
-def _generate(plans: Iterable[ClassPlan], used: Iterable[Imported]) -> str:
-    """What the generator writes for these classes: a module, with imports that are not used."""
-    from datamodel_code_generator import GenerateConfig, InputFileType, LiteralType, PythonVersion, generate
-    from datamodel_code_generator.enums import DataModelType
+def _written(plans: Sequence[ClassPlan], used: Iterable[Imported]) -> dict[Name, Written]:
+    """What the generator makes of these classes, in its own order."""
+    from datamodel_code_generator.parser.jsonschema import JsonSchemaParser
 
     roots = {plan.name for plan in plans if plan.root is not None}
     definitions = {plan.name: _definition(plan, roots) for plan in plans}
     for each in used:
         definitions[each.name] = {"x-python-import": {"module": each.module.lstrip("."), "name": each.name}}
-    config = GenerateConfig(
-        input_file_type=InputFileType.JsonSchema,
-        output_model_type=DataModelType.PydanticV2BaseModel,
-        target_python_version=PythonVersion.PY_311,
+    views = defaultdict(dict, {plan.name: {"plan": _view(plan)} for plan in plans})
+    config = _config().model_copy(update={"extra_template_data": views})
+    parser = JsonSchemaParser(json.dumps({"$defs": definitions}), config=config)
+    text = parser.parse()
+    if not isinstance(text, str):
+        raise TypeError(f"datamodel-code-generator gave {type(text).__name__}")
+    by_name = {plan.name: plan for plan in plans}
+    models = {model.class_name: model for model in parser.results}
+    classes = [declared(part.strip()) for part in text.split(_CUT)[1:]]
+    made = {name: _taken(source, by_name[name], models[name]) for name, source in classes}
+    parser.dispose()  # its objects hold each other, and there are many
+    return made
+
+
+@cache
+def _config() -> JSONSchemaParserConfig:
+    """How the generator is to write classes; which, is told it each time."""
+    from datamodel_code_generator import LiteralType, PythonVersion
+    from datamodel_code_generator.config import JSONSchemaParserConfig
+    from datamodel_code_generator.enums import DataModelType
+    from datamodel_code_generator.model import get_data_model_types
+
+    python = PythonVersion.PY_311
+    kinds = get_data_model_types(DataModelType.PydanticV2BaseModel, target_python_version=python)
+    return JSONSchemaParserConfig(
+        data_model_type=kinds.data_model,
+        data_model_root_type=kinds.root_model,
+        data_model_field_type=kinds.field_model,
+        data_type_manager_type=kinds.data_type_manager,
+        target_python_version=python,
         custom_template_dir=package_data.TEMPLATES / "models",
-        extra_template_data=defaultdict(dict, {plan.name: {"plan": _view(plan)} for plan in plans}),
         enum_field_as_literal=LiteralType.All,
         formatters=[],
-        disable_timestamp=True,
+        field_constraints=True,
         skip_root_model=True,
         strict_nullable=True,
         use_annotated=True,
@@ -455,10 +443,42 @@ def _generate(plans: Iterable[ClassPlan], used: Iterable[Imported]) -> str:
         use_tuple_for_fixed_items=True,
         use_union_operator=True,
     )
-    text = generate(json.dumps({"$defs": definitions}), config=config)
-    if not isinstance(text, str):
-        raise TypeError(f"datamodel-code-generator gave {type(text).__name__}")
-    return text
+
+
+_CUT = "\f"
+"""What our templates have before each class; no literal holds it."""
+
+
+def _taken(source: Code, plan: ClassPlan, model: DataModel) -> Written:
+    """A class as the generator made it."""
+    used = {each.import_ for field in model.fields for each in field.data_type.all_imports if each.from_ == "typing"}
+    if any(field.wire != field.name for field in plan.fields):
+        used.add("Annotated")
+    if any(field.is_cast for field in plan.fields):
+        used.add("cast")
+    printed = {field.original_name: field.data_type for field in model.fields}
+    types = {field.name: _type(printed[field.name], field.schema) for field in plan.fields}
+    return Written(source, types, frozenset(map(Name, used)))
+
+
+def _type(printed: DataType, schema: Json) -> Type:
+    """A type as the generator prints it, whose source was looked through with its class."""
+    hint = printed.type_hint
+    names = {Name(each.import_) for each in printed.all_imports if each.from_ == "typing"}
+    return Type(trusted(requoted(hint)), tuple(_choices(printed, hint)), frozenset(names.union(referred(schema))))
+
+
+def _choices(printed: DataType, hint: str) -> Iterator[Code]:
+    """The types of a union, with each value of a `Literal` for itself; a type that is none alone."""
+    members = [(member, member.type_hint) for member in printed.data_types]
+    literals = [literal(value) for value in printed.literals]
+    if members and hint == " | ".join(text for _, text in members):
+        for member, text in members:
+            yield from _choices(member, text)
+    elif literals and requoted(hint) == code("Literal[{}]", join(", ", literals)):
+        yield from (code("Literal[{}]", each) for each in literals)
+    else:
+        yield trusted(requoted(hint))
 
 
 def _definition(plan: ClassPlan, roots: Collection[str]) -> Json:
@@ -467,7 +487,7 @@ def _definition(plan: ClassPlan, roots: Collection[str]) -> Json:
     if plan.root is not None:
         # The generator forgets the items of a list that is recursive at the top.
         return {"anyOf": [_with_tuples(plan.root, roots)]}
-    properties = {row.name: _with_tuples(row.schema) for row in plan.rows}
+    properties = {field.name: _with_tuples(field.schema) for field in plan.fields}
     return {"type": "object", "properties": properties, "required": list(properties)}
 
 
@@ -478,10 +498,10 @@ def _with_tuples(schema: Json, later: Collection[str] = ()) -> Json:
     that holds one of the classes `later` becomes a list.
     """
     match schema:
-        case {"prefixItems": items} if any(_holds(item, later) for item in items):
+        case {"prefixItems": items} if not {*later}.isdisjoint(referred(schema)):
             return {"type": "array", "items": {"anyOf": [_with_tuples(item, later) for item in items]}}
         case {"prefixItems": _}:
-            return {"type": "object", "x-python-type": python(schema)}
+            return {"type": "object", "x-python-type": _in_tuple(schema)}
         case {"anyOf": choices}:
             return {"anyOf": [_with_tuples(choice, later) for choice in choices]}
         case {"type": "array", "items": item}:
@@ -492,41 +512,57 @@ def _with_tuples(schema: Json, later: Collection[str] = ()) -> Json:
             return schema
 
 
-def _holds(schema: Json, names: Collection[str]) -> bool:
-    """Whether a schema that holds nothing but types refers to one of these classes."""
+def _in_tuple(schema: Json) -> Code:
+    """The type of a tuple, or of what is in one."""
     match schema:
+        case {"prefixItems": items}:
+            return code("tuple[{}]", join(", ", map(_in_tuple, items)))
+        case {"anyOf": choices}:
+            return join(" | ", map(_in_tuple, choices))
+        case {"enum": members}:
+            return code("Literal[{}]", join(", ", map(literal, members)))
+        case {"type": "array", "items": item}:
+            return code("list[{}]", _in_tuple(item))
+        case {"type": "object", "additionalProperties": values}:
+            return code("dict[str, {}]", _in_tuple({} if values is True else values))
+        case {"type": name}:
+            return _SCALARS[name]
         case {"$ref": reference}:
-            return reference.rpartition("/")[2] in names
-        case {"anyOf": parts} | {"prefixItems": parts}:
-            return any(_holds(part, names) for part in parts)
-        case {"items": inner} | {"additionalProperties": inner}:
-            return _holds(inner, names)
+            return Name(str(reference).rpartition("/")[2])
         case _:
-            return False
+            return code("Any")
 
 
-def _redacted(plan: ClassPlan) -> Code:
-    """The keyword of a class that says what it does not show."""
-    return code("redacted={{{}}}", join(", ", map(literal, plan.redacted)))
+_SCALARS = {
+    "string": code("str"),
+    "integer": code("int"),
+    "number": code("float"),
+    "boolean": code("bool"),
+    "null": code("None"),
+}
 
 
 def _view(plan: ClassPlan) -> dict[str, Any]:
     """A class as the templates need it: everything in it is Python source, which the generator writes as it is."""
     keywords = [
         *([code('extra="forbid"')] if plan.closed else ()),
-        *([_redacted(plan)] if plan.redacted else ()),
+        *([code("redacted={{{}}}", join(", ", map(literal, plan.redacted)))] if plan.redacted else ()),
     ]
     return {
+        "cut": _CUT,
         "bases": join(", ", [Name("Model"), *keywords]),
         "doc": docstring(plan.doc, 4),
-        "rows": {
-            row.name: {
-                "name": checked(row.name),
-                "form": row.form,
-                "alias": literal(row.wire) if row.wire != row.name else None,
-                "default": checked(row.default) if row.default is not None else None,
-                "doc": docstring(row.doc, 4) if row.doc else None,
+        "quoted": lambda kind: literal(requoted(kind)),
+        "fields": {
+            field.name: {
+                "name": checked(field.name),
+                "form": field.form,
+                "alias": literal(field.wire) if field.wire != field.name else None,
+                "default": checked(field.default) if field.default is not None else None,
+                "is_made": field.is_made,
+                "is_cast": field.is_cast,
+                "doc": docstring(field.doc, 4) if field.doc else None,
             }
-            for row in plan.rows
+            for field in plan.fields
         },
     }

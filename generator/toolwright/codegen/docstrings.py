@@ -5,7 +5,7 @@ Takes tools and other primitives of the IR; gives plain text, which a filter of 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from toolwright import mcp
@@ -13,7 +13,7 @@ from toolwright.runtime.texts import steps
 
 if TYPE_CHECKING:
     from toolwright import ir
-    from toolwright.codegen.datamodel import Parameter
+    from toolwright.pycode import Code
 
 
 def tool_doc(tool: ir.Tool) -> str:
@@ -63,12 +63,22 @@ def deprecation(deprecated: Mapping[str, str] | None) -> str | None:
     return f"Deprecated{since}{use}.{' ' if reason else ''}{reason}"
 
 
-def parameter_doc(parameter: Parameter) -> str:
+def parameter_doc(said: str, default: Code | None) -> str:
     """What the client's method says of a parameter: its own words, and the default that the server applies."""
-    if parameter.default is None:
-        return parameter.doc
-    words = parameter.doc if not parameter.doc or parameter.doc.endswith((".", "!", "?", ":")) else f"{parameter.doc}."
-    return f"{words} Default: {parameter.default}.".strip()
+    if default is None:
+        return said
+    sentences = said if not said or said.endswith((".", "!", "?", ":")) else f"{said}."
+    return f"{sentences} Default: {default}.".strip()
+
+
+def arguments_doc(doc: str, described: Iterable[tuple[str, str]]) -> str:
+    """A docstring with a section for those arguments of which something is said."""
+    lines = [f"    {name}: {said.replace(_LINE, _INDENTED)}" for name, said in described if said]
+    return "\n".join([doc, "", "Args:", *lines]) if lines else doc
+
+
+_LINE = "\n"
+_INDENTED = "\n        "
 
 
 def about(manifest: ir.Manifest) -> str:
@@ -80,8 +90,3 @@ def about(manifest: ir.Manifest) -> str:
 def sentence(text: str) -> str:
     """`text` as a sentence starts."""
     return text[:1].upper() + text[1:]
-
-
-def indented(text: str) -> str:
-    """`text` as it stands below the name of an argument."""
-    return text.replace("\n", "\n        ")

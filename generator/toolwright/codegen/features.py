@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from toolwright import naming
 from toolwright.pycode import Name
 
 if TYPE_CHECKING:
@@ -90,12 +91,12 @@ RUNTIME: Final[Mapping[str, tuple[str, ...]]] = {
 
 def input_class(tool: ir.Tool) -> Name:
     """The class of a tool's arguments."""
-    return tool.names.stem + "Input"
+    return naming.input_class(tool.names)
 
 
 def output_class(tool: ir.Tool) -> Name | None:
     """The class of a tool's structured result; None where it has no output schema."""
-    return tool.names.stem + "Output" if tool.output is not None else None
+    return naming.output_class(tool.names) if tool.output is not None else None
 
 
 def primitive_features(manifest: ir.Manifest) -> frozenset[str]:

@@ -1,13 +1,15 @@
 """What datamodel-code-generator may write: declarations, and nothing that does anything else.
 
-Takes a class that it wrote, parsed. Literals of enumerations are printed by the generator and not by us, so that what
-it made of them is looked through before it is taken.
+Takes the text of a class that it wrote, and gives it as source. Literals of enumerations are printed by the generator
+and not by us, so that what it made of them is looked through before it is taken.
 """
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+
+from toolwright.pycode import Code, Name, trusted
 
 _TYPES = (ast.Attribute, ast.BinOp, ast.BitOr, ast.Constant, ast.Dict, ast.List, ast.Name, ast.Subscript, ast.Tuple)
 _STATED = (
@@ -23,6 +25,20 @@ _STATED = (
 )
 _KNOWN = (*_TYPES, *_STATED)
 _CALLED = frozenset({"Field", "cast", "float"})
+
+
+def declared(text: str) -> tuple[Name, Code]:
+    """The name of a class and its text as source, if the text is a class that only declares, and nothing else.
+
+    Raises:
+        ValueError: It is not.
+    """
+    match ast.parse(text).body:
+        case [ast.ClassDef() as written]:
+            require_declarations(written)
+            return Name(written.name), trusted(text)
+        case _:
+            raise ValueError("something was written that is no class")
 
 
 def require_declarations(written: ast.ClassDef) -> None:

@@ -7,6 +7,7 @@ see is escaped.
 
 from __future__ import annotations
 
+import ast
 import inspect
 import math
 import re
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 _QUOTE = '"'
 _CODING = re.compile("coding[:=]")  # PEP 263: in one of the first two lines it names the file's encoding, such as UTF-7
+_WRITTEN = re.compile(r"""([\"'])(?:\\.|(?!\1)[^\\])*\1""")
 _NAMED = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
@@ -47,6 +49,16 @@ def _literal(value: Json | tuple[Json, ...]) -> str:
             return f"{{{', '.join(f'{_literal(key)}: {_literal(item)}' for key, item in value.items())}}}"
         case _:
             raise TypeError(f"{type(value).__name__} is no JSON value")
+
+
+def requoted(source: str) -> str:
+    """Source with the quotes of its strings as Black has them; one in double quotes that needs no escapes has them."""
+    return _WRITTEN.sub(_as_literal, source) if "'" in source else source
+
+
+def _as_literal(string: re.Match[str]) -> str:
+    text = string[0]
+    return text if text[0] == '"' and "\\" not in text else _string(ast.literal_eval(text))
 
 
 def docstring(text: str, indent: int = 0) -> Code:

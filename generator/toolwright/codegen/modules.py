@@ -6,12 +6,10 @@ others, and elsewhere.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from functools import cache
 from typing import TYPE_CHECKING
 
-from toolwright import ir, naming
+from toolwright import ir
 from toolwright.codegen import features
 from toolwright.codegen.render import Page
 from toolwright.codegen.units import Made, Unit
@@ -19,12 +17,6 @@ from toolwright.pycode import code, join
 
 if TYPE_CHECKING:
     from toolwright.codegen.datamodel import ModelModule
-
-_DEFINITION = "\n    async def "
-_DOCSTRING = '\n        """'
-_STRING = re.compile(r"""(["'])(?:\\.|(?!\1)[^\\])*\1""")
-_NAME = re.compile(r"(?<![^\s,|=*()[\]>-])[^\W\d_][^\s,|=*()[\]:>-]*+(?!:)")  # `\w` lacks some marks of identifiers
-_BUILTIN = naming.ANNOTATION_NAMES | {"False", "None", "OMIT", "True", "self"}
 
 
 def make_all(manifest: ir.Manifest) -> Made:
@@ -59,7 +51,7 @@ def make_rest(
         source: The manifest's path, as headers show it.
         command: What generates its package, as headers show it.
     """
-    from toolwright.codegen import client, render
+    from toolwright.codegen import render, surface
 
     made: dict[str, ModelModule] = {}
     of_shared: dict[str, ModelModule] = {}
@@ -72,14 +64,14 @@ def make_rest(
     head = render.header(source, command)
     units = []
     for primitive in primitives:
-        methods = [render.method(method) for method in client.primitive_methods(primitive)]
+        methods = surface.primitive_methods(primitive)
         module = made.get(primitive.key)
         units.append(
             Unit(
                 module=render.page(head, Page("", "module.py", {"source": module.source})) if module else code(""),
-                classes=module.classes if module else (),
-                method=join("\n", methods),
-                names=frozenset(name for method in methods for name in _names(method)),
+                classes=module.names if module else (),
+                method=join("\n", map(render.method, methods)),
+                names=frozenset(name for method in methods for name in method.names),
                 home=features.primitive_module(primitive),
             )
         )
@@ -104,29 +96,16 @@ def make(tools: Sequence[ir.Tool], shared: Sequence[ir.SharedSchema], source: st
         source: The manifest's path, as headers show it.
         command: What generates its package, as headers show it.
     """
-    from toolwright.codegen import client, datamodel, render
+    from toolwright.codegen import datamodel, render, surface
 
     head = render.header(source, command)
     made = zip(tools, datamodel.modules(tools, shared), strict=True)
     return [
         Unit(
             module=render.page(head, Page("", "module.py", {"source": module.source})),
-            classes=module.classes,
-            method=(method := render.method(client.client_method(tool, module))),
-            names=_names(method),
+            classes=module.names,
+            method=render.method(method := surface.tool_method(tool, module.parameters)),
+            names=method.names,
         )
         for tool, module in made
     ]
-
-
-def _names(method: str) -> frozenset[str]:
-    """The names in the signature of a method, but for those of parameters and builtins."""
-    head, _, _ = method.partition(_DOCSTRING)
-    _, _, definition = f"\n{head}".partition(_DEFINITION)
-    _, _, signature = definition.partition("(")
-    return frozenset().union(*map(_names_in, signature.removesuffix(":").split("\n"))) - _BUILTIN
-
-
-@cache
-def _names_in(line: str) -> frozenset[str]:
-    return frozenset(_NAME.findall(_STRING.sub("", line)))

@@ -200,7 +200,7 @@ def _package(
     if "client" in manifest.emit:
         tables += [_CLIENT_EXPORTS, {".client": (f"{manifest.stem}Client",)}]
     made = [unit.classes for unit in (*units.values(), *primitive_modules)] + [
-        module.classes for module in shared.values()
+        module.names for module in shared.values()
     ]
     tables.append({".models": [name for classes in made for name in classes]})
     for table in tables:
@@ -222,7 +222,7 @@ def _models(
 ) -> Mapping[str, Any]:
     homes: dict[str, list[str]] = {f".{tool.names.module}": list(units[tool.name].classes) for tool in manifest.tools}
     homes |= {
-        f".shared.{schema.names.module}": list(shared[schema.name].classes)
+        f".shared.{schema.names.module}": list(shared[schema.name].names)
         for schema in manifest.shared
         if schema.name in shared
     }

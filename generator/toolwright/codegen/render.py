@@ -6,8 +6,6 @@ of `literals` make of values and texts, and anything else is refused.
 
 from __future__ import annotations
 
-import ast
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -17,7 +15,7 @@ import jinja2
 
 from toolwright import package_data
 from toolwright.codegen import literals
-from toolwright.codegen.client import ClientMethod
+from toolwright.codegen.surface import ClientMethod
 from toolwright.pycode import Code, checked, code, join, trusted
 
 LINE_LENGTH = 120
@@ -92,9 +90,6 @@ def _widest(line: str) -> int:
     return len(line) if line.isascii() else sum(1 if char.isascii() else 2 for char in line)
 
 
-_STRING = re.compile(r"""([\"'])(?:\\.|(?!\1)[^\\])*\1""")
-
-
 def _lines(text: str) -> Iterator[tuple[str, bool]]:
     """Each line, with the quotes of its strings as Black has them, and whether it is code rather than a docstring."""
     inside = False
@@ -107,15 +102,9 @@ def _lines(text: str) -> Iterator[tuple[str, bool]]:
             inside = len(bare) < 6 or not bare.endswith('"""')
             yield line, False
         elif "'" in line and not bare.startswith("#"):
-            yield _STRING.sub(_requoted, line), True
+            yield literals.requoted(line), True
         else:
             yield line, True
-
-
-def _requoted(string: re.Match[str]) -> str:
-    """A string with the quotes that Black prefers; one in double quotes that needs no escapes has them."""
-    text = string[0]
-    return text if text[0] == '"' and "\\" not in text else literals.literal(ast.literal_eval(text))
 
 
 def _laid_out(items: Sequence[Code | tuple[Code, ...]], before: Code, after: Code, indent: int) -> Code:

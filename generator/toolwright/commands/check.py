@@ -30,19 +30,19 @@ def _check(arguments: argparse.Namespace) -> int:
         from toolwright.codegen import artifacts
         from toolwright.compile import pipeline
         from toolwright.diagnostics import Diagnostic
-        from toolwright.project import build, config, workspace
+        from toolwright.project import build, config, disk
 
         packages: dict[str, str] = {}
         for path in work.manifests:
-            checked = pipeline.compile_manifest(path, workspace.Disk())
+            checked = pipeline.compile_manifest(path, disk.Disk())
             printer.add(checked.diagnostics, checked.documents)
             if checked.manifest is None:
                 continue
             first = packages.setdefault(checked.manifest.package, path)
             if Path(first).resolve() != Path(path).resolve():
                 printer.add([_clash(checked, path, first)])
-            interface = _interface(path, checked.manifest.package, work.target.folder)
-            printer.fits(build.fit(checked.manifest, work.target.handlers, interface))
+            document = _document(path, checked.manifest.package, work.target.folder)
+            printer.fits(build.fit(checked.manifest, work.target.handlers, document))
             if work.project is None:
                 continue
             absent = config.missing(work.project, artifacts.requirements(checked.manifest))
@@ -60,15 +60,13 @@ def _check(arguments: argparse.Namespace) -> int:
     return printer.close()
 
 
-def _interface(path: str, package: str, folder: Path) -> str | None:
-    """The package's `handlers.py` as it was generated before; None where that cannot be told."""
-    from toolwright.project import lock, workspace
+def _document(path: str, package: str, folder: Path) -> str | None:
+    """The package's `manifest.json` as it was generated before; None where that cannot be told."""
+    from toolwright.project import journal, layout, lock, tree
 
     with suppress(OSError, lock.LockError):
-        known = workspace.read_lock(folder)
-        return workspace.generated(workspace.Tree(folder), known, workspace.relative(path, folder), package).text(
-            "handlers.py"
-        )
+        known = journal.read_lock(folder)
+        return tree.generated(tree.Tree(folder), known, layout.relative(path, folder), package).text("manifest.json")
     return None
 
 

@@ -59,9 +59,9 @@ def read(given: str, other: str) -> Version:
         return _at_revision(given, other)
     if given.startswith(("http://", "https://")):
         return live(given)
-    from toolwright.project import workspace
+    from toolwright.project import disk
 
-    return _of_file(given, given, workspace.Disk())
+    return _of_file(given, given, disk.Disk())
 
 
 def live(target: str | Sequence[str]) -> Version:

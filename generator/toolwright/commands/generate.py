@@ -14,7 +14,7 @@ from toolwright.commands.console import Printer, UsageError, err, out, reason
 if TYPE_CHECKING:
     from toolwright.project.build import Built, Fit
     from toolwright.project.lock import Lock
-    from toolwright.project.workspace import Changes
+    from toolwright.project.tree import Changes
 
 
 def add(verbs: Any) -> None:
@@ -75,7 +75,7 @@ def _watch(arguments: argparse.Namespace) -> int:
 
 def _once(arguments: argparse.Namespace) -> int:
     from toolwright.diagnostics import Diagnostic
-    from toolwright.project import lock, workspace
+    from toolwright.project import journal, layout, lock
 
     printer = Printer(arguments.format, strict=arguments.strict, quiet=arguments.quiet)
     work = works.of(arguments, printer, arguments.output)
@@ -83,10 +83,10 @@ def _once(arguments: argparse.Namespace) -> int:
         return printer.close()
     folder = work.target.folder
     try:
-        with nullcontext() if arguments.check else workspace.alone(folder):
+        with nullcontext() if arguments.check else journal.alone(folder):
             _compile(arguments, work, printer)
     except lock.LockError as error:
-        printer.add([lock.unreadable(workspace.shown(folder, lock.NAME), error)])
+        printer.add([lock.unreadable(layout.shown(folder, lock.NAME), error)])
     except OSError as error:
         help_ = "nothing was changed there; fix it and run the command again"
         printer.add([Diagnostic("TW406", f"cannot write below `{folder}`: {reason(error)}", help=help_)])
@@ -95,15 +95,15 @@ def _once(arguments: argparse.Namespace) -> int:
 
 def _compile(arguments: argparse.Namespace, work: works.Run, printer: Printer) -> None:
     """Compile what a run works on. Raises OSError and LockError."""
-    from toolwright.project import build, workspace
+    from toolwright.project import build, disk, journal, layout, tree
 
     folder = work.target.folder
     if not arguments.check:
-        workspace.recover(folder)
-    elif workspace.interrupted(folder):
+        journal.recover(folder)
+    elif journal.interrupted(folder):
         printer.interrupted(folder)
-    known = workspace.read_lock(folder)
-    names = [workspace.relative(path, folder) for path in work.manifests]
+    known = journal.read_lock(folder)
+    names = [layout.relative(path, folder) for path in work.manifests]
     project = names if work.whole else None
     for path in work.manifests:
         trust = not (arguments.check or arguments.force or arguments.stubs)
@@ -113,7 +113,7 @@ def _compile(arguments: argparse.Namespace, work: works.Run, printer: Printer) -
         if built.changes is not None:
             known = _carry_out(built.changes, folder, known, printer, write=not arguments.check)
             if built.cache is not None and not arguments.check:
-                workspace.write_cache(folder, *built.cache)
+                disk.write_cache(folder, *built.cache)
             printer.made(built)
             if arguments.stubs:
                 _append(built, path, printer)
@@ -124,7 +124,7 @@ def _compile(arguments: argparse.Namespace, work: works.Run, printer: Printer) -
             if arguments.watch:
                 printer.fits(_fit(path, work))
     if work.whole and not printer.failed:
-        pruned = workspace.prune(folder, known, names)
+        pruned = tree.prune(folder, known, names)
         _carry_out(pruned, folder, known, printer, write=not arguments.check)
         printer.pruned(folder, known, pruned)
 
@@ -132,19 +132,19 @@ def _compile(arguments: argparse.Namespace, work: works.Run, printer: Printer) -
 def _fit(path: str, work: works.Run) -> Fit | None:
     """How the handwritten class of a manifest fits that is up to date, since it may be what was saved."""
     from toolwright.compile import pipeline
-    from toolwright.project import build, workspace
+    from toolwright.project import build, disk
 
-    manifest = pipeline.compile_manifest(path, workspace.Disk()).manifest
+    manifest = pipeline.compile_manifest(path, disk.Disk()).manifest
     return None if manifest is None else build.fit(manifest, work.target.handlers)
 
 
 def _carry_out(changes: Changes, folder: Path, known: Lock, printer: Printer, *, write: bool) -> Lock:
     """Write changes, or show them, and give the lock as it is then; `known` is the lock as it was."""
-    from toolwright.project import workspace
+    from toolwright.project import tree
 
     printer.add(changes.diagnostics)
     if write:
-        workspace.apply(folder, changes)
+        tree.apply(folder, changes)
     else:
         printer.stale(folder, known, changes)
     return changes.lock
@@ -155,7 +155,7 @@ def _append(built: Built, path: str, printer: Printer) -> None:
     from dataclasses import replace
 
     from toolwright.diagnostics import Diagnostic, Place
-    from toolwright.project import handlers, workspace
+    from toolwright.project import disk, handlers
 
     fit = built.fit
     if fit is None or not fit.findings.is_there:
@@ -168,7 +168,7 @@ def _append(built: Built, path: str, printer: Printer) -> None:
     missing = fit.findings.missing
     if missing:
         try:
-            workspace.create(fit.file.resolve(), handlers.with_stubs(fit.written, missing), fit.encoding)
+            disk.create(fit.file.resolve(), handlers.with_stubs(fit.written, missing), fit.encoding)
         except OSError as error:
             message = f"nothing can be appended to `{fit.written.path}`: {error.strerror}"
             printer.add([Diagnostic("TW406", message, help="fix it and run the command again")])

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from watchfiles import Change
 
     from toolwright.commands.inputs import Run
-    from toolwright.project.workspace import Disk
+    from toolwright.project.disk import Disk
 
 _PAUSE = 100
 """Milliseconds without a change after which several saves count as one."""
@@ -86,13 +86,13 @@ def inputs(work: Run) -> Inputs:
     """What a run reads. Whatever is wrong in it, the run itself tells."""
     from toolwright import diagnostics
     from toolwright.compile import source
-    from toolwright.project import workspace
+    from toolwright.project import disk
 
     files: set[str | Path] = {*_project_files(work)}
     patterns = [Pattern.of(work.project.folder, one) for one in work.project.patterns] if work.project else []
     is_whole = True
     for path in work.manifests:
-        bundle, found = source.load(path, _Recorder(workspace.Disk(), files, patterns))
+        bundle, found = source.load(path, _Recorder(disk.Disk(), files, patterns))
         is_whole = is_whole and not diagnostics.has_errors(found)
         if bundle is not None:
             files.update(_handwritten(bundle.documents[bundle.entry].value, work.target.handlers))

@@ -138,10 +138,10 @@ def _primitive(declared: Declared, resolved: Resolved) -> tuple[ir.Primitive, Ma
         definition={
             key: declared.name if key == "name" else value for key, value in wire.items() if key not in _EXTENSION
         },
-        handled=not extension.keys() & {"text", "file", "messages"},
+        handled=ir.is_handled(extension),
         arguments=_arguments(declared),
         completed=tuple(completed),
-        completes="handler" in completed.values(),
+        completes=ir.is_completed_by_handlers(extension),
         questions=_questions(declared, resolved),
         deprecated=extension.get("deprecated"),
         place=declared.place,

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from toolwright.codegen import features
 from toolwright.compile import pipeline
-from toolwright.project import workspace
+from toolwright.project import disk
 
 if TYPE_CHECKING:
     from toolwright import ir
@@ -81,11 +81,9 @@ def _open(entry: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _write(folder: Path, manifest: ir.Manifest, seed: int) -> None:
     for artifact in pipeline.generate(manifest):
-        path = folder / artifact.path
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(artifact.data)
+        disk.write(folder / artifact.path, artifact.data)
     has_parts = bool(features.primitive_features(manifest))
-    workspace.create(
+    disk.create(
         folder / manifest.package / "mock.py",
         f"from toolwright.mock.handlers import mocked\n"
         f"from .tools import TOOLS\n"

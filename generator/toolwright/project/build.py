@@ -1,12 +1,13 @@
 """One manifest from file to files: check it, compile it, and say what has to change on disk.
 
 Takes a manifest's path and where its package goes; gives what was found in it and the changes to its files. It writes
-nothing: `workspace.apply` does.
+nothing: `tree.apply` does.
 """
 
 from __future__ import annotations
 
 import codecs
+import json
 import posixpath
 import shlex
 from collections.abc import Container, Mapping, Sequence
@@ -14,8 +15,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from toolwright import naming
 from toolwright.diagnostics import Diagnostic, Place
-from toolwright.project import lock, workspace
+from toolwright.project import disk, freshness, layout, lock, tree
 
 if TYPE_CHECKING:
     from toolwright import ir
@@ -54,7 +56,7 @@ class Built:
     """
 
     package: str | None = None
-    changes: workspace.Changes | None = None
+    changes: tree.Changes | None = None
     requirements: tuple[str, ...] = ()
     diagnostics: tuple[Diagnostic, ...] = ()
     documents: Mapping[str, Document] = field(default_factory=dict)
@@ -96,22 +98,22 @@ def build(
     Raises:
         OSError: The target's folder cannot be read.
     """
-    name = workspace.relative(path, target.folder)
-    disk = workspace.Disk()
-    if trust and workspace.untouched(disk, target.folder, known, name, target.option):
+    name = layout.relative(path, target.folder)
+    reader = disk.Disk()
+    if trust and freshness.untouched(reader, target.folder, known, name, target.option):
         return Built()
 
     from toolwright.incremental import worker
 
     with worker.workers() as workers:
-        return _built(path, target, known, disk.afresh(), workers, trust=trust, force=force, project=project)
+        return _built(path, target, known, reader.afresh(), workers, trust=trust, force=force, project=project)
 
 
 def _built(
     path: str,
     target: Target,
     known: Lock,
-    disk: workspace.Disk,
+    reader: disk.Disk,
     workers: Workers | None,
     *,
     trust: bool,
@@ -122,29 +124,29 @@ def _built(
     from toolwright.compile import pipeline
     from toolwright.incremental import cache, digests, reuse
 
-    name = workspace.relative(path, target.folder)
-    shown = workspace.told(path, target.folder)
+    name = layout.relative(path, target.folder)
+    shown = layout.told(path, target.folder)
     command = f"toolwright generate {shlex.quote(shown)}{target.option}"
-    before = cache.load(workspace.read_cache(target.folder, name)) if trust else cache.Cache()
+    before = cache.load(disk.read_cache(target.folder, name)) if trust else cache.Cache()
     steps = reuse.Reuse(before, (digests.of_generator(), shown, command), workers)
-    compiled = pipeline.compile_manifest(path, disk, shown, command, steps)
+    compiled = pipeline.compile_manifest(path, reader, shown, command, steps)
     result = Built(diagnostics=compiled.diagnostics, documents=compiled.documents, failed=compiled.manifest is None)
     if compiled.manifest is None:
         return result
     hash_ = steps.digest(compiled.manifest)
-    if trust and workspace.up_to_date(target.folder, known, name, hash_):
+    if trust and freshness.up_to_date(target.folder, known, name, hash_):
         return result
-    inputs = {} if compiled.diagnostics else workspace.read_inputs(disk, target.folder, target.option)
+    inputs = {} if compiled.diagnostics else freshness.read_inputs(reader, target.folder, target.option)
     made = lock.Entry(hash_, inputs=inputs)
-    tree = workspace.Tree(target.folder)
-    package = workspace.generated(tree, known, name, compiled.manifest.package)
+    there = tree.Tree(target.folder)
+    package = tree.generated(there, known, name, compiled.manifest.package)
     at = package_at(path, compiled)
     return replace(
         result,
         handlers=compiled.manifest.handlers if "server" in compiled.manifest.emit else None,
-        fit=fit(compiled.manifest, target.handlers, package.text("handlers.py")),
-        package=workspace.shown(target.folder, compiled.manifest.package),
-        changes=workspace.compare(tree, known, name, made, compiled.artifacts, force=force, at=at, project=project),
+        fit=fit(compiled.manifest, target.handlers, package.text("manifest.json")),
+        package=layout.shown(target.folder, compiled.manifest.package),
+        changes=tree.compare(there, known, name, made, compiled.artifacts, force=force, at=at, project=project),
         requirements=artifacts.requirements(compiled.manifest),
         cache=(name, cache.dump(steps.cache(compiled))),
     )
@@ -158,25 +160,25 @@ def package_at(path: str, compiled: Result) -> Place:
     return resolve.package_place(entry, compiled.documents[entry].value)
 
 
-def fit(manifest: ir.Manifest, folders: Sequence[str], interface: str | None = None) -> Fit | None:
+def fit(manifest: ir.Manifest, folders: Sequence[str], document: str | None = None) -> Fit | None:
     """How the handwritten class of a manifest fits; None where none is named, or its module is not there in UTF-8.
 
     Args:
         manifest: The lowered manifest.
         folders: Where its module is looked for.
-        interface: The package's `handlers.py` as it was generated before.
+        document: The package's `manifest.json` as it was generated before.
     """
     if manifest.handlers is None or "server" not in manifest.emit:
         return None
-    from toolwright.codegen import handlers
+    from toolwright.codegen import surface
     from toolwright.compile import source
     from toolwright.project import handlers as handwritten
 
     module, _, name = manifest.handlers.partition(":")
-    file = workspace.find_module(module, folders)
+    file = disk.find_module(module, folders)
     if file is None:
         return None
-    written = handwritten.Handwritten(file.as_posix(), "", name, f"{manifest.stem}Handlers")
+    written = handwritten.Handwritten(file.as_posix(), "", name, naming.handlers_class(manifest.stem))
     try:
         data = file.read_bytes()
         encoding = "utf-8-sig" if data.startswith(codecs.BOM_UTF8) else "utf-8"
@@ -185,5 +187,5 @@ def fit(manifest: ir.Manifest, folders: Sequence[str], interface: str | None = N
         return Fit(file, written, handwritten.Findings((source.unreadable(written.path, error),)))
     except UnicodeDecodeError:
         return None
-    before = handwritten.methods_of(interface or "")
-    return Fit(file, written, handwritten.compare(written, handlers.handler_methods(manifest), before), encoding)
+    before = surface.asked_methods(json.loads(document)) if document is not None else {}
+    return Fit(file, written, handwritten.compare(written, surface.handler_methods(manifest), before), encoding)

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import ast
 import io
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from toolwright.codegen.handlers import HandlerMethod
+from toolwright import naming
 from toolwright.codegen.literals import literal
+from toolwright.codegen.surface import HandlerMethod
 from toolwright.diagnostics import Diagnostic, Span
 from toolwright.pycode import Code, code, join
 
@@ -41,13 +42,15 @@ class Findings:
     is_there: bool = True
 
 
-def compare(written: Handwritten, needed: Sequence[HandlerMethod], before: Iterable[str] = ()) -> Findings:
+def compare(
+    written: Handwritten, needed: Sequence[HandlerMethod], before: Mapping[str, str | None] | None = None
+) -> Findings:
     """What does not fit between a class and the methods that it needs.
 
     Args:
         written: The class.
         needed: The methods that the manifest asks for now.
-        before: The names of those that it asked for when its package was last generated.
+        before: Those that it asked for when its package was last generated, each with the class of a tool's result.
     """
     found = _class(written)
     if found is None:
@@ -64,35 +67,22 @@ def compare(written: Handwritten, needed: Sequence[HandlerMethod], before: Itera
         )
         for method in missing
     ]
+    earlier = before or {}
+    results = {naming.output_class(method.names) for method in needed if method.role == "tool"} | {*earlier.values()}
     for method in needed:
         if method.name in methods:
-            diagnostics += _differences(method, methods[method.name], found)
+            diagnostics += _differences(method, methods[method.name], found, results)
     diagnostics += [
         Diagnostic("TW421", f"`{name}` is no longer asked for", found.span(methods[name]), "delete or rename it")
-        for name in sorted(set(before) - asked)
+        for name in sorted(earlier.keys() - asked)
         if name in methods
     ]
     return Findings(tuple(diagnostics), missing)
 
 
-def methods_of(interface: str) -> tuple[str, ...]:
-    """The methods that a generated `handlers.py` asks for; none where it cannot be read."""
-    try:
-        module = ast.parse(interface)
-    except SyntaxError:
-        return ()
-    return tuple(
-        node.name
-        for holder in module.body
-        if isinstance(holder, ast.ClassDef)
-        for node in holder.body
-        if isinstance(node, _Function)
-    )
-
-
 def signature(method: HandlerMethod) -> Code:
     """The first line of a method, as it would be written."""
-    return code("async def {}({}) -> {}:", method.name, method.signature, method.result)
+    return code("async def {}({}) -> {}:", method.name, method.signature, method.result.text)
 
 
 def with_stubs(written: Handwritten, missing: Sequence[HandlerMethod]) -> str:
@@ -128,8 +118,7 @@ def names_to_import(written: Handwritten, missing: Sequence[HandlerMethod]) -> t
     """The names in the stubs that the module does not have yet, sorted."""
     found = _class(written)
     known = found.names if found is not None else frozenset()
-    wanted = {name for method in missing for name in _annotated(method) if name not in known}
-    return tuple(sorted(wanted - {"str", "bytes", "None"}))
+    return tuple(sorted({name for method in missing for name in _annotated(method)} - known))
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,26 +187,33 @@ def _aliases(node: ast.stmt) -> list[ast.alias]:
     return []
 
 
-def _differences(method: HandlerMethod, written: _Function, found: _Class) -> Iterator[Diagnostic]:
-    """Where a method is made for other arguments than it gets, or says that it gives something else."""
+def _differences(
+    method: HandlerMethod, written: _Function, found: _Class, results: Collection[str | None]
+) -> Iterator[Diagnostic]:
+    """Where a method is made for other arguments than it gets, or says that it gives something else.
+
+    What else it can give is not known, unless it is one of `results`: the classes that the results of tools have.
+    """
     arguments = written.args
     positional = [*arguments.posonlyargs, *arguments.args][1:]
     needed = len(positional) - len(arguments.defaults)
     required = [
         one for one, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if default is None
     ]
-    expected = [kind for _, kind in method.parameters]
+    expected = method.parameters
     if required or needed > len(expected) or (len(positional) < len(expected) and arguments.vararg is None):
         yield _difference(f"is called with ({_names(method)})", method, written, found)
         return
     for argument, wanted in zip(positional, expected, strict=False):
         said = _said(argument.annotation)
-        if said is not None and said not in (wanted, *_ANY) and not (said == "Context" and wanted.endswith("Context")):
-            yield _difference(f"gets `{wanted}`, and not `{said}`, as `{argument.arg}`", method, written, found)
+        fits = {*_ANY, *wanted.type.choices, *([naming.CONTEXT] if wanted is method.context else [])}
+        if said is not None and said not in fits:
+            problem = f"gets `{wanted.type.text}`, and not `{said}`, as `{argument.arg}`"
+            yield _difference(problem, method, written, found)
             return
     said = _said(written.returns)
-    if said is not None and said.endswith("Output") and said != method.result:
-        yield _difference(f"gives `{method.result}`, and not `{said}`", method, written, found)
+    if said is not None and said in results and said not in method.result.choices:
+        yield _difference(f"gives `{method.result.text}`, and not `{said}`", method, written, found)
 
 
 def _difference(words: str, method: HandlerMethod, written: _Function, found: _Class) -> Diagnostic:
@@ -225,7 +221,7 @@ def _difference(words: str, method: HandlerMethod, written: _Function, found: _C
 
 
 def _names(method: HandlerMethod) -> str:
-    return ", ".join(name for name, _ in method.parameters)
+    return ", ".join(parameter.name for parameter in method.parameters)
 
 
 def _said(annotation: ast.expr | None) -> str | None:
@@ -240,14 +236,15 @@ def _said(annotation: ast.expr | None) -> str | None:
     return annotation.id if isinstance(annotation, ast.Name) else None
 
 
-def _annotated(method: HandlerMethod) -> list[str]:
-    texts = [*(kind for _, kind in method.parameters), method.result]
-    return [name for text in texts for name in text.replace("[", " ").replace("]", " ").split()]
+def _annotated(method: HandlerMethod) -> frozenset[str]:
+    """The names that a stub's annotations need, but for builtins."""
+    return method.result.names.union(*(parameter.type.names for parameter in method.parameters))
 
 
 def _quoted(method: HandlerMethod, found: _Class) -> Code:
     """The first line of a stub; with annotations as strings where they would be looked up at once, and fail."""
-    if found.lazy or all(name in found.names | {"str"} for name in _annotated(method)):
+    if found.lazy or _annotated(method) <= found.names:
         return signature(method)
-    parameters = join(", ", [code("self"), *(code("{}: {}", name, literal(kind)) for name, kind in method.parameters)])
-    return code("async def {}({}) -> {}:", method.name, parameters, literal(method.result))
+    quoted = [code("{}: {}", parameter.name, literal(parameter.type.text)) for parameter in method.parameters]
+    parameters = join(", ", [code("self"), *quoted])
+    return code("async def {}({}) -> {}:", method.name, parameters, literal(method.result.text))

@@ -1,0 +1,394 @@
+"""The Python that a package is going to have: its classes and their fields, its methods and their parameters.
+
+Takes the IR, and the models that were made of it; gives frozen values, each with its role, its name on the wire, its
+type, and the place in the manifest that it comes from. Pages are rendered from it, and whoever must know what a package
+holds reads it here, never in generated text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from toolwright import ir, naming
+from toolwright.codegen.docstrings import arguments_doc, deprecation, parameter_doc, primitive_doc, tool_doc
+from toolwright.codegen.literals import literal
+from toolwright.pycode import Code, Name, code, join
+
+if TYPE_CHECKING:
+    from toolwright.diagnostics import Place
+    from toolwright.ir import Json
+
+ClassRole: TypeAlias = Literal["input", "output", "answer", "arguments", "variables", "shared"]
+"""What instances of a class are, or parts of what: a tool's arguments or its result, an answer to a question, a
+prompt's arguments, the variables of a resource template, or values of a shared schema."""
+
+MethodRole: TypeAlias = Literal["tool", "resource", "prompt", "completion"]
+"""What a method does: call a tool, read a resource or a template's, get a prompt, or complete an argument."""
+
+
+@dataclass(frozen=True, slots=True)
+class Type:
+    """A type: how it is written, what it is a union of, and the names in it but for builtins.
+
+    `choices` has each value of a `Literal` for itself; a type that is no union is its own only choice.
+    """
+
+    text: Code
+    choices: tuple[Code, ...]
+    names: frozenset[Name] = frozenset()
+
+
+def plain(name: Name) -> Type:
+    """A type that is a class."""
+    return Type(name, (name,), frozenset({name}))
+
+
+def optional(kind: Type) -> Type:
+    """A type or `None`."""
+    if {"Any", "None"} & {*kind.choices}:
+        return kind
+    return Type(code("{} | None", kind.text), (*kind.choices, code("None")), kind.names)
+
+
+STR = Type(code("str"), (code("str"),))
+_TEXTS = Type(code("Sequence[str]"), (code("Sequence[str]"),), frozenset({Name("Sequence")}))
+_GIVEN = Type(code("Mapping[str, str]"), (code("Mapping[str, str]"),), frozenset({Name("Mapping")}))
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A field of a class: its property, its attribute, its type, and what stands after `=`."""
+
+    wire: str
+    name: Name
+    type: Type
+    default: Code | None
+    doc: str
+
+
+@dataclass(frozen=True, slots=True)
+class Class:
+    """A class of models.
+
+    `roles` are several where schemas that are word for word the same share it. `is_root` says that its instances are
+    the whole of what its role says, and not parts of it.
+    """
+
+    name: Name
+    roles: frozenset[ClassRole]
+    is_root: bool
+    fields: tuple[Field, ...]
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """An argument of a tool, a prompt or a template, as a parameter of the client's method.
+
+    `type` is that of a value that is given: `None` is in it where `null` can be sent. `default` is the schema's default
+    as Python source, where there is one, which the server applies.
+    """
+
+    wire: str
+    name: Name
+    type: Type
+    required: bool
+    nullable: bool
+    doc: str
+    default: Code | None
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """A parameter as a method takes it, with what stands after `=`."""
+
+    name: Name
+    type: Type
+    default: Code | None = None
+
+    @property
+    def source(self) -> Code:
+        """As it stands in the signature."""
+        if self.default is None:
+            return code("{}: {}", self.name, self.type.text)
+        return code("{}: {} = {}", self.name, self.type.text, self.default)
+
+
+@dataclass(frozen=True, slots=True)
+class HandlerMethod:
+    """One method of the handlers' interface, for the tool, resource or prompt that has the `key` on the wire.
+
+    `parameters` are the arguments, if it has some, and the context, which comes last. `wrapper` is the type that its
+    `result` stands in. `names` are the Python names of what it is for.
+    """
+
+    role: MethodRole
+    key: str
+    names: naming.Names
+    name: Name
+    parameters: tuple[Taken, ...]
+    wrapper: Name
+    result: Type
+    doc: str
+    place: Place
+    is_optional: bool = False
+
+    @property
+    def context(self) -> Taken:
+        """The parameter that is the context."""
+        return self.parameters[-1]
+
+    @property
+    def signature(self) -> Code:
+        """The arguments with their types, `self` among them."""
+        return join(", ", [code("self"), *(parameter.source for parameter in self.parameters)])
+
+    @property
+    def returns(self) -> Code:
+        """The type of what it gives: its result, in the wrapper that allows for more."""
+        return code("{}[{}]", self.wrapper, self.result.text)
+
+
+@dataclass(frozen=True, slots=True)
+class ClientMethod:
+    """One method of the client, which calls the method `call` of the base with `arguments`.
+
+    An argument that is a list itself has the entries of a dictionary. `by_name` says that its parameters are given by
+    their names alone.
+    """
+
+    role: MethodRole
+    name: Name
+    parameters: tuple[Taken, ...]
+    by_name: bool
+    returns: Type
+    call: Name
+    arguments: tuple[Code | tuple[Code, ...], ...]
+    deprecated: str | None
+    doc: str
+    place: Place
+
+    @property
+    def signature(self) -> tuple[Code, ...]:
+        """The parameters, `self` among them."""
+        named = (code("*"),) if self.by_name and self.parameters else ()
+        return (code("self"), *named, *(parameter.source for parameter in self.parameters))
+
+    @property
+    def names(self) -> frozenset[Name]:
+        """The names that its signature needs, but for builtins and defaults."""
+        return self.returns.names.union(*(parameter.type.names for parameter in self.parameters))
+
+
+@dataclass(frozen=True, slots=True)
+class Surface:
+    """What a package offers."""
+
+    handlers: tuple[HandlerMethod, ...]
+    client: tuple[ClientMethod, ...]
+    classes: tuple[Class, ...]
+
+
+def of(manifest: ir.Manifest, parameters: Mapping[str, Sequence[Parameter]], classes: Iterable[Class]) -> Surface:
+    """What the package of a manifest offers.
+
+    Args:
+        manifest: The lowered manifest.
+        parameters: Those of the client's method of each tool, by the tool's name on the wire.
+        classes: The classes of its models.
+    """
+    calls = [tool_method(tool, parameters[tool.name]) for tool in manifest.tools]
+    calls += [method for primitive in _primitives(manifest) for method in primitive_methods(primitive)]
+    return Surface(
+        handlers=handler_methods(manifest) if "server" in manifest.emit else (),
+        client=tuple(calls) if "client" in manifest.emit else (),
+        classes=tuple(classes),
+    )
+
+
+def _primitives(manifest: ir.Manifest) -> tuple[ir.Primitive, ...]:
+    return (*manifest.resources, *manifest.templates, *manifest.prompts)
+
+
+# --- Handlers ---
+
+
+def handler_methods(manifest: ir.Manifest) -> tuple[HandlerMethod, ...]:
+    """The methods that the handlers must have: of tools, then of what else is served, then those that complete."""
+    primitives = _primitives(manifest)
+    return (
+        *(_tool_handler(tool) for tool in manifest.tools),
+        *(_primitive_handler(primitive) for primitive in primitives if primitive.handled),
+        *(_completion_handler(primitive) for primitive in primitives if primitive.completes),
+    )
+
+
+def _tool_handler(tool: ir.Tool) -> HandlerMethod:
+    doc = tool_doc(tool)
+    return HandlerMethod(
+        role="tool",
+        key=tool.name,
+        names=tool.names,
+        name=tool.names.method,
+        parameters=(Taken(Name("args"), plain(naming.input_class(tool.names))), _context(tool)),
+        wrapper=Name("Returns"),
+        result=plain(Name("Content") if tool.output is None else naming.output_class(tool.names)),
+        doc=f"{doc}\n\nNeed not be written: it is the HTTP call `{tool.call}`." if tool.call else doc,
+        place=tool.place,
+        is_optional=tool.call is not None,
+    )
+
+
+def _primitive_handler(primitive: ir.Primitive) -> HandlerMethod:
+    is_prompt = primitive.kind == "prompt"
+    given = Taken(Name("args" if is_prompt else "params"), plain(naming.arguments(primitive.names, primitive.kind)))
+    return HandlerMethod(
+        role="prompt" if is_prompt else "resource",
+        key=primitive.key,
+        names=primitive.names,
+        name=primitive.names.method,
+        parameters=(*([given] if primitive.arguments is not None else []), _context(primitive)),
+        wrapper=Name("Gives"),
+        result=plain(Name("Messages" if is_prompt else "Contents")),
+        doc=primitive_doc(primitive),
+        place=primitive.place,
+    )
+
+
+def _completion_handler(primitive: ir.Primitive) -> HandlerMethod:
+    return HandlerMethod(
+        role="completion",
+        key=primitive.key,
+        names=primitive.names,
+        name=naming.completion(primitive.names),
+        parameters=(Taken(Name("args"), plain(Name("Completing"))), Taken(Name("ctx"), plain(naming.CONTEXT))),
+        wrapper=Name("Gives"),
+        result=_TEXTS,
+        doc=f"What clients may offer for the arguments of the {primitive.kind} ``{primitive.key}``.",
+        place=primitive.place,
+    )
+
+
+def _context(one: ir.Tool | ir.Primitive) -> Taken:
+    return Taken(Name("ctx"), plain(naming.context_class(one.names) if one.questions else naming.CONTEXT))
+
+
+def asked_methods(document: Mapping[str, Json]) -> Mapping[str, str | None]:
+    """The handlers' methods of a package, by the `manifest.json` in it, each with the class of a tool's result."""
+    return dict(_asked(document))
+
+
+def _asked(document: Mapping[str, Json]) -> Iterator[tuple[Name, Name | None]]:
+    for section in ("tools", "resources", "resourceTemplates", "prompts"):
+        for entry in document.get(section) or ():
+            extension = entry.get("toolwright") or {}
+            name, own = entry["name"], extension.get("pythonName")
+            if section == "tools":
+                names = naming.tool(name, own)
+                yield names.method, naming.output_class(names)
+                continue
+            names = naming.primitive("prompt" if section == "prompts" else "read", name, own)
+            if ir.is_handled(extension):
+                yield names.method, None
+            if ir.is_completed_by_handlers(extension):
+                yield naming.completion(names), None
+
+
+# --- Client ---
+
+
+def tool_method(tool: ir.Tool, parameters: Sequence[Parameter]) -> ClientMethod:
+    """A tool as a method of the client; `parameters` are those that its models have."""
+    output = naming.output_class(tool.names) if tool.output is not None else None
+    sent = tuple(code("{}: {}", literal(parameter.wire), parameter.name) for parameter in parameters)
+    described = [(parameter.name, parameter_doc(parameter.doc, parameter.default)) for parameter in parameters]
+    return ClientMethod(
+        role="tool",
+        name=tool.names.method,
+        parameters=tuple(_taken(each.name, each.type, required=each.required) for each in parameters),
+        by_name=True,
+        returns=plain(output) if output else _list_of("ContentBlock"),
+        call=Name("_call" if output else "_call_content"),
+        arguments=(literal(tool.name), sent, *([Name(f"_models.{output}")] if output else [])),
+        deprecated=deprecation(tool.deprecated),
+        doc=arguments_doc(tool_doc(tool), described),
+        place=tool.place,
+    )
+
+
+def primitive_methods(primitive: ir.Primitive) -> tuple[ClientMethod, ...]:
+    """What the client has for a resource, a resource template or a prompt: its own method, and one that completes."""
+    own = _primitive_method(primitive)
+    return (own, _completion_method(primitive)) if primitive.completed else (own,)
+
+
+def _primitive_method(primitive: ir.Primitive) -> ClientMethod:
+    arguments = sorted(primitive.arguments or (), key=lambda argument: not argument.required)
+    names = naming.fields(argument.name for argument in arguments)
+    is_prompt = primitive.kind == "prompt"
+    sent = tuple(code("{}: {}", literal(argument.name), names[argument.name]) for argument in arguments)
+    described = [(names[argument.name], argument.description or "") for argument in arguments]
+    return ClientMethod(
+        role="prompt" if is_prompt else "resource",
+        name=primitive.names.method,
+        parameters=tuple(
+            _taken(names[argument.name], _TEXTS if argument.many else STR, required=argument.required)
+            for argument in arguments
+        ),
+        by_name=True,
+        returns=_list_of("PromptMessage") if is_prompt else _list_of("TextResourceContents", "BlobResourceContents"),
+        call=Name("_prompt" if is_prompt else "_read" if primitive.arguments is None else "_read_from"),
+        arguments=(literal(primitive.key), *([] if primitive.arguments is None else [sent])),
+        deprecated=deprecation(primitive.deprecated),
+        doc=arguments_doc(primitive_doc(primitive), described),
+        place=primitive.place,
+    )
+
+
+def _completion_method(primitive: ir.Primitive) -> ClientMethod:
+    kind = literal("prompt" if primitive.kind == "prompt" else "template")
+    described = [
+        ("argument", "Which one."),
+        ("value", "What stands there so far."),
+        ("given", "The other arguments, as far as they are known."),
+    ]
+    return ClientMethod(
+        role="completion",
+        name=naming.completion(primitive.names),
+        parameters=(
+            Taken(Name("argument"), _one_of(primitive.completed)),
+            Taken(Name("value"), STR),
+            Taken(Name("given"), optional(_GIVEN), code("None")),
+        ),
+        by_name=False,
+        returns=plain(Name("Completion")),
+        call=Name("_complete"),
+        arguments=(kind, literal(primitive.key), Name("argument"), Name("value"), Name("given")),
+        deprecated=None,
+        doc=arguments_doc(f"What may stand for an argument of the {primitive.kind} ``{primitive.key}``.", described),
+        place=primitive.place,
+    )
+
+
+def _taken(name: Name, kind: Type, *, required: bool) -> Taken:
+    """A parameter of the client: one that is not required can be left out of the request."""
+    if required:
+        return Taken(name, kind)
+    left_out = Name("Omit")
+    return Taken(
+        name, Type(code("{} | Omit", kind.text), (*kind.choices, left_out), kind.names | {left_out}), Name("OMIT")
+    )
+
+
+def _one_of(values: Sequence[str]) -> Type:
+    members = [literal(value) for value in values]
+    choices = tuple(code("Literal[{}]", member) for member in members)
+    return Type(code("Literal[{}]", join(", ", members)), choices, frozenset({Name("Literal")}))
+
+
+def _list_of(*items: str) -> Type:
+    names = tuple(map(Name, items))
+    text = code("list[{}]", join(" | ", names))
+    return Type(text, (text,), frozenset(names))
