@@ -13,7 +13,7 @@ from typing import Any
 
 from toolwright.compile import pipeline
 from toolwright.diagnostics import Diagnostic
-from toolwright.project import lock, workspace
+from toolwright.project import disk, lock, tree
 
 
 def manifest(tools: Sequence[Mapping[str, Any]], *, name: str = "sample", **more: Any) -> dict[str, Any]:
@@ -31,19 +31,17 @@ def check(folder: Path, value: Mapping[str, Any]) -> list[Diagnostic]:
     """What checking a manifest says."""
     path = folder / "manifest.json"
     path.write_text(json.dumps(value))
-    return list(pipeline.check(str(path), workspace.Disk(), "manifest.json").diagnostics)
+    return list(pipeline.compile_manifest(str(path), disk.Disk(), "manifest.json").diagnostics)
 
 
 def generate(folder: Path, value: Mapping[str, Any]) -> str:
     """Compile a manifest into `folder`, and give the package's name."""
     path = folder / f"{value['server']['name']}.json"
     path.write_text(json.dumps(value))
-    checked = pipeline.check(str(path), workspace.Disk(), path.name)
+    checked = pipeline.compile_manifest(str(path), disk.Disk(), path.name)
     assert checked.manifest is not None, checked.diagnostics
-    made = pipeline.digests(checked.manifest, checked)
-    artifacts = pipeline.generate(checked.manifest, made)
-    tree = workspace.Tree(folder)
-    workspace.apply(folder, workspace.compare(tree, lock.Lock(""), path.name, made, artifacts, force=True))
+    artifacts = pipeline.generate(checked.manifest)
+    tree.apply(folder, tree.compare(tree.Tree(folder), lock.Lock(""), path.name, lock.Entry(""), artifacts, force=True))
     return checked.manifest.package
 
 

@@ -70,18 +70,18 @@ async def piped(server: Server[Any], handshake: bool) -> AsyncIterator[Any]:
                     SessionMessage(mcp_types.JSONRPCError(jsonrpc="2.0", id=item.message.id, error=error))
                 )
             else:
-                await extension[1].send(item)
+                await ours[1].send(item)
 
     send, sent = anyio.create_memory_object_stream[Any](0)
     async with (
-        create_client_server_memory_streams() as (extension, theirs),
+        create_client_server_memory_streams() as (ours, theirs),
         anyio.create_task_group() as tasks,
         send,
         sent,
     ):
         tasks.start_soon(serve)
         tasks.start_soon(relay)
-        yield extension[0], send
+        yield ours[0], send
         tasks.cancel_scope.cancel()
 
 

@@ -19,7 +19,7 @@ from toolwright import cli, ir
 from toolwright.codegen import modules
 from toolwright.compile import pipeline, rules
 from toolwright.incremental import worker
-from toolwright.project import workspace
+from toolwright.project import disk
 
 Files = dict[str, Any]
 Edit = Callable[[Files], None]
@@ -54,7 +54,7 @@ def generated(folder: Path, what: Files, capsys: pytest.CaptureFixture[str]) -> 
 def made_of(tree: dict[str, bytes]) -> dict[str, Any]:
     """What the lock says of the files; the rest of it may be older, where nothing that is generated changed."""
     kept = json.loads(tree[LOCK])["manifests"]["manifest.json"]
-    return {key: kept[key] for key in ("hash", "tools", "files")}
+    return {key: kept[key] for key in ("hash", "files")}
 
 
 def both(
@@ -74,6 +74,7 @@ def both(
     if ": error[" in said:
         return said
     shutil.rmtree(tmp_path / "generated")
+    shutil.rmtree(tmp_path / disk.CACHE, ignore_errors=True)
     cold, first = generated(tmp_path, start, capsys)
     assert first == said
     assert cold.keys() == again.keys()
@@ -248,6 +249,7 @@ def test_a_lock_that_was_edited_proves_nothing(tmp_path: Path, capsys: pytest.Ca
     generated(tmp_path, wordless, capsys)
     forged = json.loads(path.read_text())["manifests"]["manifest.json"]["tools"]["first"]
     shutil.rmtree(tmp_path / "generated")
+    shutil.rmtree(tmp_path / disk.CACHE, ignore_errors=True)
     generated(tmp_path, files(), capsys)
     kept = json.loads(path.read_text())
     kept["manifests"]["manifest.json"]["tools"]["first"] = forged
@@ -261,9 +263,9 @@ def test_what_is_clean_is_not_judged_again(
     judged: list[list[str]] = []
     check = rules.check
 
-    def noting(resolved: Any, unproven: Any = None) -> Any:
-        judged.append([tool.name for tool in unproven.tools])
-        return check(resolved, unproven)
+    def noting(resolved: Any, part: Any = None) -> Any:
+        judged.append([tool.name for tool in part.tools])
+        return check(resolved, part)
 
     monkeypatch.setattr(rules, "check", noting)
     both(in_the_middle, tmp_path, capsys)
@@ -273,32 +275,39 @@ def test_what_is_clean_is_not_judged_again(
 
 def lowered(folder: Path) -> ir.Manifest:
     (folder / "m.json").write_text(json.dumps(files()["manifest.json"] | {"include": []}))
-    checked = pipeline.check("m.json", workspace.Disk())
+    checked = pipeline.compile_manifest("m.json", disk.Disk())
     assert checked.manifest is not None, checked.diagnostics
     return checked.manifest
 
 
-def test_a_helper_makes_what_would_be_made_here(tmp_path: Path) -> None:
+def test_workers_make_what_would_be_made_here(tmp_path: Path) -> None:
     made = lowered(tmp_path)
     parts = (made.tools, made.shared, made.source, made.command)
-    second = worker.Helper()
-    for _ in range(2):
-        waiting = second.start(modules.make, *parts)
-        assert second.alive
-        assert waiting() == modules.make(*parts)
-    assert second.alive
+    workers = worker.Workers()
+    results = workers.begin([(modules.make, parts)] * 3, 2)
+    assert results() == [modules.make(*parts)] * 3
+    workers.stop()
 
 
-def test_without_its_helper_a_run_does_the_work_itself(tmp_path: Path) -> None:
+def test_what_a_worker_cannot_do_is_done_here(tmp_path: Path) -> None:
     made = lowered(tmp_path)
     parts = (made.tools, made.shared, made.source, made.command)
-    second = worker.Helper()
-    second.stop()
-    assert not second.alive
-    assert second.start(modules.make, *parts)() == modules.make(*parts)
+    workers = worker.Workers()
+    for each in workers._workers:
+        each._process.kill()
+        each._process.join()
+    assert workers.begin([(modules.make, parts)], 1)() == [modules.make(*parts)]
+    workers.stop()
 
 
-def test_a_run_with_a_helper_leaves_no_process(tmp_path: Path) -> None:
+def test_a_mistake_in_a_worker_is_met_here() -> None:
+    workers = worker.Workers()
+    with pytest.raises(ZeroDivisionError):
+        workers.begin([(divmod, (1, 0))], 1)()
+    workers.stop()
+
+
+def test_a_run_with_workers_leaves_no_process(tmp_path: Path) -> None:
     (tmp_path / "m.json").write_text(json.dumps(files()["manifest.json"] | {"include": []}))
     code = "import multiprocessing, sys\nfrom toolwright import cli\nassert cli.run(['generate', 'm.json']) == 0\n"
     code += "assert multiprocessing.active_children() == []\nassert 'datamodel_code_generator' not in sys.modules"

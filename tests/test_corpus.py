@@ -27,7 +27,7 @@ from server_fixture import exchange
 from toolwright.compile import pipeline
 from toolwright.compile.syntax import yamlwriter
 from toolwright.importers import acceptance, tools
-from toolwright.project import workspace
+from toolwright.project import disk
 
 STATELESS = "2026-07-28"
 SHARD = pytest.mark.parametrize("shard", range(SHARDS))
@@ -46,7 +46,7 @@ def test_saved_lists_become_manifests_that_are_accepted(shard: int, corpus: Path
         made = real.imported(path)
         text = yamlwriter.manifest(made.manifest)
         (tmp_path / "manifest.yaml").write_text(text, "utf-8")
-        checked = pipeline.check(str(tmp_path / "manifest.yaml"), workspace.Disk(), "manifest.yaml")
+        checked = pipeline.compile_manifest(str(tmp_path / "manifest.yaml"), disk.Disk(), "manifest.yaml")
         assert [found for found in checked.diagnostics if found.severity == "error"] == [], path.stem
         assert checked.manifest is not None
         listed, _ = tools.read(path.read_text("utf-8"))

@@ -26,7 +26,7 @@ from toolwright.compile import pipeline
 from toolwright.diagnostics import Place
 from toolwright.docs import cost, page, tables, views
 from toolwright.jsonschema import dialects
-from toolwright.project import workspace
+from toolwright.project import disk
 
 EVIL = HOSTILE + "</script><script>alert(1)</script><img src=x onerror=alert(2)>\" onload='alert(3)' & <!-- ]]>"
 VOID = {"meta", "input", "br"}
@@ -36,7 +36,7 @@ def view(value: Mapping[str, Any], folder: Path) -> views.View:
     """What the page of a manifest says."""
     path = folder / "manifest.json"
     path.write_text(json.dumps(value))
-    checked = pipeline.check(str(path), workspace.Disk(), "manifest.json")
+    checked = pipeline.compile_manifest(str(path), disk.Disk(), "manifest.json")
     assert checked.manifest is not None, checked.diagnostics
     return views.view(checked.manifest, checked.documents[str(path)].value)
 
@@ -291,7 +291,7 @@ def evil(key: str) -> dict[str, Any]:
         "patternProperties": {"</script>": {"pattern": "<script>"}},
         "dependentRequired": {EVIL: [EVIL]},
     }
-    extension = {
+    ours = {
         "examples": [{"name": EVIL, "description": EVIL, "input": {EVIL: EVIL}}],
         "deprecated": {"since": EVIL},
         "policy": {"scopes": [EVIL]},
@@ -309,7 +309,7 @@ def evil(key: str) -> dict[str, Any]:
         "inputSchema": schema,
         "outputSchema": {**schema, "properties": {}, "required": []},
         "annotations": {"title": EVIL},
-        "toolwright": extension,
+        "toolwright": ours,
     }
 
 
@@ -435,7 +435,7 @@ def opened(chromium: browser.Browser, text: str, folder: Path) -> Any:
 
 def test_a_page_in_a_browser(chromium: browser.Browser, tmp_path: Path) -> None:
     path = str(ROOT / "specs" / "weather.yaml")
-    checked = pipeline.check(path, workspace.Disk())
+    checked = pipeline.compile_manifest(path, disk.Disk())
     assert checked.manifest is not None
     said = opened(chromium, page.page(views.view(checked.manifest, checked.documents[path].value)), tmp_path)
     everything = ["get_weather", "get_forecast", "list_stations"]

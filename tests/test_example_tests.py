@@ -47,10 +47,8 @@ class Needy(Sample):
 
 def case(*examples: Mapping[str, Any], annotations: Any = READ_ONLY, **more: Any) -> dict[str, Any]:
     """A manifest whose first tool has these examples."""
-    extension = {"examples": list(examples), **more.pop("ours", {})}
-    first = tool(
-        "test_it", {"n": {"type": "number"}}, outputSchema=NUMBER, annotations=annotations, toolwright=extension
-    )
+    ours = {"examples": list(examples), **more.pop("ours", {})}
+    first = tool("test_it", {"n": {"type": "number"}}, outputSchema=NUMBER, annotations=annotations, toolwright=ours)
     ask = {"ask": {"sure": {"message": "Sure?", "schema": {"type": "object", "properties": {}}}}}
     others = [
         tool("say", toolwright={"examples": [{"name": "once", "input": {}, "run": True}]}),
@@ -149,7 +147,7 @@ def test_a_tool_that_may_change_something_is_left_alone(tmp_path: Path) -> None:
     ("confirm", "outcome"), [(True, "SKIPPED"), ({"fallback": "refuse"}, "SKIPPED"), ({"fallback": "allow"}, "PASSED")]
 )
 def test_a_tool_that_needs_leave_is_left_alone(confirm: Any, outcome: str, tmp_path: Path) -> None:
-    status, said = run(tmp_path, case({"input": {"n": 1}}, extension={"policy": {"confirm": confirm}}))
+    status, said = run(tmp_path, case({"input": {"n": 1}}, ours={"policy": {"confirm": confirm}}))
     assert status == 0, said
     assert f"test_example[test_it: example 1] {outcome}" in said
 

@@ -310,7 +310,7 @@ def test_watching_generates_on_each_save_and_outlives_a_broken_one(project: Path
     log = project / "log"
     with log.open("wb") as out, subprocess.Popen(command, cwd=project, stdout=out, stderr=out) as process:
         try:
-            _until(log, "watching ./; interrupt to stop")
+            _until(log, "watching diary.yaml and all that is read for them; interrupt to stop")
             manifest = project / "diary.yaml"
             manifest.write_text(MANIFEST + MORE)
             _until(log, "warning[TW420]: `Diary` has no method `read`")

@@ -12,7 +12,7 @@ import pytest
 
 from toolwright import cli
 from toolwright.incremental import worker
-from toolwright.project import lock, workspace
+from toolwright.project import disk, journal, lock
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="it forks")
 
@@ -154,7 +154,7 @@ def test_after_a_kill_the_next_run_makes_what_a_first_run_makes(
         told = capsys.readouterr().err
         assert tree(Path("generated")) == left  # it only looks
         assert (status, "TW402" in told) == (0 if left == states[then] else status, False), (number, told)
-        if workspace.interrupted(Path("generated")):
+        if journal.interrupted(Path("generated")):
             began += 1
             assert "error[TW407]: a run that wrote here was killed before it was done" in told
         assert generate() == 0, (number, capsys.readouterr().err)
@@ -190,7 +190,7 @@ def test_a_kill_while_a_killed_run_is_mended_changes_nothing_of_that(
         restored(Path("generated"), states[BEFORE])
     half = left[len(left) * 2 // 3]
     restored(Path("generated"), half)
-    assert workspace.interrupted(Path("generated"))
+    assert journal.interrupted(Path("generated"))
     Path("m.yaml").write_text(AFTER)
     for number in each_kill(generate):
         assert generate() == 0
@@ -214,8 +214,8 @@ def test_a_file_that_was_edited_is_known_after_a_kill_too(
 
 def test_what_one_command_writes_replaces_what_its_killed_run_left(tmp_path: Path) -> None:
     page = tmp_path / "page.html"
-    for _ in each_kill(lambda: workspace.create(page, "new")):
-        workspace.create(page, "after")
+    for _ in each_kill(lambda: disk.create(page, "new")):
+        disk.create(page, "after")
         assert tree(tmp_path) == {"page.html": b"after"}
         page.unlink()
 

@@ -28,7 +28,7 @@ from toolwright.importers.openapi.documents import Documents
 from toolwright.importers.openapi.naming import Selection, SelectionError
 from toolwright.importers.openapi.operations import Parameter
 from toolwright.importers.reading import DocumentError
-from toolwright.project import workspace
+from toolwright.project import disk
 
 FORM = "application/x-www-form-urlencoded"
 HERE = Path(__file__).with_name("openapi")
@@ -39,9 +39,9 @@ def imported(folder: Path, document: Mapping[str, Any], selection: Selection | N
     whole = {"openapi": "3.1.0", "info": {"title": "Sample", "version": "1"}, **document}
     path = folder / "document.json"
     path.write_text(json.dumps(whole))
-    made = manifest.manifest(Documents(str(path), workspace.Disk()), selection or Selection())
+    made = manifest.manifest(Documents(str(path), disk.Disk()), selection or Selection())
     (folder / "manifest.yaml").write_text(yamlwriter.manifest(made.manifest))
-    checked = pipeline.check(str(folder / "manifest.yaml"), workspace.Disk(), "manifest.yaml")
+    checked = pipeline.compile_manifest(str(folder / "manifest.yaml"), disk.Disk(), "manifest.yaml")
     assert [found for found in checked.diagnostics if found.severity == "error"] == []
     return made
 
@@ -494,7 +494,7 @@ def test_other_files_are_read_only_below_the_documents_folder(tmp_path: Path) ->
     document = {"openapi": "3.1.0", "info": {"title": "S", "version": "1"}, "paths": {
         "/x": {"get": {"operationId": "op", "parameters": [query("q", {"$ref": "link.json"})]}}}}  # fmt: skip
     (inside / "document.json").write_text(json.dumps(document))
-    made = manifest.manifest(Documents(str(inside / "document.json"), workspace.Disk()), Selection())
+    made = manifest.manifest(Documents(str(inside / "document.json"), disk.Disk()), Selection())
     assert made.manifest["tools"] == []
     assert "leaves the document's folder" in made.notes[0]
 
@@ -502,15 +502,15 @@ def test_other_files_are_read_only_below_the_documents_folder(tmp_path: Path) ->
 def test_a_document_in_yaml_may_have_numbers_for_keys(tmp_path: Path) -> None:
     text = "openapi: 3.1.0\ninfo: {title: S, version: 1.0}\npaths:\n  /x: {get: {responses: {200: {content: {}}}}}\n"
     (tmp_path / "d.yaml").write_text(text)
-    documents = Documents(str(tmp_path / "d.yaml"), workspace.Disk())
+    documents = Documents(str(tmp_path / "d.yaml"), disk.Disk())
     assert documents.root.value["paths"]["/x"]["get"]["responses"] == {"200": {"content": {}}}
     (tmp_path / "d.yaml").write_text(text + "x-a: &a {1: 2}\nx-b: {true: *a}\n")
-    documents = Documents(str(tmp_path / "d.yaml"), workspace.Disk())
+    documents = Documents(str(tmp_path / "d.yaml"), disk.Disk())
     assert documents.root.value["x-b"] == {"true": {"1": 2}}
 
 
 def test_an_error_keeps_its_place(tmp_path: Path) -> None:
     (tmp_path / "d.json").write_text('{\n  "openapi": "3.0.0",,\n}')
     with pytest.raises(DocumentError) as refused:
-        Documents(str(tmp_path / "d.json"), workspace.Disk())
+        Documents(str(tmp_path / "d.json"), disk.Disk())
     assert [getattr(found.at, "line", None) for found in refused.value.diagnostics] == [2]

@@ -23,7 +23,7 @@ from toolwright import cli, pycode
 from toolwright.codegen import inspection, render
 from toolwright.compile import pipeline
 from toolwright.docs.page import visible as page_text
-from toolwright.project import workspace
+from toolwright.project import disk
 
 ROOT = Path(__file__).parents[1]
 SOURCES = ROOT / "generator" / "toolwright"
@@ -44,15 +44,15 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def check(folder: Path, value: Any) -> pipeline.Checked:
+def check(folder: Path, value: Any) -> pipeline.Result:
     path = folder / "manifest.json"
     path.write_text(json.dumps(value))
-    return pipeline.check(str(path), workspace.Disk(), "manifest.json")
+    return pipeline.compile_manifest(str(path), disk.Disk(), "manifest.json")
 
 
-def generated(checked: pipeline.Checked) -> dict[str, bytes]:
+def generated(checked: pipeline.Result) -> dict[str, bytes]:
     assert checked.manifest is not None
-    made = pipeline.generate(checked.manifest, pipeline.digests(checked.manifest, checked))
+    made = pipeline.generate(checked.manifest)
     return {artifact.path: artifact.data for artifact in made}
 
 
@@ -224,7 +224,7 @@ def test_a_path_of_a_manifest_says_nothing_to_python(path: str, says: str, folde
     schema = {"type": "object", "properties": {"q": {"type": "string", "description": says}}}
     value = {"toolwright": 1, "server": {"name": "x", "version": "1"}, "tools": [{"name": "t", "inputSchema": schema}]}
     (folder / "manifest.json").write_text(json.dumps(value))
-    checked = pipeline.check(str(folder / "manifest.json"), workspace.Disk(), path)
+    checked = pipeline.compile_manifest(str(folder / "manifest.json"), disk.Disk(), path)
     for name, data in generated(checked).items():
         if _is_ours(name):
             first, second, third = data.split(b"\n", 2)
@@ -359,7 +359,7 @@ def test_a_hostile_server_stays_text(names: list[str], folder: Path) -> None:
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
         assert done.returncode == 0, (name, done.stderr)
         assert not UNSEEN & {*done.stdout, *done.stderr}, name
-        checked = pipeline.check(str(folder / "imported.yaml"), workspace.Disk(), "imported.yaml")
+        checked = pipeline.compile_manifest(str(folder / "imported.yaml"), disk.Disk(), "imported.yaml")
         files = generated(checked)
         assert_plain(files)
         packages.append(write(folder / f"out{len(packages)}", files))
@@ -378,7 +378,7 @@ def test_a_hostile_document_stays_text(names: list[str], folder: Path) -> None:
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
         assert done.returncode == 0, (name, done.stderr)
         assert not UNSEEN & {*done.stdout, *done.stderr}, name
-        checked = pipeline.check(str(folder / "imported.yaml"), workspace.Disk(), "imported.yaml")
+        checked = pipeline.compile_manifest(str(folder / "imported.yaml"), disk.Disk(), "imported.yaml")
         files = generated(checked)
         assert_plain(files)
         packages.append(write(folder / f"out{len(packages)}", files))
@@ -448,10 +448,10 @@ def test_layouts_of_code_are_constants_and_nothing_else_makes_code() -> None:
                 case "code" | "join" if name != "pycode.py":
                     assert is_constant(node.args[0]), f"{name}:{node.lineno}"
                 case "Code":
-                    assert name in ("pycode.py", "literals.py"), f"{name}:{node.lineno}"
+                    assert name in ("pycode.py", "codegen/literals.py"), f"{name}:{node.lineno}"
                 case "trusted":
                     trusting.add(name)
-    assert trusting == {"models.py", "render.py", "scaffold.py", "units.py", "workspace.py"}
+    assert trusting == {"codegen/datamodel.py", "codegen/render.py", "incremental/cache.py", "project/scaffold.py"}
 
 
 def is_constant(node: ast.expr) -> bool:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 import pytest
 
@@ -25,11 +28,11 @@ def shown(line: str, column: int, end: int) -> list[str]:
     """The source line and the carets for a span in a file of one line."""
     document = Document("a.yaml", line, None)
     found = Diagnostic("TW102", "x", Span("a.yaml", 1, column, 1, end))
-    return printers.text([found], {"a.yaml": document}, color=False).splitlines()[1:3]
+    return printers.text.render([found], {"a.yaml": document}, color=False).splitlines()[1:3]
 
 
 def test_text() -> None:
-    assert printers.text([STRNG, NO_TITLE, NO_FILE, STRNG], DOCUMENTS, color=False) == (
+    assert printers.text.render([STRNG, NO_TITLE, NO_FILE, STRNG], DOCUMENTS, color=False) == (
         "error[TW001]: `a.yaml` does not exist\n"
         "   help: check the path\n"
         "specs/weather.yaml:2:1: warning[TW300]: no title\n"
@@ -44,9 +47,9 @@ def test_text() -> None:
 
 
 def test_nothing_is_printed_for_nothing() -> None:
-    assert printers.text([], {}, color=True) == ""
-    assert printers.json([], {}) == "[]\n"
-    assert printers.github([], {}) == ""
+    assert printers.text.render([], {}, color=True) == ""
+    assert printers.json.render([], {}) == "[]\n"
+    assert printers.github.render([], {}) == ""
 
 
 @pytest.mark.parametrize(
@@ -59,12 +62,12 @@ def test_nothing_is_printed_for_nothing() -> None:
     ],
 )
 def test_the_summary(found: list[Diagnostic], summary: str) -> None:
-    assert printers.text(found, DOCUMENTS, color=False).splitlines()[-1] == summary
+    assert printers.text.render(found, DOCUMENTS, color=False).splitlines()[-1] == summary
 
 
 def test_colour_adds_nothing_but_escapes() -> None:
-    plain = printers.text([STRNG, NO_TITLE, NO_FILE], DOCUMENTS, color=False)
-    coloured = printers.text([STRNG, NO_TITLE, NO_FILE], DOCUMENTS, color=True)
+    plain = printers.text.render([STRNG, NO_TITLE, NO_FILE], DOCUMENTS, color=False)
+    coloured = printers.text.render([STRNG, NO_TITLE, NO_FILE], DOCUMENTS, color=True)
     assert "\x1b[1;31merror[TW203]\x1b[0m" in coloured
     assert "\x1b[1;33mwarning[TW300]\x1b[0m" in coloured
     for code in ("[0m", "[1m", "[1;31m", "[1;33m", "[1;34m", "[36m"):
@@ -77,9 +80,9 @@ def test_the_order_is_by_place() -> None:
     found = [
         Diagnostic("TW102", f"{n}", Span(file, line, col, line, col + 1)) for n, (file, line, col) in enumerate(spans)
     ]
-    rows = json.loads(printers.json(found, {}))
+    rows = json.loads(printers.json.render(found, {}))
     assert [row["message"] for row in rows] == ["2", "4", "3", "1", "0"]
-    assert printers.json(reversed(found), {}) == printers.json(found, {})
+    assert printers.json.render(reversed(found), {}) == printers.json.render(found, {})
 
 
 def test_wide_lines_are_clipped_around_the_caret() -> None:
@@ -94,6 +97,42 @@ def test_wide_lines_are_clipped_around_the_caret() -> None:
     assert caret == "      | " + "^" * 120
 
 
+class Counted(str):
+    """A text that counts how many of its characters were looked at, one by one or in pieces."""
+
+    looked = 0
+
+    def __getitem__(self, key: Any) -> str:
+        piece = super().__getitem__(key)
+        self.looked += len(piece)
+        return piece
+
+
+@pytest.mark.parametrize(
+    "printed", [partial(printers.text.render, color=False), printers.json.render, printers.github.render]
+)
+def test_a_diagnostic_costs_the_same_however_long_its_line_is(printed: Callable[..., str]) -> None:
+    def looked(entries: int) -> float:
+        text = Counted(json.dumps({"tools": [{"name": "n" * 60}] * entries}))
+        found = [Diagnostic("TW312", "x", Place("a.json", ("tools", index, "name"))) for index in range(entries)]
+        assert printed(found, {"a.json": Document("a.json", text, None)}).count("TW312") == entries
+        return text.looked / entries
+
+    assert looked(1000) <= 1.1 * looked(100) <= 1000
+
+
+def test_a_long_line_is_shown_as_its_part_would_be() -> None:
+    part = "a: \x1b[31m名\u202e\tb e\u0301\u200d😀" * 40
+    for column in (1, 41, 42, 200, 400, 470):
+        for first in (0, 10_000):
+            source, caret = shown("x" * first + part + "y" * 10_000, first + column, first + column + 3)
+            assert source.endswith("…")
+            assert len(source) < 300
+            assert caret.endswith("^")
+            if column > 41:
+                assert (source, caret) == tuple(shown(part[: column + 200], column, column + 3))
+
+
 def test_carets_stand_below_their_token() -> None:
     assert shown("a:\tb", 4, 5) == ["    1 | a: b", "      |    ^"]
     assert shown("名: 前x", 4, 6) == ["    1 | 名: 前x", "      |     ^^^"]
@@ -106,32 +145,33 @@ def test_the_terminal_is_left_alone() -> None:
     assert source == "    1 | a: �[31m�b"
     assert caret == "      |         ^"
     found = Diagnostic("TW102", "found \x1b[2J", None, "a\tb")
-    assert printers.text([found], {}, color=False) == "error[TW102]: found �[2J\n   help: a b\n1 error\n"
+    assert printers.text.render([found], {}, color=False) == "error[TW102]: found �[2J\n   help: a b\n1 error\n"
 
 
 def test_places_without_a_line() -> None:
     empty = {"a.yaml": Document("a.yaml", "\n\n", None)}
     found = Diagnostic("TW003", "the file is empty", Span("a.yaml", 1, 1, 1, 2))
     assert (
-        printers.text([found], empty, color=False) == "a.yaml:1:1: error[TW003]: the file is empty\n1 error in 1 file\n"
+        printers.text.render([found], empty, color=False)
+        == "a.yaml:1:1: error[TW003]: the file is empty\n1 error in 1 file\n"
     )
     beyond = Diagnostic("TW003", "x", Span("a.yaml", 99, 1, 99, 2))
-    assert printers.text([beyond], empty, color=False).startswith("a.yaml:99:1: error[TW003]: x\n1 error")
+    assert printers.text.render([beyond], empty, color=False).startswith("a.yaml:99:1: error[TW003]: x\n1 error")
     unknown = Diagnostic("TW003", "x", Place("b.yaml", ("a",)))
-    assert printers.text([unknown], empty, color=False).startswith("b.yaml:1:1: error[TW003]: x\n1 error")
+    assert printers.text.render([unknown], empty, color=False).startswith("b.yaml:1:1: error[TW003]: x\n1 error")
 
 
 def test_line_numbers_may_be_long() -> None:
     document = Document("a.yaml", "\n" * 99_999 + "a: b", None)
     found = Diagnostic("TW102", "x", Place("a.yaml", ("a",)))
-    assert printers.text([found], {"a.yaml": document}, color=False).splitlines()[1:3] == [
+    assert printers.text.render([found], {"a.yaml": document}, color=False).splitlines()[1:3] == [
         "  100000 | a: b",
         "         |    ^",
     ]
 
 
 def test_json() -> None:
-    assert json.loads(printers.json([STRNG, NO_FILE], DOCUMENTS)) == [
+    assert json.loads(printers.json.render([STRNG, NO_FILE], DOCUMENTS)) == [
         {
             "code": "TW001",
             "severity": "error",
@@ -159,7 +199,7 @@ def test_json() -> None:
 
 def test_github() -> None:
     odd = Diagnostic("TW300", "100% :: a,b\nc", Span("a,b:c%.yaml", 1, 2, 3, 4))
-    assert printers.github([STRNG, odd, NO_FILE], DOCUMENTS) == (
+    assert printers.github.render([STRNG, odd, NO_FILE], DOCUMENTS) == (
         "::error title=TW001::`a.yaml` does not exist%0Ahelp: check the path\n"
         "::warning file=a%2Cb%3Ac%25.yaml,line=1,col=2,endLine=3,endColumn=4,title=TW300::100%25 :: a,b%0Ac\n"
         "::error file=specs/weather.yaml,line=5,col=11,endLine=5,endColumn=16,title=TW203::"
@@ -168,10 +208,12 @@ def test_github() -> None:
 
 
 def test_differences() -> None:
-    assert printers.diff("x.py", b"a\nb\n", b"a\nc\n") == "--- a/x.py\n+++ b/x.py\n@@ -1,2 +1,2 @@\n a\n-b\n+c"
-    assert printers.diff("x.py", None, b"a\n") == "--- /dev/null\n+++ b/x.py\n@@ -0,0 +1 @@\n+a"
-    assert printers.diff("x.py", b"a\n", None) == "--- a/x.py\n+++ /dev/null\n@@ -1 +0,0 @@\n-a"
-    assert printers.diff("x.py", b"a\r\n", b"a\n") == "x.py: only line breaks differ"
-    assert printers.diff("x.py", b"\xff\n", b"a\n").endswith("-\ufffd\n+a")
-    assert printers.diff("x.py", None, b"") == "--- /dev/null\n+++ b/x.py"
-    assert printers.diff("x.py", b"", None) == "--- a/x.py\n+++ /dev/null"
+    assert (
+        printers.unified.render("x.py", b"a\nb\n", b"a\nc\n") == "--- a/x.py\n+++ b/x.py\n@@ -1,2 +1,2 @@\n a\n-b\n+c"
+    )
+    assert printers.unified.render("x.py", None, b"a\n") == "--- /dev/null\n+++ b/x.py\n@@ -0,0 +1 @@\n+a"
+    assert printers.unified.render("x.py", b"a\n", None) == "--- a/x.py\n+++ /dev/null\n@@ -1 +0,0 @@\n-a"
+    assert printers.unified.render("x.py", b"a\r\n", b"a\n") == "x.py: only line breaks differ"
+    assert printers.unified.render("x.py", b"\xff\n", b"a\n").endswith("-\ufffd\n+a")
+    assert printers.unified.render("x.py", None, b"") == "--- /dev/null\n+++ b/x.py"
+    assert printers.unified.render("x.py", b"", None) == "--- a/x.py\n+++ /dev/null"

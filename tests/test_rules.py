@@ -15,10 +15,9 @@ from memory import load, shown
 from toolwright.codegen import package
 from toolwright.compile import rules
 from toolwright.compile.resolve import resolve
-from toolwright.compile.rules import names, primitives
+from toolwright.compile.rules import names
 from toolwright.diagnostics import Diagnostic, Place
 from toolwright.jsonschema import dialects, references
-from toolwright.runtime.server import prompts as runtime_prompts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -45,12 +44,8 @@ def codes(bundle: Bundle) -> list[str]:
 
 def test_every_export_is_a_name_that_no_model_may_take() -> None:
     own = [package._COMMON_EXPORTS, package._SERVER_EXPORTS, package._CLIENT_EXPORTS]  # its own lists
-    tables = [*own, *package.OFFER_EXPORTS.values()]
+    tables = [*own, *package.PRIMITIVE_EXPORTS.values()]
     assert {name for table in tables for exports in table.values() for name in exports} <= names.EXPORTS
-
-
-def test_the_runtime_fills_in_what_the_rules_look_for() -> None:
-    assert runtime_prompts._PLACEHOLDER.pattern == primitives.PLACEHOLDER.pattern
 
 
 def test_places_of_overlays_are_in_the_overlay() -> None:

@@ -103,7 +103,7 @@ def validate(value: Any) -> list[Diagnostic]:
     bundle, found = source.load("m.json", Files(**{"m.json": text}))
     assert bundle is not None
     diagnostics = found + schema.in_order(bundle, (*schema.validate(bundle), *schema.schemas(bundle)))
-    assert printers.text(diagnostics, bundle.documents, color=False) or not diagnostics
+    assert printers.text.render(diagnostics, bundle.documents, color=False) or not diagnostics
     return diagnostics
 
 
@@ -192,9 +192,9 @@ def test_anything_may_stand_anywhere_in_a_schema(dialect: Dialect, other: Any) -
         root["properties"] = {"p": {**own, keyword: other}, "q": {keyword: other}}
         text = json.dumps(manifest([{"name": "a", "description": "A.", "inputSchema": root}]))
         files = Files(**{"m.json": text, "other.json": json.dumps({"schemas": {"A": {**own, keyword: other}}})})
-        checked = pipeline.check("m.json", files)
+        checked = pipeline.compile_manifest("m.json", files)
         assert checked.manifest is None
-        assert printers.text(list(checked.diagnostics), checked.documents, color=False)
+        assert printers.text.render(list(checked.diagnostics), checked.documents, color=False)
 
 
 def test_all_problems_come_at_once_in_the_order_of_the_file() -> None:
@@ -294,7 +294,7 @@ def test_schemas_that_are_fine(fine: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "code", "message", "mend"),
+    ("text", "code", "message", "fix"),
     [
         ("{type: String}", "TW203", "`String` is not a JSON Schema type", "did you mean `string`?"),
         ("{type: str}", "TW203", "`str` is not a JSON Schema type", "did you mean `string`?"),
@@ -362,9 +362,10 @@ def test_schemas_of_the_official_suite_are_valid(corpus: Path, draft: str) -> No
 def test_checking_loads_nothing_heavy() -> None:
     program = f"""
 import sys
-from toolwright import schema, source, workspace
-bundle, found = source.load({str(Path(__file__).parents[1] / "specs" / "weather.yaml")!r}, workspace.Disk())
-assert not [*found, *schema.validate(bundle), *schema.schemas(bundle)]
+from toolwright.compile import source, validate
+from toolwright.project import disk
+bundle, found = source.load({str(Path(__file__).parents[1] / "specs" / "weather.yaml")!r}, disk.Disk())
+assert not [*found, *validate.validate(bundle), *validate.schemas(bundle)]
 print([name for name in ("jsonschema", "referencing", "pydantic", "mcp", "black", "jinja2") if name in sys.modules])
 """
     done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)

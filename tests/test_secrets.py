@@ -183,7 +183,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("secrets")
     redact = [pointer for pointer, _, _ in PLACES.values() if pointer != "/common"]
     output = {"type": "object", "properties": {"number": {"type": "integer"}}, "additionalProperties": False}
-    extension = {"policy": {"redact": [*redact, "/common"]}}
+    ours = {"policy": {"redact": [*redact, "/common"]}}
     call = {
         "api": "fake",
         "method": "GET",
@@ -192,9 +192,9 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "headers": {"X-Key": "{pin}"},
     }
     tools = [
-        tool("fetch", PROPERTIES, toolwright={**extension, "http": call}),
-        tool("run", PROPERTIES, outputSchema=output, toolwright=extension),
-        tool("blocking", PROPERTIES, toolwright=extension),
+        tool("fetch", PROPERTIES, toolwright={**ours, "http": call}),
+        tool("run", PROPERTIES, outputSchema=output, toolwright=ours),
+        tool("blocking", PROPERTIES, toolwright=ours),
         tool("by_default", PROPERTIES),
     ]
     value = manifest(
@@ -424,8 +424,8 @@ def test_the_log_of_a_client_has_no_secret(package: Any, caplog: pytest.LogCaptu
 
     anyio.run(call)
     assert [event.arguments["api_key"] for event in events] == ["[redacted]"] * 2
-    extension = [record.getMessage() for record in caplog.records if record.name.startswith("secrets_mcp")]
-    assert extension == ["with [redacted]"] * 2
+    ours = [record.getMessage() for record in caplog.records if record.name.startswith("secrets_mcp")]
+    assert ours == ["with [redacted]"] * 2
 
 
 LOGGERS = """

@@ -95,18 +95,18 @@ def findings() -> list[Diagnostic]:
 
 
 def test_diagnostics() -> None:
-    text = printers.text(findings(), {}, color=False)
+    text = printers.text.render(findings(), {}, color=False)
     assert not harmful(text)
     assert len(text.splitlines()) == 6
-    assert not harmful(PLAIN_ESCAPES.sub("", printers.text(findings(), {}, color=True)))
-    printed = printers.json(findings(), {})
+    assert not harmful(PLAIN_ESCAPES.sub("", printers.text.render(findings(), {}, color=True)))
+    printed = printers.json.render(findings(), {})
     assert printed.isascii()
     assert not harmful(printed)
     assert NASTY in {row["message"] for row in json.loads(printed)}
 
 
 def test_no_message_is_a_workflow_command_of_its_own() -> None:
-    printed = printers.github(findings(), {})
+    printed = printers.github.render(findings(), {})
     assert not harmful(printed)
     assert len(printed.splitlines()) == len(findings())
     for row in printed.splitlines():
@@ -119,9 +119,9 @@ def test_no_message_is_a_workflow_command_of_its_own() -> None:
 def test_differences() -> None:
     old, new = f"a\nb {NASTY}\n".encode(), f"a\nc {NASTY}\n".encode()
     for shown in (
-        printers.diff(NASTY, old, new),
-        printers.diff(NASTY, None, b""),
-        printers.diff(NASTY, old, old + b"\r"),
+        printers.unified.render(NASTY, old, new),
+        printers.unified.render(NASTY, None, b""),
+        printers.unified.render(NASTY, old, old + b"\r"),
     ):
         assert not harmful(shown)
     text = changes.text([], changes.Shown(NASTY, NASTY, {}, {}, NASTY, NASTY), color=False)
@@ -168,19 +168,19 @@ def _manifest(folder: Path) -> Path:
 
 def _at_a_terminal(command: list[str], folder: Path) -> str:
     """What a command writes to a terminal."""
-    extension, theirs = pty.openpty()
+    ours, theirs = pty.openpty()
     running = subprocess.Popen(
         command, cwd=folder, stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs, env={**os.environ, "TERM": "xterm"}
     )
     os.close(theirs)
     data = b""
     try:
-        while chunk := os.read(extension, 65536):
+        while chunk := os.read(ours, 65536):
             data += chunk
     except OSError:  # so Linux says that nobody writes any more
         pass
     running.wait(60)
-    os.close(extension)
+    os.close(ours)
     return data.decode().replace("\r\n", "\n")  # which the terminal makes of each line's end
 
 

@@ -8,21 +8,22 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from toolwright.project.artifacts import Artifact
 
 from toolwright import __version__
 from toolwright.diagnostics import Place
-from toolwright.project import inside, lock, workspace
-from toolwright.project.workspace import Artifact, Changes
+from toolwright.project import disk, freshness, inside, journal, lock, tree
+from toolwright.project.tree import Changes
 
 MANIFEST = "specs/weather.yaml"
 
 
 def write(output: Path, files: dict[str, str], *, manifest: str = MANIFEST, force: bool = False) -> Changes:
     artifacts = [Artifact(path, text.encode()) for path, text in files.items()]
-    changes = workspace.compare(
-        workspace.Tree(output), workspace.read_lock(output), manifest, lock.Entry("sha256:1"), artifacts, force=force
+    changes = tree.compare(
+        tree.Tree(output), journal.read_lock(output), manifest, lock.Entry("sha256:1"), artifacts, force=force
     )
-    workspace.apply(output, changes)
+    tree.apply(output, changes)
     return changes
 
 
@@ -30,7 +31,7 @@ def entry(hash_: str, files: list[tuple[str, bytes]]) -> lock.Entry:
     return lock.Entry(hash_, {path: frozenset({lock.digest(data)}) for path, data in files}, {"a": "sha256:3"})
 
 
-def tree(output: Path) -> dict[str, str]:
+def contents(output: Path) -> dict[str, str]:
     files = (path for path in output.rglob("*") if path.is_file() and path.name != lock.NAME)
     return {path.relative_to(output).as_posix(): path.read_text() for path in files}
 
@@ -46,13 +47,13 @@ def test_only_what_changed_is_written(tmp_path: Path) -> None:
     assert [change.path for change in changes.changes] == ["p/b.py"]
     assert changes.kept == 1
     assert (tmp_path / "p/a.py").stat().st_mtime_ns == before
-    assert tree(tmp_path) == {"p/a.py": "1", "p/b.py": "3"}
+    assert contents(tmp_path) == {"p/a.py": "1", "p/b.py": "3"}
 
 
 def test_files_that_are_no_longer_made_go_and_their_folders_too(tmp_path: Path) -> None:
     write(tmp_path, {"p/a.py": "1", "p/models/b.py": "2"})
     write(tmp_path, {"p/a.py": "1"})
-    assert tree(tmp_path) == {"p/a.py": "1"}
+    assert contents(tmp_path) == {"p/a.py": "1"}
     assert not (tmp_path / "p/models").exists()
 
 
@@ -60,7 +61,7 @@ def test_a_folder_with_a_file_of_somebody_else_stays(tmp_path: Path) -> None:
     write(tmp_path, {"p/models/b.py": "2"})
     (tmp_path / "p/models/notes.txt").write_text("mine")
     write(tmp_path, {"p/a.py": "1"})
-    assert tree(tmp_path) == {"p/a.py": "1", "p/models/notes.txt": "mine"}
+    assert contents(tmp_path) == {"p/a.py": "1", "p/models/notes.txt": "mine"}
 
 
 def test_a_foreign_file_is_never_overwritten(tmp_path: Path) -> None:
@@ -69,14 +70,14 @@ def test_a_foreign_file_is_never_overwritten(tmp_path: Path) -> None:
     for force in (False, True):
         changes = write(tmp_path, {"p/a.py": "1", "p/b.py": "2"}, force=force)
         assert codes(changes) == ["TW403"]
-        assert tree(tmp_path) == {"p/a.py": "mine"}
+        assert contents(tmp_path) == {"p/a.py": "mine"}
     assert not (tmp_path / lock.NAME).exists()
 
 
 def test_a_foreign_file_with_the_same_content_is_adopted(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("1")
     assert codes(write(tmp_path, {"a.py": "1"})) == []
-    assert workspace.read_lock(tmp_path).owner("a.py") == MANIFEST
+    assert journal.read_lock(tmp_path).owner("a.py") == MANIFEST
 
 
 def test_an_edited_file_is_left_alone_until_forced(tmp_path: Path) -> None:
@@ -84,17 +85,17 @@ def test_an_edited_file_is_left_alone_until_forced(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("edited")
     changes = write(tmp_path, {"a.py": "2", "b.py": "3"})
     assert codes(changes) == ["TW402"]
-    assert tree(tmp_path) == {"a.py": "edited", "b.py": "3"}
+    assert contents(tmp_path) == {"a.py": "edited", "b.py": "3"}
     assert codes(write(tmp_path, {"a.py": "2", "b.py": "3"})) == ["TW402"]
     assert codes(write(tmp_path, {"a.py": "2", "b.py": "3"}, force=True)) == []
-    assert tree(tmp_path) == {"a.py": "2", "b.py": "3"}
+    assert contents(tmp_path) == {"a.py": "2", "b.py": "3"}
 
 
 def test_an_edited_file_that_is_no_longer_made_stays(tmp_path: Path) -> None:
     write(tmp_path, {"a.py": "1", "b.py": "2"})
     (tmp_path / "b.py").write_text("edited")
     assert codes(write(tmp_path, {"a.py": "1"})) == ["TW404"]
-    assert tree(tmp_path) == {"a.py": "1", "b.py": "edited"}
+    assert contents(tmp_path) == {"a.py": "1", "b.py": "edited"}
 
 
 def test_a_generated_file_without_a_lock_is_only_overwritten_when_forced(tmp_path: Path) -> None:
@@ -102,7 +103,7 @@ def test_a_generated_file_without_a_lock_is_only_overwritten_when_forced(tmp_pat
     (tmp_path / "a.py").write_text(text)
     assert codes(write(tmp_path, {"a.py": text + "2"})) == ["TW402"]
     assert codes(write(tmp_path, {"a.py": text + "2"}, force=True)) == []
-    assert tree(tmp_path) == {"a.py": text + "2"}
+    assert contents(tmp_path) == {"a.py": text + "2"}
 
 
 def test_two_manifests_do_not_touch_each_other(tmp_path: Path) -> None:
@@ -112,32 +113,32 @@ def test_two_manifests_do_not_touch_each_other(tmp_path: Path) -> None:
     write(output, {"p/a.py": "1"})
     write(output, {"q/a.py": "2"}, manifest="specs/other.yaml")
     write(output, {"p/b.py": "3"})
-    assert tree(output) == {"p/b.py": "3", "q/a.py": "2"}
+    assert contents(output) == {"p/b.py": "3", "q/a.py": "2"}
     assert codes(write(output, {"p/b.py": "4"}, manifest="specs/other.yaml")) == ["TW401"]
-    assert tree(output)["p/b.py"] == "3"
+    assert contents(output)["p/b.py"] == "3"
     (tmp_path / MANIFEST).unlink()
     assert codes(write(output, {"p/c.py": "4"}, manifest="specs/other.yaml")) == []
     assert codes(write(output, {"p/b.py": "4"}, manifest="specs/other.yaml")) == []
-    assert tree(output) == {"p/b.py": "4"}
+    assert contents(output) == {"p/b.py": "4"}
 
 
 def test_a_file_and_a_folder_take_the_place_of_each_other(tmp_path: Path) -> None:
     for files in ({"p/a": "1", "b": "1"}, {"p/a/x/y": "2", "b": "2"}, {"p": "3"}, {"p/a": "4", "p/c": "4"}):
         assert codes(write(tmp_path, files)) == []
-        assert tree(tmp_path) == files
+        assert contents(tmp_path) == files
     (tmp_path / "p/mine").touch()
     with pytest.raises(IsADirectoryError):
         write(tmp_path, {"p": "5"})
-    assert tree(tmp_path) == {"p/a": "4", "p/c": "4", "p/mine": ""}
+    assert contents(tmp_path) == {"p/a": "4", "p/c": "4", "p/mine": ""}
 
 
 def test_pruning_removes_manifests_that_are_gone(tmp_path: Path) -> None:
     write(tmp_path, {"p/a.py": "1"})
     write(tmp_path, {"q/a.py": "2"}, manifest="specs/other.yaml")
-    changes = workspace.prune(tmp_path, workspace.read_lock(tmp_path), [MANIFEST])
-    workspace.apply(tmp_path, changes)
-    assert tree(tmp_path) == {"p/a.py": "1"}
-    assert list(workspace.read_lock(tmp_path).manifests) == [MANIFEST]
+    changes = tree.prune(tmp_path, journal.read_lock(tmp_path), [MANIFEST])
+    tree.apply(tmp_path, changes)
+    assert contents(tmp_path) == {"p/a.py": "1"}
+    assert list(journal.read_lock(tmp_path).manifests) == [MANIFEST]
 
 
 @pytest.mark.parametrize("why", [OSError(28, "No space left on device"), KeyboardInterrupt("No space left")])
@@ -145,7 +146,7 @@ def test_nothing_changes_when_the_disk_is_full_or_a_person_interrupts(
     why: BaseException, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(tmp_path, {"p/a.py": "1"})
-    before = {**tree(tmp_path), lock.NAME: (tmp_path / lock.NAME).read_text()}
+    before = {**contents(tmp_path), lock.NAME: (tmp_path / lock.NAME).read_text()}
     opened = os.fdopen
     calls = 0
 
@@ -161,20 +162,20 @@ def test_nothing_changes_when_the_disk_is_full_or_a_person_interrupts(
     with pytest.raises(type(why), match="No space left"):
         write(tmp_path, {"p/a.py": "2", "p/new/b.py": "3"})
     monkeypatch.undo()
-    assert {**tree(tmp_path), lock.NAME: (tmp_path / lock.NAME).read_text()} == before
+    assert {**contents(tmp_path), lock.NAME: (tmp_path / lock.NAME).read_text()} == before
     assert not (tmp_path / "p/new").exists()
 
 
 def test_up_to_date_means_same_digest_and_untouched_files(tmp_path: Path) -> None:
     write(tmp_path, {"a.py": "1"})
-    known = workspace.read_lock(tmp_path)
-    assert workspace.up_to_date(tmp_path, known, MANIFEST, "sha256:1")
-    assert not workspace.up_to_date(tmp_path, known, MANIFEST, "sha256:2")
-    assert not workspace.up_to_date(tmp_path, known, "specs/other.yaml", "sha256:1")
+    known = journal.read_lock(tmp_path)
+    assert freshness.up_to_date(tmp_path, known, MANIFEST, "sha256:1")
+    assert not freshness.up_to_date(tmp_path, known, MANIFEST, "sha256:2")
+    assert not freshness.up_to_date(tmp_path, known, "specs/other.yaml", "sha256:1")
     (tmp_path / "a.py").write_text("edited")
-    assert not workspace.up_to_date(tmp_path, known, MANIFEST, "sha256:1")
+    assert not freshness.up_to_date(tmp_path, known, MANIFEST, "sha256:1")
     (tmp_path / "a.py").unlink()
-    assert not workspace.up_to_date(tmp_path, known, MANIFEST, "sha256:1")
+    assert not freshness.up_to_date(tmp_path, known, MANIFEST, "sha256:1")
 
 
 def test_a_lock_reads_back() -> None:
@@ -184,9 +185,9 @@ def test_a_lock_reads_back() -> None:
 
 
 def test_a_lock_in_conflict_is_read_as_both_sides() -> None:
-    extension = lock.Lock("1", {"m": entry("sha256:" + "1" * 64, [("a.py", b"1"), ("b.py", b"2")])})
+    ours = lock.Lock("1", {"m": entry("sha256:" + "1" * 64, [("a.py", b"1"), ("b.py", b"2")])})
     theirs = lock.Lock("1", {"m": entry("sha256:" + "2" * 64, [("a.py", b"3"), ("c.py", b"4")])})
-    left, right = lock.dump(extension).splitlines(), lock.dump(theirs).splitlines()
+    left, right = lock.dump(ours).splitlines(), lock.dump(theirs).splitlines()
     start, end = 4, -4  # from the digest of the whole to the last file
     text = "\n".join(
         [*left[:start], "<<<<<<< HEAD", *left[start:end], "=======", *right[start:end], ">>>>>>> theirs", *left[end:]]
@@ -236,15 +237,15 @@ def test_nothing_is_done_through_a_link(
     replaced(output / where, away)
     if leads == "nowhere":
         away.rename(tmp_path / "elsewhere")
-    before, listed = tree(tmp_path), (output / lock.NAME).read_text()
+    before, listed = contents(tmp_path), (output / lock.NAME).read_text()
     changes = write(output, files, force=force)
     assert codes(changes) == ["TW408"]
     assert [one.at.file for one in changes.diagnostics if isinstance(one.at, Place)] == [str(output / where)]
-    assert not workspace.up_to_date(output, workspace.read_lock(output), MANIFEST, "sha256:1")
-    pruned = workspace.prune(output, workspace.read_lock(output), [])
-    workspace.apply(output, pruned)
+    assert not freshness.up_to_date(output, journal.read_lock(output), MANIFEST, "sha256:1")
+    pruned = tree.prune(output, journal.read_lock(output), [])
+    tree.apply(output, pruned)
     assert codes(pruned) == ["TW408"]
-    assert (tree(tmp_path), (output / lock.NAME).read_text()) == (before, listed)
+    assert (contents(tmp_path), (output / lock.NAME).read_text()) == (before, listed)
     assert (output / where).is_symlink()
 
 
@@ -255,7 +256,7 @@ def test_new_files_are_not_made_through_a_link(leads: str, tmp_path: Path) -> No
         away.mkdir()
     link(output / "p/models", away)
     assert codes(write(output, {"p/a.py": "1", "p/models/x.py": "2"}, force=True)) == ["TW408"]
-    assert tree(tmp_path) == {}
+    assert contents(tmp_path) == {}
 
 
 def test_applying_follows_no_link_that_came_late(tmp_path: Path) -> None:
@@ -265,8 +266,8 @@ def test_applying_follows_no_link_that_came_late(tmp_path: Path) -> None:
     link(output / "p", away)
     for new in (b"1", None):
         with pytest.raises(inside.BarredError, match="it is a link"):
-            workspace.apply(output, Changes((workspace.Change("p/a.py", b"mine", new),), 0, lock.Lock("1"), ()))
-    assert tree(tmp_path) == {"away/a.py": "mine"}
+            tree.apply(output, Changes((tree.Change("p/a.py", b"mine", new),), 0, lock.Lock("1"), ()))
+    assert contents(tmp_path) == {"away/a.py": "mine"}
 
 
 def test_the_output_folder_may_be_reached_through_links(tmp_path: Path) -> None:
@@ -276,8 +277,8 @@ def test_the_output_folder_may_be_reached_through_links(tmp_path: Path) -> None:
     output = tmp_path / "way/out"
     for files in ({"p/a.py": "1", "p/m/b.py": "1"}, {"p/a.py": "2"}):
         assert codes(write(output, files)) == []
-        assert workspace.up_to_date(output, workspace.read_lock(output), MANIFEST, "sha256:1")
-        assert tree(tmp_path / "real/inner") == files
+        assert freshness.up_to_date(output, journal.read_lock(output), MANIFEST, "sha256:1")
+        assert contents(tmp_path / "real/inner") == files
 
 
 def test_a_lock_that_is_no_file_is_not_read(tmp_path: Path) -> None:
@@ -292,7 +293,7 @@ def test_a_lock_that_is_no_file_is_not_read(tmp_path: Path) -> None:
     for make, what in makes:
         make()
         with pytest.raises(lock.LockError, match=f"it is {what}"):
-            workspace.read_lock(tmp_path / "out")
+            journal.read_lock(tmp_path / "out")
         path.rmdir() if path.is_dir() else path.unlink()
 
 
@@ -302,7 +303,7 @@ def test_files_with_other_names_elsewhere_stay_as_they_are(tmp_path: Path) -> No
         (tmp_path / Path(name).name).hardlink_to(tmp_path / "out" / name)
     listed = (tmp_path / lock.NAME).read_text()
     assert codes(write(tmp_path / "out", {"p/a.py": "2", "c.py": "1"})) == []
-    assert tree(tmp_path) == {"out/p/a.py": "2", "out/c.py": "1", "a.py": "1", "b.py": "1"}
+    assert contents(tmp_path) == {"out/p/a.py": "2", "out/c.py": "1", "a.py": "1", "b.py": "1"}
     assert (tmp_path / lock.NAME).read_text() == listed
 
 
@@ -312,7 +313,7 @@ def test_what_is_no_file_is_neither_opened_nor_replaced(tmp_path: Path) -> None:
     (output / "p/a.py").unlink()
     os.mkfifo(output / "p/a.py")
     for force in (False, True):
-        assert not workspace.up_to_date(output, workspace.read_lock(output), MANIFEST, "sha256:1")
+        assert not freshness.up_to_date(output, journal.read_lock(output), MANIFEST, "sha256:1")
         changes = write(output, {"p/a.py": "2", "p/b.py": "2"}, force=force)
         assert codes(changes) == ["TW403"]
         assert changes.diagnostics[0].message == "this pipe is in the way: toolwright did not write it"
@@ -320,7 +321,7 @@ def test_what_is_no_file_is_neither_opened_nor_replaced(tmp_path: Path) -> None:
     assert codes(write(output, {"p/b.py": "2"})) == ["TW404"]
     assert (output / "p/a.py").is_fifo()
     with pytest.raises(inside.BarredError, match="it is a pipe"):
-        workspace.text(output / "p/a.py")
+        disk.text(output / "p/a.py")
 
 
 def test_a_cache_that_is_a_link_keeps_what_it_leads_to(tmp_path: Path) -> None:
@@ -330,7 +331,7 @@ def test_a_cache_that_is_a_link_keeps_what_it_leads_to(tmp_path: Path) -> None:
     (away / "x.pyc").write_text("mine")
     link(output / "p/__pycache__", away)
     assert codes(write(output, {"b.py": "1"})) == []
-    assert tree(tmp_path) == {"away/x.pyc": "mine", "out/b.py": "1"}
+    assert contents(tmp_path) == {"away/x.pyc": "mine", "out/b.py": "1"}
 
 
 ODD_PATHS = [
@@ -363,7 +364,7 @@ def test_a_lock_makes_nothing_be_read_that_its_manifest_cannot_name(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     output = tmp_path / "out"
-    disk = workspace.Disk()
+    reader = disk.Disk()
     made = lock.Lock(__version__, {MANIFEST: lock.Entry("sha256:1", {}, {}, {path: "sha256:2"})})
-    assert not workspace.untouched(disk, output, made, MANIFEST, "")
+    assert not freshness.untouched(reader, output, made, MANIFEST, "")
     assert disk.inputs == {}

@@ -44,9 +44,10 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
 
 def run(argv: Sequence[str]) -> int:
     """Run one command and give its exit status."""
-    command_line = parser()
+    command_line = _parser()
     arguments = command_line.parse_args(argv)
     arguments.argv = tuple(argv)  # argparse does not say where `--` stood, which matters to what takes a command
+    arguments.command_line = command_line
     verb: Callable[[argparse.Namespace], int] | None = getattr(arguments, "verb", None)
     if verb is None:
         command_line.print_help(sys.stderr)
@@ -58,7 +59,7 @@ def run(argv: Sequence[str]) -> int:
         return 2
 
 
-def parser() -> argparse.ArgumentParser:
+def _parser() -> argparse.ArgumentParser:
     """The whole command line."""
     made = argparse.ArgumentParser(
         prog="toolwright",

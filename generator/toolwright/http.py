@@ -12,6 +12,9 @@ TOKEN: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 CONTROL: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 """What no header's value holds (RFC 9110, section 5.5)."""
 
+VARIABLE: Final = re.compile(r"\{([^{}]*)\}")
+"""A variable of a URL in braces, as paths of OpenAPI and templates of RFC 6570 have it."""
+
 _OURS: Final = frozenset(
     {"connection", "content-length", "expect", "http2-settings", "keep-alive", "proxy-authenticate"}
     | {"proxy-authorization", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade"}

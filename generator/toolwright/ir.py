@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
+from toolwright import mcp
 from toolwright.diagnostics import Place
 from toolwright.naming import Names
 from toolwright.pycode import Name
@@ -107,12 +108,12 @@ class Primitive:
     """What a resource, a resource template and a prompt have in common.
 
     `section` is the list that it stands in. `key` is what it is asked for by: a URI, a URI template, or a prompt's
-    name. `handled` says that the handlers have a
-    method for it. `completed` are the arguments that something is offered for, and `completes` says that the handlers
-    have a method for some of them. `arguments` is None for a resource, which takes none.
+    name. `handled` says that the handlers have a method for it. `completed` are the arguments that something is offered
+    for, and `completes` says that the handlers have a method for some of them. `arguments` is None for a resource,
+    which takes none.
     """
 
-    section: str
+    section: mcp.Section
     key: str
     names: Names
     definition: Mapping[str, Json]
@@ -132,7 +133,7 @@ class Primitive:
     @property
     def kind(self) -> str:
         """What it is, in words."""
-        return {"resources": "resource", "resourceTemplates": "resource template"}.get(self.section, "prompt")
+        return self.section.noun
 
 
 def is_handled(extension: Mapping[str, Json]) -> bool:
@@ -172,6 +173,11 @@ class Manifest:
     formats: Formats
     document: Mapping[str, Json]
     command: str = ""
+
+    @property
+    def primitives(self) -> Mapping[mcp.Section, tuple[Primitive, ...]]:
+        """What it lists beside tools."""
+        return {mcp.RESOURCES: self.resources, mcp.TEMPLATES: self.templates, mcp.PROMPTS: self.prompts}
 
     @property
     def calls(self) -> bool:

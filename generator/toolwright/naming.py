@@ -14,7 +14,6 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Literal
 
 from toolwright.pycode import Name
 
@@ -116,12 +115,13 @@ def tool(name: str, python_name: str | None = None) -> Names:
     return Names(method=made, stem=pascal(made), module=made + "_" if made in MODEL_PACKAGES else made)
 
 
-def primitive(kind: Literal["prompt", "read"], name: str, python_name: str | None = None) -> Names:
-    """All Python names of a prompt or of what is read (a resource, a resource template) by its name on the wire.
+def primitive(kind: str, name: str, python_name: str | None = None) -> Names:
+    """All Python names of a `prompt`, or of what is read (a resource, a resource template), by its name on the wire.
 
     The method is `prompt_` or `read_` and the words of the name; `python_name` is the manifest's own `pythonName`.
     """
-    made = Name(python_name or f"{kind}_{_identifier(_lower('_'.join(words(name)))).strip('_')}".rstrip("_"))
+    verb = "prompt" if kind == "prompt" else "read"
+    made = Name(python_name or f"{verb}_{_identifier(_lower('_'.join(words(name)))).strip('_')}".rstrip("_"))
     return Names(method=made, stem=pascal(made), module=made)
 
 

@@ -606,10 +606,8 @@ async def test_progress_is_told() -> None:
 )
 def test_what_is_dangerous(annotations: Any, policy: Any, dangerous: bool) -> None:
     tools = Tools("p", [("t", "t", "t", "TInput", None)])
-    extension = {} if policy is None else {"toolwright": {"policy": policy}}
-    tools.manifest = {
-        "tools": [_tool("t", **({} if annotations is None else {"annotations": annotations}), **extension)]
-    }
+    ours = {} if policy is None else {"toolwright": {"policy": policy}}
+    tools.manifest = {"tools": [_tool("t", **({} if annotations is None else {"annotations": annotations}), **ours)]}
     assert is_dangerous(tools["t"]) is dangerous
 
 
@@ -928,6 +926,6 @@ def test_tools_can_have_all_names_but_these() -> None:
 
 
 def test_importing_a_client_does_not_import_the_sdk() -> None:
-    code = "import sys, toolwright.runtime.binding; print({'mcp', 'mcp_types', 'anyio', 'httpx2'} & set(sys.modules))"
+    code = "import sys, toolwright.runtime.client.binding as _; print({'mcp', 'anyio', 'httpx2'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "set()\n"

@@ -12,7 +12,7 @@ from toolwright.pycode import Name
 
 if TYPE_CHECKING:
     from toolwright import ir
-    from toolwright.codegen.modules import Unit
+    from toolwright.codegen.units import Unit
 
 _PROTOCOL_TYPES = frozenset(
     {"BlobResourceContents", "Completion", "ContentBlock", "PromptMessage", "TextResourceContents"}

@@ -25,7 +25,7 @@ from toolwright.codegen.surface import Class, ClassRole, Field, Parameter, Type
 from toolwright.codegen.types import Document, Leaf, Object
 from toolwright.diagnostics import Place
 from toolwright.jsonschema import dialects
-from toolwright.jsonschema.references import pointer_text
+from toolwright.jsonschema.pointers import pointer_text
 from toolwright.pycode import Code, Name, checked, code, join, trusted
 from toolwright.runtime.texts import steps
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from toolwright.jsonschema.pointers import steps
+from toolwright import mcp
+from toolwright.runtime.texts import steps
 
 if TYPE_CHECKING:
     from toolwright import ir
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 def tool_doc(tool: ir.Tool) -> str:
     """The manifest's own words, then the wire name and the hints, so that they are seen where the method is."""
-    hints = [text for hint, value, text in _HINTS if tool.annotations.get(hint) is value]
+    hints = list(_hints(tool.annotations))
     facts = f"Tool ``{tool.name}``{': ' if hints else ''}{', '.join(hints)}."
     facts = " ".join(filter(None, (facts, *_limits(tool), deprecation(tool.deprecated))))
     title = tool.definition.get("title")
@@ -30,19 +31,17 @@ def _limits(tool: ir.Tool) -> Iterator[str]:
     if tool.policy.get("confirm"):
         yield "The server asks the user for leave first."
     arguments = tool.input.wire.get("properties") or {}
-    redacted = [pointer for pointer in tool.policy.get("redact") or () if steps(f"{pointer}/")[1] in {*arguments, ""}]
+    redacted = [pointer for pointer in tool.policy.get("redact") or () if steps(f"{pointer}/")[0] in {*arguments, ""}]
     if redacted:
         yield f"Never logged: {', '.join(f'``{pointer}``' for pointer in redacted)}."
 
 
-_HINTS = (
-    ("readOnlyHint", True, "read-only"),
-    ("destructiveHint", True, "destructive"),
-    ("destructiveHint", False, "not destructive"),
-    ("idempotentHint", True, "idempotent"),
-    ("openWorldHint", True, "open world"),
-    ("openWorldHint", False, "closed world"),
-)
+def _hints(annotations: Mapping[str, ir.Json]) -> Iterator[str]:
+    """What the hints mean; one that says no, as it is by default, goes without saying."""
+    for hint in mcp.HINTS:
+        value = annotations.get(hint.name)
+        if isinstance(value, bool) and (value or hint.default):
+            yield hint.means(value)
 
 
 def primitive_doc(primitive: ir.Primitive) -> str:

@@ -29,12 +29,13 @@ from toolwright.codegen.features import (
 from toolwright.codegen.handlers import handlers_page
 from toolwright.codegen.imports import as_homes
 from toolwright.codegen.literals import docstring
-from toolwright.pycode import Code, Name
+from toolwright.codegen.render import Page
+from toolwright.pycode import Name
 
 if TYPE_CHECKING:
     from toolwright import ir
     from toolwright.codegen.datamodel import ModelModule
-    from toolwright.codegen.modules import Unit
+    from toolwright.codegen.units import Unit
 
 _COMMON_EXPORTS = {
     "._runtime.answers": ("Accepted", "Cancelled", "Declined"),
@@ -80,19 +81,6 @@ _PARTS = {
     "resources": (Name("._runtime.server.resources"), Name("Resources")),
 }
 """What a server can have beside its tools: the module and the class that serve it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    """One file of a package: where it goes, its template, and what the template is given.
-
-    `tail` has parts that are formatted already, which follow what the template gives with an empty line before each.
-    """
-
-    path: str
-    template: str
-    values: Mapping[str, Any]
-    tail: tuple[Code, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

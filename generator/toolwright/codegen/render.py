@@ -6,21 +6,34 @@ of `literals` make of values and texts, and anything else is refused.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
-from typing import LiteralString
+from typing import Any, LiteralString
 
 import jinja2
 
 from toolwright import package_data
 from toolwright.codegen import literals
-from toolwright.codegen.package import Page
 from toolwright.codegen.surface import ClientMethod
 from toolwright.pycode import Code, checked, code, join, trusted
 
 LINE_LENGTH = 120
 CUT = code("\f")
 """Between the parts of a page that are formatted one by one; no literal holds it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One file of a package: where it goes, its template, and what the template is given.
+
+    `tail` has parts that are formatted already, which follow what the template gives with an empty line before each.
+    """
+
+    path: str
+    template: str
+    values: Mapping[str, Any]
+    tail: tuple[Code, ...] = ()
 
 
 def header(source: str, command: str) -> Code:

@@ -12,7 +12,7 @@ from toolwright.commands.console import Printer
 if TYPE_CHECKING:
     import argparse
 
-    from toolwright.compile.pipeline import Checked
+    from toolwright.compile.pipeline import Result
     from toolwright.diagnostics import Diagnostic
 
 
@@ -27,13 +27,14 @@ def _check(arguments: argparse.Namespace) -> int:
     printer = Printer(arguments.format, strict=arguments.strict)
     work = works.of(arguments, printer)
     if work is not None:
+        from toolwright.codegen import artifacts
         from toolwright.compile import pipeline
         from toolwright.diagnostics import Diagnostic
-        from toolwright.project import build, config, workspace
+        from toolwright.project import build, config, disk
 
         packages: dict[str, str] = {}
         for path in work.manifests:
-            checked = pipeline.check(path, workspace.Disk())
+            checked = pipeline.compile_manifest(path, disk.Disk())
             printer.add(checked.diagnostics, checked.documents)
             if checked.manifest is None:
                 continue
@@ -44,7 +45,7 @@ def _check(arguments: argparse.Namespace) -> int:
             printer.fits(build.fit(checked.manifest, work.target.handlers, document))
             if work.project is None:
                 continue
-            absent = config.missing(work.project, pipeline.requirements(checked.manifest))
+            absent = config.missing(work.project, artifacts.requirements(checked.manifest))
             if absent:
                 printer.add(
                     [
@@ -61,17 +62,15 @@ def _check(arguments: argparse.Namespace) -> int:
 
 def _document(path: str, package: str, folder: Path) -> str | None:
     """The package's `manifest.json` as it was generated before; None where that cannot be told."""
-    from toolwright.project import lock, workspace
+    from toolwright.project import journal, layout, lock, tree
 
     with suppress(OSError, lock.LockError):
-        known = workspace.read_lock(folder)
-        return workspace.generated(workspace.Tree(folder), known, workspace.relative(path, folder), package).text(
-            "manifest.json"
-        )
+        known = journal.read_lock(folder)
+        return tree.generated(tree.Tree(folder), known, layout.relative(path, folder), package).text("manifest.json")
     return None
 
 
-def _clash(checked: Checked, path: str, first: str) -> Diagnostic:
+def _clash(checked: Result, path: str, first: str) -> Diagnostic:
     """What to tell of a manifest whose package is another one's, too."""
     from toolwright.diagnostics import Diagnostic
     from toolwright.project import build

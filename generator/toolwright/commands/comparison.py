@@ -58,9 +58,9 @@ def read(said: str, other: str) -> Side:
         return _at_revision(said, other)
     if said.startswith(("http://", "https://")):
         return live(said)
-    from toolwright.project import workspace
+    from toolwright.project import disk
 
-    return _of_file(said, said, workspace.Disk())
+    return _of_file(said, said, disk.Disk())
 
 
 def live(target: str | Sequence[str]) -> Side:
@@ -154,7 +154,7 @@ def _checked(name: str, path: str, reader: Reader) -> Side:
 
     from toolwright.compile import pipeline
 
-    checked = pipeline.check(path, reader)
+    checked = pipeline.compile_manifest(path, reader)
     errors = [one for one in checked.diagnostics if one.severity == "error"]
     # What was made of something else has places that nobody can look up; they serve to show what is wrong in it only.
     is_made = isinstance(reader, _Value) and checked.manifest is not None

@@ -18,9 +18,7 @@ def add(verbs: Any) -> None:
 def _completion(arguments: argparse.Namespace) -> int:
     import shtab
 
-    from toolwright import cli
-
-    parser = cli.parser()
+    parser: argparse.ArgumentParser = arguments.command_line
     _paths(parser, dict.fromkeys(("MANIFEST", "FILE", "OLD", "NEW"), shtab.FILE) | {"DIR": shtab.DIRECTORY})
     out(shtab.complete(parser, shell=arguments.shell) + "\n")
     return 0

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from toolwright.diagnostics import Diagnostic
     from toolwright.project.build import Built, Fit
     from toolwright.project.lock import Lock
-    from toolwright.project.workspace import Changes
+    from toolwright.project.tree import Changes
 
 Format: TypeAlias = Literal["text", "json", "github"]
 
@@ -183,23 +183,23 @@ class Printer:
 
     def pruned(self, output: Path, known: Lock, changes: Changes) -> None:
         """Tell what was removed since its manifest is gone; `known` is the lock as it was."""
-        from toolwright.project import workspace
+        from toolwright.project import layout
 
         if not self._stale:
             owned = Counter((known.owner(change.path), change.path.partition("/")[0]) for change in changes.changes)
             for (manifest, package), count in owned.items():
-                self.say(f"{workspace.shown(output, package)}: {_files(count)} removed, since `{manifest}` is gone")
+                self.say(f"{layout.shown(output, package)}: {_files(count)} removed, since `{manifest}` is gone")
 
     def stale(self, output: Path, known: Lock, changes: Changes) -> None:
         """Show what a run would change; `known` is the lock as it was."""
         from toolwright.diagnostics import Diagnostic, Place, printers
-        from toolwright.project import lock, workspace
+        from toolwright.project import layout, lock
 
         missing: dict[str, list[str]] = defaultdict(list)
         for change in changes.changes:
             self._stale = True
-            path = workspace.shown(output, change.path)
-            self.say(printers.diff(path, change.old, change.new))
+            path = layout.shown(output, change.path)
+            self.say(printers.unified.render(path, change.old, change.new))
             if change.old is None:
                 missing[change.path.partition("/")[0]].append(path)
             else:
@@ -208,7 +208,7 @@ class Printer:
         is_listed = self._interrupted or _listed(known) == _listed(changes.lock)
         if not changes.changes and not changes.diagnostics and not is_listed:
             self._stale = True
-            at = Place(workspace.shown(output, lock.NAME))
+            at = Place(layout.shown(output, lock.NAME))
             if (output / lock.NAME).exists():
                 forced = "run `toolwright generate --force`, which has nothing else to overwrite"
                 fix = forced if all(entry.hash for entry in known.manifests.values()) else _GENERATE
@@ -219,16 +219,16 @@ class Printer:
             if len(paths) <= _FEW:
                 self.add([Diagnostic("TW407", "this file is missing", Place(path), _GENERATE) for path in paths])
             else:
-                message = f"this file is missing, and more of `{workspace.shown(output, package)}`"
+                message = f"this file is missing, and more of `{layout.shown(output, package)}`"
                 self.add([Diagnostic("TW407", message, Place(paths[0]), _GENERATE)])
 
     def interrupted(self, output: Path) -> None:
         """Tell that a run was killed, and that what it left is still there."""
         from toolwright.diagnostics import Diagnostic, Place
-        from toolwright.project import lock, workspace
+        from toolwright.project import layout, lock
 
         self._stale = self._interrupted = True
-        at = Place(workspace.shown(output, lock.NAME))
+        at = Place(layout.shown(output, lock.NAME))
         self.add([Diagnostic("TW407", "a run that wrote here was killed before it was done", at, _GENERATE)])
 
     def close(self) -> int:
@@ -244,10 +244,10 @@ class Printer:
 
         if self._found or self._style == "json":
             if self._style == "text":
-                painted(lambda color: printers.text(self._found, self._documents, color=color), sys.stderr)
+                painted(lambda color: printers.text.render(self._found, self._documents, color=color), sys.stderr)
             else:
-                printed = printers.json if self._style == "json" else printers.github
-                out(printed(self._found, self._documents))
+                printer = printers.json if self._style == "json" else printers.github
+                out(printer.render(self._found, self._documents))
         return 1 if self.failed or (self._strict and self._found) else 0
 
 

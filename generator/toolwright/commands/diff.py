@@ -98,4 +98,4 @@ def _refuse(wrong: Sequence[Side]) -> None:
 
     for side in wrong:
         err(one_line(f"toolwright: {side.name} cannot be compared:"))
-        painted(partial(printers.text, side.diagnostics, side.documents), sys.stderr)
+        painted(partial(printers.text.render, side.diagnostics, side.documents), sys.stderr)

@@ -29,12 +29,12 @@ def _docs(arguments: argparse.Namespace) -> int:
     from toolwright.compile import pipeline
     from toolwright.diagnostics import Diagnostic
     from toolwright.docs import page, views
-    from toolwright.project import build, workspace
+    from toolwright.project import build, disk, layout
 
     folder = Path(arguments.output)
     made: dict[Path, str] = {}
     for path in work.manifests:
-        checked = pipeline.check(path, workspace.Disk(), workspace.told(path, folder))
+        checked = pipeline.compile_manifest(path, disk.Disk(), layout.told(path, folder))
         printer.add(checked.diagnostics, checked.documents)
         if checked.manifest is None:
             continue
@@ -58,14 +58,14 @@ def _write(target: Path, text: str, printer: Printer) -> None:
     """Write a page, unless a file is there that is none of ours."""
     from toolwright.diagnostics import Diagnostic
     from toolwright.docs import page
-    from toolwright.project import workspace
+    from toolwright.project import disk
 
-    before = workspace.text(target)
+    before = disk.text(target)
     if before is not None and page.GENERATOR not in before:
         help_ = "move or delete it, or choose another folder"
         printer.add([Diagnostic("TW403", f"`{target}` was not written by toolwright", help=help_)])
     elif before == text:
         printer.say(f"{target}: up to date")
     else:
-        workspace.create(target, text)
+        disk.create(target, text)
         printer.say(f"{target}: written")

@@ -9,18 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolwright.commands import inputs as works
-from toolwright.commands.console import Printer, UsageError, out, reason
+from toolwright.commands.console import Printer, UsageError, err, out, reason
 
 if TYPE_CHECKING:
-    from toolwright.project.build import Built
+    from toolwright.project.build import Built, Fit
     from toolwright.project.lock import Lock
-    from toolwright.project.workspace import Changes
-
-_PAUSE = 100
-"""Milliseconds without a change after which several saves count as one."""
-
-_WAKE = 250
-"""Milliseconds after which the watcher says that nothing happened."""
+    from toolwright.project.tree import Changes
 
 
 def add(verbs: Any) -> None:
@@ -49,44 +43,39 @@ def _generate(arguments: argparse.Namespace) -> int:
 
 
 def _watch(arguments: argparse.Namespace) -> int:
-    """Generate now, and after each change of a file beside or below a manifest. A broken save leaves the last tree."""
-    import watchfiles
+    """Generate now, and after each change of what is read. A broken save leaves the last tree."""
+    from toolwright.commands import watching
 
     printer = Printer(arguments.format, strict=False)
     work = works.of(arguments, printer, arguments.output)
     if work is None:
         return printer.close()
-    folders = {Path(path).parent for path in work.manifests}
-    if not all(folder.is_dir() for folder in folders):
+    if not all(Path(path).parent.is_dir() for path in work.manifests):
         return _once(arguments)  # which says what is not there
-    output = work.target.folder.resolve()
+    announcement = f"watching {', '.join(work.manifests)} and all that is read for them; interrupt to stop\n"
 
-    def concerns(_change: object, path: str) -> bool:
-        return not Path(path).name.startswith(".") and output not in Path(path).resolve().parents
+    def read() -> watching.Inputs | None:
+        with suppress(UsageError):
+            now = works.of(arguments, Printer(arguments.format, strict=False), arguments.output)
+            return watching.inputs(now) if now is not None else None
+        return None
 
-    watching = watchfiles.watch(
-        *folders,
-        watch_filter=concerns,
-        step=_PAUSE,
-        rust_timeout=_WAKE,
-        yield_on_timeout=True,
-    )
-    begun = False
     with suppress(KeyboardInterrupt):
-        for changes in watching:
-            if changes or not begun:  # the first run comes when changes are seen already, so that none is missed
+        for _ in watching.runs(read):
+            try:
                 _once(arguments)
-            if not begun and not arguments.quiet:
-                shown = ", ".join(sorted(f"{folder}/" for folder in folders))
-                out(f"watching {shown}; interrupt to stop\n")
-                sys.stdout.flush()
-            begun = True
+            except UsageError as error:  # the project's table was taken away, perhaps by a save that is not done
+                err(f"toolwright: {error}")
+            if announcement and not arguments.quiet:
+                out(announcement)
+                announcement = ""
+            sys.stdout.flush()
     return 0
 
 
 def _once(arguments: argparse.Namespace) -> int:
     from toolwright.diagnostics import Diagnostic
-    from toolwright.project import lock, workspace
+    from toolwright.project import journal, layout, lock
 
     printer = Printer(arguments.format, strict=arguments.strict, quiet=arguments.quiet)
     work = works.of(arguments, printer, arguments.output)
@@ -94,10 +83,10 @@ def _once(arguments: argparse.Namespace) -> int:
         return printer.close()
     folder = work.target.folder
     try:
-        with nullcontext() if arguments.check else workspace.alone(folder):
+        with nullcontext() if arguments.check else journal.alone(folder):
             _compile(arguments, work, printer)
     except lock.LockError as error:
-        printer.add([lock.unreadable(workspace.shown(folder, lock.NAME), error)])
+        printer.add([lock.unreadable(layout.shown(folder, lock.NAME), error)])
     except OSError as error:
         help_ = "nothing was changed there; fix it and run the command again"
         printer.add([Diagnostic("TW406", f"cannot write below `{folder}`: {reason(error)}", help=help_)])
@@ -106,15 +95,15 @@ def _once(arguments: argparse.Namespace) -> int:
 
 def _compile(arguments: argparse.Namespace, work: works.Run, printer: Printer) -> None:
     """Compile what a run works on. Raises OSError and LockError."""
-    from toolwright.project import build, workspace
+    from toolwright.project import build, disk, journal, layout, tree
 
     folder = work.target.folder
     if not arguments.check:
-        workspace.recover(folder)
-    elif workspace.interrupted(folder):
+        journal.recover(folder)
+    elif journal.interrupted(folder):
         printer.interrupted(folder)
-    known = workspace.read_lock(folder)
-    names = [workspace.relative(path, folder) for path in work.manifests]
+    known = journal.read_lock(folder)
+    names = [layout.relative(path, folder) for path in work.manifests]
     project = names if work.whole else None
     for path in work.manifests:
         trust = not (arguments.check or arguments.force or arguments.stubs)
@@ -123,6 +112,8 @@ def _compile(arguments: argparse.Namespace, work: works.Run, printer: Printer) -
         printer.add(built.diagnostics, built.documents)
         if built.changes is not None:
             known = _carry_out(built.changes, folder, known, printer, write=not arguments.check)
+            if built.cache is not None and not arguments.check:
+                disk.write_cache(folder, *built.cache)
             printer.made(built)
             if arguments.stubs:
                 _append(built, path, printer)
@@ -130,19 +121,30 @@ def _compile(arguments: argparse.Namespace, work: works.Run, printer: Printer) -
                 printer.fits(built.fit)
         elif not built.failed:
             printer.say(f"{path}: up to date")
+            if arguments.watch:
+                printer.fits(_fit(path, work))
     if work.whole and not printer.failed:
-        pruned = workspace.prune(folder, known, names)
+        pruned = tree.prune(folder, known, names)
         _carry_out(pruned, folder, known, printer, write=not arguments.check)
         printer.pruned(folder, known, pruned)
 
 
+def _fit(path: str, work: works.Run) -> Fit | None:
+    """How the handwritten class of a manifest fits that is up to date, since it may be what was saved."""
+    from toolwright.compile import pipeline
+    from toolwright.project import build, disk
+
+    manifest = pipeline.compile_manifest(path, disk.Disk()).manifest
+    return None if manifest is None else build.fit(manifest, work.target.handlers)
+
+
 def _carry_out(changes: Changes, folder: Path, known: Lock, printer: Printer, *, write: bool) -> Lock:
     """Write changes, or show them, and give the lock as it is then; `known` is the lock as it was."""
-    from toolwright.project import workspace
+    from toolwright.project import tree
 
     printer.add(changes.diagnostics)
     if write:
-        workspace.apply(folder, changes)
+        tree.apply(folder, changes)
     else:
         printer.stale(folder, known, changes)
     return changes.lock
@@ -153,7 +155,7 @@ def _append(built: Built, path: str, printer: Printer) -> None:
     from dataclasses import replace
 
     from toolwright.diagnostics import Diagnostic, Place
-    from toolwright.project import handlers, workspace
+    from toolwright.project import disk, handlers
 
     fit = built.fit
     if fit is None or not fit.findings.is_there:
@@ -166,7 +168,7 @@ def _append(built: Built, path: str, printer: Printer) -> None:
     missing = fit.findings.missing
     if missing:
         try:
-            workspace.create(fit.file.resolve(), handlers.with_stubs(fit.written, missing), fit.encoding)
+            disk.create(fit.file.resolve(), handlers.with_stubs(fit.written, missing), fit.encoding)
         except OSError as error:
             message = f"nothing can be appended to `{fit.written.path}`: {error.strerror}"
             printer.add([Diagnostic("TW406", message, help="fix it and run the command again")])

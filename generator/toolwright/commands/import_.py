@@ -103,9 +103,9 @@ def _import_mcp(arguments: argparse.Namespace) -> int:
 def _import_tools(arguments: argparse.Namespace) -> int:
     def make() -> Made:
         from toolwright.importers import acceptance, reading, tools
-        from toolwright.project import workspace
+        from toolwright.project import disk
 
-        document = reading.read(arguments.file, workspace.Disk(), tools.parse, "a saved tools/list result in JSON")
+        document = reading.read(arguments.file, disk.Disk(), tools.parse, "a saved tools/list result in JSON")
         listed, info = tools.listed(document.value)
         name = arguments.name or info.get("name") or Path(arguments.file).stem
         made = tools.manifest(listed, name=name, info=info, prefix=arguments.prefix)
@@ -132,10 +132,10 @@ def openapi(file: str, arguments: argparse.Namespace, *, name: str | None, prefi
         from toolwright.importers.openapi import manifest as assembling
         from toolwright.importers.openapi.documents import Documents
         from toolwright.importers.openapi.naming import Selection
-        from toolwright.project import workspace
+        from toolwright.project import disk
 
         selection = Selection(arguments.include, arguments.exclude, new_names, prefix)
-        return assembling.manifest(Documents(file, workspace.Disk()), selection, name)
+        return assembling.manifest(Documents(file, disk.Disk()), selection, name)
 
     return make
 
@@ -204,14 +204,14 @@ def _written(path: Path, text: str) -> Diagnostic | None:
     """Write what was imported, unless that would replace what a person wrote; what is wrong, if anything is."""
     from toolwright.compile.syntax import yamlwriter
     from toolwright.diagnostics import Diagnostic, Place
-    from toolwright.project import workspace
+    from toolwright.project import disk
 
     try:
-        before = workspace.text(path)
+        before = disk.text(path)
         if before and before.strip() and not yamlwriter.is_imported(before):
             help_ = "move or delete it, or choose another file with `-o`"
             return Diagnostic("TW403", "this file was not imported, and is left as it is", Place(str(path)), help_)
-        workspace.create(path, text)
+        disk.create(path, text)
     except OSError as error:
         message = f"`{error.filename}` cannot be written: {error.strerror}"
         return Diagnostic("TW406", message, help="choose another file with `-o`")

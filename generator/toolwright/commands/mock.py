@@ -25,13 +25,13 @@ def add(verbs: Any) -> None:
 def _mock(arguments: argparse.Namespace) -> int:
     from toolwright.compile import pipeline
     from toolwright.mock import server
-    from toolwright.project import workspace
+    from toolwright.project import disk
 
     port = "0" if arguments.http is None else arguments.http.rpartition(":")[2]
     if not port.isdecimal() or int(port) > _LAST_PORT:
         raise UsageError(f"--http is {arguments.http!r}; it is HOST:PORT, such as 127.0.0.1:8000")
     printer = Printer("text", strict=False)
-    checked = pipeline.check(arguments.manifest, workspace.Disk())
+    checked = pipeline.compile_manifest(arguments.manifest, disk.Disk())
     printer.add(checked.diagnostics, checked.documents)
     status = printer.close()  # on standard error: standard output is the protocol's
     if checked.manifest is None:

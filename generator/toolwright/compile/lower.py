@@ -8,12 +8,11 @@ for prefixes, bundled references and our own keys.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from toolwright import ir, naming
-from toolwright.compile.resolve import SECTIONS, Declared, Resolved, Section, manifests, meant
+from toolwright import ir, mcp, naming
+from toolwright.compile.resolve import Declared, Resolved, manifests, meant
 from toolwright.compile.uritemplates import variables
-from toolwright.jsonschema.bundling import bundle as bundled
 from toolwright.pycode import Name
 
 if TYPE_CHECKING:
@@ -29,7 +28,6 @@ FORMAT = 1
 _ONLY_OURS = frozenset({"toolwright"})
 _NOT_SERVED = frozenset({"lint"})
 _OF_ALL = ("cache", "pageSize", "policy")
-_KEYS: Final[Mapping[Section, str]] = {"resources": "uri", "resourceTemplates": "uriTemplate", "prompts": "name"}
 
 _BINARY = re.compile(r"(image/(?!svg)|audio/|video/|font/|application/(octet-stream|pdf|zip|gzip))", re.IGNORECASE)
 """MIME types of what is never text, whatever its bytes are."""
@@ -49,11 +47,11 @@ def lower(resolved: Resolved, source: str) -> ir.Manifest:
     wire_names = frozenset(tool.name for tool in resolved.tools)
     lowered = [_tool(tool, resolved, wire_names) for tool in resolved.tools]
     primitives = {
-        section: [_primitive(one, section, resolved) for one in resolved.primitives[section]] for section in SECTIONS
+        section: [_primitive(one, resolved) for one in resolved.primitives[section]] for section in mcp.PRIMITIVES
     }
-    listed: dict[str, Sequence[tuple[ir.Tool | ir.Primitive, Mapping[str, ir.Json]]]] = {
-        "tools": lowered,
-        **{section: primitives[section] for section in SECTIONS},
+    listed: dict[mcp.Section, Sequence[tuple[ir.Tool | ir.Primitive, Mapping[str, ir.Json]]]] = {
+        mcp.TOOLS: lowered,
+        **primitives,
     }
     return ir.Manifest(
         source=source,
@@ -62,9 +60,9 @@ def lower(resolved: Resolved, source: str) -> ir.Manifest:
         stem=naming.server_stem(server["name"]),
         handlers=python.get("handlers"),
         tools=tuple(tool for tool, _ in lowered),
-        resources=tuple(primitive for primitive, _ in primitives["resources"]),
-        templates=tuple(primitive for primitive, _ in primitives["resourceTemplates"]),
-        prompts=tuple(primitive for primitive, _ in primitives["prompts"]),
+        resources=tuple(primitive for primitive, _ in primitives[mcp.RESOURCES]),
+        templates=tuple(primitive for primitive, _ in primitives[mcp.TEMPLATES]),
+        prompts=tuple(primitive for primitive, _ in primitives[mcp.PROMPTS]),
         files={_packed(file): file.data for file in resolved.bundle.files.values()},
         shared=tuple(
             ir.SharedSchema(key.name, naming.shared(key.name), _schema(found, resolved))
@@ -80,12 +78,12 @@ def lower(resolved: Resolved, source: str) -> ir.Manifest:
             **{key: entry[key] for key in _OF_ALL if entry.get(key)},
             **({"apis": apis} if (apis := _apis(resolved)) else {}),
             **{
-                section: [
+                section.name: [
                     {**one.definition, "toolwright": extension} if extension else one.definition
                     for one, extension in ones
                 ]
                 for section, ones in listed.items()
-                if ones or section == "tools"
+                if ones or section is mcp.TOOLS
             },
         },
     )
@@ -129,19 +127,19 @@ def _tool(declared: Declared, resolved: Resolved, names: frozenset[str]) -> tupl
     return tool, {key: value for key, value in extension.items() if key not in _NOT_SERVED}
 
 
-def _primitive(declared: Declared, section: Section, resolved: Resolved) -> tuple[ir.Primitive, Mapping[str, ir.Json]]:
+def _primitive(declared: Declared, resolved: Resolved) -> tuple[ir.Primitive, Mapping[str, ir.Json]]:
     """A resource, a template or a prompt, and what the package's `manifest.json` keeps of ours."""
     wire, extension = declared.wire, declared.extension
     completed: Mapping[str, ir.Json] = extension.get("complete") or {}
     primitive = ir.Primitive(
-        section=section,
-        key=declared.name if section == "prompts" else wire[_KEYS[section]],
+        section=declared.section,
+        key=declared.key,
         names=declared.names,
         definition={
             key: declared.name if key == "name" else value for key, value in wire.items() if key not in _ONLY_OURS
         },
         handled=ir.is_handled(extension),
-        arguments=None if section == "resources" else _arguments(wire, section),
+        arguments=_arguments(declared),
         completed=tuple(completed),
         completes=ir.is_completed_by_handlers(extension),
         questions=_questions(declared, resolved),
@@ -167,13 +165,16 @@ def _primitive(declared: Declared, section: Section, resolved: Resolved) -> tupl
     return primitive, kept
 
 
-def _arguments(wire: Mapping[str, ir.Json], section: Section) -> tuple[ir.Argument, ...]:
-    if section == "prompts":
+def _arguments(declared: Declared) -> tuple[ir.Argument, ...] | None:
+    """The arguments of a prompt, or the variables of a template; None for a resource."""
+    if declared.section is mcp.PROMPTS:
         return tuple(
             ir.Argument(argument["name"], argument.get("description"), argument.get("required") is True)
-            for argument in wire.get("arguments") or ()
+            for argument in declared.wire.get("arguments") or ()
         )
-    return tuple(ir.Argument(one.name, None, one.required, one.many) for one in variables(wire["uriTemplate"]))
+    if declared.section is mcp.TEMPLATES:
+        return tuple(ir.Argument(one.name, None, one.required, one.many) for one in variables(declared.key))
+    return None
 
 
 def _content(at: Place, mime_type: str | None, resolved: Resolved) -> dict[str, ir.Json]:
@@ -214,7 +215,7 @@ def _questions(declared: Declared, resolved: Resolved) -> tuple[ir.Question, ...
 
 
 def _schema(found: Outline, resolved: Resolved) -> ir.Schema:
-    made = bundled(found, resolved)
+    made = resolved.bundled(found)
     return ir.Schema(wire=made.wire, dialect=found.dialect.uri, place=found.place, shared=made.shared)
 
 

@@ -1,169 +1,106 @@
 """The compiler: one pure function from a manifest's files to the files of its package.
 
-    source.load → schema.validate → assemble → schema.schemas → rules.check → lower.lower → units → plan →
-    render.page
+    source.load → validate → resolve → rules.check → lower → codegen.make_artifacts
 
-`check` goes as far as the IR; `generate` goes to the artifacts. Neither reads a clock, a disk or an environment, but
-for the files that the reader gives and toolwright's own templates and runtime.
+Every verb is this function with an ending of its own: `check` looks at the diagnostics alone, `generate` takes the
+artifacts, too. It reads no clock, no disk and no environment, but for the files that the reader gives and toolwright's
+own templates and runtime.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
-from toolwright import ir, package_data
+from toolwright import ir
 from toolwright.compile import lower, rules, source, validate
-from toolwright.compile.resolve import resolve
+from toolwright.compile.resolve import Resolved, resolve
 from toolwright.diagnostics import Diagnostic, Place, has_errors
-from toolwright.incremental import digests as proof
-from toolwright.project import lock, workspace
-from toolwright.project.workspace import Artifact
 
 if TYPE_CHECKING:
-    from toolwright.codegen import modules as units
+    from toolwright.codegen.artifacts import Artifact
+    from toolwright.codegen.units import Made
     from toolwright.compile.source import Document, Reader
-    from toolwright.incremental.worker import Helper
-
-REQUIREMENTS = ("jsonschema-rs>=0.60", "mcp>=2.3,<3", "pydantic>=2.12")
-CALLING = ("httpx2>=2.10",)
-"""What a package needs beside, whose server calls an API; the floor is that of `mcp`, which brings it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Checked:
-    """A manifest that was read and checked. `manifest` is None where an error stopped it.
+class Steps:
+    """The steps that take each tool by itself. A subclass may do them elsewhere, or know their results from before."""
 
-    `tools` has the digest of what each tool is made from, and `clean` proves to the next run that nothing was found.
+    def to_check(self, resolved: Resolved) -> Resolved:
+        """The manifest with those of its tools that have to be checked by themselves: here all."""
+        return resolved
+
+    def begin_models(self, manifest: ir.Manifest) -> Callable[[], Made]:
+        """Begin to make the models of a manifest; what is given waits for them."""
+        from toolwright.codegen import modules
+
+        return lambda: modules.make_all(manifest)
+
+
+@dataclass(frozen=True)
+class Result:
+    """What came of a manifest. `manifest` is None where an error stopped the compiler.
+
+    `is_clean` says that there is no diagnostic that has to do with a single tool.
     """
 
     manifest: ir.Manifest | None
     diagnostics: tuple[Diagnostic, ...]
     documents: Mapping[str, Document]
-    tools: Mapping[str, str] = field(default_factory=dict)
-    clean: str = ""
+    is_clean: bool = False
+    steps: Steps = field(default_factory=Steps)
+
+    @cached_property
+    def artifacts(self) -> tuple[Artifact, ...]:
+        """All files of the package, made when they are first asked for; none of a manifest that is wrong."""
+        return () if self.manifest is None else generate(self.manifest, self.steps)
 
 
-def check(
+def compile_manifest(
     entry: str,
     reader: Reader,
     shown: str | None = None,
     command: str | None = None,
-    before: lock.Entry | None = None,
-) -> Checked:
-    """Check the manifest at `entry`.
+    steps: Steps | None = None,
+) -> Result:
+    """Compile the manifest at `entry`.
 
     Args:
         entry: Its path, as diagnostics show it.
         reader: Reads it and what it includes.
         shown: Its path as headers of generated files show it; by default the same.
         command: What generates its package, as headers show it.
-        before: What the lock keeps of the last run, so that what was clean need not be judged again.
+        steps: How what concerns single tools is done; by default all of it, here and now.
     """
+    steps = steps or Steps()
     bundle, found = source.load(entry, reader)
     if bundle is None:
-        return Checked(None, tuple(found), {})
+        return Result(None, tuple(found), {})
     wrong = list(validate.validate(bundle))
     if has_errors(found):
         about = [one for one in wrong if isinstance(one.at, Place) and one.at.pointer[:1] == ("include",)]
-        return Checked(None, (*found, *validate.in_order(bundle, about)), bundle.documents)
+        return Result(None, (*found, *validate.in_order(bundle, about)), bundle.documents)
     if has_errors(wrong):
         wrong += validate.schemas(bundle)
-        return Checked(None, (*found, *validate.in_order(bundle, wrong)), bundle.documents)
+        return Result(None, (*found, *validate.in_order(bundle, wrong)), bundle.documents)
     resolved = resolve(bundle)
-    source_ = shown or entry
-    command_ = command or f"toolwright generate {source_}"
-    now = proof.digests(resolved, (workspace.generator(), source_, command_))
-    unproven = proof.unproven(resolved, now, before)
-    clean = {tool.place for tool in resolved.tools} - {tool.place for tool in unproven.tools}
-    found += validate.in_order(bundle, (*wrong, *validate.schemas(bundle, clean)))
+    part = steps.to_check(resolved)
+    right = {tool.place for tool in resolved.tools} - {tool.place for tool in part.tools}
+    found += validate.in_order(bundle, (*wrong, *validate.schemas(bundle, right)))
     if has_errors(found):
-        return Checked(None, tuple(found), bundle.documents)
-    found = rules.suppressed(resolved, found + rules.check(resolved, unproven))
+        return Result(None, tuple(found), bundle.documents)
+    found = rules.suppressed(resolved, found + rules.check(resolved, part))
     if has_errors(found):
-        return Checked(None, tuple(found), bundle.documents)
-    manifest = replace(lower.lower(resolved, source_), command=command_)
-    tools = {tool.name: digest for tool, digest in zip(resolved.tools, now.tools, strict=True)}
-    proven = "" if found else now.clean(tools)
-    return Checked(manifest, (*found, *rules.unserved(resolved)), bundle.documents, tools, proven)
+        return Result(None, tuple(found), bundle.documents)
+    manifest = lower.lower(resolved, shown or entry)
+    manifest = replace(manifest, command=command or f"toolwright generate {manifest.source}")
+    return Result(manifest, (*found, *rules.unserved(resolved)), bundle.documents, not found, steps)
 
 
-def digests(manifest: ir.Manifest, checked: Checked) -> lock.Entry:
-    """The digests of all that the artifacts of `manifest` are made from: of the whole, and of each tool."""
-    parts = [
-        workspace.generator(),
-        manifest.source,
-        manifest.command,
-        manifest.package,
-        manifest.stem,
-        manifest.handlers,
-        sorted(manifest.emit),
-        {key: value for key, value in manifest.document.items() if key != "tools"},
-        [entry.get("toolwright") for entry in manifest.document["tools"]],
-        [[path, lock.digest(data)] for path, data in sorted(manifest.files.items())],
-        list(checked.tools.items()),
-        [[shared.name, shared.schema.wire] for shared in manifest.shared],
-    ]
-    text = json.dumps(parts, separators=(",", ":"))
-    return lock.Entry(lock.digest(text.encode()), tools=checked.tools, clean=checked.clean)
+def generate(manifest: ir.Manifest, steps: Steps | None = None) -> tuple[Artifact, ...]:
+    """All files of the package of a checked manifest, in a fixed order."""
+    from toolwright.codegen import artifacts
 
-
-def generate(
-    manifest: ir.Manifest,
-    made: lock.Entry,
-    before: units.Generated | None = None,
-    helper: Helper | None = None,
-) -> tuple[Artifact, ...]:
-    """All files of the manifest's package, in a fixed order.
-
-    Args:
-        manifest: The lowered manifest.
-        made: Its digests.
-        before: The package as it was generated before, from which the parts of unchanged tools are taken.
-        helper: Makes the parts of other tools, if there is one.
-    """
-    from toolwright.codegen import features, package, render
-    from toolwright.codegen import modules as units
-
-    root = manifest.package
-    head = render.header(manifest.source, manifest.command)
-
-    def rendered(page: package.Page) -> Artifact:
-        return Artifact(f"{root}/{page.path}", render.page(head, page).encode())
-
-    begun = units.begin(manifest, made.tools, before, helper)
-    attached = manifest.files if "server" in manifest.emit else {}
-    rest = [*map(rendered, package.of_manifest(manifest))]
-    rest += [Artifact(f"{root}/{path}", data) for path, data in sorted(attached.items())]
-    rest += [Artifact(f"{root}/manifest.json", _json(manifest.document)), Artifact(f"{root}/py.typed", b"")]
-    rest += [
-        Artifact(
-            f"{root}/_runtime/{name}.py", workspace.RUNTIME_MARK + (package_data.RUNTIME / f"{name}.py").read_bytes()
-        )
-        for name in features.runtime(manifest)
-    ]
-    models = begun()
-    pages = map(rendered, package.of_models(manifest, models.units, models.primitives, models.shared))
-    modules = [
-        Artifact(f"{root}/models/{tool.names.module}.py", models.units[tool.name].module.encode())
-        for tool in manifest.tools
-    ]
-    modules += [
-        Artifact(f"{root}/models/{primitive.home.replace('.', '/')}.py", primitive.module.encode())
-        for primitive in models.primitives
-        if primitive.home is not None and primitive.module
-    ]
-    return (*pages, *modules, *rest)
-
-
-def requirements(manifest: ir.Manifest) -> tuple[str, ...]:
-    """What the generated package needs installed."""
-    return tuple(sorted((*REQUIREMENTS, *CALLING))) if manifest.calls else REQUIREMENTS
-
-
-def _json(value: object) -> bytes:
-    from pydantic_core import to_json  # as `json` writes it with an indent, at a twentieth of the time
-
-    return to_json(value, indent=2) + b"\n"
+    return artifacts.make_artifacts(manifest, (steps or Steps()).begin_models(manifest))

@@ -8,31 +8,35 @@ from __future__ import annotations
 
 import posixpath
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING
 
 import pydantic_core
 
-from toolwright import naming
+from toolwright import mcp, naming
 from toolwright.diagnostics import Place
 from toolwright.jsonschema import dialects
-from toolwright.jsonschema.references import Folder, Key, Outline, is_plain
+from toolwright.jsonschema.bundling import bundle
+from toolwright.jsonschema.references import Folder, Key, Outline, closure, is_plain
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Mapping
 
     from toolwright.compile.source import Bundle, Fragment
     from toolwright.ir import Json
+    from toolwright.jsonschema.bundling import Bundled
 
 
 @dataclass(frozen=True, slots=True)
 class Declared:
     """One tool, resource, resource template or prompt as it is declared.
 
-    `name` is its name on the wire, with the prefixes of the fragments that it came through. `wire` is the whole entry
-    as written, and `data` the same as JSON. `ours` is what stands under its `toolwright` key and in overlays, merged;
-    `layers` are those parts with their places, the strongest last. `names` are its Python names.
+    `section` is the list that it stands in. `name` is its name on the wire, with the prefixes of the fragments that it
+    came through. `wire` is the whole entry as written, and `data` the same as JSON. `extension` is what stands under
+    its `toolwright` key and in overlays, merged; `layers` are those parts with their places, the strongest last.
+    `names` are its Python names.
     """
 
+    section: mcp.Section
     name: str
     prefix: str
     wire: Mapping[str, Json]
@@ -42,8 +46,13 @@ class Declared:
     layers: tuple[tuple[Place, Mapping[str, Json]], ...]
     names: naming.Names
 
+    @property
+    def key(self) -> str:
+        """What it is asked for by: its name, its URI or its URI template."""
+        return self.name if self.section.key == "name" else str(self.wire[self.section.key])
+
     def place_of(self, *keys: str) -> Place:
-        """Where what `ours` has at `keys` is said: the place in the strongest layer that has it."""
+        """Where `extension` has what it has at `keys`: the place in the strongest layer that has it."""
         for place, layer in reversed(self.layers):
             value: Json = layer
             for key in keys:
@@ -67,7 +76,7 @@ class Resolved:
 
     bundle: Bundle
     tools: tuple[Declared, ...]
-    primitives: Mapping[Section, tuple[Declared, ...]]
+    primitives: Mapping[mcp.Section, tuple[Declared, ...]]
     outlines: Mapping[Place, Outline]
     shared: Mapping[Key, Outline]
     extension_schemas: Mapping[Place, Outline]
@@ -85,7 +94,7 @@ class Resolved:
 
     def schemas(self, tool: Declared) -> Iterator[tuple[str, Outline]]:
         """The outlines of `inputSchema` and, where there is one, `outputSchema`."""
-        for field in SCHEMA_FIELDS:
+        for field in mcp.SCHEMAS:
             found = self.outlines.get(tool.place / field)
             if found is not None:
                 yield field, found
@@ -96,30 +105,17 @@ class Resolved:
 
     def closure(self, root: Outline) -> tuple[Outline, ...]:
         """`root` and all shared schemas that it leads to, in the order in which they are first reached."""
-        reached = {root.place: root}
-        waiting = [root]
-        for found in waiting:  # grows while it is read
-            for key in found.shared():
-                other = self.shared[key]
-                if other.place not in reached:
-                    reached[other.place] = other
-                    waiting.append(other)
-        return tuple(waiting)
+        return closure(root, self.shared)
 
-
-Section: TypeAlias = Literal["resources", "resourceTemplates", "prompts"]
-"""A list of a manifest beside its tools."""
-
-SECTIONS: Final[tuple[Section, ...]] = get_args(Section)
-
-SCHEMA_FIELDS = ("inputSchema", "outputSchema")
-"""The fields of a tool that are schemas (MCP 2025-06-18, Tools)."""
+    def bundled(self, root: Outline) -> Bundled:
+        """`root` as it goes on the wire, with all shared schemas that it leads to."""
+        return bundle(root, self.shared)
 
 
 def resolve(bundle: Bundle) -> Resolved:
     """Put a bundle together."""
     declared = tools(bundle)
-    declared_primitives = {section: primitives(bundle, section) for section in SECTIONS}
+    declared_primitives = {section: primitives(bundle, section) for section in mcp.PRIMITIVES}
     saved = _saved(bundle)
     folder = Folder(
         posixpath.dirname(bundle.entry),
@@ -136,7 +132,7 @@ def resolve(bundle: Bundle) -> Resolved:
     outlines = {
         tool.place / field: outlined(tool.place / field, tool.wire[field], plain=is_plain(tool.data))
         for tool in declared
-        for field in SCHEMA_FIELDS
+        for field in mcp.SCHEMAS
         if isinstance(tool.wire.get(field), dict)
     }
     extension_schemas = {
@@ -162,7 +158,7 @@ def _saved(bundle: Bundle) -> frozenset[str]:
 
 
 def _extension_schemas(
-    bundle: Bundle, declared: tuple[Declared, ...], declared_primitives: Mapping[Section, tuple[Declared, ...]]
+    bundle: Bundle, declared: tuple[Declared, ...], declared_primitives: Mapping[mcp.Section, tuple[Declared, ...]]
 ) -> Iterator[tuple[Place, Json]]:
     for one in (*declared, *(one for primitives in declared_primitives.values() for one in primitives)):
         for place, layer in one.layers:
@@ -187,20 +183,19 @@ def tools(bundle: Bundle) -> tuple[Declared, ...]:
     return tuple(
         _declared(fragment, place, wire, added)
         for fragment in bundle.fragments
-        for place, wire in entries(bundle, fragment.path, "tools")
+        for place, wire in entries(bundle, fragment.path, mcp.TOOLS)
     )
 
 
-def primitives(bundle: Bundle, section: Section) -> tuple[Declared, ...]:
+def primitives(bundle: Bundle, section: mcp.Section) -> tuple[Declared, ...]:
     """All resources, resource templates or prompts, in the order of their list."""
-    kind: Literal["prompt", "read"] = "prompt" if section == "prompts" else "read"
     found = []
     for fragment in bundle.fragments:
         for place, wire in entries(bundle, fragment.path, section):
             name, extension = fragment.prefix + wire["name"], wire.get("toolwright") or {}
-            names = naming.primitive(kind, name, extension.get("pythonName"))
+            names = naming.primitive(section.noun, name, extension.get("pythonName"))
             layers = ((place / "toolwright", extension),)
-            found.append(Declared(name, fragment.prefix, wire, to_json(wire), place, extension, layers, names))
+            found.append(Declared(section, name, fragment.prefix, wire, to_json(wire), place, extension, layers, names))
     return tuple(found)
 
 
@@ -218,10 +213,10 @@ def overlays(bundle: Bundle) -> Iterator[tuple[Fragment, Place, Mapping[str, Jso
                 yield fragment, Place(fragment.path, ("overlay", "tools", name)), entry or {}
 
 
-def entries(bundle: Bundle, path: str, section: str) -> Iterator[tuple[Place, Mapping[str, Json]]]:
-    """What the list `section` (`tools`, `prompts`, …) of one document holds, with places."""
-    for index, entry in enumerate(bundle.documents[path].value.get(section) or ()):
-        yield Place(path, (section, index)), entry
+def entries(bundle: Bundle, path: str, section: mcp.Section) -> Iterator[tuple[Place, Mapping[str, Json]]]:
+    """What one list of one document holds, with places."""
+    for index, entry in enumerate(bundle.documents[path].value.get(section.name) or ()):
+        yield Place(path, (section.name, index)), entry
 
 
 def manifests(bundle: Bundle) -> Iterator[tuple[str, Mapping[str, Json]]]:
@@ -258,7 +253,7 @@ def _declared(
     for _, layer in layers[1:]:
         extension = merged(extension, layer)
     names = naming.tool(name, extension.get("pythonName"))
-    return Declared(name, fragment.prefix, wire, to_json(wire), place, extension, tuple(layers), names)
+    return Declared(mcp.TOOLS, name, fragment.prefix, wire, to_json(wire), place, extension, tuple(layers), names)
 
 
 def to_json(value: Json) -> bytes:

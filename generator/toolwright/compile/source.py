@@ -13,11 +13,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 from urllib.parse import unquote
 
+from toolwright import paths
 from toolwright.compile.syntax import jsontext, positions, yamltext
 from toolwright.compile.syntax.positions import Lines, Node, Problem
 from toolwright.diagnostics import Diagnostic, Place, Pointer, Span
 from toolwright.jsonschema import dialects, locations
-from toolwright.project import inside
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -264,12 +264,7 @@ class _Loader:
 
     def _inside(self, base: str, relative: str) -> str | None:
         """A path relative to the file `base`; None where it leaves the manifest's folder."""
-        folder = posixpath.dirname(self.entry)
-        below = base.removeprefix(folder).lstrip("/")
-        path = posixpath.normpath(posixpath.join(posixpath.dirname(below), relative))
-        if inside.leaves(path):
-            return None
-        return posixpath.join(folder, path)
+        return paths.resolve(posixpath.dirname(self.entry), base, relative)
 
     def _read(self, path: str, at: Place | None, *, lenient: bool = False) -> Document | None:
         """Read a file once; None where that fails. Not there is fine where `lenient`."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from toolwright import package_data
 from toolwright.diagnostics import Diagnostic, Place, Pointer
-from toolwright.diagnostics.suggestions import KINDS, found, is_quoted, nearest, quoted, shown
+from toolwright.diagnostics.suggestions import KINDS, found, is_quoted, misspelt, nearest, quoted, shown
 from toolwright.runtime.instances import located
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ def _rule(path: list[str | int], schema: Mapping[str, Json]) -> tuple[Mapping[st
 def _missing(key: str, value: Mapping[str, Json], at: Place, title: str) -> Diagnostic:
     if key == "toolwright":
         return Diagnostic("TW100", "a manifest needs `toolwright: 1`", at, "add `toolwright: 1` as its first line")
-    stray = next((one for one in value if nearest(one, [key], 0.8)), None)
+    stray = next((one for one in value if misspelt(one, [key])), None)
     return Diagnostic("TW101", f"{title} needs `{key}`", at, f"rename `{stray}`" if stray else f"add `{key}`")
 
 

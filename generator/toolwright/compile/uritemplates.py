@@ -10,7 +10,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-_EXPRESSION = re.compile(r"\{([^{}]*)\}")
+from toolwright.http import VARIABLE as EXPRESSION
+
 _VARIABLE = re.compile(r"(?P<name>[A-Za-z0-9_]+(?:\.[A-Za-z0-9_]+)*)(?P<modifier>\*|:[1-9][0-9]{0,3})?")
 _OPERATORS = "+#./;?&"
 _RESERVED = "=,!@|"
@@ -67,15 +68,15 @@ def _query(template: str, expressions: list[_Expression]) -> int:
     while start and expressions[start - 1].operator in ("?", "&") and expressions[start - 1].end == end:
         start, end = start - 1, expressions[start - 1].start
     is_query = start < len(expressions) and expressions[start].operator == "?"
-    path = _EXPRESSION.sub("", template[:end])
+    path = EXPRESSION.sub("", template[:end])
     others = {expression.operator for expression in expressions[:start]}
     return start if is_query and not set(path) & set("?#") and not others & set("?#") else len(expressions)
 
 
 def _expressions(template: str) -> Iterator[_Expression]:
-    if stray := re.search(r"[{}]", _EXPRESSION.sub("", template)):
+    if stray := re.search(r"[{}]", EXPRESSION.sub("", template)):
         raise TemplateError(f"it has a `{stray[0]}` without its partner", "write each variable in braces: `{city}`")
-    for found in _EXPRESSION.finditer(template):
+    for found in EXPRESSION.finditer(template):
         text = found[1]
         operator = text[:1] if text[:1] and text[:1] in _OPERATORS + _RESERVED else ""
         if operator and operator in _RESERVED:

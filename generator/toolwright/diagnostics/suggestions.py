@@ -6,14 +6,10 @@ Takes values and names; gives text. It knows nothing of manifests.
 from __future__ import annotations
 
 import difflib
-from typing import TYPE_CHECKING
-
-from toolwright.compile.syntax.positions import shorten
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from toolwright.ir import Json
+    from collections.abc import Iterable
 
 KINDS = {
     "object": "a mapping",
@@ -27,7 +23,7 @@ KINDS = {
 """What a person calls a value of each type of JSON Schema."""
 
 
-def found(value: Json) -> str:
+def found(value: Any) -> str:
     """What stands in the source: `the string "abc"`, `a mapping`."""
     if isinstance(value, dict):
         return "a mapping" if value else "an empty mapping"
@@ -44,13 +40,13 @@ def found(value: Json) -> str:
     return f"the number `{shorten(str(value))}`"
 
 
-def quoted(values: Iterable[Json]) -> str:
+def quoted(values: Iterable[Any]) -> str:
     """Values for a message: "`a`, `b` or `c`"."""
     *most, last = [f"`{shown(value)}`" for value in values]
     return f"{', '.join(most)} or {last}" if most else last
 
 
-def shown(value: Json) -> str:
+def shown(value: Any) -> str:
     """A scalar as YAML and JSON write it, without quotes."""
     return (
         {True: "true", False: "false", None: "null"}[value]
@@ -59,7 +55,7 @@ def shown(value: Json) -> str:
     )
 
 
-def is_quoted(value: Json, types: Iterable[str]) -> bool:
+def is_quoted(value: Any, types: Iterable[str]) -> bool:
     """Whether a string holds what would be a value of one of `types` without its quotes."""
     if not isinstance(value, str):
         return False
@@ -68,14 +64,56 @@ def is_quoted(value: Json, types: Iterable[str]) -> bool:
     )
 
 
-def nearest(word: str, known: Sequence[str], cutoff: float = 0.62) -> str | None:
+def nearest(word: str, known: Iterable[str]) -> str | None:
     """The known word that somebody who wrote `word` may have meant; None where there is none.
 
     Words that differ in case, `-` and `_` only are the same for this.
     """
+    return _nearest(word, list(known), _ALIKE)
+
+
+def misspelt(word: str, known: Iterable[str]) -> str | None:
+    """The known word that `word` surely is, but for a slip of the pen; None where there is none.
+
+    This is for words that are wrong only if they are misspelt, and `nearest` for those that are wrong anyhow.
+    """
+    return _nearest(word, list(known), _THE_SAME)
+
+
+def did_you_mean(word: str, known: Iterable[str], what: str) -> str:
+    """What to write in place of an unknown word: the nearest known one, else a list of those that there are.
+
+    Args:
+        word: What is written.
+        known: What could be.
+        what: What all these are, such as `handles`.
+    """
+    names = list(known)
+    near = nearest(word, names)
+    if near:
+        return f"did you mean `{near}`?"
+    listed = ", ".join(f"`{name}`" for name in names[:_LISTED])
+    return f"the {what} are {listed}{', …' if len(names) > _LISTED else ''}" if names else f"there are no {what}"
+
+
+def shorten(text: str, limit: int = 40) -> str:
+    """A text for a message: on one line, and cut where it is long."""
+    flat = " ".join(text.split())
+    return flat if len(flat) <= limit else f"{flat[: limit - 1]}…"
+
+
+_ALIKE: Final = 0.62
+_THE_SAME: Final = 0.8
+"""How alike two words are, from 0 to 1, where one may be meant by the other, and where it surely is."""
+
+_LISTED: Final = 10
+_COMPARED: Final = 100  # characters of a word; to compare takes as long as the square of that
+
+
+def _nearest(word: str, known: list[str], cutoff: float) -> str | None:
     plain = _plain(word)
     same = next((other for other in known if _plain(other) == plain), None)
-    return same or next(iter(difflib.get_close_matches(word, known, 1, cutoff)), None)
+    return same or next(iter(difflib.get_close_matches(word[:_COMPARED], known, 1, cutoff)), None)
 
 
 def _plain(word: str) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from toolwright.compile.syntax.positions import shorten
+from toolwright.diagnostics.suggestions import shorten
 
 if TYPE_CHECKING:
     from toolwright.diagnostics import Pointer

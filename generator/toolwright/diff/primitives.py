@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from toolwright import mcp
 from toolwright.diff import tools
 from toolwright.diff.changes import Change
 from toolwright.diff.congruence import same
@@ -16,19 +17,16 @@ if TYPE_CHECKING:
     from toolwright import ir
     from toolwright.diff.tools import Pair
 
-_SECTIONS: Final = (
-    ("resources", "resources", "uri"),
-    ("templates", "resourceTemplates", "uriTemplate"),
-    ("prompts", "prompts", "name"),
-)
 _STATIC: Final = ("text", "messages")
 
 
 def changes(pair: Pair) -> Iterator[Change]:
     """All changes of what a server offers beside tools."""
-    for field, section, key in _SECTIONS:
-        old: dict[str, ir.Primitive] = {primitive.key: primitive for primitive in getattr(pair.old, field)}
-        new: dict[str, ir.Primitive] = {primitive.key: primitive for primitive in getattr(pair.new, field)}
+    for section in mcp.PRIMITIVES:
+        old, new = (
+            {primitive.key: primitive for primitive in manifest.primitives[section]}
+            for manifest in (pair.old, pair.new)
+        )
         for name, primitive in old.items():
             if name not in new:
                 yield Change(
@@ -40,9 +38,9 @@ def changes(pair: Pair) -> Iterator[Change]:
                 yield Change("TW551", "wire", "compatible", subject(primitive), message, None, primitive.place)
         kept = [name for name in old if name in new]
         if kept != [name for name in new if name in old]:
-            yield Change("TW503", "wire", "cosmetic", section, "they are listed in another order")
+            yield Change("TW503", "wire", "cosmetic", section.name, "they are listed in another order")
         extension = [
-            {entry[key]: entry.get("toolwright") or {} for entry in manifest.document.get(section) or ()}
+            {entry[section.key]: entry.get("toolwright") or {} for entry in manifest.document.get(section.name) or ()}
             for manifest in (pair.old, pair.new)
         ]
         for name in new:
@@ -71,7 +69,7 @@ def _of(
             yield Change("TW555", "wire", "breaking", about, message, *places)
         else:
             yield Change("TW502", "wire", "cosmetic", about, f"`{key}` changed", *places)
-    if new.kind == "prompt":
+    if new.section == mcp.PROMPTS:
         yield from _arguments(old, new)
     at = old.place / "toolwright", new.place / "toolwright"
     yield from tools.marked(about, before, after, at)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from toolwright.diagnostics import Place, Span
-from toolwright.diagnostics.printers import in_ascii
+from toolwright.diagnostics.printers.json import in_ascii
 from toolwright.diff.changes import IMPACTS, Change, bump, bumped, counted
 from toolwright.runtime.terminal import one_line
 

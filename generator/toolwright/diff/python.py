@@ -213,7 +213,6 @@ def _narrowed(pair: Pair) -> tuple[ir.Manifest, ir.Manifest]:
 
 def _interface(manifest: ir.Manifest) -> _Interface:
     from toolwright.compile import pipeline
-    from toolwright.project import lock
 
     shown = replace(
         manifest, document={**manifest.document, "tools": [dict(tool.definition) for tool in manifest.tools]}
@@ -221,7 +220,7 @@ def _interface(manifest: ir.Manifest) -> _Interface:
     handlers: dict[str, _Method] = {}
     client: dict[str, _Method] = {}
     classes: dict[str, dict[str, _Member]] = {}
-    for artifact in pipeline.generate(shown, lock.Entry("")):
+    for artifact in pipeline.generate(shown):
         inside = artifact.path.removeprefix(f"{manifest.package}/")
         if inside not in ("handlers.py", "client.py") and not _MODELS.fullmatch(inside):
             continue

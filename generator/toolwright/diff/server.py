@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from toolwright import mcp
 from toolwright.diagnostics import Place
 from toolwright.diff import tools
 from toolwright.diff.changes import Change
@@ -80,13 +81,10 @@ def _authorization(was: Any, now: Any, at: tuple[Place, Place]) -> Iterator[Chan
 
 def _capabilities(pair: Pair, side: int) -> frozenset[str]:
     manifest = (pair.old, pair.new)[side]
-    primitives = (*manifest.resources, *manifest.templates, *manifest.prompts)
-    found = {
-        "tools": bool(manifest.tools),
-        "resources": bool(manifest.resources or manifest.templates),
-        "prompts": bool(manifest.prompts),
-        "completions": any(primitive.completed for primitive in primitives),
-    }
+    listed = {mcp.TOOLS: manifest.tools, **manifest.primitives}
+    found = {section.capability for section, entries in listed.items() if entries}
+    if any(primitive.completed for primitives in manifest.primitives.values() for primitive in primitives):
+        found.add("completions")
     declared = manifest.server.get("capabilities")
     meant = {name for name, value in declared.items() if value} if isinstance(declared, dict) else set()
-    return frozenset({name for name, there in found.items() if there} | meant)
+    return frozenset(found | meant)

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from toolwright import mcp
 from toolwright.diagnostics import Place
 from toolwright.diff.changes import Change, Impact
 from toolwright.diff.congruence import same
@@ -18,15 +19,7 @@ if TYPE_CHECKING:
     from toolwright import ir
     from toolwright.diff.changes import Side
 
-_HINTS: Final[Mapping[str, bool]] = {
-    "readOnlyHint": False,
-    "destructiveHint": True,
-    "idempotentHint": False,
-    "openWorldHint": True,
-}
-"""The hints with their defaults (MCP 2025-06-18, ToolAnnotations), which are the cautious values."""
-
-_SCHEMAS: Final = ("inputSchema", "outputSchema")
+_CAUTIOUS: Final[Mapping[str, bool]] = {hint.name: hint.default for hint in mcp.HINTS}
 _SUPPORT: Final[Mapping[tuple[str, str], tuple[Impact, str | None]]] = {
     ("forbidden", "optional"): ("compatible", None),
     ("required", "optional"): ("compatible", None),
@@ -107,7 +100,7 @@ def _of(
     formats = pair.old.formats, pair.new.formats
     before, after = old.definition, new.definition
     for key in dict.fromkeys((*after, *before)):
-        if key in ("name", *_SCHEMAS) or same(before.get(key), after.get(key)):
+        if key in ("name", *mcp.SCHEMAS) or same(before.get(key), after.get(key)):
             continue
         places = old.place / key, new.place / key
         if key == "description":
@@ -135,10 +128,10 @@ def _hints(old: ir.Tool, new: ir.Tool) -> Iterator[Change]:
         if same(before, after):
             continue
         places = old.place / "annotations" / key, new.place / "annotations" / key
-        if key not in _HINTS:
+        if key not in _CAUTIOUS:
             yield _change(new, "TW502", "cosmetic", f"`annotations.{key}` changed", *places)
             continue
-        cautious = _HINTS[key]
+        cautious = _CAUTIOUS[key]
         was, now = (cautious if value is None else value for value in (before, after))
         if was == now:
             yield _change(new, "TW513", "cosmetic", f"`{key}` is written otherwise, and means the same", *places)

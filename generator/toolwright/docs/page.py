@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Final
 import jinja2
 from markupsafe import Markup
 
-from toolwright import package_data
+from toolwright import mcp, package_data
 from toolwright.docs.cost import CHARACTERS
-from toolwright.docs.views import REVISIONS
 
 if TYPE_CHECKING:
     from toolwright.docs.views import View
@@ -45,7 +44,7 @@ def page(view: View) -> str:
             script=Markup(script),  # noqa: S704
             generator=Markup(GENERATOR),  # noqa: S704
             policy=policy,
-            revisions=REVISIONS,
+            revisions=mcp.REVISIONS,
             characters=CHARACTERS,
         )
     )

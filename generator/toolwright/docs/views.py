@@ -10,9 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from toolwright import mcp
 from toolwright.codegen.docstrings import deprecation
-from toolwright.compile.rules import revisions
-from toolwright.compile.rules.headers import KEYWORD as HEADER
 from toolwright.docs import cost, tables
 from toolwright.http import split
 from toolwright.jsonschema import dialects
@@ -20,9 +19,6 @@ from toolwright.jsonschema import dialects
 if TYPE_CHECKING:
     from toolwright import ir
     from toolwright.docs.tables import Table
-
-REVISIONS: Final = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28")
-"""The revisions of the protocol that generated servers and clients speak."""
 
 _POLICIES: Final = {
     "timeout": "Time limit",
@@ -35,16 +31,7 @@ _POLICIES: Final = {
     "redact": "Kept out of logs",
     "onStateLoss": "When state is lost",
 }
-_HINTS: Final = (
-    ("readOnlyHint", True, "read-only", "calm"),
-    ("readOnlyHint", False, "changes things", ""),
-    ("destructiveHint", True, "destructive", "grave"),
-    ("destructiveHint", False, "not destructive", ""),
-    ("idempotentHint", True, "idempotent", ""),
-    ("idempotentHint", False, "not idempotent", ""),
-    ("openWorldHint", True, "open world", ""),
-    ("openWorldHint", False, "closed world", ""),
-)
+_TONES: Final = {"read-only": "calm", "destructive": "grave"}
 _TASKS: Final = {"optional": "may run as a task", "required": "runs as a task only"}
 
 
@@ -169,26 +156,14 @@ def view(manifest: ir.Manifest, entry: Mapping[str, Any]) -> View:
     """
     server = manifest.server
     defaults = _mapping(entry.get("policy"))
-    declared: Mapping[str, Sequence[Mapping[str, Any]]] = {
-        section: manifest.document.get(section) or ()
-        for section in ("tools", "resources", "resourceTemplates", "prompts")
-    }
     tools = tuple(
-        _tool(tool, _mapping(one.get("toolwright")), defaults)
-        for tool, one in zip(manifest.tools, declared["tools"], strict=True)
+        _tool(tool, extension, defaults)
+        for tool, extension in zip(manifest.tools, _extensions(manifest, mcp.TOOLS), strict=True)
     )
-    sections = [Section("tools", "Tools", tools)]
-    primitives = (
-        ("resources", "Resources", manifest.resources),
-        ("resourceTemplates", "Resource templates", manifest.templates),
-        ("prompts", "Prompts", manifest.prompts),
-    )
-    for section, heading, ones in primitives:
-        entries = tuple(
-            _primitive(primitive, _mapping(one.get("toolwright")))
-            for primitive, one in zip(ones, declared[section], strict=True)
-        )
-        sections.append(Section("templates" if section == "resourceTemplates" else section, heading, entries))
+    sections = [_section(mcp.TOOLS, tools)]
+    for section, primitives in manifest.primitives.items():
+        entries = zip(primitives, _extensions(manifest, section), strict=True)
+        sections.append(_section(section, tuple(_primitive(one, extension) for one, extension in entries)))
     return View(
         source=manifest.source,
         name=str(server["name"]),
@@ -206,6 +181,20 @@ def view(manifest: ir.Manifest, entry: Mapping[str, Any]) -> View:
     )
 
 
+def _extensions(manifest: ir.Manifest, section: mcp.Section) -> Iterator[Mapping[str, Any]]:
+    """What stands under `toolwright` in each entry of a section."""
+    return (_mapping(entry.get("toolwright")) for entry in manifest.document.get(section.name) or ())
+
+
+def _section(section: mcp.Section, entries: tuple[Entry, ...]) -> Section:
+    return Section(f"{_short(section)}s", f"{section.noun}s".capitalize(), entries)
+
+
+def _short(section: mcp.Section) -> str:
+    """The last word of what an entry is called, which addresses on the page start with."""
+    return section.noun.rpartition(" ")[2]
+
+
 def _tool(tool: ir.Tool, extension: Mapping[str, Any], defaults: Mapping[str, Any]) -> Entry:
     id_ = f"tool-{tool.names.method}"
     schemas = [("Arguments", "input", tool.input), ("Result", "output", tool.output)]
@@ -215,7 +204,8 @@ def _tool(tool: ir.Tool, extension: Mapping[str, Any], defaults: Mapping[str, An
         if schema is not None
     ]
     support = _mapping(tool.definition.get("execution")).get("taskSupport")
-    badges = [Badge(text, tone) for hint, value, text, tone in _HINTS if tool.annotations.get(hint) is value]
+    hints = [hint.means(value) for hint in mcp.HINTS if isinstance(value := tool.annotations.get(hint.name), bool)]
+    badges = [Badge(text, _TONES.get(text, "")) for text in hints]
     badges += [Badge(_TASKS[support])] if support in _TASKS else []
     title = _text(tool.definition.get("title")) or _text(tool.annotations.get("title"))
     return Entry(
@@ -246,9 +236,9 @@ def _examples(tool: ir.Tool, extension: Mapping[str, Any]) -> Iterator[Example]:
 
 
 def _primitive(primitive: ir.Primitive, extension: Mapping[str, Any]) -> Entry:
-    kind = {"resource": "resource", "resource template": "template", "prompt": "prompt"}[primitive.kind]
-    id_ = f"{kind}-{primitive.names.method}"
+    id_ = f"{_short(primitive.section)}-{primitive.names.method}"
     definition = primitive.definition
+    by_uri = primitive.section.key != "name"
     offered = _mapping(extension.get("complete"))
     facts = [Fact("MIME type", (definition["mimeType"],))] if _text(definition.get("mimeType")) else []
     facts += [Fact("Size", (f"{definition['size']} bytes",))] if isinstance(definition.get("size"), int) else []
@@ -259,7 +249,7 @@ def _primitive(primitive: ir.Primitive, extension: Mapping[str, Any]) -> Entry:
     return Entry(
         id=id_,
         key=primitive.key,
-        title=_text(definition.get("title")) or (None if kind == "prompt" else _text(definition.get("name"))),
+        title=_text(definition.get("title")) or (_text(definition.get("name")) if by_uri else None),
         description=_text(definition.get("description")),
         deprecated=deprecation(primitive.deprecated),
         badges=(),
@@ -331,22 +321,21 @@ def _snippets(manifest: ir.Manifest) -> Iterator[Snippet]:
 def _newer(manifest: ir.Manifest) -> Iterator[Newer]:
     """The fields that not all revisions have, the oldest first."""
     users: dict[tuple[str, str], list[str]] = {}
-    for field, since in revisions.FIELDS["server"].items():
+    for field, since in mcp.SINCE["server"].items():
         if field in manifest.server:
             users.setdefault((since, field), []).append("the server")
-    primitives = {"resources": manifest.resources, "resourceTemplates": manifest.templates, "prompts": manifest.prompts}
-    definitions = [("tools", tool.name, tool.definition) for tool in manifest.tools]
-    definitions += [(section, one.key, one.definition) for section, ones in primitives.items() for one in ones]
+    definitions = [(mcp.TOOLS, tool.name, tool.definition) for tool in manifest.tools]
+    definitions += [(section, one.key, one.definition) for section, ones in manifest.primitives.items() for one in ones]
     for section, key, definition in definitions:
-        for field, since in revisions.FIELDS[section].items():
+        for field, since in mcp.SINCE[section.name].items():
             if field in definition:
                 users.setdefault((since, field), []).append(key)
     for tool in manifest.tools:
         if tool.output is not None and tool.output.wire.get("type") != "object":
-            users.setdefault((revisions.ANY_ROOT, "an outputSchema that is not for an object"), []).append(tool.name)
+            users.setdefault((mcp.SINCE_ANY_ROOT, "an outputSchema that is not for an object"), []).append(tool.name)
         dialect = next(one for one in dialects.DIALECTS if one.uri == tool.input.dialect)
-        if any(isinstance(one, dict) and HEADER in one for _, one in dialects.subschemas(tool.input.wire, dialect)):
-            users.setdefault((revisions.HEADERS, HEADER), []).append(tool.name)
+        if any(isinstance(one, dict) and mcp.HEADER in one for _, one in dialects.subschemas(tool.input.wire, dialect)):
+            users.setdefault((mcp.SINCE_HEADER, mcp.HEADER), []).append(tool.name)
     for (since, field), names in sorted(users.items(), key=lambda one: one[0]):
         yield Newer(field, since, tuple(names))
 

@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from toolwright import mcp
 from toolwright.compile import pipeline
 from toolwright.compile.syntax import jsontext
 from toolwright.diagnostics import Diagnostic, Place
@@ -22,13 +23,8 @@ if TYPE_CHECKING:
     from toolwright.diagnostics import Pointer
 
 _FILE: Final = "manifest.json"
-_NAMED: Final[Mapping[str, tuple[str, str]]] = {
-    "tools": ("tool", "name"),
-    "resources": ("resource", "uri"),
-    "resourceTemplates": ("resource template", "uriTemplate"),
-    "prompts": ("prompt", "name"),
-}
-_NEEDED: Final = frozenset({"name", "uri", "uriTemplate", "inputSchema", "arguments", "toolwright"})
+_SECTIONS: Final[Mapping[str, mcp.Section]] = {section.name: section for section in mcp.SECTIONS}
+_NEEDED: Final = frozenset({"name", "inputSchema", "arguments", "toolwright"} | {one.key for one in mcp.SECTIONS})
 """What an entry cannot do without: where that is wrong, the whole entry is left out."""
 
 
@@ -85,7 +81,7 @@ def settle(manifest: Mapping[str, Any]) -> Settled:
     made: dict[str, Any] = {**manifest}
     notes = [*_unseen(made), *_unwritable(made)]
     while True:
-        checked = pipeline.check(_FILE, _Only(json.dumps(made)))
+        checked = pipeline.compile_manifest(_FILE, _Only(json.dumps(made)))
         errors = [found for found in checked.diagnostics if found.severity == "error"]
         errors = [meant for error in errors for meant in _meant(made, error)]
         if not errors:
@@ -122,7 +118,7 @@ def _meant(made: Mapping[str, Any], error: Diagnostic) -> Iterator[Diagnostic]:
         return
     message = f"its schema `{pointer[1]}` is wrong: {error.message}"
     for index, tool in enumerate(made["tools"]):
-        for field in ("inputSchema", "outputSchema"):
+        for field in mcp.SCHEMAS:
             if pointer[1] in used(made["schemas"], tool.get(field)):
                 yield Diagnostic(error.code, message, Place(_FILE, ("tools", index, field)))
 
@@ -148,16 +144,16 @@ def _unwritable(made: dict[str, Any]) -> Iterator[str]:
         else:
             server[key] = value
     made["server"] = server
-    for section, (what, key) in _NAMED.items():
+    for section in mcp.SECTIONS:
         kept = []
-        for entry in made.get(section, ()):
-            problems = jsontext.parse(json.dumps({section: [entry]}))[1]
+        for entry in made.get(section.name, ()):
+            problems = jsontext.parse(json.dumps({section.name: [entry]}))[1]
             if problems:
-                yield f"{what} `{entry[key]}` was left out: {problems[0].message}"
+                yield f"{section.noun} `{entry[section.key]}` was left out: {problems[0].message}"
             else:
                 kept.append(entry)
-        if section in made:
-            made[section] = kept
+        if section.name in made:
+            made[section.name] = kept
 
 
 def _without(made: dict[str, Any], errors: list[Diagnostic]) -> Iterator[str]:
@@ -165,7 +161,7 @@ def _without(made: dict[str, Any], errors: list[Diagnostic]) -> Iterator[str]:
     reasons: dict[Pointer, str] = {}
     for error in errors:
         reasons.setdefault(_part(error), error.message)
-    entries = {pointer for pointer in reasons if len(pointer) == 2 and pointer[0] in _NAMED}
+    entries = {pointer for pointer in reasons if len(pointer) == 2 and pointer[0] in _SECTIONS}
     # From the end, so that the places of what is still to go stay as they are.
     for pointer in sorted(reasons, key=lambda pointer: (str(pointer[0]), *_descending(pointer))):
         if pointer[:2] in entries and pointer not in entries:
@@ -186,7 +182,7 @@ def _descending(pointer: Pointer) -> tuple[int, int]:
 def _part(error: Diagnostic) -> Pointer:
     """The part of the manifest that goes, so that an error does."""
     pointer = error.at.pointer if isinstance(error.at, Place) else ()
-    if len(pointer) >= 2 and pointer[0] in _NAMED:
+    if len(pointer) >= 2 and pointer[0] in _SECTIONS:
         return pointer[:3] if len(pointer) > 2 and pointer[2] not in _NEEDED else pointer[:2]
     if len(pointer) >= 2 and pointer[0] == "server" and pointer[1] not in ("name", "version"):
         return pointer[:2]
@@ -196,7 +192,8 @@ def _part(error: Diagnostic) -> Pointer:
 def _shown(made: Mapping[str, Any], pointer: Pointer) -> str:
     if pointer[0] == "server":
         return f"`{pointer[1]}` of the server"
-    what, key = _NAMED[str(pointer[0])]
-    entry = made[str(pointer[0])][pointer[1]]
-    name = f"{what} `{entry[key]}`" if isinstance(entry.get(key), str) else f"entry {pointer[1]} of `{pointer[0]}`"
+    section = _SECTIONS[str(pointer[0])]
+    entry = made[section.name][pointer[1]]
+    called = entry.get(section.key)
+    name = f"{section.noun} `{called}`" if isinstance(called, str) else f"entry {pointer[1]} of `{section.name}`"
     return name if len(pointer) == 2 else f"`{pointer[2]}` of {name}"

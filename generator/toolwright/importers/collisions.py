@@ -10,9 +10,9 @@ import hashlib
 import re
 from collections import Counter, defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from toolwright import naming
+from toolwright import mcp, naming
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -23,16 +23,23 @@ _LONGEST = 60
 
 @dataclass(frozen=True, slots=True)
 class _Primitive:
-    """A prompt, a resource or a template: `key` is what it is called by on the wire."""
+    """A prompt, a resource or a template."""
 
-    what: str
-    kind: Literal["prompt", "read"]
-    key: str
+    section: mcp.Section
     entry: dict[str, Any]
 
     @property
+    def key(self) -> str:
+        """What it is asked for by."""
+        return str(self.entry[self.section.key])
+
+    def named(self, name: str) -> naming.Names:
+        """Its Python names, if it is called `name`."""
+        return naming.primitive(self.section.noun, name)
+
+    @property
     def stem(self) -> str:
-        return naming.primitive(self.kind, self.entry["name"]).stem
+        return self.named(self.entry["name"]).stem
 
 
 def tell_apart(manifest: Mapping[str, Any]) -> Iterator[str]:
@@ -55,7 +62,7 @@ def tell_apart(manifest: Mapping[str, Any]) -> Iterator[str]:
         method = _free(primitive, taken)
         taken.add(naming.pascal(method))
         primitive.entry["toolwright"] = {"pythonName": method}
-        yield f"{primitive.what} `{primitive.key}` meets another in Python; it got `pythonName: {method}`"
+        yield f"{primitive.section.noun} `{primitive.key}` meets another in Python; it got `pythonName: {method}`"
 
 
 def _tools(tools: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
@@ -74,21 +81,15 @@ def _tools(tools: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
 
 
 def _primitives(manifest: Mapping[str, Any]) -> Iterator[_Primitive]:
-    for prompt in manifest.get("prompts", ()):
-        yield _Primitive("prompt", "prompt", prompt["name"], prompt)
-    for resource in manifest.get("resources", ()):
-        yield _Primitive("resource", "read", resource["uri"], resource)
-    for template in manifest.get("resourceTemplates", ()):
-        yield _Primitive("resource template", "read", template["uriTemplate"], template)
+    for section in (mcp.PROMPTS, mcp.RESOURCES, mcp.TEMPLATES):
+        yield from (_Primitive(section, entry) for entry in manifest.get(section.name, ()))
 
 
 def _free(primitive: _Primitive, taken: set[str]) -> str:
     """A method from what a primitive is called by, else with a digest of it."""
-    spelled = naming.primitive(primitive.kind, primitive.key).method
+    spelled = primitive.named(primitive.key).method
     fits = spelled.isascii() and len(spelled) <= _LONGEST and naming.pascal(spelled) not in taken
-    return (
-        spelled if fits else _digested(naming.primitive(primitive.kind, primitive.entry["name"]).method, primitive.key)
-    )
+    return spelled if fits else _digested(primitive.named(primitive.entry["name"]).method, primitive.key)
 
 
 def _digested(method: str, wire: str) -> str:

@@ -34,6 +34,7 @@ from mcp_types.version import (
 
 from toolwright import __version__
 from toolwright.importers.reading import RefusedError
+from toolwright.mcp import SECTIONS, TOOLS, Section
 from toolwright.runtime.client.bounded_transports import over_http, over_stdio
 from toolwright.runtime.client.bounds import MAX_RESULT_BYTES, Bounds
 from toolwright.runtime.client.guarded import Guarded
@@ -63,17 +64,6 @@ _PROBE: Final = 10.0  # seconds that a server may think about `server/discover`;
 _SAID: Final = 10  # lines of standard error that are shown
 _STOPPING: Final = ("SIGTERM", "SIGHUP")
 _INFO: Final = {"name": "toolwright", "version": __version__}
-
-Section: TypeAlias = str
-"""A list of a manifest: `tools`, `resources`, `resourceTemplates` or `prompts`."""
-
-_LISTS: Final[Mapping[Section, tuple[str, str]]] = {
-    "tools": ("tools", "tools/list"),
-    "resources": ("resources", "resources/list"),
-    "resourceTemplates": ("resources", "resources/templates/list"),
-    "prompts": ("prompts", "prompts/list"),
-}
-"""The capability and the method of each list (MCP 2025-11-25, server/tools, server/resources, server/prompts)."""
 
 
 class UnreachableError(RefusedError):
@@ -129,7 +119,7 @@ class Listed:
     revision: str
     info: Mapping[str, Any]
     capabilities: Mapping[str, Any]
-    sections: Mapping[Section, Sequence[Any]]
+    sections: Mapping[str, Sequence[Any]]
     notes: tuple[str, ...] = ()
 
 
@@ -355,42 +345,46 @@ async def _hear(_context: Any, _method: str, _params: Mapping[str, Any] | None) 
 
 async def _everything(conversation: _Conversation) -> Listed:
     info, capabilities = await conversation.agree()
-    sections: dict[Section, Sequence[Any]] = {}
+    sections: dict[str, Sequence[Any]] = {}
     notes: list[str] = []
-    for section, (capability, method) in _LISTS.items():
+    for section in SECTIONS:
         # Some servers have tools and do not say so.
-        if capability not in capabilities and section != "tools":
+        if section.capability not in capabilities and section is not TOOLS:
             continue
         try:
-            sections[section] = await _pages(conversation, method, section)
+            sections[section.name] = await _pages(conversation, section)
         except mcp.MCPError as error:
-            if error.code == mcp_types.CONNECTION_CLOSED or (section == "tools" and capability in capabilities):
+            if error.code == mcp_types.CONNECTION_CLOSED or (section is TOOLS and section.capability in capabilities):
                 raise
             if error.code != mcp_types.METHOD_NOT_FOUND:
-                notes.append(f"`{method}` failed, so that nothing of it is here: {one_line(error.message)[:500]}")
+                notes.append(
+                    f"`{section.method}` failed, so that nothing of it is here: {one_line(error.message)[:500]}"
+                )
     return Listed(conversation.revision, info, capabilities, sections, tuple(notes))
 
 
-async def _pages(conversation: _Conversation, method: str, section: Section) -> Sequence[Any]:
+async def _pages(conversation: _Conversation, section: Section) -> Sequence[Any]:
     """All entries of a list (MCP 2025-11-25, server/utilities/pagination)."""
     found: list[Any] = []
     seen: set[str] = set()
     cursor: Any = None
     for _ in range(MAX_PAGES):
-        page = await conversation.ask(method, **({} if cursor is None else {"cursor": cursor}))
-        entries = page.get(section)
+        page = await conversation.ask(section.method, **({} if cursor is None else {"cursor": cursor}))
+        entries = page.get(section.name)
         if not isinstance(entries, list):
-            raise UnreachableError(f"answers `{method}` without a list of `{section}`")
+            raise UnreachableError(f"answers `{section.method}` without a list of `{section.name}`")
         found += entries
         cursor = page.get("nextCursor")
         if cursor is None:
             return found
         if not isinstance(cursor, str) or cursor in seen:
-            raise UnreachableError(f"answers `{method}` with pages that go round in a circle")
+            raise UnreachableError(f"answers `{section.method}` with pages that go round in a circle")
         if len(found) > MAX_ENTRIES:
             break
         seen.add(cursor)
-    raise UnreachableError(f"answers `{method}` with more pages than can be: {len(found):,} entries, and no end")
+    raise UnreachableError(
+        f"answers `{section.method}` with more pages than can be: {len(found):,} entries, and no end"
+    )
 
 
 def _told(found: Mapping[str, Any], info: Any) -> tuple[Mapping[str, Any], Mapping[str, Any]]:

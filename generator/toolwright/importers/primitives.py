@@ -6,23 +6,16 @@ left out.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any
 
+from toolwright import mcp
 from toolwright.importers.tools import whole
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-Section = Literal["resources", "resourceTemplates", "prompts"]
-
-_CALLED: Final[Mapping[Section, tuple[str, str]]] = {
-    "resources": ("resource", "uri"),
-    "resourceTemplates": ("resource template", "uriTemplate"),
-    "prompts": ("prompt", "name"),
-}
+    from collections.abc import Sequence
 
 
-def fixed(section: Section, listed: Sequence[Any], notes: list[str], prefix: str = "") -> list[dict[str, Any]]:
+def fixed(section: mcp.Section, listed: Sequence[Any], notes: list[str], prefix: str = "") -> list[dict[str, Any]]:
     """The entries of a list as a manifest has them.
 
     Args:
@@ -31,15 +24,15 @@ def fixed(section: Section, listed: Sequence[Any], notes: list[str], prefix: str
         notes: Is told what was fixed.
         prefix: Put in front of each prompt's name.
     """
-    what, key = _CALLED[section]
+    what, key = section.noun, section.key
     made: list[dict[str, Any]] = []
     seen: set[str] = set()
     for index, given in enumerate(listed):
         if not isinstance(given, dict) or not isinstance(given.get(key), str) or not given[key]:
-            notes.append(f"entry {index} of `{section}` is not a {what} with a `{key}`, and was left out")
+            notes.append(f"entry {index} of `{section.name}` is not a {what} with a `{key}`, and was left out")
             continue
         entry = whole(f"{what} `{given[key]}`", given, notes)
-        called = prefix + entry[key] if section == "prompts" else entry[key]
+        called = prefix + entry[key] if key == "name" else entry[key]
         if called in seen:
             notes.append(f"{what} `{called}` is listed twice; the second was left out")
             continue

@@ -6,9 +6,9 @@ came, and tells what had to be fixed or left out.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final, get_args
+from typing import TYPE_CHECKING, Any, Final
 
+from toolwright import mcp
 from toolwright.importers import acceptance, collisions, primitives, tools
 from toolwright.importers.acceptance import Made
 
@@ -22,19 +22,9 @@ _KEYS: Final = (
 )
 """The order of an entry's keys for people, who look for its name first. Others follow as they came."""
 
-_CAPABILITIES: Final[Mapping[str, tuple[str, ...]]] = {
-    "resources": ("resources", "resourceTemplates"),
-    "prompts": ("prompts",),
-    "completions": (),
-}
-"""Capabilities that a manifest can say, and the lists that say them already."""
-
-_COUNTED: Final = {
-    "tools": "tool",
-    "resources": "resource",
-    "resourceTemplates": "resource template",
-    "prompts": "prompt",
-}
+_CAPABILITIES: Final = ("resources", "prompts", "completions")
+"""Capabilities that a manifest can declare; one that announces a list goes without saying where the list has entries.
+"""
 
 
 def manifest(listed: Listed, *, name: str | None, otherwise: str, prefix: str = "", client: bool = False) -> Made:
@@ -56,13 +46,13 @@ def manifest(listed: Listed, *, name: str | None, otherwise: str, prefix: str = 
     if client:
         made["emit"] = ["client"]
     made["tools"] = tools.fixed(listed.sections.get("tools", ()), notes, prefix)
-    for section in get_args(primitives.Section):
-        if entries := primitives.fixed(section, listed.sections.get(section, ()), notes, prefix):
-            made[section] = entries
+    for section in mcp.PRIMITIVES:
+        if entries := primitives.fixed(section, listed.sections.get(section.name, ()), notes, prefix):
+            made[section.name] = entries
     notes += collisions.tell_apart(made)
     settled = acceptance.settle(made)
     kept = {key: _ordered(value) for key, value in settled.manifest.items() if value or key == "tools"}
-    counts = [(len(kept.get(section, ())), word) for section, word in _COUNTED.items()]
+    counts = [(len(kept.get(section.name, ())), section.noun) for section in mcp.SECTIONS]
     told = ", ".join(f"{count} {word}{'' if count == 1 else 's'}" for count, word in counts if count) or "nothing"
     summary = f"{server['name']} {server['version']} (MCP {listed.revision}): {told}"
     return Made(kept, summary, (*notes, *settled.notes), settled.warnings)
@@ -80,9 +70,9 @@ def _server(listed: Listed, name: str | None, otherwise: str, notes: list[str]) 
     server |= {key: info[key] for key in _INFO if info.get(key) not in (None, "", [])}
     said = {
         capability: True
-        for capability, sections in _CAPABILITIES.items()
+        for capability in _CAPABILITIES
         if listed.capabilities.get(capability) is not None
-        and not any(listed.sections.get(section) for section in sections)
+        and not any(listed.sections.get(one.name) for one in mcp.PRIMITIVES if one.capability == capability)
     }
     return {**server, "capabilities": said} if said else server
 

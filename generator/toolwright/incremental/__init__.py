@@ -1,1 +1,4 @@
-"""What need not be done again: digests of what things are made from, and a second process that makes models."""
+"""The cache around the compiler: what has not changed is not done again, and what has is done on all processors.
+
+The compiler knows nothing of it. Without it everything takes longer, and comes out the same.
+"""

@@ -1,79 +1,25 @@
-"""What each tool is made from, and what was found clean before: the same tool in the same manifest is clean again.
-
-Takes a resolved manifest, and what the lock keeps of the last run; gives digests, and the part of the manifest that may
-have become wrong. The lock's word is taken only where its digests prove that nobody changed them.
-"""
+"""Digests: of bytes, and of toolwright itself."""
 
 from __future__ import annotations
 
 import hashlib
-import posixpath
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from functools import cache
 
-from toolwright.compile.resolve import meant, to_json
-from toolwright.project import lock
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from toolwright.compile.resolve import Declared, Resolved
-    from toolwright.ir import Json
+from toolwright import package_data
 
 
-@dataclass(frozen=True, slots=True)
-class Digests:
-    """Of each tool of a manifest, in its order, what it is made from; and of all that stands around the tools."""
-
-    tools: tuple[str, ...]
-    around: str
-
-    def clean(self, tools: Mapping[str, str]) -> str:
-        """What the lock says where these tools were found clean, with this around them."""
-        return lock.digest(to_json([self.around, sorted(tools.items())]))
+def digest(data: bytes) -> str:
+    """The digest of some bytes."""
+    return f"sha256:{hashlib.sha256(data).hexdigest()}"
 
 
-def digests(resolved: Resolved, made_by: Sequence[str]) -> Digests:
-    """The digests of a manifest; `made_by` is what else goes into all that is generated, such as the generator."""
-    head = hashlib.sha256(to_json([*made_by, resolved.entry.get("formats"), resolved.entry.get("policy")]))
-    folder = posixpath.dirname(resolved.bundle.entry)
-    files = {path: posixpath.relpath(path, folder or ".") for path in resolved.bundle.documents}
-    names = frozenset(tool.name for tool in resolved.tools)
-    shared = [[files[key.file], key.name, found.schema] for key, found in resolved.shared.items()]
-
-    def digest(tool: Declared) -> str:
-        parts: list[Json] = [tool.name, files[tool.place.file], tool.extension, _use(tool, names)]
-        if any(found.shared() for _, found in resolved.schemas(tool)):
-            parts.append(shared)
-        made = head.copy()
-        made.update(tool.data)
-        made.update(to_json(parts))
-        return f"sha256:{made.hexdigest()}"
-
-    around = [
-        *made_by,
-        [(files[fragment.path], fragment.prefix, fragment.kind) for fragment in resolved.bundle.fragments],
-        [(files[path], _around(document.value)) for path, document in resolved.bundle.documents.items()],
-    ]
-    return Digests(tuple(map(digest, resolved.tools)), lock.digest(to_json(around)))
-
-
-def unproven(resolved: Resolved, now: Digests, before: lock.Entry | None) -> Resolved:
-    """The manifest without the tools that `before` proves clean, for rules that look at one tool at a time."""
-    if before is None or before.clean != now.clean(before.tools):
-        return resolved
-    changed = tuple(
-        tool for tool, digest in zip(resolved.tools, now.tools, strict=True) if before.tools.get(tool.name) != digest
-    )
-    outlines = {found.place: found for tool in changed for _, found in resolved.schemas(tool)}
-    return replace(resolved, tools=changed, outlines=outlines)
-
-
-def _around(value: Json) -> Json:
-    return {key: below for key, below in value.items() if key != "tools"} if isinstance(value, dict) else value
-
-
-def _use(tool: Declared, names: frozenset[str]) -> str | None:
-    """The tool to use in place of a deprecated one, which depends on what other tools there are."""
-    use = (tool.extension.get("deprecated") or {}).get("use")
-    return None if use is None else meant(use, tool, names)
+@cache
+def of_generator() -> str:
+    """A digest of toolwright itself, so that a changed generator makes everything anew."""
+    made = hashlib.sha256()
+    for folder in (package_data.ROOT, package_data.TEMPLATES):
+        for path in sorted(folder.rglob("*")):
+            if path.suffix in {".py", ".jinja", ".jinja2", ".json"} and path.is_file():
+                made.update(path.relative_to(folder).as_posix().encode())
+                made.update(path.read_bytes())
+    return f"sha256:{made.hexdigest()}"

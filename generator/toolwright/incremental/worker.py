@@ -1,7 +1,8 @@
-"""A second process that makes models, and gets ready for that while the first one still reads and checks.
+"""Processes that make models, the first of which gets ready while the compiler still reads and checks.
 
-To load the generator of models takes longer than all the rest of a run in which little has changed. Where the second
-process fails, the first one does the same again, and meets the same mistake.
+To load the generator of models takes longer than all the rest of a run in which little has changed, and to run it takes
+longer than all the rest of one in which much has. What a process fails at, this one does again, and meets the same
+mistake.
 """
 
 from __future__ import annotations
@@ -9,52 +10,99 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from multiprocessing import Pipe, Process
 from multiprocessing.connection import Connection
-from typing import ParamSpec, TypeVar
+from queue import SimpleQueue
+from typing import Any, TypeAlias
 
-P = ParamSpec("P")
-T = TypeVar("T")
+Job: TypeAlias = tuple[Callable[..., Any], Sequence[Any]]
+"""A function, and its arguments; its result depends on these alone."""
 
 
-class Helper:
-    """A process that does one job at a time: ask for the result before the next is started."""
+class Worker:
+    """A process that does one job at a time."""
 
     def __init__(self) -> None:
         self._connection, theirs = Pipe()
         self._process = Process(target=_serve, args=(theirs, self._connection), daemon=True)
         self._process.start()
         theirs.close()
+        self._is_stopped = False
 
-    def start(self, make: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Callable[[], T]:
-        """Begin with `make(…)`, which depends on its arguments alone; what is given waits for its result."""
-        with suppress(OSError):  # it has died, which shows when it is asked for the result
-            self._connection.send((make, args, kwargs))
-
-        def result() -> T:
-            try:
-                made: T = self._connection.recv()
-            except (EOFError, OSError):
-                return make(*args, **kwargs)
-            return made
-
-        return result
-
-    @property
-    def alive(self) -> bool:
-        """Whether it can still be given work."""
-        return self._process.is_alive()
+    def run(self, job: Job) -> Any:
+        """Do a job, and wait for its result."""
+        try:
+            self._connection.send(job)
+            return self._connection.recv()
+        except (EOFError, OSError):  # it has died
+            if self._is_stopped:
+                raise
+            make, arguments = job
+            return make(*arguments)
 
     def stop(self) -> None:
         """End it, whatever it does."""
+        self._is_stopped = True
         self._process.kill()
         self._process.join()
 
 
+class Workers:
+    """As many workers as there is work for, and processors."""
+
+    def __init__(self) -> None:
+        """Start the first one."""
+        self._workers = [Worker()]
+        self._threads: ThreadPoolExecutor | None = None
+
+    def begin(self, jobs: Sequence[Job], most: int) -> Callable[[], list[Any]]:
+        """Begin jobs; what is given waits for their results, in the order of the jobs. To be called once.
+
+        Args:
+            jobs: The jobs; those that come first are begun first.
+            most: How many workers they are worth, where there are processors for them.
+        """
+        while len(self._workers) < min(most, os.cpu_count() or 1):
+            self._workers.append(Worker())
+        idle: SimpleQueue[Worker] = SimpleQueue()
+        for worker in self._workers:
+            idle.put(worker)
+
+        def run(job: Job) -> Any:
+            worker = idle.get()
+            try:
+                return worker.run(job)
+            finally:
+                idle.put(worker)
+
+        self._threads = ThreadPoolExecutor(len(self._workers))  # a thread waits for each worker
+        begun = [self._threads.submit(run, job) for job in jobs]
+        return lambda: [each.result() for each in begun]
+
+    def stop(self) -> None:
+        """End all, whatever they do."""
+        if self._threads is not None:
+            self._threads.shutdown(wait=False, cancel_futures=True)
+        for worker in self._workers:
+            worker.stop()
+
+
+@contextmanager
+def workers() -> Iterator[Workers | None]:
+    """Workers for the length of a block; None where they could save no time."""
+    made = Workers() if worthwhile() else None
+    try:
+        yield made
+    finally:
+        if made is not None:
+            made.stop()
+
+
 def worthwhile() -> bool:
-    """Whether a helper can save time: there is a processor for it, and something to load."""
+    """Whether workers can save time: there is a processor for one, and something to load."""
     return (os.cpu_count() or 1) > 1 and "datamodel_code_generator" not in sys.modules
 
 
@@ -67,5 +115,5 @@ def _serve(connection: Connection, other: Connection) -> None:
 
         datamodel.load()
         while True:
-            make, args, kwargs = connection.recv()
-            connection.send(make(*args, **kwargs))
+            make, arguments = connection.recv()
+            connection.send(make(*arguments))

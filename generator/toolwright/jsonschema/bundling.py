@@ -7,17 +7,16 @@ is the same object as in the source.
 from __future__ import annotations
 
 import hashlib
-import posixpath
 from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
-from toolwright.jsonschema.references import HANDLE, Key, Local, Outline, Shared, pointer_text
+from toolwright.jsonschema.pointers import pointer_text
+from toolwright.jsonschema.references import HANDLE, Key, Local, Outline, Shared, closure
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from toolwright.compile.resolve import Resolved
     from toolwright.diagnostics import Pointer
     from toolwright.ir import Json
 
@@ -32,8 +31,8 @@ class Bundled:
     shared: Mapping[str, str]
 
 
-def bundle(root: Outline, resolved: Resolved) -> Bundled:
-    """Bundle what `root` refers to into its own `$defs` (`definitions` before 2019-09).
+def bundle(root: Outline, shared: Mapping[Key, Outline]) -> Bundled:
+    """Bundle what `root` refers to, of all `shared` schemas, into its own `$defs` (`definitions` before 2019-09).
 
     A shared schema keeps its name there; where the name is taken, `shared_` goes in front, and where that is taken
     too, a digest of its file and name goes behind. A shared schema that leads back to itself is itself: `#`.
@@ -41,10 +40,10 @@ def bundle(root: Outline, resolved: Resolved) -> Bundled:
     if root.plain or not isinstance(root.schema, dict) or not (root.references or HANDLE in root.keys):
         return Bundled(root.schema, {})
     keyword = root.dialect.defs
-    reached = [found for found in resolved.closure(root) if found.place != root.place]
+    reached = [found for found in closure(root, shared) if found.place != root.place]
     keys = [Key(found.place.file, str(found.place.pointer[-1])) for found in reached]
     own = root.schema.get(keyword) or {}
-    names = _names(keys, own, posixpath.dirname(resolved.bundle.entry))
+    names = _names(keys, own, root.folder.path)
     homes: dict[Key, Pointer] = {key: (keyword, name) for key, name in names.items()}
     if root.place.pointer[0] == "schemas":
         homes[Key(root.place.file, str(root.place.pointer[-1]))] = ()

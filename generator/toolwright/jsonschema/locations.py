@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from toolwright import mcp
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -20,7 +22,7 @@ Role: TypeAlias = Literal["inputSchema", "outputSchema", "schemas", "ask", "stat
 def schemas(value: Json) -> Iterator[tuple[Role, Pointer, Json]]:
     """Each schema in a manifest, a fragment or a saved `tools/list` result, in a fixed order of sections."""
     for pointer, tool in items(value, ("tools",)):
-        for role in ("inputSchema", "outputSchema"):
+        for role in mcp.SCHEMAS:
             if isinstance(tool, dict) and role in tool:
                 yield role, (*pointer, role), tool[role]
         yield from _questions(tool, pointer, "toolwright")
@@ -28,8 +30,8 @@ def schemas(value: Json) -> Iterator[tuple[Role, Pointer, Json]]:
         yield "schemas", pointer, schema
     for pointer, annotation in items(value, ("overlay", "tools")):
         yield from _questions(annotation, pointer)
-    for section in ("resourceTemplates", "prompts"):
-        for pointer, entry in items(value, (section,)):
+    for section in (mcp.TEMPLATES, mcp.PROMPTS):
+        for pointer, entry in items(value, (section.name,)):
             yield from _questions(entry, pointer, "toolwright")
     for pointer, handle in items(value, ("handles",)):
         if isinstance(handle, dict) and "state" in handle:

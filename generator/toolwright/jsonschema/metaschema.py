@@ -9,9 +9,8 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
-from toolwright.compile.syntax.positions import shorten
 from toolwright.diagnostics import Diagnostic, Place, Pointer
-from toolwright.diagnostics.suggestions import found, is_quoted, nearest, quoted, shown
+from toolwright.diagnostics.suggestions import found, is_quoted, misspelt, nearest, quoted, shorten, shown
 from toolwright.jsonschema import dialects, locations
 from toolwright.jsonschema.dialects import DIALECTS, DRAFT_4, KEYWORDS, Dialect
 from toolwright.runtime.instances import located
@@ -25,9 +24,6 @@ if TYPE_CHECKING:
 
 TYPES = ("string", "number", "integer", "boolean", "object", "array", "null")
 """The types of JSON Schema (2020-12 Validation, section 6.1.1)."""
-
-MISSPELT = 0.8
-"""How alike a key and a keyword are, from 0 to 1, where one counts as the other misspelt."""
 
 _OTHER_TYPES: Final = {
     "str": "string",
@@ -306,7 +302,7 @@ def _keywords(schema: dict[str, Json], at: Place, dialect: Dialect) -> Iterator[
             if key not in _NOTES and not (key == "id" and not isinstance(schema[key], str)):
                 yield _without_effect(key, at / key, dialect)
             continue
-        near = nearest(key, sorted(dialect.keywords), MISSPELT)
+        near = misspelt(key, sorted(dialect.keywords))
         if near is not None:
             yield Diagnostic(
                 "TW205", f"`{key}` is not a keyword of JSON Schema", (at / key).key(), f"did you mean `{near}`?"

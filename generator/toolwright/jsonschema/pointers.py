@@ -1,20 +1,26 @@
-"""JSON Pointers (RFC 6901), and what local references lead to.
-
-Takes texts and values; gives steps and subschemas.
-"""
+"""JSON Pointers (RFC 6901) in references: as the fragment of a URI, and what local ones lead to."""
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
+from toolwright.runtime.texts import steps
+
 if TYPE_CHECKING:
+    from toolwright.diagnostics import Pointer
     from toolwright.ir import Json
 
 
-def steps(text: str) -> tuple[str, ...]:
-    """The steps between the slashes of a pointer, or of a part of one."""
-    return tuple(step.replace("~1", "/").replace("~0", "~") for step in text.split("/"))
+def pointer_text(pointer: Pointer) -> str:
+    """A pointer as the fragment of a URI: `("$defs", "a b")` gives `#/$defs/a%20b`."""
+    return "#" + "".join(f"/{_fragment(str(step))}" for step in pointer)
+
+
+def _fragment(step: str) -> str:
+    plain = step.replace("~", "~0").replace("/", "~1")
+    return re.sub(r"[^\w.~!$&'()*+,;=:@-]", lambda found: "".join(f"%{byte:02X}" for byte in found[0].encode()), plain)
 
 
 def local(root: Json, reference: str) -> Json:
@@ -26,7 +32,7 @@ def local(root: Json, reference: str) -> Json:
     if reference != "#" and not reference.startswith("#/"):
         raise LookupError(reference)
     here = root
-    for step in steps(unquote(reference[1:]))[1:]:
+    for step in steps(unquote(reference[1:])):
         if isinstance(here, dict):
             here = here[step]
         elif isinstance(here, list) and step.isdecimal():

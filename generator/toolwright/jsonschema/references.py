@@ -7,16 +7,17 @@ said, not raised. Nothing is read or fetched.
 
 from __future__ import annotations
 
-import posixpath
 import re
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from urllib.parse import unquote, urljoin
 
+from toolwright import paths
+from toolwright.diagnostics.suggestions import did_you_mean
 from toolwright.jsonschema import dialects
-from toolwright.jsonschema.pointers import steps
+from toolwright.jsonschema.pointers import pointer_text
+from toolwright.runtime.texts import steps
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping, Sequence
@@ -173,26 +174,23 @@ class Folder:
     path: str
     schemas: Mapping[str, Iterable[str]]
 
-    def inside(self, base: str, relative: str) -> str | None:
-        """A path relative to the file `base`; None where it leaves the folder."""
-        below = base.removeprefix(self.path).lstrip("/")
-        path = posixpath.normpath(posixpath.join(posixpath.dirname(below), relative))
-        return None if posixpath.isabs(path) or path.split("/")[0] == ".." else posixpath.join(self.path, path)
+
+def closure(root: Outline, shared: Mapping[Key, Outline]) -> tuple[Outline, ...]:
+    """`root` and all of the `shared` schemas that it leads to, in the order in which they are first reached."""
+    reached = {root.place: root}
+    waiting = [root]
+    for found in waiting:  # grows while it is read
+        for key in found.shared():
+            other = shared[key]
+            if other.place not in reached:
+                reached[other.place] = other
+                waiting.append(other)
+    return tuple(waiting)
 
 
 def is_plain(text: bytes) -> bool:
     """Whether schemas that stand in this JSON can have neither references nor handles."""
     return not any(keyword in text for keyword in _LINKING)
-
-
-def pointer_text(pointer: Pointer) -> str:
-    """A JSON pointer (RFC 6901) as the fragment of a URI: `("$defs", "a b")` gives `#/$defs/a%20b`."""
-    return "#" + "".join(f"/{_fragment(str(step))}" for step in pointer)
-
-
-def _fragment(step: str) -> str:
-    plain = step.replace("~", "~0").replace("/", "~1")
-    return re.sub(r"[^\w.~!$&'()*+,;=:@-]", lambda found: "".join(f"%{byte:02X}" for byte in found[0].encode()), plain)
 
 
 @dataclass(slots=True)
@@ -269,7 +267,7 @@ class _Walk:
             return self._local(text, uri, unquote(fragment))
         shared = _SHARED.fullmatch(text)
         if shared is not None and not _SCHEME.match(text) and self.place.file in self.folder.schemas:
-            return self._shared(text, unquote(shared["file"]), steps(unquote(shared["steps"])))
+            return self._shared(text, unquote(shared["file"]), steps(unquote(f"/{shared['steps']}")))
         if uri.startswith(("http://json-schema.org/", "https://json-schema.org/")):
             return self._meta(text, uri, fragment)
         return self._outside(text, uri)
@@ -281,10 +279,11 @@ class _Walk:
             if anchored is not None:
                 return Local(anchored[:-1], rooted=False)
             known = [name for base, name in self.anchors if base == uri]
-            return Broken("TW220", f"no schema here has the anchor `{fragment}`", _fix(fragment, known, "anchors here"))
+            fix = did_you_mean(fragment, known, "anchors here")
+            return Broken("TW220", f"no schema here has the anchor `{fragment}`", fix)
         pointer: Pointer = start
         value = at(self.schema, start)
-        for step in steps(fragment[1:]) if fragment else ():
+        for step in steps(fragment):
             if isinstance(value, dict) and step in value:
                 value, pointer = value[step], (*pointer, step)
             elif isinstance(value, list) and step.isdecimal() and int(step) < len(value):
@@ -295,8 +294,8 @@ class _Walk:
             return Broken("TW220", f"`{text}` leads to {_kind(value)}, which is not a schema", "point at a schema")
         return Local(pointer, rooted=not uri)
 
-    def _shared(self, text: str, file: str, steps: tuple[str, ...]) -> Target:
-        path = self.folder.inside(self.place.file, file) if file else self.place.file
+    def _shared(self, text: str, file: str, steps: list[str]) -> Target:
+        path = paths.resolve(self.folder.path, self.place.file, file) if file else self.place.file
         if path is None:
             return _escape(text)
         names = self.folder.schemas.get(path)
@@ -304,7 +303,8 @@ class _Walk:
             return Broken("TW220", f"`{path}` holds no `schemas`", "name a manifest or fragment that has the schema")
         name, *rest = steps
         if name not in names:
-            return Broken("TW220", f"`schemas` in {path} has no `{name}`", _fix(name, names, f"`schemas` in {path}"))
+            fix = did_you_mean(name, names, f"`schemas` in {path}")
+            return Broken("TW220", f"`schemas` in {path} has no `{name}`", fix)
         if rest:
             return Broken(
                 "TW220",
@@ -337,7 +337,7 @@ class _Walk:
                 f"`{text}` would have to be fetched, and no reference is",
                 'copy the schema to `schemas:` and refer to it with "#/schemas/NAME"',
             )
-        if self.folder.inside(self.place.file, unquote(uri)) is None:
+        if paths.resolve(self.folder.path, self.place.file, unquote(uri)) is None:
             return _escape(text)
         return Broken(
             "TW220",
@@ -402,16 +402,7 @@ def _missing(pointer: Pointer, start: Pointer, step: str) -> str:
 def _near(step: str, value: Json) -> str:
     if isinstance(value, list):
         return f"the list there has {len(value)} item{'' if len(value) == 1 else 's'}, counted from 0"
-    return _fix(step, value if isinstance(value, dict) else (), "keys there")
-
-
-def _fix(name: str, known: Iterable[str], what: str) -> str:
-    names = list(known)
-    close = get_close_matches(name, names, n=1)
-    if close:
-        return f"did you mean `{close[0]}`?"
-    shown = ", ".join(f"`{other}`" for other in names[:10])
-    return f"the {what} are {shown}{', …' if len(names) > 10 else ''}" if names else f"there are no {what}"
+    return did_you_mean(step, value if isinstance(value, dict) else (), "keys there")
 
 
 def _kind(value: Json) -> str:

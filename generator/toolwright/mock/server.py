@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from toolwright.codegen import features
 from toolwright.compile import pipeline
-from toolwright.project import workspace
+from toolwright.project import disk
 
 if TYPE_CHECKING:
     from toolwright import ir
@@ -80,15 +80,12 @@ def _open(entry: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _write(folder: Path, manifest: ir.Manifest, seed: int) -> None:
-    entry = pipeline.digests(manifest, pipeline.Checked(manifest, (), {}))
-    for artifact in pipeline.generate(manifest, entry):
-        path = folder / artifact.path
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(artifact.data)
+    for artifact in pipeline.generate(manifest):
+        disk.write(folder / artifact.path, artifact.data)
     has_parts = bool(features.primitive_features(manifest))
-    workspace.create(
+    disk.create(
         folder / manifest.package / "mock.py",
-        f"from toolwright.mocking.handlers import mocked\n"
+        f"from toolwright.mock.handlers import mocked\n"
         f"from .tools import TOOLS\n"
         f"{'from .offers import PARTS' if has_parts else 'PARTS = ()'}\n"
         f"HANDLERS = mocked(TOOLS, PARTS, seed={seed:d})\n",

@@ -344,24 +344,24 @@ def _both(one: Mapping[str, Any], two: Mapping[str, Any]) -> dict[str, Any]:
     """A schema that accepts what both accept, as far as one without `allOf` can say so."""
     made = dict(one)
     for key, theirs in two.items():
-        extension = made.get(key)
+        ours = made.get(key)
         if key not in made:
             made[key] = theirs
-        elif key == "properties" and isinstance(extension, dict) and isinstance(theirs, dict):
-            clashing = {name: {"allOf": [extension[name], theirs[name]]} for name in extension if name in theirs}
-            made[key] = {**extension, **theirs, **clashing}
-        elif key == "required" and isinstance(extension, list) and isinstance(theirs, list):
-            made[key] = [*dict.fromkeys([*extension, *theirs])]
-        elif key == "enum" and isinstance(extension, list) and isinstance(theirs, list):
-            made[key] = [value for value in extension if any(same(value, other) for other in theirs)]
+        elif key == "properties" and isinstance(ours, dict) and isinstance(theirs, dict):
+            clashing = {name: {"allOf": [ours[name], theirs[name]]} for name in ours if name in theirs}
+            made[key] = {**ours, **theirs, **clashing}
+        elif key == "required" and isinstance(ours, list) and isinstance(theirs, list):
+            made[key] = [*dict.fromkeys([*ours, *theirs])]
+        elif key == "enum" and isinstance(ours, list) and isinstance(theirs, list):
+            made[key] = [value for value in ours if any(same(value, other) for other in theirs)]
         elif key == "type":
-            made[key] = _common(extension, theirs)
-        elif key in _SMALLER and _is_number(extension) and _is_number(theirs):
-            made[key] = min(extension, theirs)
-        elif key in _LARGER and _is_number(extension) and _is_number(theirs):
-            made[key] = max(extension, theirs)
-        elif key == "items" and isinstance(extension, dict) and isinstance(theirs, dict):
-            made[key] = {"allOf": [extension, theirs]}
+            made[key] = _common(ours, theirs)
+        elif key in _SMALLER and _is_number(ours) and _is_number(theirs):
+            made[key] = min(ours, theirs)
+        elif key in _LARGER and _is_number(ours) and _is_number(theirs):
+            made[key] = max(ours, theirs)
+        elif key == "items" and isinstance(ours, dict) and isinstance(theirs, dict):
+            made[key] = {"allOf": [ours, theirs]}
         elif theirs is False:
             made[key] = False
     return made

@@ -1,7 +1,7 @@
 """One manifest from file to files: check it, compile it, and say what has to change on disk.
 
 Takes a manifest's path and where its package goes; gives what was found in it and the changes to its files. It writes
-nothing: `workspace.apply` does.
+nothing: `tree.apply` does.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING
 
 from toolwright import naming
 from toolwright.diagnostics import Diagnostic, Place
-from toolwright.project import workspace
+from toolwright.project import disk, freshness, layout, lock, tree
 
 if TYPE_CHECKING:
     from toolwright import ir
-    from toolwright.compile.pipeline import Checked
+    from toolwright.compile.pipeline import Result
     from toolwright.compile.source import Document
-    from toolwright.incremental.worker import Helper
+    from toolwright.incremental.worker import Workers
     from toolwright.project.handlers import Findings, Handwritten
     from toolwright.project.lock import Lock
 
@@ -50,16 +50,20 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """What came of one manifest. `changes` is None where there are none to make: it is wrong, or all is up to date."""
+    """What came of one manifest. `changes` is None where there are none to make: it is wrong, or all is up to date.
+
+    `cache` is what the next run can use, once the changes are made: the manifest's name in the lock, and bytes.
+    """
 
     package: str | None = None
-    changes: workspace.Changes | None = None
+    changes: tree.Changes | None = None
     requirements: tuple[str, ...] = ()
     diagnostics: tuple[Diagnostic, ...] = ()
     documents: Mapping[str, Document] = field(default_factory=dict)
     failed: bool = False
     handlers: str | None = None
     fit: Fit | None = None
+    cache: tuple[str, bytes] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,73 +91,73 @@ def build(
         path: The manifest, as diagnostics show it.
         target: Where its package goes.
         known: The lock of the target's folder.
-        trust: Take the lock's word where it says that nothing changed, and look no further.
+        trust: Take the lock's word where it says that nothing changed, and look no further; use what was kept.
         force: Overwrite generated files that were edited by hand.
         project: All manifests of the project, as the lock has them, where they are all compiled.
 
     Raises:
         OSError: The target's folder cannot be read.
     """
-    name = workspace.relative(path, target.folder)
-    disk = workspace.Disk()
-    if trust and workspace.untouched(disk, target.folder, known, name, target.option):
+    name = layout.relative(path, target.folder)
+    reader = disk.Disk()
+    if trust and freshness.untouched(reader, target.folder, known, name, target.option):
         return Built()
 
     from toolwright.incremental import worker
 
-    second = worker.Helper() if worker.worthwhile() else None
-    try:
-        return _built(path, target, known, disk.afresh(), second, trust=trust, force=force, project=project)
-    finally:
-        if second is not None:
-            second.stop()
+    with worker.workers() as workers:
+        return _built(path, target, known, reader.afresh(), workers, trust=trust, force=force, project=project)
 
 
 def _built(
     path: str,
     target: Target,
     known: Lock,
-    disk: workspace.Disk,
-    second: Helper | None,
+    reader: disk.Disk,
+    workers: Workers | None,
     *,
     trust: bool,
     force: bool,
     project: Container[str] | None,
 ) -> Built:
+    from toolwright.codegen import artifacts
     from toolwright.compile import pipeline
+    from toolwright.incremental import cache, digests, reuse
 
-    name = workspace.relative(path, target.folder)
-    shown = workspace.told(path, target.folder)
-    before = known.manifests.get(name) if trust else None
-    checked = pipeline.check(path, disk, shown, f"toolwright generate {shlex.quote(shown)}{target.option}", before)
-    result = Built(diagnostics=checked.diagnostics, documents=checked.documents, failed=checked.manifest is None)
-    if checked.manifest is None:
+    name = layout.relative(path, target.folder)
+    shown = layout.told(path, target.folder)
+    command = f"toolwright generate {shlex.quote(shown)}{target.option}"
+    before = cache.load(disk.read_cache(target.folder, name)) if trust else cache.Cache()
+    steps = reuse.Reuse(before, (digests.of_generator(), shown, command), workers)
+    compiled = pipeline.compile_manifest(path, reader, shown, command, steps)
+    result = Built(diagnostics=compiled.diagnostics, documents=compiled.documents, failed=compiled.manifest is None)
+    if compiled.manifest is None:
         return result
-    made = pipeline.digests(checked.manifest, checked)
-    if trust and workspace.up_to_date(target.folder, known, name, made.hash):
+    hash_ = steps.digest(compiled.manifest)
+    if trust and freshness.up_to_date(target.folder, known, name, hash_):
         return result
-    if not checked.diagnostics:
-        made = replace(made, inputs=workspace.read_inputs(disk, target.folder, target.option))
-    tree = workspace.Tree(target.folder)
-    package = workspace.generated(tree, known, name, checked.manifest.package)
-    artifacts = pipeline.generate(checked.manifest, made, package, second)
-    at = package_at(path, checked)
+    inputs = {} if compiled.diagnostics else freshness.read_inputs(reader, target.folder, target.option)
+    made = lock.Entry(hash_, inputs=inputs)
+    there = tree.Tree(target.folder)
+    package = tree.generated(there, known, name, compiled.manifest.package)
+    at = package_at(path, compiled)
     return replace(
         result,
-        handlers=checked.manifest.handlers if "server" in checked.manifest.emit else None,
-        fit=fit(checked.manifest, target.handlers, package.text("manifest.json")),
-        package=workspace.shown(target.folder, checked.manifest.package),
-        changes=workspace.compare(tree, known, name, made, artifacts, force=force, at=at, project=project),
-        requirements=pipeline.requirements(checked.manifest),
+        handlers=compiled.manifest.handlers if "server" in compiled.manifest.emit else None,
+        fit=fit(compiled.manifest, target.handlers, package.text("manifest.json")),
+        package=layout.shown(target.folder, compiled.manifest.package),
+        changes=tree.compare(there, known, name, made, compiled.artifacts, force=force, at=at, project=project),
+        requirements=artifacts.requirements(compiled.manifest),
+        cache=(name, cache.dump(steps.cache(compiled))),
     )
 
 
-def package_at(path: str, checked: Checked) -> Place:
+def package_at(path: str, compiled: Result) -> Place:
     """Where the package of the manifest at `path` gets its name."""
     from toolwright.compile import resolve
 
     entry = posixpath.normpath(path)
-    return resolve.package_place(entry, checked.documents[entry].value)
+    return resolve.package_place(entry, compiled.documents[entry].value)
 
 
 def fit(manifest: ir.Manifest, folders: Sequence[str], document: str | None = None) -> Fit | None:
@@ -171,7 +175,7 @@ def fit(manifest: ir.Manifest, folders: Sequence[str], document: str | None = No
     from toolwright.project import handlers as handwritten
 
     module, _, name = manifest.handlers.partition(":")
-    file = workspace.find_module(module, folders)
+    file = disk.find_module(module, folders)
     if file is None:
         return None
     written = handwritten.Handwritten(file.as_posix(), "", name, naming.handlers_class(manifest.stem))

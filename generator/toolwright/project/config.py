@@ -31,6 +31,7 @@ class Project:
     `file` is the project's `pyproject.toml`, in `folder`.
     `dependencies` are the names of the project's own dependencies, normalized as package indexes do it, or None where
     the file does not list any; `listed` is where it lists them. `handlers` are the folders of handwritten modules.
+    `patterns` are what the manifests were found by, relative to `folder`.
     """
 
     file: str
@@ -40,6 +41,7 @@ class Project:
     dependencies: frozenset[str] | None
     listed: Span
     handlers: tuple[str, ...] = HANDLERS
+    patterns: tuple[str, ...] = ()
 
 
 def find() -> tuple[Project | None, list[Diagnostic]]:
@@ -97,7 +99,8 @@ def _read(folder: Path) -> tuple[Project | None, list[Diagnostic]]:
     output = _relative(folder / table["output"]) if "output" in table else None
     listed = _Keys(file, text, "project").span("dependencies")
     folders = tuple(_relative(folder / path) for path in table.get("handlers", HANDLERS))
-    return Project(file, folder, tuple(manifests), output, _dependencies(value), listed, folders), []
+    patterns = tuple(table.get("manifests", ()))
+    return Project(file, folder, tuple(manifests), output, _dependencies(value), listed, folders, patterns), []
 
 
 def missing(project: Project, requirements: Iterable[str]) -> tuple[str, ...]:

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 
-from toolwright.project.workspace import MAX_FILE
+from toolwright import paths
+from toolwright.project.disk import MAX_FILE
 
 _LINK = "120000"
 
@@ -61,8 +62,7 @@ class Revision:
 
     def within(self, path: str, folder: str) -> bool:
         """Whether a path lies below `folder`; links are not followed, so that none leads out."""
-        base, whole = self._inside(folder), self._inside(path)
-        return not whole.startswith("../") and (base == "." or whole.startswith(f"{base}/"))
+        return not paths.leaves(self._inside(path), self._inside(folder))
 
     def meant(self, path: str) -> str:
         """What git means by `REV:PATH`, as a path for `read`: it counts from the repository's root, `./` from here.

@@ -1,7 +1,8 @@
-"""Whether a path stays in its folder: the one guard for what is read, written and deleted below a folder.
+"""Whether a path on the disk stays in its folder: the one guard for what is read, written and deleted below a folder.
 
 Takes paths; says where they really are, and what stands there. A folder itself may be reached through links: that is
-its owner's wish. Links below it are followed here, and nowhere else.
+its owner's wish. Links below it are followed here, and nowhere else. What a path says as it is written, without a disk,
+is for `paths`.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ import os
 import posixpath
 import stat
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+from toolwright import paths
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -47,7 +50,7 @@ class Inside:
 
     def holds(self, path: str) -> bool:
         """Whether a path, with links followed, lies in the folder; it counts from where the folder's own path does."""
-        if no_path(path):
+        if paths.no_path(path):
             return False
         real = self._where(path)
         return real == self._base or real.startswith(self._base.rstrip(os.sep) + os.sep)
@@ -121,22 +124,6 @@ def _opened(path: str | Path) -> bool:
     if what not in ("nothing", "folder", "file"):
         raise BarredError(what, os.fspath(path))
     return what == "file"
-
-
-def leaves(path: str, folder: str = "") -> bool:
-    """Whether a path, as it is written, does not lie below `folder`; both have `/` between folders."""
-    base, whole = posixpath.normpath(folder), posixpath.normpath(path)
-    if base == ".":
-        return whole.startswith(("/", "../")) or whole == ".."
-    return not whole.startswith(f"{base.rstrip('/')}/")
-
-
-def no_path(path: str) -> bool:
-    """Whether no file can have a path: it holds a NUL, or half a surrogate pair that stands for no byte."""
-    try:
-        return b"\0" in os.fsencode(path)
-    except UnicodeEncodeError:
-        return True
 
 
 def _joined(folder: str, below: str) -> str:

@@ -7,7 +7,6 @@ after the other (git's `merge=union`), is read as both.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import posixpath
 import re
@@ -15,8 +14,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from toolwright import paths
 from toolwright.diagnostics import Diagnostic
-from toolwright.project import inside
 
 NAME = "toolwright.lock.json"
 _MARKER = re.compile(r"^(?:<{7}|={7}|>{7}|\|{7}).*$", re.MULTILINE)
@@ -42,17 +41,14 @@ def unreadable(path: str, error: LockError) -> Diagnostic:
 class Entry:
     """What one manifest made.
 
-    `hash` is the digest of all that went in, and `tools` the digest of what went into each tool. `inputs` has a digest
-    of each thing that was read, where nothing was found in it to tell the user; `clean` proves the same of `tools`, as
-    `proof` has it. `files` has for each file the digests that it may have: more than one only where two branches' locks
-    met in a merge, or a run was killed.
+    `hash` is the digest of all that went in. `inputs` has a digest of each thing that was read, where nothing was found
+    in it to tell the user. `files` has for each file the digests that it may have: more than one only where two
+    branches' locks met in a merge, or a run was killed.
     """
 
     hash: str
     files: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    tools: Mapping[str, str] = field(default_factory=dict)
     inputs: Mapping[str, str] = field(default_factory=dict)
-    clean: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +63,6 @@ class Lock:
         return next((name for name, entry in self.manifests.items() if path in entry.files), None)
 
 
-def digest(data: bytes) -> str:
-    """The digest by which the lock knows a file."""
-    return f"sha256:{hashlib.sha256(data).hexdigest()}"
-
-
 def load(text: str) -> Lock:
     """Read a lock.
 
@@ -84,10 +75,10 @@ def load(text: str) -> Lock:
         raise error if isinstance(error, LockError) else LockError(_NO_FORM) from error
     for manifest, entry_ in lock.manifests.items():
         for path in (manifest, *entry_.files):
-            if inside.no_path(path):
+            if paths.no_path(path):
                 raise LockError(f"it lists {json.dumps(path)}, which no file can have as its path")
         for path in entry_.files:
-            if inside.leaves(path):
+            if paths.leaves(path):
                 raise LockError(f"it lists `{path}`, which is outside the output folder")
             if path != posixpath.normpath(path) or path in (".", NAME) or not {"\\", ":"}.isdisjoint(path):
                 raise LockError(f"it lists `{path}`, which is no file that toolwright makes")
@@ -127,9 +118,7 @@ def _parsed(value: Any) -> Lock:
             name: Entry(
                 str(made["hash"]),
                 {path: frozenset({str(seen)}) for path, seen in made["files"].items()},
-                {tool: str(seen) for tool, seen in made.get("tools", {}).items()},
                 {path: str(seen) for path, seen in made.get("inputs", {}).items()},
-                str(made.get("clean", "")),
             )
             for name, made in value["manifests"].items()
         },
@@ -147,10 +136,9 @@ def dump(lock: Lock) -> str:
 def _entry(name: str, entry: Entry) -> str:
     sections = {
         "inputs": sorted(entry.inputs.items()),
-        "tools": sorted(entry.tools.items()),
         "files": [(path, seen) for path in sorted(entry.files) for seen in sorted(entry.files[path])],
     }
-    parts = [f'"hash": {_text(entry.hash)}', f'"clean": {_text(entry.clean)}']
+    parts = [f'"hash": {_text(entry.hash)}']
     for section, pairs in sections.items():
         lines = ",".join(f"\n        {_text(key)}: {_text(value)}" for key, value in pairs)
         parts.append(f'"{section}": {{{lines}\n      }}' if lines else f'"{section}": {{}}')
@@ -187,7 +175,7 @@ def _merged(text: str) -> Lock:
         if opened := _OPEN.match(line):
             name = json.loads(f'"{opened[1]}"')
             section = name
-            if name not in ("manifests", "files", "inputs", "tools"):
+            if name not in ("manifests", "files", "inputs", "tools"):  # the last is of locks of older versions
                 manifest = name
                 files.setdefault(manifest, {})
         elif pair := _PAIR.match(line):

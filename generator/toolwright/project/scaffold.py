@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import Any
 
 from toolwright import __version__, naming, package_data
-from toolwright.codegen import render, surface
+from toolwright.codegen import artifacts, render, surface
 from toolwright.codegen.literals import comment, literal
 from toolwright.compile import pipeline
 from toolwright.compile.syntax import yamlwriter
-from toolwright.project import build, lock, workspace
+from toolwright.project import build, disk, lock, tree
 from toolwright.project import handlers as handwritten
 from toolwright.pycode import Code, Name, code, join, trusted
 
@@ -95,7 +95,7 @@ def _fill(name: str, slug: str, origin: Origin | None) -> Path:
         "stem": stem,
         "handlers": stem + "Server" if keyword.iskeyword(stem) or stem.startswith("Test") else stem,
         "handwritten": module,
-        "requirements": pipeline.REQUIREMENTS,
+        "requirements": artifacts.REQUIREMENTS,
         "calls": False,
         "variables": [],
     }
@@ -151,7 +151,7 @@ def _start_from(origin: Origin, folder: Path, values: Mapping[str, Any]) -> dict
     again = comment(f"imported again: toolwright import {origin.again} --fragment -o specs/{imported} …")
     manifest.write_text(_MANIFEST.format(imported=imported, again=again) + yamlwriter.manifest(own), "utf-8")
     (folder / "specs" / imported).write_text(yamlwriter.imported(origin.fragment), "utf-8")
-    checked = pipeline.check(str(manifest), workspace.Disk())
+    checked = pipeline.compile_manifest(str(manifest), disk.Disk())
     if checked.manifest is None:
         raise ScaffoldError(f"what was imported cannot be a project: {checked.diagnostics[0].message}")
     methods = [method for method in surface.handler_methods(checked.manifest) if not method.is_optional]
@@ -159,7 +159,7 @@ def _start_from(origin: Origin, folder: Path, values: Mapping[str, Any]) -> dict
     used = {naming.handlers_class(values["stem"]), *handwritten.names_to_import(nothing, methods)}
     raising = [method.role == "tool" for method in methods]
     return {
-        "requirements": pipeline.requirements(checked.manifest),
+        "requirements": artifacts.requirements(checked.manifest),
         "calls": checked.manifest.calls,
         "variables": _variables(checked.manifest.document.get("apis") or {}),
         "handler_imports": [*map(Name, sorted(used | ({"ToolError"} if any(raising) else set())))],
@@ -218,7 +218,7 @@ def _compile(folder: Path, manifest: str) -> None:
     built = build.build(str(folder / manifest), target, lock.Lock(__version__), trust=False)
     if built.changes is None:
         raise AssertionError(f"the manifest of a new project is wrong: {built.diagnostics}")
-    workspace.apply(target.folder, built.changes)
+    tree.apply(target.folder, built.changes)
 
 
 def _distribution(slug: str) -> str:

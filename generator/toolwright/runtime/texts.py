@@ -1,9 +1,12 @@
-"""Texts of JSON: whole characters, and the steps of JSON Pointers.
-
-Takes and gives text; imports nothing.
-"""
+"""Texts of a manifest: whole characters, steps of JSON Pointers, and arguments in messages. Takes and gives text."""
 
 from __future__ import annotations
+
+import re
+from typing import Final
+
+PLACEHOLDER: Final = re.compile(r"\{\{\s*([^{}]*?)\s*\}\}")
+"""An argument in the text of a message: `{{name}}`."""
 
 
 def joined(text: str) -> str:

@@ -156,12 +156,12 @@ class Exchange:
         call, and not yet while a request cannot be sent; so a clock of ours takes its place where that can be.
         """
         asks = self.in_flight.expects_questions and not self.modern
-        extension = asks or isinstance(self.client.server, Guarded)
-        async with self._request(options, options.timeout if extension else None):
+        ours = asks or isinstance(self.client.server, Guarded)
+        async with self._request(options, options.timeout if ours else None):
             return await self.client.session.send_request(
                 request,
                 result,
-                request_read_timeout_seconds=math.inf if extension or options.timeout is None else options.timeout,
+                request_read_timeout_seconds=math.inf if ours or options.timeout is None else options.timeout,
                 progress_callback=_awaited(options.on_progress),
             )
 

@@ -22,9 +22,7 @@ from toolwright.compile.rules import (
     tools,
     values,
 )
-from toolwright.compile.rules import (
-    unserved as serving,
-)
+from toolwright.compile.rules.unserved import find_unserved
 
 if TYPE_CHECKING:
     from toolwright.compile.resolve import Resolved
@@ -95,16 +93,16 @@ _OF_ALL_TOOLS = frozenset(
 """The rules that compare tools, or look for some among all of them; the others look at one thing at a time."""
 
 
-def check(resolved: Resolved, unproven: Resolved | None = None) -> list[Diagnostic]:
+def check(resolved: Resolved, part: Resolved | None = None) -> list[Diagnostic]:
     """All that is wrong or doubtful in a structurally valid manifest, but for the warnings that it ignores.
 
     Args:
         resolved: The manifest.
-        unproven: The same without tools that are known to be clean.
+        part: The same without tools that are known to be right by themselves.
     """
-    part = resolved if unproven is None else unproven
+    single = part or resolved
     found = dict.fromkeys(
-        diagnostic for rule in _RULES for diagnostic in rule(resolved if rule in _OF_ALL_TOOLS else part)
+        diagnostic for rule in _RULES for diagnostic in rule(resolved if rule in _OF_ALL_TOOLS else single)
     )
     return lint.suppressed(resolved, found)
 
@@ -119,4 +117,4 @@ def unserved(resolved: Resolved) -> list[Diagnostic]:
 
     It is none of the findings of `check`, since it is about all tools at once and may be true of clean ones.
     """
-    return lint.suppressed(resolved, serving.unserved(resolved))
+    return lint.suppressed(resolved, find_unserved(resolved))

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from toolwright.diagnostics import Diagnostic, Place, Pointer
-from toolwright.diagnostics.suggestions import shown
+from toolwright.diagnostics.suggestions import misspelt, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
     from toolwright.ir import Json
     from toolwright.jsonschema.references import Outline
 
-_ALIKE = 0.8
 _NEGATING = frozenset({"not", "if"})
 _ELSEWHERE = frozenset({"$ref", "$dynamicRef", "$recursiveRef", "allOf", "anyOf", "oneOf", "if", "dependentSchemas"})
 _BOUNDS = (
@@ -66,7 +64,7 @@ def _absent(found: Outline, pointer: Pointer, schema: dict[str, Json], index: in
     if _is_hidden(found, schema) or not _NEGATING.isdisjoint(pointer) or _matches(name, schema):
         return
     free = [one for one in properties if one not in schema["required"]]
-    near = next(iter(get_close_matches(name, free, 1, _ALIKE)), None)
+    near = misspelt(name, free)
     if schema.get("additionalProperties") is False:
         message = f"`{name}` is required, but `additionalProperties: false` forbids it: nothing is valid"
         fix = f"did you mean `{near}`?" if near else "add it to `properties`, or take it out of `required`"

@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any
 from toolwright import naming
 from toolwright.diagnostics import Diagnostic, Place, Pointer
 from toolwright.http import TOKEN
+from toolwright.mcp import HEADER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from toolwright.compile.resolve import Resolved
     from toolwright.jsonschema.references import Outline
-
-KEYWORD = "x-mcp-header"
 
 _TYPES = ("string", "integer", "boolean")
 _SENSITIVE = re.compile(
@@ -31,7 +30,7 @@ _PAGES = frozenset({"page", "next", "continuation", "cursor", "sync"})
 def names(resolved: Resolved) -> Iterator[Diagnostic]:
     """The value is an RFC 9110 token (section 5.6.2): it becomes part of a header's name."""
     for place, _, schema in _carriers(resolved):
-        value = schema[KEYWORD]
+        value = schema[HEADER]
         if isinstance(value, str) and TOKEN.fullmatch(value):
             continue
         if not isinstance(value, str):
@@ -42,8 +41,8 @@ def names(resolved: Resolved) -> Iterator[Diagnostic]:
             problem = f"`{value}` has {_strange(value)}, which a header's name cannot have"
         yield Diagnostic(
             "TW230",
-            f"`{KEYWORD}` {problem}",
-            place / KEYWORD,
+            f"`{HEADER}` {problem}",
+            place / HEADER,
             'write the part after "Mcp-Param-", in letters, digits and hyphens, such as "Region"',
         )
 
@@ -54,7 +53,7 @@ def unique(resolved: Resolved) -> Iterator[Diagnostic]:
         first: dict[str, str] = {}
         for field, found in resolved.schemas(tool):
             for place, pointer, schema in _in(found):
-                value = schema[KEYWORD]
+                value = schema[HEADER]
                 if field == "inputSchema" and pointer and isinstance(value, str):
                     name = str(pointer[-1])
                     other = first.setdefault(value.lower(), name)
@@ -62,7 +61,7 @@ def unique(resolved: Resolved) -> Iterator[Diagnostic]:
                         yield Diagnostic(
                             "TW231",
                             f"`{other}` and `{name}` of `{tool.name}` have one header, `{value}`; case does not count",
-                            place / KEYWORD,
+                            place / HEADER,
                             "give one of them another name",
                         )
 
@@ -74,12 +73,12 @@ def types(resolved: Resolved) -> Iterator[Diagnostic]:
         if kind in _TYPES:
             continue
         if kind == "number":
-            message = f"`{KEYWORD}` cannot stand on a `number`: its text in a header is not the same for every client"
+            message = f"`{HEADER}` cannot stand on a `number`: its text in a header is not the same for every client"
             fix = "make the property an `integer` or a `string`, or take the header away"
         else:
-            message = f"`{KEYWORD}` needs a property whose `type` is `string`, `integer` or `boolean`"
+            message = f"`{HEADER}` needs a property whose `type` is `string`, `integer` or `boolean`"
             fix = "give the property one such `type`, written in its own schema, or take the header away"
-        yield Diagnostic("TW232", message, place / "type" if "type" in schema else (place / KEYWORD).key(), fix)
+        yield Diagnostic("TW232", message, place / "type" if "type" in schema else (place / HEADER).key(), fix)
 
 
 def reachable(resolved: Resolved) -> Iterator[Diagnostic]:
@@ -87,14 +86,14 @@ def reachable(resolved: Resolved) -> Iterator[Diagnostic]:
     for field, found in _outlines(resolved):
         for place, pointer, _ in _in(found):
             if field == "outputSchema":
-                message = f"`{KEYWORD}` in an `outputSchema` means nothing: results have no such headers"
+                message = f"`{HEADER}` in an `outputSchema` means nothing: results have no such headers"
             elif field == "schemas":
-                message = f"`{KEYWORD}` in a shared schema is not found: clients follow no references"
+                message = f"`{HEADER}` in a shared schema is not found: clients follow no references"
             elif not _chained(pointer):
-                message = f"`{KEYWORD}` is not found here: clients look only at properties, and at their `properties`"
+                message = f"`{HEADER}` is not found here: clients look only at properties, and at their `properties`"
             else:
                 continue
-            yield Diagnostic("TW233", message, (place / KEYWORD).key(), f"put `{KEYWORD}` on a property of the input")
+            yield Diagnostic("TW233", message, (place / HEADER).key(), f"put `{HEADER}` on a property of the input")
 
 
 def not_sensitive(resolved: Resolved) -> Iterator[Diagnostic]:
@@ -109,8 +108,8 @@ def not_sensitive(resolved: Resolved) -> Iterator[Diagnostic]:
             yield Diagnostic(
                 "TW331",
                 f"`{name}` looks like a secret, and would be sent in a header",
-                (place / KEYWORD).key(),
-                f"take `{KEYWORD}` away: proxies and logs on the way see headers",
+                (place / HEADER).key(),
+                f"take `{HEADER}` away: proxies and logs on the way see headers",
             )
 
 
@@ -129,7 +128,7 @@ def _outlines(resolved: Resolved) -> Iterator[tuple[str, Outline]]:
 
 
 def _in(found: Outline) -> Iterator[tuple[Place, Pointer, dict[str, Any]]]:
-    for pointer, schema in found.having(KEYWORD):
+    for pointer, schema in found.having(HEADER):
         yield Place(found.place.file, (*found.place.pointer, *pointer)), pointer, schema
 
 

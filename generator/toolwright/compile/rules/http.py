@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final
 
 from toolwright.compile.resolve import manifests
 from toolwright.diagnostics import Diagnostic, Place
-from toolwright.diagnostics.suggestions import quoted
+from toolwright.diagnostics.suggestions import nearest, quoted
 from toolwright.http import CONTROL, TOKEN, is_ours, split, steers
 from toolwright.jsonschema.references import Local, Shared
 from toolwright.runtime.http.requests import BODIED, HOLE, holes, texts, used
@@ -69,12 +68,12 @@ def declared(resolved: Resolved) -> Iterator[Diagnostic]:
     known = [name for _, name, _ in _apis(resolved)]
     for tool, http in _calls(resolved):
         if "api" in http and http["api"] not in known:
-            near = get_close_matches(http["api"], known, n=1)
+            near = nearest(http["api"], known)
             yield Diagnostic(
                 "TW261",
                 f"there is no API `{http['api']}`",
                 tool.place_of("http", "api"),
-                f"did you mean `{near[0]}`?" if near else "declare it under `apis`",
+                f"did you mean `{near}`?" if near else "declare it under `apis`",
             )
 
 
@@ -317,5 +316,5 @@ def _is_in_place(pointer: Pointer) -> bool:
 
 
 def _near(name: str, known: Iterable[str]) -> str | None:
-    near = get_close_matches(name, list(known), n=1)
-    return f"did you mean `{near[0]}`?" if near else None
+    near = nearest(name, known)
+    return f"did you mean `{near}`?" if near else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from toolwright import mcp
 from toolwright.compile.resolve import entries, manifests
 from toolwright.diagnostics import CODES, Diagnostic, Place, Span
 
@@ -54,7 +55,7 @@ def _lists(resolved: Resolved) -> Iterator[tuple[Place, list[str], tuple[Place, 
         if codes := _codes(manifest):
             everywhere = path == resolved.bundle.entry
             yield Place(path, ("lint", "ignore")), codes, None if everywhere else (Place(path),)
-        for section in ("resources", "resourceTemplates", "prompts"):
+        for section in mcp.PRIMITIVES:
             for place, entry in entries(resolved.bundle, path, section):
                 if codes := _codes(entry.get("toolwright") or {}):
                     yield place / "toolwright" / "lint" / "ignore", codes, (place,)

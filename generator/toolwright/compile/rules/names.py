@@ -5,17 +5,17 @@ from __future__ import annotations
 import keyword
 import re
 import sys
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from toolwright import naming
-from toolwright.compile.resolve import entries, package_place
-from toolwright.compile.syntax.positions import shorten
+from toolwright import mcp, naming
+from toolwright.compile.resolve import package_place
 from toolwright.diagnostics import Diagnostic, Place
+from toolwright.diagnostics.suggestions import shorten
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
-    from toolwright.compile.resolve import Declared, Resolved, Section
+    from toolwright.compile.resolve import Declared, Resolved
     from toolwright.jsonschema.references import Outline
 
 EXPORTS = frozenset(
@@ -79,12 +79,6 @@ DEPENDENCIES = frozenset(
 )
 """Packages that a generated one needs, or that need it to have another name."""
 
-_LISTS = (
-    ("prompts", "prompt", "name"),
-    ("resources", "resource", "uri"),
-    ("resourceTemplates", "template", "uriTemplate"),
-)
-_BY_URI = frozenset({"resource", "template"})
 _LONGEST = 255
 """How many bytes the name of a file has at most."""
 
@@ -94,39 +88,29 @@ _ACCEPTED = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
 def unique_on_the_wire(resolved: Resolved) -> Iterator[Diagnostic]:
     """No two tools have one name, no two prompts either, and no two resources one URI (MCP: they are called by it)."""
-    named = [("tool", tool.name, tool.place / "name") for tool in resolved.tools]
-    for fragment in resolved.bundle.fragments:
-        for section, kind, field in _LISTS:
-            prefix = fragment.prefix if kind == "prompt" else ""
-            named += [
-                (kind, prefix + entry[field], place / field)
-                for place, entry in entries(resolved.bundle, fragment.path, section)
-            ]
     first: dict[tuple[str, str], Place] = {}
-    for kind, name, place in named:
-        other = first.get((kind, name))
+    for one in resolved.declared:
+        kind, place = one.section.noun, one.place / one.section.key
+        other = first.get((kind, one.key))
         if other is None:
-            first[kind, name] = place
+            first[kind, one.key] = place
         else:
-            yield Diagnostic(
-                "TW210",
-                f"the {kind} `{name}` is there already, at {_at(resolved, other)}",
-                place,
-                "rename one of them" if kind in _BY_URI else "rename one of them, or include its file with a `prefix`",
-            )
+            prefixed = ", or include its file with a `prefix`" if one.section.key == "name" else ""
+            message = f"the {kind} `{one.key}` is there already, at {_at(resolved, other)}"
+            yield Diagnostic("TW210", message, place, f"rename one of them{prefixed}")
 
 
 def unique_in_python(resolved: Resolved) -> Iterator[Diagnostic]:
     """No two tools, prompts or resources have one method, one stem of classes, or one module."""
     first: dict[tuple[str, str], tuple[str, Declared]] = {}
-    for kind, one in _declared(resolved):
-        names = one.names
+    for one in resolved.declared:
+        kind, names = one.section.noun, one.names
         kinds = [
             ("method", names.method, names.method),
             ("class", f"{names.stem}Input", f"{names.stem}Input"),
             ("module", names.module, names.module.casefold()),  # many disks take `A.py` and `a.py` for one file
         ]
-        kinds += [("class", name, name) for name in _classes(kind, one)]
+        kinds += [("class", name, name) for name in _classes(one)]
         if one.extension.get("complete"):
             kinds.append(("method", naming.completion(names), naming.completion(names)))
         for part, shown, key in kinds:
@@ -144,27 +128,14 @@ def unique_in_python(resolved: Resolved) -> Iterator[Diagnostic]:
                 break
 
 
-def _classes(kind: str, one: Declared) -> Iterator[str]:
+def _classes(one: Declared) -> Iterator[str]:
     """The classes of a declaration beside those of a tool's arguments and result."""
+    kind = one.section.noun
     if one.extension.get("ask"):
         yield from (f"{one.names.stem}{end}" for end in ASKING)
         yield from (naming.answer(one.names, question) for question in one.extension["ask"])
     if kind in ARGUMENTS:
         yield f"{one.names.stem}{ARGUMENTS[kind]}"
-
-
-_OFFERS: Final[Mapping[Section, str]] = {
-    "resources": "resource",
-    "resourceTemplates": "resource template",
-    "prompts": "prompt",
-}
-
-
-def _declared(resolved: Resolved) -> Iterator[tuple[str, Declared]]:
-    """All that has names in Python, with what it is."""
-    yield from (("tool", tool) for tool in resolved.tools)
-    for section, kind in _OFFERS.items():
-        yield from ((kind, primitive) for primitive in resolved.primitives[section])
 
 
 def unique_classes(resolved: Resolved) -> Iterator[Diagnostic]:
@@ -177,8 +148,8 @@ def unique_classes(resolved: Resolved) -> Iterator[Diagnostic]:
         for field, _ in resolved.schemas(tool):
             suffix = "Input" if field == "inputSchema" else "Output"
             taken[tool.names.stem + suffix] = f"is the class of the {field} of `{tool.name}`"
-    for kind, one in _declared(resolved):
-        taken |= dict.fromkeys(_classes(kind, one), f"is a class of `{one.name}`")
+    for one in resolved.declared:
+        taken |= dict.fromkeys(_classes(one), f"is a class of `{one.name}`")
     first: dict[str, Outline] = {}
     for key, found in resolved.shared.items():
         name = naming.shared(key.name).stem
@@ -246,7 +217,7 @@ def writable(resolved: Resolved) -> Iterator[Diagnostic]:
     named = [(package_name, at, "write a shorter `python.package`")]
     modelled = [*resolved.tools]
     if "server" in (resolved.entry.get("emit") or ("server",)):
-        modelled += [*resolved.primitives["resourceTemplates"], *resolved.primitives["prompts"]]
+        modelled += [*resolved.primitives[mcp.TEMPLATES], *resolved.primitives[mcp.PROMPTS]]
     fix = "shorten it, or write a `pythonName` under `toolwright`"
     named += [(f"{one.names.module}.py", _python_place(one), fix) for one in modelled]
     shared = [(naming.shared(key.name).module, found.place.key()) for key, found in resolved.shared.items()]

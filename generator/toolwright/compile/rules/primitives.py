@@ -6,9 +6,11 @@ import binascii
 import re
 from typing import TYPE_CHECKING, Final
 
+from toolwright import mcp
 from toolwright.compile.uritemplates import TemplateError, variables
 from toolwright.diagnostics import Diagnostic, Place
 from toolwright.diagnostics.suggestions import nearest, quoted
+from toolwright.runtime.texts import PLACEHOLDER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,45 +18,34 @@ if TYPE_CHECKING:
     from toolwright.compile.resolve import Declared, Resolved
     from toolwright.ir import Json
 
-PLACEHOLDER: Final = re.compile(r"\{\{\s*([^{}]*?)\s*\}\}")
-"""An argument in the text of a message: `{{name}}`."""
-
-_KINDS: Final = ("text", "image", "audio", "resource")
 _URI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
 def templates(resolved: Resolved) -> Iterator[Diagnostic]:
     """A URI template is one of RFC 6570 that servers can match (MCP 2025-11-25, Resources, Resource Templates)."""
-    for template in resolved.primitives["resourceTemplates"]:
+    for template in resolved.primitives[mcp.TEMPLATES]:
         try:
-            variables(template.wire["uriTemplate"])
+            variables(template.key)
         except TemplateError as error:
-            message = f"`{template.wire['uriTemplate']}` cannot be used: {error}"
-            yield Diagnostic("TW255", message, template.place / "uriTemplate", error.fix)
+            message = f"`{template.key}` cannot be used: {error}"
+            yield Diagnostic("TW255", message, template.place / template.section.key, error.fix)
 
 
 def uris(resolved: Resolved) -> Iterator[Diagnostic]:
     """A resource's URI is absolute (RFC 3986, section 4.3)."""
-    for primitives, field in (
-        (resolved.primitives["resources"], "uri"),
-        (resolved.primitives["resourceTemplates"], "uriTemplate"),
-    ):
-        for primitive in primitives:
-            if re.search(r"[\s\x00-\x1f\x7f]", primitive.wire[field]):
-                message = "the URI has a blank in it"
-                yield Diagnostic("TW256", message, primitive.place / field, "write `%20` for a space")
-            elif not _URI.match(primitive.wire[field]):
-                yield Diagnostic(
-                    "TW256",
-                    f"`{primitive.wire[field]}` has no scheme",
-                    primitive.place / field,
-                    f"write an absolute URI, such as `docs://{primitive.wire[field].lstrip('/') or 'readme'}`",
-                )
+    for section in (mcp.RESOURCES, mcp.TEMPLATES):
+        for primitive in resolved.primitives[section]:
+            uri, place = primitive.key, primitive.place / section.key
+            if re.search(r"[\s\x00-\x1f\x7f]", uri):
+                yield Diagnostic("TW256", "the URI has a blank in it", place, "write `%20` for a space")
+            elif not _URI.match(uri):
+                fix = f"write an absolute URI, such as `docs://{uri.lstrip('/') or 'readme'}`"
+                yield Diagnostic("TW256", f"`{uri}` has no scheme", place, fix)
 
 
 def contents(resolved: Resolved) -> Iterator[Diagnostic]:
     """A resource has its content in one place."""
-    for resource in resolved.primitives["resources"]:
+    for resource in resolved.primitives[mcp.RESOURCES]:
         if resource.extension.keys() >= {"file", "text"}:
             at = (resource.place / "toolwright" / "text").key()
             yield Diagnostic("TW257", f"`{resource.name}` has both `file` and `text`", at, "take one of them away")
@@ -62,7 +53,7 @@ def contents(resolved: Resolved) -> Iterator[Diagnostic]:
 
 def arguments(resolved: Resolved) -> Iterator[Diagnostic]:
     """No two arguments of a prompt have one name."""
-    for prompt in resolved.primitives["prompts"]:
+    for prompt in resolved.primitives[mcp.PROMPTS]:
         seen: set[str] = set()
         for index, argument in enumerate(prompt.wire.get("arguments") or ()):
             if argument["name"] in seen:
@@ -74,8 +65,8 @@ def arguments(resolved: Resolved) -> Iterator[Diagnostic]:
 
 def completions(resolved: Resolved) -> Iterator[Diagnostic]:
     """`complete` names arguments that there are."""
-    known_of = [(primitive, _variable_names(primitive)) for primitive in resolved.primitives["resourceTemplates"]]
-    known_of += [(primitive, _argument_names(primitive)) for primitive in resolved.primitives["prompts"]]
+    known_of = [(primitive, _variable_names(primitive)) for primitive in resolved.primitives[mcp.TEMPLATES]]
+    known_of += [(primitive, _argument_names(primitive)) for primitive in resolved.primitives[mcp.PROMPTS]]
     for primitive, known in known_of:
         for name in primitive.extension.get("complete") or {}:
             if known is not None and name not in known:
@@ -85,7 +76,7 @@ def completions(resolved: Resolved) -> Iterator[Diagnostic]:
 
 def messages(resolved: Resolved) -> Iterator[Diagnostic]:
     """A message is one thing, whole, and the arguments in its text are the prompt's own."""
-    for prompt in resolved.primitives["prompts"]:
+    for prompt in resolved.primitives[mcp.PROMPTS]:
         at = prompt.place / "toolwright"
         if prompt.extension.get("messages") == []:
             yield Diagnostic(
@@ -96,10 +87,10 @@ def messages(resolved: Resolved) -> Iterator[Diagnostic]:
             yield Diagnostic("TW257", f"`{prompt.name}` has messages, so nobody asks", (at / "ask").key(), fix)
         for index, message in enumerate(prompt.extension.get("messages") or ()):
             place = prompt.place / "toolwright" / "messages" / index
-            given = [kind for kind in _KINDS if kind in message]
+            given = [kind for kind in mcp.CONTENT if kind in message]
             if len(given) != 1:
                 what = f"both {quoted(given).replace(' or ', ' and ')}" if given else "nothing to say"
-                yield Diagnostic("TW257", f"the message has {what}", place, f"give it one of {quoted(_KINDS)}")
+                yield Diagnostic("TW257", f"the message has {what}", place, f"give it one of {quoted(mcp.CONTENT)}")
             for kind in given:
                 yield from _part(kind, message[kind], place / kind, prompt)
 
@@ -144,7 +135,7 @@ def _argument_names(prompt: Declared) -> tuple[str, ...]:
 def _variable_names(template: Declared) -> tuple[str, ...] | None:
     """The names of a template's variables; None where it is broken."""
     try:
-        return tuple(variable.name for variable in variables(template.wire["uriTemplate"]))
+        return tuple(variable.name for variable in variables(template.key))
     except TemplateError:
         return None
 

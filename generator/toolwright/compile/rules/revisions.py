@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from toolwright import mcp
 from toolwright.compile.resolve import entries
-from toolwright.compile.rules.headers import KEYWORD as HEADER
 from toolwright.diagnostics import Diagnostic, Place
 
 if TYPE_CHECKING:
@@ -13,22 +13,6 @@ if TYPE_CHECKING:
 
     from toolwright.compile.resolve import Resolved
     from toolwright.ir import Json
-
-_NAMED = {"title": "2025-06-18", "_meta": "2025-06-18", "icons": "2025-11-25"}
-FIELDS: Mapping[str, Mapping[str, str]] = {
-    "server": {"title": "2025-06-18", "icons": "2025-11-25", "websiteUrl": "2025-11-25", "description": "2025-11-25"},
-    "tools": {**_NAMED, "annotations": "2025-03-26", "outputSchema": "2025-06-18", "execution": "2025-11-25"},
-    "resources": _NAMED,
-    "resourceTemplates": _NAMED,
-    "prompts": _NAMED,
-}
-"""The revision that brought each field, from the schemas that each revision publishes."""
-
-ANY_ROOT = "2026-07-28"
-"""The revision that allows an `outputSchema` whose root is not an object."""
-
-HEADERS = "2026-07-28"
-"""The revision that has `x-mcp-header`."""
 
 
 def old_enough(resolved: Resolved) -> Iterator[Diagnostic]:
@@ -50,21 +34,21 @@ def _newer(resolved: Resolved) -> Iterator[tuple[Place, str, str]]:
     bundle = resolved.bundle
     yield from _fields(Place(bundle.entry, ("server",)), resolved.entry["server"], "server")
     for path in dict.fromkeys(fragment.path for fragment in bundle.fragments):
-        for section in ("tools", "resources", "resourceTemplates", "prompts"):
+        for section in mcp.SECTIONS:
             for place, entry in entries(bundle, path, section):
-                yield from _fields(place, entry, section)
+                yield from _fields(place, entry, section.name)
     for tool in resolved.tools:
         for field, found in resolved.schemas(tool):
             if field == "outputSchema" and found.schema.get("type") != "object":
                 at = found.place / "type" if "type" in found.schema else found.place.key()
-                yield at, "an `outputSchema` whose root is not an object", ANY_ROOT
+                yield at, "an `outputSchema` whose root is not an object", mcp.SINCE_ANY_ROOT
             for pointer, schema in found.schemas.items():
-                if isinstance(schema, dict) and HEADER in schema:
-                    at = Place(found.place.file, (*found.place.pointer, *pointer, HEADER))
-                    yield at.key(), f"`{HEADER}`", HEADERS
+                if isinstance(schema, dict) and mcp.HEADER in schema:
+                    at = Place(found.place.file, (*found.place.pointer, *pointer, mcp.HEADER))
+                    yield at.key(), f"`{mcp.HEADER}`", mcp.SINCE_HEADER
 
 
 def _fields(place: Place, entry: Mapping[str, Json], section: str) -> Iterator[tuple[Place, str, str]]:
-    for field, revision in FIELDS[section].items():
+    for field, revision in mcp.SINCE[section].items():
         if field in entry:
             yield (place / field).key(), f"`{field}`", revision

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
+from toolwright import mcp
 from toolwright.compile.resolve import entries, manifests, meant, overlays
-from toolwright.compile.syntax.positions import shorten
 from toolwright.diagnostics import Diagnostic, Place
-from toolwright.jsonschema.pointers import steps
+from toolwright.diagnostics.suggestions import did_you_mean, shorten
 from toolwright.jsonschema.references import HANDLE
+from toolwright.runtime.texts import steps
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from toolwright.compile.resolve import Resolved
 
@@ -26,7 +26,7 @@ def overlays_apply(resolved: Resolved) -> Iterator[Diagnostic]:
         name = str(place.pointer[-1])
         names = [tool.name[len(fragment.prefix) :] for tool in resolved.tools if tool.name.startswith(fragment.prefix)]
         if name not in names:
-            fix = _nearest(name, names, "tools")
+            fix = did_you_mean(name, names, "tools")
             yield Diagnostic("TW250", f"there is no tool `{name}` to overlay", place.key(), fix)
 
 
@@ -45,7 +45,7 @@ def deprecations(resolved: Resolved) -> Iterator[Diagnostic]:
         else:
             continue
         others = [name for name in names if name != tool.name]
-        yield Diagnostic("TW251", message, tool.place_of("deprecated", "use"), _nearest(use, others, "other tools"))
+        yield Diagnostic("TW251", message, tool.place_of("deprecated", "use"), did_you_mean(use, others, "other tools"))
 
 
 def handles(resolved: Resolved) -> Iterator[Diagnostic]:
@@ -58,7 +58,11 @@ def handles(resolved: Resolved) -> Iterator[Diagnostic]:
                     "TW252",
                     f"there is no handle `{schema[HANDLE]}`",
                     Place(found.place.file, (*found.place.pointer, *pointer, HANDLE)),
-                    _nearest(str(schema[HANDLE]), declared, "handles") if declared else "declare it under `handles`",
+                    (
+                        did_you_mean(str(schema[HANDLE]), declared, "handles")
+                        if declared
+                        else "declare it under `handles`"
+                    ),
                 )
 
 
@@ -71,11 +75,11 @@ def redactions(resolved: Resolved) -> Iterator[Diagnostic]:
             continue
         names = dict.fromkeys(name for _, schema in found.having("properties") for name in schema["properties"])
         for index, pointer in enumerate(own):
-            name = steps(f"{pointer}/")[1]
+            name = steps(f"{pointer}/")[0]
             if pointer and name not in names:
                 message = f"`{tool.name}` has no argument `{name}` to redact"
                 yield Diagnostic(
-                    "TW335", message, tool.place_of("policy", "redact") / index, _nearest(name, names, "arguments")
+                    "TW335", message, tool.place_of("policy", "redact") / index, did_you_mean(name, names, "arguments")
                 )
 
 
@@ -143,16 +147,15 @@ def consistent_hints(resolved: Resolved) -> Iterator[Diagnostic]:
 
 def web_resources(resolved: Resolved) -> Iterator[Diagnostic]:
     """`https://` is for what clients can fetch themselves (MCP 2025-11-25, Resources, Common URI Schemes)."""
-    for fragment in resolved.bundle.fragments:
-        for section, field in (("resources", "uri"), ("resourceTemplates", "uriTemplate")):
-            for place, entry in entries(resolved.bundle, fragment.path, section):
-                if str(entry[field]).lower().startswith("https://"):
-                    yield Diagnostic(
-                        "TW332",
-                        f"clients could fetch `{entry[field]}` themselves",
-                        place / field,
-                        "use a scheme of your own, such as `docs://`, for what only this server can read",
-                    )
+    for section in (mcp.RESOURCES, mcp.TEMPLATES):
+        for one in resolved.primitives[section]:
+            if one.key.lower().startswith("https://"):
+                yield Diagnostic(
+                    "TW332",
+                    f"clients could fetch `{one.key}` themselves",
+                    one.place / section.key,
+                    "use a scheme of your own, such as `docs://`, for what only this server can read",
+                )
 
 
 def safe_icons(resolved: Resolved) -> Iterator[Diagnostic]:
@@ -160,7 +163,7 @@ def safe_icons(resolved: Resolved) -> Iterator[Diagnostic]:
     bundle = resolved.bundle
     holders = [(Place(bundle.entry, ("server",)), resolved.entry["server"])]
     for path in dict.fromkeys(fragment.path for fragment in bundle.fragments):
-        for section in ("tools", "resources", "resourceTemplates", "prompts"):
+        for section in mcp.SECTIONS:
             holders += [(place, entry) for place, entry in entries(bundle, path, section) if "icons" in entry]
     for place, holder in holders:
         for index, icon in enumerate(holder.get("icons") or ()):
@@ -171,12 +174,3 @@ def safe_icons(resolved: Resolved) -> Iterator[Diagnostic]:
                     place / "icons" / index / "src",
                     "give it an `https:` or a `data:` URI",
                 )
-
-
-def _nearest(name: str, names: Iterable[str], what: str) -> str:
-    known = list(names)
-    close = get_close_matches(name, known, n=1)
-    if close:
-        return f"did you mean `{close[0]}`?"
-    shown = ", ".join(f"`{other}`" for other in known[:10])
-    return f"the {what} are {shown}{', …' if len(known) > 10 else ''}" if known else f"there are no {what}"

@@ -21,7 +21,7 @@ _GUARDS = frozenset({"auth", "policy.scopes", "toolwright.policy.scopes"})
 _TASK_ONLY = "execution.taskSupport: required"
 
 
-def unserved(resolved: Resolved) -> Iterator[Diagnostic]:
+def find_unserved(resolved: Resolved) -> Iterator[Diagnostic]:
     """One warning for all of them, where there are any."""
     parts: dict[str, Place] = {}
     for name, place in _parts(resolved):

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from toolwright.compile.rules.references import is_enclosed
 from toolwright.diagnostics import Diagnostic, Place, Pointer
-from toolwright.jsonschema.bundling import bundle
-from toolwright.jsonschema.references import Broken, Outline, identifying, pointer_text
+from toolwright.jsonschema.pointers import pointer_text
+from toolwright.jsonschema.references import Broken, Outline, identifying
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -43,7 +43,7 @@ def compilable(resolved: Resolved) -> Iterator[Diagnostic]:
     """The validator takes every schema: what it may refuse, beside what other rules find, is half a surrogate pair."""
     for found in resolved.everything():
         if _sound(resolved, found):
-            made = _compiled(bundle(found, resolved).wire)
+            made = _compiled(resolved.bundled(found).wire)
             if isinstance(made, str):
                 yield Diagnostic(
                     "TW228",
@@ -96,7 +96,7 @@ def examples(resolved: Resolved) -> Iterator[Diagnostic]:
                         f"give the tool an `{field}`, or take the {side} away",
                     )
             elif given and _sound(resolved, found):
-                judge = _Judge.of(resolved, bundle(found, resolved).wire)
+                judge = _Judge.of(resolved, resolved.bundled(found).wire)
                 for at, value in given:
                     for problem, narrow in judge.problems(value, at, root) if judge else ():
                         yield Diagnostic(
@@ -153,7 +153,7 @@ def _judged(resolved: Resolved, keyword: str) -> Iterator[tuple[Place, str, Json
         referring = {
             reference.pointer[:length] for reference in found.references for length in range(len(reference.pointer) + 1)
         }
-        root = bundle(found, resolved).wire if referring and _sound(resolved, found) else None
+        root = resolved.bundled(found).wire if referring and _sound(resolved, found) else None
         for pointer, schema in carriers:
             if pointer not in referring:
                 judge = _Judge.of(resolved, {**schema, "$schema": found.dialect.uri})

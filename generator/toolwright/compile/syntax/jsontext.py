@@ -12,7 +12,8 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from toolwright.compile.syntax.positions import MAX_DEPTH, MAX_DIGITS, Lines, Node, Problem, shorten, too_deep, twice
+from toolwright.compile.syntax.positions import MAX_DEPTH, MAX_DIGITS, Lines, Node, Problem, too_deep, twice
+from toolwright.diagnostics.suggestions import shorten
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from toolwright.diagnostics import Diagnostic, Place, Span
+from toolwright.diagnostics.suggestions import shorten
 
 MAX_DEPTH = 200
 """How deep mappings and lists may be nested. Real schemas stay below 20; validators and generators recurse."""
@@ -63,15 +64,32 @@ class Lines:
 
     def line(self, number: int) -> str | None:
         """A line without its line break; None where the text has no such line."""
+        return self.part(number, 1, self.width(number) + 1)
+
+    def part(self, number: int, first: int, end: int) -> str | None:
+        """A line's characters from column `first` to before column `end`, as far as it has them, or None.
+
+        It costs what it gives, however long the line is: a file of many megabytes may be a single line.
+        """
         if not 1 <= number <= len(self._starts):
             return None
+        start = self._starts[number - 1]
+        return self._text[start + first - 1 : start + min(end - 1, self.width(number))]
+
+    def width(self, number: int) -> int:
+        """How many characters a line has, without its line break."""
+        if not 1 <= number <= len(self._starts):
+            return 0
+        start = self._starts[number - 1]
         end = self._starts[number] if number < len(self._starts) else len(self._text)
-        return self._text[self._starts[number - 1] : end].rstrip("\r\n")
+        while end > start and self._text[end - 1] in "\r\n":
+            end -= 1
+        return end - start
 
     def span(self, file: str, start: int, end: int) -> Span:
         """The span from `start` to `end`, or to the end of its first line; at least one character wide."""
         line, column = self.position(min(start, len(self._text)))
-        rest = len(self.line(line) or "") - column + 1
+        rest = self.width(line) - column + 1
         width = max(1, min(end - start, rest))
         return Span(file, line, column, line, column + width)
 
@@ -128,9 +146,3 @@ def twice(key: str, line: int, again: Node) -> Problem:
     """The problem of a key that its mapping has already, on `line`."""
     message = f"the key `{shorten(key)}` is here twice; the first is on line {line}"
     return Problem("TW005", message, again.start, again.end, "remove or rename one of the two")
-
-
-def shorten(text: str, limit: int = 40) -> str:
-    """A text for a message: on one line, and cut where it is long."""
-    flat = " ".join(text.split())
-    return flat if len(flat) <= limit else f"{flat[: limit - 1]}…"

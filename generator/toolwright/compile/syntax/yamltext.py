@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Final
 import yaml
 
 from toolwright.compile.syntax.jsontext import lone_surrogate, number
-from toolwright.compile.syntax.positions import MAX_DEPTH, Lines, Node, Problem, nothing, shorten, too_deep, twice
-from toolwright.diagnostics.suggestions import nearest
+from toolwright.compile.syntax.positions import MAX_DEPTH, Lines, Node, Problem, nothing, too_deep, twice
+from toolwright.diagnostics.suggestions import nearest, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from toolwright.importers.openapi.operations import Operation
     from toolwright.ir import Json
 
-_VARIABLE = re.compile(r"\{([^{}]*)\}")
-
 
 @dataclass(frozen=True, slots=True)
 class Called:
@@ -160,10 +158,10 @@ def _filled(server: Located) -> str:
     if not isinstance(url, str):
         return ""
     defaults = {name: one.field("default") for name, one in server.entries("variables")}
-    filled = _VARIABLE.sub(lambda found: str(defaults.get(found[1], found[0])), url).strip()
+    filled = http.VARIABLE.sub(lambda found: str(defaults.get(found[1], found[0])), url).strip()
     parts = http.split(filled)
     if parts is None:
         return ""
-    is_whole = parts.scheme in ("http", "https") and parts.netloc and not _VARIABLE.search(filled)
+    is_whole = parts.scheme in ("http", "https") and parts.netloc and not http.VARIABLE.search(filled)
     plain = is_whole and not (parts.query or parts.fragment or parts.username)
     return filled.rstrip("/") if plain else parts.path.rstrip("/") if not parts.scheme else ""

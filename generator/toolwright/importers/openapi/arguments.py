@@ -18,6 +18,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from toolwright.http import VARIABLE
 from toolwright.importers.openapi import operations
 from toolwright.importers.openapi.documents import UnsupportedError
 
@@ -38,7 +39,6 @@ _BODILESS = frozenset({"get", "head", "options"})
 """Methods whose body means nothing (RFC 9110, 9.3), so that it is ignored (3.0.4, section 4.7.10.1)."""
 
 _BODIED = frozenset({"post", "put", "patch", "query"})
-_PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 
 FORM = "application/x-www-form-urlencoded"
 MULTIPART = "multipart/form-data"
@@ -159,13 +159,13 @@ def _url(operation: Operation, parameters: list[Parameter], names: list[str]) ->
     ]  # a fragment is never sent (RFC 9110, 7.1); some tell operations apart by it
     if "?" in path or not path.startswith("/"):
         raise UnsupportedError(f"`{path}` is no path")
-    inside = _PLACEHOLDER.findall(path)
+    inside = VARIABLE.findall(path)
     lacking = [name for name in inside if name not in by_wire]
-    if lacking or re.search(r"[{}]", _PLACEHOLDER.sub("", path)):
+    if lacking or re.search(r"[{}]", VARIABLE.sub("", path)):
         raise UnsupportedError(f"the document does not say what `{{{lacking[0] if lacking else ''}}}` in its path is")
     if unplaced := [name for name in by_wire if name not in inside]:
         raise UnsupportedError(f"its path has no place for the parameter `{unplaced[0]}`")
-    return _PLACEHOLDER.sub(lambda found: f"{{{by_wire[found[1]]}}}", path)
+    return VARIABLE.sub(lambda found: f"{{{by_wire[found[1]]}}}", path)
 
 
 def _property(parameter: Parameter, schemas: Schemas, making: _Making) -> Json:

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
+from toolwright import paths
 from toolwright.compile.syntax import jsontext, yamltext
-from toolwright.compile.syntax.positions import shorten
+from toolwright.diagnostics.suggestions import shorten
 from toolwright.importers import reading
 from toolwright.importers.reading import DocumentError
-from toolwright.jsonschema.pointers import steps
-from toolwright.project import inside
+from toolwright.runtime.texts import steps
 
 if TYPE_CHECKING:
     from toolwright.compile.source import Reader
@@ -141,15 +141,16 @@ class Documents:
         if where:
             if _SCHEME.match(where) or where.startswith("/") or "\\" in where:
                 raise UnsupportedError(f"the reference `{shorten(reference)}` would have to be fetched")
-            path = posixpath.normpath(posixpath.join(posixpath.dirname(file), unquote(where)))
-            if inside.no_path(path):
+            if paths.no_path(unquote(where)):
                 raise UnsupportedError(f"the reference `{shorten(reference)}` is to what no file can be called")
-            if inside.leaves(path):
+            resolved = paths.resolve("", file, unquote(where))
+            if resolved is None:
                 raise UnsupportedError(f"the reference `{shorten(reference)}` leaves the document's folder")
+            path = resolved
         at = Located(self._value(path, reference), path, ())
         if fragment and not fragment.startswith("/"):
             raise UnsupportedError(f"the reference `{shorten(reference)}` is to an anchor")
-        for name in steps(unquote(fragment))[1:]:
+        for name in steps(unquote(fragment)):
             try:
                 at = at / name
             except (KeyError, IndexError, TypeError, ValueError):

@@ -20,7 +20,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from toolwright import naming
-from toolwright.compile.syntax.positions import shorten
+from toolwright.diagnostics.suggestions import shorten
 from toolwright.importers.openapi.documents import Located, UnsupportedError
 from toolwright.jsonschema.dialects import DRAFT_2020_12 as DIALECT
 

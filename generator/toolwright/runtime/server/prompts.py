@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import base64
 import importlib
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mcp_types import INVALID_PARAMS, ContentBlock, PromptMessage, TextContent
 
 from ..revisions import block_for
+from ..texts import PLACEHOLDER
 from .invocation import Method
 from .parts import Answer, Host, Needed, Refused, Request
 from .sanitizing import block, clean
@@ -29,8 +29,6 @@ Row: TypeAlias = tuple[str, str | None, str | None, str | None]
 
 Messages: TypeAlias = str | ContentBlock | PromptMessage | Sequence[PromptMessage]
 """What a prompt says: a text or a block of the user, or one message or several."""
-
-_PLACEHOLDER: Final = re.compile(r"\{\{\s*([^{}]*?)\s*\}\}")
 
 
 def user(content: str | ContentBlock) -> PromptMessage:
@@ -141,7 +139,7 @@ class _Getting:
 
 def _fill(text: str, arguments: Mapping[str, str]) -> str:
     """`text` with each `{{name}}` replaced, once: what an argument holds is never looked into."""
-    return clean(_PLACEHOLDER.sub(lambda found: arguments.get(found[1], ""), text))
+    return clean(PLACEHOLDER.sub(lambda found: arguments.get(found[1], ""), text))
 
 
 def _said(value: object) -> list[dict[str, Any]]:

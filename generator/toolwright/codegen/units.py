@@ -1,0 +1,38 @@
+"""What each primitive adds to its package, as values: its module of models, and its methods of the client."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from toolwright.codegen.datamodel import ModelModule
+    from toolwright.pycode import Code, Name
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """What one primitive adds: the text of its module with its classes, and its methods of the client, formatted.
+
+    `names` are those that the methods' signatures need, but for builtins. `home` is where the module of a prompt or
+    resource stands below `models`; one without models has no text there.
+    """
+
+    module: Code
+    classes: tuple[Name, ...]
+    method: Code
+    names: frozenset[str]
+    home: Name | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """The units of a manifest, in its order: of tools by their names, and of resources, templates and prompts.
+
+    `shared` has the models of each shared schema that has a class.
+    """
+
+    units: Mapping[str, Unit]
+    primitives: Sequence[Unit]
+    shared: Mapping[str, ModelModule]

@@ -1,0 +1,54 @@
+"""What a run keeps for the next one: the units of tools, and that nothing was wrong with them.
+
+Takes and gives the bytes of a cache file. One that cannot be read, or that another version wrote, is as good as none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from pydantic_core import from_json, to_json
+
+from toolwright.codegen.units import Unit
+from toolwright.pycode import Name, trusted
+
+_FORMAT: Final = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Cache:
+    """The units of tools by the digest of what they are made from.
+
+    `clean` are the digests of those that nothing is wrong with, as long as what stands `around` them stays as it is.
+    """
+
+    units: Mapping[str, Unit] = field(default_factory=dict)
+    clean: frozenset[str] = frozenset()
+    around: str = ""
+
+
+def load(data: bytes | None) -> Cache:
+    """The cache in a file; an empty one where it cannot be used."""
+    try:
+        value = from_json(data or b"")
+        if value["format"] != _FORMAT:
+            return Cache()
+        units = {digest: _unit(row) for digest, row in value["units"].items()}
+        return Cache(units, frozenset(value["clean"]), str(value["around"]))
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return Cache()
+
+
+def dump(cache: Cache) -> bytes:
+    """A cache as the bytes of its file."""
+    units = {
+        digest: [unit.module, unit.classes, unit.method, sorted(unit.names)] for digest, unit in cache.units.items()
+    }
+    return to_json({"format": _FORMAT, "around": cache.around, "clean": sorted(cache.clean), "units": units})
+
+
+def _unit(row: Any) -> Unit:
+    module, classes, method, names = row
+    return Unit(trusted(module), tuple(map(Name, classes)), trusted(method), frozenset(names))

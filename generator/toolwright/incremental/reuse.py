@@ -1,0 +1,94 @@
+"""The compiler's steps for single tools, as a cache and more than one process have them.
+
+Takes what the last run kept; gives the compiler only those tools to check and to make that have changed, and at the end
+what the next run can use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from toolwright.codegen.units import Made
+from toolwright.compile.pipeline import Result, Steps
+from toolwright.incremental import keys
+from toolwright.incremental.cache import Cache
+
+if TYPE_CHECKING:
+    from toolwright import ir
+    from toolwright.codegen.units import Unit
+    from toolwright.compile.resolve import Resolved
+    from toolwright.incremental.keys import Keys
+    from toolwright.incremental.worker import Job, Workers
+
+BATCH = 24
+"""How many tools one process takes at a time. Fewer than two batches are not worth starting another."""
+
+
+class Reuse(Steps):
+    """The steps of one run."""
+
+    def __init__(self, before: Cache, made_by: Sequence[str], workers: Workers | None = None) -> None:
+        """Take what the last run kept.
+
+        Args:
+            before: The cache.
+            made_by: What goes into all that is generated, beside the manifest.
+            workers: Make what is not in the cache, if there are any.
+        """
+        self._before = before
+        self._made_by = made_by
+        self._workers = workers
+        self._now: Keys | None = None
+        self._units: dict[str, Unit] = {}
+
+    def to_check(self, resolved: Resolved) -> Resolved:
+        """The manifest with the tools that the last run did not find to be right as they are now."""
+        self._now = keys.of_resolved(resolved, self._made_by)
+        if self._before.around != self._now.around:
+            return resolved
+        dirty = tuple(tool for tool in resolved.tools if self._now.tools[tool.name] not in self._before.clean)
+        outlines = {found.place: found for tool in dirty for _, found in resolved.schemas(tool)}
+        return replace(resolved, tools=dirty, outlines=outlines)
+
+    def digest(self, manifest: ir.Manifest) -> str:
+        """The digest of all that the artifacts of a manifest are made from, once it is checked."""
+        return keys.of_manifest(manifest, self._keys.tools)
+
+    def begin_models(self, manifest: ir.Manifest) -> Callable[[], Made]:
+        """Begin to make the units that are not in the cache."""
+        from toolwright.codegen import modules
+
+        now = self._keys.tools
+        todo = [tool for tool in manifest.tools if now[tool.name] not in self._before.units]
+        batches = [todo[start : start + BATCH] for start in range(0, len(todo), BATCH)]
+        rest = modules.arguments_of_rest(manifest)
+        _, modelled, shared, source, command = rest
+        jobs: list[Job] = [(modules.make_rest, rest)]
+        jobs += [(modules.make, (batch, shared, source, command)) for batch in batches]
+        if self._workers is None or not (batches or modelled or shared):
+            results = None
+        else:
+            results = self._workers.begin(jobs, len(batches))
+
+        def models() -> Made:
+            others, *made = results() if results else [make(*arguments) for make, arguments in jobs]
+            fresh = dict(zip((tool.name for tool in todo), (unit for units in made for unit in units), strict=True))
+            self._units = {
+                now[tool.name]: fresh.get(tool.name) or self._before.units[now[tool.name]] for tool in manifest.tools
+            }
+            return Made({tool.name: self._units[now[tool.name]] for tool in manifest.tools}, *others)
+
+        return models
+
+    def cache(self, result: Result) -> Cache:
+        """What the next run can use, once the artifacts of this one are made."""
+        clean = frozenset(self._keys.tools.values()) if result.is_clean else frozenset()
+        return Cache(self._units, clean, self._keys.around)
+
+    @property
+    def _keys(self) -> Keys:
+        if self._now is None:
+            raise RuntimeError("nothing was compiled yet")
+        return self._now

@@ -1,0 +1,27 @@
+"""Paths as the lock and generated files tell them, which are the same in all checkouts."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path, PurePosixPath
+
+
+def relative(path: str, output: Path) -> str:
+    """A path as the lock has it: relative to the folder above the output folder, so that checkouts are alike."""
+    return Path(os.path.relpath(path, above(output))).as_posix()
+
+
+def told(path: str, output: Path) -> str:
+    """A manifest's path as what is made of it tells it, which is the same in all checkouts."""
+    name = relative(path, output)
+    return Path(path).name if name.startswith("..") else name
+
+
+def above(output: Path) -> Path:
+    """The folder above the output folder, which the lock's paths count from."""
+    return Path(os.path.normpath(Path.cwd() / output)).parent
+
+
+def shown(output: Path, path: str) -> str:
+    """A path below the output folder as a user knows it."""
+    return str(PurePosixPath(output) / path)
