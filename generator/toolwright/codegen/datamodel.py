@@ -21,7 +21,7 @@ from toolwright.codegen.docstrings import sentence
 from toolwright.codegen.inspection import declared
 from toolwright.codegen.literals import docstring, literal, requoted
 from toolwright.codegen.redaction import marks
-from toolwright.codegen.surface import Class, ClassRole, Field, Parameter, Type
+from toolwright.codegen.surface import Class, ClassRole, Field, Parameter, Surface, Type
 from toolwright.codegen.types import Document, Leaf, Object
 from toolwright.diagnostics import Place
 from toolwright.jsonschema import dialects
@@ -233,6 +233,19 @@ class _Draft:
     def taken(self) -> frozenset[str]:
         """The names of the classes that it imports."""
         return frozenset(each.name for each in self.used)
+
+
+def surface_of(manifest: ir.Manifest) -> Surface:
+    """What the package of a manifest offers."""
+    tools = modules(manifest.tools, manifest.shared)
+    primitives = (*manifest.resources, *manifest.templates, *manifest.prompts)
+    served = primitive_modules([each for each in primitives if each.has_model and "server" in manifest.emit])
+    every = (*tools, *served, *shared_modules(manifest.shared).values())
+    return surface.of(
+        manifest,
+        {tool.name: module.parameters for tool, module in zip(manifest.tools, tools, strict=True)},
+        (made for module in every for made in module.classes),
+    )
 
 
 @dataclass(slots=True)

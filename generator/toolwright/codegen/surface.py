@@ -102,11 +102,24 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """A parameter as a method takes it, with what stands after `=`."""
+    """A parameter as a method takes it, with the type of a value that is given, and what stands after `=`.
+
+    One that `can_be_omitted` may be left out of the request.
+    """
 
     name: Name
-    type: Type
+    given: Type
     default: Code | None = None
+    can_be_omitted: bool = False
+
+    @property
+    def type(self) -> Type:
+        """Its type."""
+        if not self.can_be_omitted:
+            return self.given
+        left_out = Name("Omit")
+        choices = (*self.given.choices, left_out)
+        return Type(code("{} | {}", self.given.text, left_out), choices, self.given.names | {left_out})
 
     @property
     def source(self) -> Code:
@@ -374,12 +387,7 @@ def _completion_method(primitive: ir.Primitive) -> ClientMethod:
 
 def _taken(name: Name, kind: Type, *, required: bool) -> Taken:
     """A parameter of the client: one that is not required can be left out of the request."""
-    if required:
-        return Taken(name, kind)
-    left_out = Name("Omit")
-    return Taken(
-        name, Type(code("{} | Omit", kind.text), (*kind.choices, left_out), kind.names | {left_out}), Name("OMIT")
-    )
+    return Taken(name, kind) if required else Taken(name, kind, Name("OMIT"), can_be_omitted=True)
 
 
 def _one_of(values: Sequence[str]) -> Type:

@@ -1,17 +1,16 @@
 """Changes of the Python side: what handlers must have, and what typed callers and readers of models see.
 
-Takes two lowered manifests and compares the interfaces of the packages that are generated from them, so that names,
-types and defaults are those that users meet. Only what the two differ in is generated.
+Takes two lowered manifests and compares the surfaces of their packages, so that names, types, defaults and roles are
+those that users meet. Only what the two differ in is looked at.
 """
 
 from __future__ import annotations
 
-import ast
-import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
 
+from toolwright.codegen.surface import Class, ClientMethod, Field, HandlerMethod, Surface, Taken
 from toolwright.diagnostics import Place
 from toolwright.diagnostics.suggestions import quoted
 from toolwright.diff.changes import Change, Impact
@@ -19,36 +18,10 @@ from toolwright.diff.changes import Change, Impact
 if TYPE_CHECKING:
     from toolwright import ir
     from toolwright.diff.tools import Pair
+    from toolwright.pycode import Code
 
-_MODELS = re.compile(r"models/(?!__init__)(\w+/(?!__init__))?\w+\.py")
-
-Role: TypeAlias = Literal["input", "output", "both"]
-"""Whether handlers read instances of a class, make them, or it is shared."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Member:
-    """A parameter or an attribute: its type as text, and its default, None where it must be given."""
-
-    type: str
-    default: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class _Method:
-    """A method: its parameters by name, and the type of what it gives."""
-
-    parameters: Mapping[str, _Member]
-    gives: str
-
-
-@dataclass(frozen=True, slots=True)
-class _Interface:
-    """What one package offers."""
-
-    handlers: Mapping[str, _Method] = field(default_factory=dict)
-    client: Mapping[str, _Method] = field(default_factory=dict)
-    classes: Mapping[str, Mapping[str, _Member]] = field(default_factory=dict)
+Use: TypeAlias = Literal["input", "output", "both"]
+"""Whether handlers read instances of a class, make them, or both may be."""
 
 
 def changes(pair: Pair) -> Iterator[Change]:
@@ -56,12 +29,14 @@ def changes(pair: Pair) -> Iterator[Change]:
     yield from _package(pair.old, pair.new)
     if not pair.old.emit & pair.new.emit:
         return
-    old, new = _narrowed(pair)
-    before, after = _interface(old), _interface(new)
-    places = _Places.of(pair)
-    yield from _handlers(before, after, places)
-    yield from _client(before, after, places)
-    yield from _classes(before, after, places)
+    from toolwright.codegen import datamodel
+
+    before, after = (datamodel.surface_of(manifest) for manifest in _narrowed(pair))
+    olds, news = (dict(_places(manifest)) for manifest in (pair.old, pair.new))
+    sides = _Sides(before, after, _led(olds, news), _led(news, olds))
+    yield from _handlers(sides)
+    yield from _client(sides)
+    yield from _classes(sides)
 
 
 def _package(old: ir.Manifest, new: ir.Manifest) -> Iterator[Change]:
@@ -80,120 +55,129 @@ def _package(old: ir.Manifest, new: ir.Manifest) -> Iterator[Change]:
         yield Change("TW580", "python", "compatible", "package", message, at(old, "emit"), at(new, "emit"))
 
 
-def _handlers(before: _Interface, after: _Interface, places: _Places) -> Iterator[Change]:
-    for name, method in after.handlers.items():
-        was = before.handlers.get(name)
-        about = f"handler `{name}`"
+def _handlers(sides: _Sides) -> Iterator[Change]:
+    old, new = _by_name(sides.old.handlers), _by_name(sides.new.handlers)
+    for name, method in new.items():
+        was = old.get(name)
+        about = sides.about(f"handler `{name}`", was, method)
         if was is None:
             why = "without it the server does not start; `toolwright generate` shows the stub"
-            yield _change("TW581", "breaking", about, "handlers must have this method", places, name, why)
-        elif was != method:
-            message = f"its signature was {_signature(was)}, and is {_signature(method)}"
-            impact: Impact = "may break" if was.gives == method.gives else "breaking"
-            yield _change("TW583", impact, about, message, places, name)
-    for name in before.handlers:
-        if name not in after.handlers:
+            yield about.change("TW581", "breaking", "handlers must have this method", why)
+        elif _signature(was) != _signature(method):
+            message = f"its signature was `{_signature(was)}`, and is `{_signature(method)}`"
+            yield about.change("TW583", "may break" if was.returns == method.returns else "breaking", message)
+    for name, gone in old.items():
+        if name not in new:
             why = "nothing calls it any more; its annotations may name classes that are gone"
-            yield _change(
-                "TW582", "may break", f"handler `{name}`", "the method is no longer called", places, name, why
+            yield sides.about(f"handler `{name}`", gone, None).change(
+                "TW582", "may break", "the method is no longer called", why
             )
 
 
-def _client(before: _Interface, after: _Interface, places: _Places) -> Iterator[Change]:
-    for name in before.client:
-        if name not in after.client:
-            yield _change("TW582", "breaking", f"client `{name}`", "the method is gone", places, name)
-    for name, method in after.client.items():
-        was = before.client.get(name)
-        about = f"client `{name}`"
+def _client(sides: _Sides) -> Iterator[Change]:
+    old, new = _by_name(sides.old.client), _by_name(sides.new.client)
+    for name, gone in old.items():
+        if name not in new:
+            yield sides.about(f"client `{name}`", gone, None).change("TW582", "breaking", "the method is gone")
+    for name, method in new.items():
+        was = old.get(name)
+        about = sides.about(f"client `{name}`", was, method)
         if was is None:
-            yield _change("TW590", "compatible", about, "a new method", places, name)
-            continue
-        for parameter, now in method.parameters.items():
-            then = was.parameters.get(parameter)
-            if then is None:
-                impact: Impact = "breaking" if now.default is None else "compatible"
-                kind = "required" if now.default is None else "optional"
-                yield _change("TW584", impact, about, f"the {kind} parameter `{parameter}` is new", places, name)
-                continue
-            if then.default is not None and now.default is None:
-                yield _change("TW584", "breaking", about, f"the parameter `{parameter}` is required now", places, name)
-            elif then.default is None and now.default is not None:
-                message = f"the parameter `{parameter}` is no longer required"
-                yield _change("TW584", "compatible", about, message, places, name)
-            taken, takes = _alternatives(then.type) - {"Omit"}, _alternatives(now.type) - {"Omit"}
-            if taken - takes:
-                yield _change("TW585", "may break", about, _retyped(parameter, then, now), places, name)
-            elif takes - taken:
-                yield _change("TW585", "compatible", about, _retyped(parameter, then, now), places, name)
-        for parameter in was.parameters:
-            if parameter not in method.parameters:
-                yield _change("TW584", "breaking", about, f"the parameter `{parameter}` is gone", places, name)
-        if was.gives != method.gives:
-            message = f"it gave `{was.gives}`, and gives `{method.gives}`"
-            yield _change("TW585", "breaking", about, message, places, name)
-
-
-def _classes(before: _Interface, after: _Interface, places: _Places) -> Iterator[Change]:
-    for name, members in before.classes.items():
-        if name not in after.classes:
-            yield _change("TW586", "breaking", f"class `{name}`", "the class is gone", places, name)
-            continue
-        yield from _members(name, members, after.classes[name], places)
-
-
-def _members(
-    name: str, before: Mapping[str, _Member], after: Mapping[str, _Member], places: _Places
-) -> Iterator[Change]:
-    about, role = f"class `{name}`", _role(name)
-    is_read = role == "input" and name.endswith(("Input", "Params", "Args"))  # callers give its attributes as keywords
-    makers = f"{'handlers' if role == 'output' else 'typed callers'} that make one must give it"
-    for attribute, now in after.items():
-        was = before.get(attribute)
-        if was is None:
-            impact: Impact = "compatible" if is_read or now.default is not None else "breaking"
-            message = f"the attribute `{attribute}` is new"
-            why = makers if impact == "breaking" else None
-            yield _change("TW587", impact, about, message, places, name, why)
-            continue
-        takes, taken = _alternatives(now.type), _alternatives(was.type)
-        needed = was.default is not None and now.default is None
-        if was.type != now.type and not (needed and taken - takes == {"None"} and takes < taken):
-            message = f"`{attribute}` was `{was.type}`, and is `{now.type}`"
-            impact = "compatible" if takes < taken and is_read else "may break"
-            why = _why_retyped(role, takes - taken, taken - takes) if impact == "may break" else None
-            yield _change("TW588", impact, about, message, places, name, why)
-        if was.default == now.default:
-            continue
-        if needed:
-            message = f"`{attribute}` had the default `{was.default}`, and has none"
-            impact = "compatible" if is_read else "breaking"
-            yield _change("TW589", impact, about, message, places, name, None if is_read else makers)
-        elif was.default is None:
-            message = f"`{attribute}` had no default, and has `{now.default}`"
-            yield _change("TW589", "compatible", about, message, places, name)
+            yield about.change("TW590", "compatible", "a new method")
         else:
-            message = f"the default of `{attribute}` was `{was.default}`, and is `{now.default}`"
-            yield _change("TW589", "may break", about, message, places, name)
-    for attribute in before:
-        if attribute not in after:
-            yield _change("TW587", "breaking", about, f"the attribute `{attribute}` is gone", places, name)
+            yield from _call(was, method, about)
 
 
-def _why_retyped(role: Role, more: frozenset[str], less: frozenset[str]) -> str:
+def _call(was: ClientMethod, method: ClientMethod, about: _About) -> Iterator[Change]:
+    """Changes of a method of the client."""
+    old, new = _by_name(was.parameters), _by_name(method.parameters)
+    for name, now in new.items():
+        then = old.get(name)
+        if then is None:
+            needed = now.default is None
+            message = f"the {'required' if needed else 'optional'} parameter `{name}` is new"
+            yield about.change("TW584", "breaking" if needed else "compatible", message)
+            continue
+        if then.default is not None and now.default is None:
+            yield about.change("TW584", "breaking", f"the parameter `{name}` is required now")
+        elif then.default is None and now.default is not None:
+            yield about.change("TW584", "compatible", f"the parameter `{name}` is no longer required")
+        taken, takes = frozenset(then.given.choices), frozenset(now.given.choices)
+        if taken != takes:
+            message = f"`{name}` was `{then.given.text}`, and is `{now.given.text}`"
+            yield about.change("TW585", "may break" if taken - takes else "compatible", message)
+    for name in old:
+        if name not in new:
+            yield about.change("TW584", "breaking", f"the parameter `{name}` is gone")
+    if was.returns.text != method.returns.text:
+        message = f"it gave `{was.returns.text}`, and gives `{method.returns.text}`"
+        yield about.change("TW585", "breaking", message)
+
+
+def _classes(sides: _Sides) -> Iterator[Change]:
+    old, new = _by_name(sides.old.classes), _by_name(sides.new.classes)
+    for name, was in old.items():
+        about = sides.about(f"class `{name}`", was, new.get(name))
+        if name in new:
+            yield from _fields(was, new[name], about)
+        else:
+            yield about.change("TW586", "breaking", "the class is gone")
+
+
+def _fields(was: Class, now: Class, about: _About) -> Iterator[Change]:
+    """Changes of the attributes of a class."""
+    use = _use(now)
+    is_read = use == "input" and now.is_root  # callers give its attributes as keywords
+    makers = f"{'handlers' if use == 'output' else 'typed callers'} that make one must give it"
+    old, new = _by_name(was.fields), _by_name(now.fields)
+    for name, field in new.items():
+        if name in old:
+            yield from _field(old[name], field, about, use, None if is_read else makers)
+            continue
+        impact: Impact = "compatible" if is_read or field.default is not None else "breaking"
+        message = f"the attribute `{name}` is new"
+        yield about.change("TW587", impact, message, makers if impact == "breaking" else None)
+    for name in old:
+        if name not in new:
+            yield about.change("TW587", "breaking", f"the attribute `{name}` is gone")
+
+
+def _field(was: Field, now: Field, about: _About, use: Use, makers: str | None) -> Iterator[Change]:
+    """Changes of one attribute; `makers` is what to tell those who make the class, where somebody does."""
+    taken, takes = frozenset(was.type.choices), frozenset(now.type.choices)
+    needed = was.default is not None and now.default is None
+    if was.type.text != now.type.text and not (needed and taken - takes == {"None"} and takes < taken):
+        message = f"`{now.name}` was `{was.type.text}`, and is `{now.type.text}`"
+        impact: Impact = "compatible" if takes < taken and makers is None else "may break"
+        why = _why_retyped(use, takes - taken, taken - takes) if impact == "may break" else None
+        yield about.change("TW588", impact, message, why)
+    if was.default == now.default:
+        return
+    if needed:
+        message = f"`{now.name}` had the default `{was.default}`, and has none"
+        yield about.change("TW589", "compatible" if makers is None else "breaking", message, makers)
+    elif was.default is None:
+        message = f"`{now.name}` had no default, and has `{now.default}`"
+        yield about.change("TW589", "compatible", message)
+    else:
+        message = f"the default of `{now.name}` was `{was.default}`, and is `{now.default}`"
+        yield about.change("TW589", "may break", message)
+
+
+def _why_retyped(use: Use, more: frozenset[Code], less: frozenset[Code]) -> str:
     """Whom another type of an attribute may break: it has `more` alternatives, and no longer `less`."""
     if more:
         readers = {"input": "handlers that read", "output": "typed callers that read", "both": "code that reads"}
-        return f"{readers[role]} it must expect {quoted(sorted(more))}"
+        return f"{readers[use]} it must expect {quoted(sorted(more))}"
     makers = {"input": "typed callers that give", "output": "handlers that give", "both": "code that gives"}
-    return f"{makers[role]} it {quoted(sorted(less))} must change"
+    return f"{makers[use]} it {quoted(sorted(less))} must change"
 
 
-def _role(name: str) -> Role:
-    """What a class is for, by the stem that its tool gave it."""
-    if "Output" in name:
+def _use(made: Class) -> Use:
+    """Who reads a class, and who makes it."""
+    if made.roles == {"output"}:
         return "output"
-    return "input" if any(word in name for word in ("Input", "Params", "Args")) else "both"
+    return "input" if made.roles <= {"input", "arguments", "variables"} else "both"
 
 
 def _narrowed(pair: Pair) -> tuple[ir.Manifest, ir.Manifest]:
@@ -211,128 +195,63 @@ def _narrowed(pair: Pair) -> tuple[ir.Manifest, ir.Manifest]:
     return old, new
 
 
-def _interface(manifest: ir.Manifest) -> _Interface:
-    from toolwright.compile import pipeline
-
-    shown = replace(
-        manifest, document={**manifest.document, "tools": [dict(tool.definition) for tool in manifest.tools]}
-    )
-    handlers: dict[str, _Method] = {}
-    client: dict[str, _Method] = {}
-    classes: dict[str, dict[str, _Member]] = {}
-    for artifact in pipeline.generate(shown):
-        inside = artifact.path.removeprefix(f"{manifest.package}/")
-        if inside not in ("handlers.py", "client.py") and not _MODELS.fullmatch(inside):
-            continue
-        for node in ast.parse(artifact.data).body:
-            if isinstance(node, ast.ClassDef):
-                if inside == "handlers.py":
-                    handlers |= dict(_methods(node))
-                elif inside == "client.py":
-                    client |= dict(_methods(node))
-                else:
-                    classes[node.name] = dict(_attributes(node))
-    return _Interface(handlers, client, classes)
+_Named = TypeVar("_Named", Class, ClientMethod, Field, HandlerMethod, Taken)
 
 
-def _methods(node: ast.ClassDef) -> Iterator[tuple[str, _Method]]:
-    for inner in node.body:
-        if isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef):
-            listed = inner.args
-            positional = listed.args[1:]
-            defaults: list[ast.expr | None] = [None] * (len(positional) - len(listed.defaults)) + list(listed.defaults)
-            members = {
-                one.arg: _member(one.annotation, default)
-                for one, default in (
-                    *zip(positional, defaults, strict=True),
-                    *zip(listed.kwonlyargs, listed.kw_defaults, strict=True),
-                )
-            }
-            yield inner.name, _Method(members, ast.unparse(inner.returns) if inner.returns else "None")
+def _by_name(those: Iterable[_Named]) -> Mapping[str, _Named]:
+    return {each.name: each for each in those}
 
 
-def _attributes(node: ast.ClassDef) -> Iterator[tuple[str, _Member]]:
-    for inner in node.body:
-        if isinstance(inner, ast.AnnAssign) and isinstance(inner.target, ast.Name):
-            yield inner.target.id, _attribute(inner)
+def _signature(method: HandlerMethod) -> str:
+    return f"({', '.join(parameter.source for parameter in method.parameters)}) -> {method.returns}"
 
 
-def _attribute(node: ast.AnnAssign) -> _Member:
-    """An attribute of a model; what `Field` says of its alias is no default."""
-    value = node.value
-    if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "Field":
-        said = {keyword.arg: keyword.value for keyword in value.keywords}
-        value = value.args[0] if value.args else said.get("default", said.get("default_factory"))
-    return _member(node.annotation, value)
-
-
-def _member(annotation: ast.expr | None, default: ast.expr | None) -> _Member:
-    given = None if default is None or ast.unparse(default) == "..." else ast.unparse(default)
-    return _Member(ast.unparse(annotation) if annotation else "Any", given)
-
-
-def _alternatives(text: str) -> frozenset[str]:
-    """The members of a union, each value of a `Literal` for itself."""
-    found: set[str] = set()
-    waiting: list[ast.expr] = [ast.parse(text, mode="eval").body]
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
-            waiting += [node.left, node.right]
-        elif isinstance(node, ast.Subscript) and ast.unparse(node.value) == "Literal":
-            values = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-            found |= {f"Literal[{ast.unparse(value)}]" for value in values}
-        else:
-            found.add(ast.unparse(node))
-    return frozenset(found)
-
-
-def _signature(method: _Method) -> str:
-    listed = ", ".join(f"{name}: {one.type}" for name, one in method.parameters.items())
-    return f"`({listed}) -> {method.gives}`"
-
-
-def _retyped(name: str, was: _Member, now: _Member) -> str:
-    return f"`{name}` was `{_given(was.type)}`, and is `{_given(now.type)}`"
-
-
-def _given(text: str) -> str:
-    return text.removesuffix(" | Omit")
+_Compared: TypeAlias = Class | ClientMethod | HandlerMethod
+_Key: TypeAlias = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class _Places:
-    """Where Python names come from: the place of each primitive, by its method and the stem of its classes."""
+class _About:
+    """What is compared: how it is called, and where it comes from on both sides."""
 
-    old: Sequence[tuple[str, str, Place]]
-    new: Sequence[tuple[str, str, Place]]
+    what: str
+    old: Place | None
+    new: Place | None
 
-    @classmethod
-    def of(cls, pair: Pair) -> _Places:
-        """The places of both manifests."""
-        sides: list[list[tuple[str, str, Place]]] = []
-        for manifest in (pair.old, pair.new):
-            listed: list[ir.Tool | ir.Primitive] = [*manifest.tools, *manifest.resources, *manifest.templates]
-            listed += manifest.prompts
-            sides.append([(one.names.method, one.names.stem, one.place) for one in listed])
-        return cls(*sides)
-
-    def find(self, name: str) -> tuple[Place | None, Place | None]:
-        """Where a method or a class comes from, on both sides."""
-        return _nearest(name, self.old), _nearest(name, self.new)
+    def change(self, code: str, impact: Impact, message: str, why: str | None = None) -> Change:
+        """A change of it."""
+        return Change(code, "python", impact, self.what, message, self.old, self.new, why)
 
 
-def _nearest(name: str, known: Sequence[tuple[str, str, Place]]) -> Place | None:
-    found = [
-        (len(stem), place)
-        for method, stem, place in known
-        if name in (method, f"complete_{method}") or name.startswith(stem)
-    ]
-    return max(found, key=lambda one: one[0])[1] if found else None
+@dataclass(frozen=True, slots=True)
+class _Sides:
+    """Both surfaces, and where the places of primitives that both sides have lead to on the other one."""
+
+    old: Surface
+    new: Surface
+    forward: Mapping[Place, Place]
+    back: Mapping[Place, Place]
+
+    def about(self, what: str, old: _Compared | None, new: _Compared | None) -> _About:
+        """What is there on one side at least."""
+        before = old.place if old is not None else None
+        after = new.place if new is not None else None
+        return _About(
+            what,
+            self.back.get(after) if before is None and after is not None else before,
+            self.forward.get(before) if after is None and before is not None else after,
+        )
 
 
-def _change(
-    code: str, impact: Impact, about: str, message: str, places: _Places, name: str, why: str | None = None
-) -> Change:
-    old, new = places.find(name)
-    return Change(code, "python", impact, about, message, old, new, why)
+def _places(manifest: ir.Manifest) -> Iterator[tuple[_Key, Place]]:
+    """Where each primitive and shared schema stands, by its section and its name or URI."""
+    for tool in manifest.tools:
+        yield ("tools", tool.name), tool.place
+    for primitive in (*manifest.resources, *manifest.templates, *manifest.prompts):
+        yield (primitive.section, primitive.key), primitive.place
+    for shared in manifest.shared:
+        yield ("schemas", shared.name), shared.schema.place
+
+
+def _led(here: Mapping[_Key, Place], there: Mapping[_Key, Place]) -> Mapping[Place, Place]:
+    return {place: there[key] for key, place in here.items() if key in there}
