@@ -248,7 +248,7 @@ def _places(manifest: ir.Manifest) -> Iterator[tuple[_Key, Place]]:
     for tool in manifest.tools:
         yield ("tools", tool.name), tool.place
     for primitive in (*manifest.resources, *manifest.templates, *manifest.prompts):
-        yield (primitive.section, primitive.key), primitive.place
+        yield (primitive.section.name, primitive.key), primitive.place
     for shared in manifest.shared:
         yield ("schemas", shared.name), shared.schema.place
 
