@@ -32,6 +32,7 @@ RUNTIME: Final[Mapping[str, tuple[str, ...]]] = {
     "server": (
         "server/asgi",
         "server/calls",
+        "server/cancellation",
         "server/confirmation",
         "server/content",
         "server/context",

@@ -25,7 +25,7 @@ from ..answers import Accepted, Cancelled, Declined
 from ..nesting import DepthError, is_too_deep
 from ..revisions import FIRST_STATELESS, form_for
 from ..validation import Validator
-from .invocation import is_cancelled
+from .cancellation import is_cancelled
 from .sanitizing import clean, mirrored
 
 if TYPE_CHECKING:

@@ -28,7 +28,7 @@ from mcp_types import (
     ToolChoice,
 )
 
-from .invocation import Cancellation
+from .cancellation import Cancellation
 from .sanitizing import clean, mirrored
 
 if TYPE_CHECKING:
