@@ -47,7 +47,7 @@ class Needy(Sample):
 
 def case(*examples: Mapping[str, Any], annotations: Any = READ_ONLY, **more: Any) -> dict[str, Any]:
     """A manifest whose first tool has these examples."""
-    extension = {"examples": list(examples), **more.pop("ours", {})}
+    extension = {"examples": list(examples), **more.pop("extension", {})}
     first = tool(
         "test_it", {"n": {"type": "number"}}, outputSchema=NUMBER, annotations=annotations, toolwright=extension
     )

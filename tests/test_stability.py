@@ -16,7 +16,7 @@ from packages import generate, manifest, tool
 from toolwright import package_data
 from toolwright.codegen import features
 
-LISTS = {"__init__.py", "models/__init__.py", "tools.py", "handlers.py", "client.py", "manifest.json"}
+LISTS = {"__init__.py", "models/__init__.py", "registry.py", "handlers.py", "client.py", "manifest.json"}
 TOOLS = [
     tool("first", {"place": {"type": "object", "properties": {"city": {"type": "string"}}}, "n": {"type": "integer"}}),
     tool("second", {"a": {"type": "string"}, "b": {"enum": ["x", "y"]}}),

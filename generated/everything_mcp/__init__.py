@@ -107,8 +107,8 @@ if TYPE_CHECKING:
         TestTriggerPromptChangeInput as TestTriggerPromptChangeInput,
         TestTriggerToolChangeInput as TestTriggerToolChangeInput,
     )
+    from .registry import TOOLS as TOOLS
     from .server import asgi_app as asgi_app, build_server as build_server
-    from .tools import TOOLS as TOOLS
 else:
     __getattr__, __dir__, __all__ = lazy(
         __name__,
@@ -208,7 +208,7 @@ else:
                 "TestTriggerPromptChangeInput",
                 "TestTriggerToolChangeInput",
             ),
+            ".registry": ("TOOLS",),
             ".server": ("asgi_app", "build_server"),
-            ".tools": ("TOOLS",),
         },
     )

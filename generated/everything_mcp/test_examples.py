@@ -7,11 +7,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 from ._runtime.server.example_tests import Example, Examples
-from .offers import PARTS
-from .server import build_server
-from .tools import TOOLS
+from .registry import PACKAGE
 
-EXAMPLES: Final = Examples(TOOLS, handlers="everything:Everything", build_server=build_server, parts=PARTS)
+EXAMPLES: Final = Examples(PACKAGE)
 
 
 def pytest_generate_tests(metafunc: Any) -> None:

@@ -58,8 +58,8 @@ if TYPE_CHECKING:
         ListStationsInput as ListStationsInput,
         ReadCurrentParams as ReadCurrentParams,
     )
+    from .registry import TOOLS as TOOLS
     from .server import asgi_app as asgi_app, build_server as build_server
-    from .tools import TOOLS as TOOLS
 else:
     __getattr__, __dir__, __all__ = lazy(
         __name__,
@@ -110,7 +110,7 @@ else:
                 "ListStationsInput",
                 "ReadCurrentParams",
             ),
+            ".registry": ("TOOLS",),
             ".server": ("asgi_app", "build_server"),
-            ".tools": ("TOOLS",),
         },
     )

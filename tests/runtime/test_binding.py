@@ -26,8 +26,8 @@ from toolwright.runtime.client.binding import OMIT, Binding, CallEvent, Omit
 from toolwright.runtime.client.confirmation import is_dangerous
 from toolwright.runtime.errors import CallRefused, InvalidResult, ToolFailed
 from toolwright.runtime.model import Model, Root
+from toolwright.runtime.package import Package, Tool
 from toolwright.runtime.redaction import redacted
-from toolwright.runtime.tools import Tools
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -66,17 +66,11 @@ def _tool(name: str, input_schema: Mapping[str, Any] | None = None, **more: Any)
 
 _REGION = {"type": "object", "properties": {"region": {"type": "string", "x-mcp-header": "Region"}}}
 
-TOOLS = Tools(
+PACKAGE = Package(
     "shapes_mcp",
-    [
-        ("render-shape", "render_shape", "render_shape", "RenderShapeInput", "RenderOutput"),
-        ("count", "count", "count", "CountInput", "CountOutput"),
-        ("ping", "ping", "ping", "PingInput", None),
-        ("erase", "erase", "erase", "EraseInput", None),
-        ("query", "query", "query", "QueryInput", None),
-    ],
+    tools=[Tool("render-shape", method="render_shape"), Tool("count"), Tool("ping"), Tool("erase"), Tool("query")],
 )
-TOOLS.manifest = {
+PACKAGE.manifest = {
     "toolwright": 1,
     "server": {"name": "shapes", "version": "1"},
     "formats": "annotate",
@@ -103,7 +97,7 @@ TOOLS.manifest = {
 
 
 class ShapesClient(Binding):
-    _tools = TOOLS
+    _package = PACKAGE
 
     async def render_shape(
         self,
@@ -605,12 +599,12 @@ async def test_progress_is_told() -> None:
     ],
 )
 def test_what_is_dangerous(annotations: Any, policy: Any, dangerous: bool) -> None:
-    tools = Tools("p", [("t", "t", "t", "TInput", None)])
+    package = Package("p", tools=[Tool("t")])
     extension = {} if policy is None else {"toolwright": {"policy": policy}}
-    tools.manifest = {
+    package.manifest = {
         "tools": [_tool("t", **({} if annotations is None else {"annotations": annotations}), **extension)]
     }
-    assert is_dangerous(tools["t"]) is dangerous
+    assert is_dangerous(package.tools["t"]) is dangerous
 
 
 async def test_confirm_is_asked_before_a_dangerous_tool_alone() -> None:
@@ -928,6 +922,7 @@ def test_tools_can_have_all_names_but_these() -> None:
 
 
 def test_importing_a_client_does_not_import_the_sdk() -> None:
-    code = "import sys, toolwright.runtime.binding; print({'mcp', 'mcp_types', 'anyio', 'httpx2'} & set(sys.modules))"
+    heavy = "{'mcp', 'mcp_types', 'anyio', 'httpx2'}"
+    code = f"import sys, toolwright.runtime.client.binding; print({heavy} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "set()\n"

@@ -22,7 +22,7 @@ from .texts import steps
 if TYPE_CHECKING:
     from contextvars import Token
 
-    from .tools import Tool
+    from .package import Tool
 
 REDACTED: Final = "[redacted]"
 

@@ -30,7 +30,7 @@ from .violations import told as fault_of
 if TYPE_CHECKING:
     import jsonschema_rs
 
-    from .tools import Tool
+    from .package import Tool
 
 _BACKTRACKS: Final = 100_000
 """Steps of one match, about 2 ms; expressions without look-around and back-references need none."""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from toolwright import ir
 
 RUNTIME: Final[Mapping[str, tuple[str, ...]]] = {
-    "models": ("errors", "lazy", "model", "terminal", "tools", "unions"),
+    "models": ("errors", "lazy", "model", "package", "terminal", "unions"),
     "tools": (
         "answers",
         "complexity",
@@ -38,6 +38,7 @@ RUNTIME: Final[Mapping[str, tuple[str, ...]]] = {
         "server/context",
         "server/dispatcher",
         "server/elicitation",
+        "server/features",
         "server/framing",
         "server/handler_check",
         "server/handler_loading",

@@ -11,24 +11,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from toolwright import naming
 from toolwright.codegen.client import client_page
 from toolwright.codegen.docstrings import about, sentence
 from toolwright.codegen.features import (
     asking_contexts,
-    every,
     folder_of,
     has_examples,
-    input_class,
     modelled,
     needs_handlers,
-    output_class,
     primitive_features,
-    primitive_module,
 )
 from toolwright.codegen.handlers import handlers_page
 from toolwright.codegen.imports import as_homes
 from toolwright.codegen.literals import docstring
+from toolwright.codegen.registry import registry_page
 from toolwright.pycode import Code, Name
 
 if TYPE_CHECKING:
@@ -39,7 +35,7 @@ if TYPE_CHECKING:
 _COMMON_EXPORTS = {
     "._runtime.answers": ("Accepted", "Cancelled", "Declined"),
     "._runtime.errors": ("ToolFailed",),
-    ".tools": ("TOOLS",),
+    ".registry": ("TOOLS",),
 }
 
 
@@ -74,14 +70,6 @@ _CLIENT_EXPORTS = {
 }
 
 
-_PARTS = {
-    "completion": (Name("._runtime.server.completion"), Name("Completions")),
-    "prompts": (Name("._runtime.server.prompts"), Name("Prompts")),
-    "resources": (Name("._runtime.server.resources"), Name("Resources")),
-}
-"""What a server can have beside its tools: the module and the class that serve it."""
-
-
 @dataclass(frozen=True, slots=True)
 class Page:
     """One file of a package: where it goes, its template, and what the template is given.
@@ -95,24 +83,12 @@ class Page:
     tail: tuple[Code, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ToolRow:
-    """One row of the package's table of tools."""
-
-    name: str
-    method: Name
-    module: Name
-    input: Name
-    output: Name | None
-
-
 def of_manifest(manifest: ir.Manifest) -> tuple[Page, ...]:
     """The pages that say what `manifest` says, whatever its models look like."""
     title = _title(manifest)
-    pages = [Page("tools.py", "tools.py", _tools(title, manifest))]
+    pages = [Page("registry.py", "registry.py", registry_page(title, manifest))]
     if "server" not in manifest.emit:
         return tuple(pages)
-    primitives = primitive_features(manifest)
     pages += [
         Page(f"models/{folder}/__init__.py", "module.py", {"source": docstring(f"Models of the {folder} of {title}.")})
         for folder in sorted({folder_of(primitive) for primitive in modelled(manifest)})
@@ -121,8 +97,6 @@ def of_manifest(manifest: ir.Manifest) -> tuple[Page, ...]:
         answers = sorted({one.answer for each in contexts for one in each.questions if not one.by_url})
         doc = f"What handlers of {title} that ask something get as `ctx`."
         pages.append(Page("contexts.py", "contexts.py", {"doc": doc, "contexts": contexts, "answers": answers}))
-    if primitives:
-        pages.append(Page("offers.py", "offers.py", _primitives(title, manifest)))
     pages += [
         Page("handlers.py", "handlers.py", handlers_page(title, manifest)),
         Page(
@@ -131,7 +105,6 @@ def of_manifest(manifest: ir.Manifest) -> tuple[Page, ...]:
             {
                 "doc": f"{sentence(title)}, as an object of the SDK and as an ASGI application.",
                 "stem": manifest.stem,
-                "offers": bool(primitives),
                 "calls": manifest.calls,
                 "optional": not needs_handlers(manifest),
             },
@@ -141,16 +114,12 @@ def of_manifest(manifest: ir.Manifest) -> tuple[Page, ...]:
             "__main__.py",
             {
                 "doc": f"Run {title}: `python -m {manifest.package}`, on stdio, or over HTTP with `--http`.",
-                "package": manifest.package,
-                "handlers": manifest.handlers,
-                "offers": bool(primitives),
             },
         ),
     ]
     if has_examples(manifest):
         doc = f"The examples of {title} as tests of its handlers: `pytest --pyargs {manifest.package}`."
-        values = {"doc": doc, "handlers": manifest.handlers, "offers": bool(primitives)}
-        pages.append(Page("test_examples.py", "test_examples.py", values))
+        pages.append(Page("test_examples.py", "test_examples.py", {"doc": doc}))
     return tuple(pages)
 
 
@@ -243,51 +212,4 @@ def _models(
         "doc": f"Models of {title}, each loaded when it is first used.",
         "lazy": Name(".._runtime.lazy"),
         "homes": as_homes(homes),
-    }
-
-
-def _tools(title: str, manifest: ir.Manifest) -> Mapping[str, Any]:
-    rows = tuple(
-        ToolRow(tool.name, tool.names.method, tool.names.module, input_class(tool), output_class(tool))
-        for tool in manifest.tools
-    )
-    return {"doc": f"The tools of {title}, by their names on the wire.", "package": manifest.package, "tools": rows}
-
-
-def _primitives(title: str, manifest: ir.Manifest) -> Mapping[str, Any]:
-    parts = primitive_features(manifest)
-    completing = [
-        ("prompt" if primitive in manifest.prompts else "template", primitive.key, naming.completion(primitive.names))
-        for primitive in every(manifest)
-        if primitive.completes
-    ]
-    return {
-        "doc": f"What {title} offers beside its tools.",
-        "parts": {name: _PARTS[name] for name in _PARTS if name in parts},
-        "resources": [
-            (primitive.key, primitive.names.method if primitive.handled else None) for primitive in manifest.resources
-        ],
-        "templates": [
-            (
-                primitive.key,
-                primitive.names.method,
-                primitive_module(primitive),
-                naming.arguments(primitive.names, primitive.kind),
-            )
-            for primitive in manifest.templates
-        ],
-        "prompts": [
-            (
-                (
-                    primitive.key,
-                    primitive.names.method,
-                    primitive_module(primitive),
-                    naming.arguments(primitive.names, primitive.kind),
-                )
-                if primitive.handled
-                else (primitive.key, None, None, None)
-            )
-            for primitive in manifest.prompts
-        ],
-        "completing": completing,
     }

@@ -17,7 +17,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from toolwright.codegen import features
 from toolwright.compile import pipeline
 from toolwright.project import workspace
 
@@ -85,13 +84,12 @@ def _write(folder: Path, manifest: ir.Manifest, seed: int) -> None:
         path = folder / artifact.path
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(artifact.data)
-    has_parts = bool(features.primitive_features(manifest))
     workspace.create(
         folder / manifest.package / "mock.py",
-        f"from toolwright.mocking.handlers import mocked\n"
-        f"from .tools import TOOLS\n"
-        f"{'from .offers import PARTS' if has_parts else 'PARTS = ()'}\n"
-        f"HANDLERS = mocked(TOOLS, PARTS, seed={seed:d})\n",
+        f"from toolwright.mock.handlers import mocked\n"
+        f"from ._runtime.server.features import parts\n"
+        f"from .registry import PACKAGE\n"
+        f"HANDLERS = mocked(PACKAGE.tools, parts(PACKAGE), seed={seed:d})\n",
     )
 
 

@@ -29,7 +29,7 @@ from .pages import pages
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from ..tools import Tools
+    from ..package import Tools
     from .options import Options
     from .session import Exchange
 

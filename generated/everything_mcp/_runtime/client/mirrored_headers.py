@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from mcp import Client
     from mcp_types import ListToolsResult
 
-    from ..tools import Tool
+    from ..package import Tool
 
 _Answer = TypeVar("_Answer")
 

@@ -17,7 +17,7 @@ from ..validation import output_validator
 if TYPE_CHECKING:
     from mcp_types import CallToolResult
 
-    from ..tools import Tool
+    from ..package import Tool
 
 
 def structured(tool: Tool, result: CallToolResult, *, mirrored: bool) -> Any:

@@ -22,6 +22,7 @@ from .invocation import Method
 if TYPE_CHECKING:
     import logging
 
+    from ..package import Package
     from .lists import Lists
 
 _T = TypeVar("_T")
@@ -84,7 +85,7 @@ class Needed:
 class Host:
     """What the parts of one server share: its handlers, its lists, and the log that learns what callers must not."""
 
-    package: str
+    package: Package
     handlers: object
     lists: Lists
     log: logging.Logger
@@ -101,7 +102,7 @@ class Host:
         questions: Mapping[str, Any] = extension.get("ask") or {}
         made: type[Context] = Context
         if questions:
-            made = getattr(importlib.import_module(f"{self.package}.contexts"), f"{stem}Context")
+            made = getattr(importlib.import_module(f"{self.package.name}.contexts"), f"{stem}Context")
         lists = self.lists
         return made(
             request.id,

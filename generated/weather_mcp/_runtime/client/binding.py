@@ -42,7 +42,7 @@ if TYPE_CHECKING:
         TextResourceContents,
     )
 
-    from ..tools import Tool, Tools
+    from ..package import Package, Tool
     from .drift import Drift
 
 __all__ = ["OMIT", "Binding", "CallEvent", "Omit"]
@@ -66,7 +66,7 @@ class Binding:
       of `on_question` that does not fit the question, and whatever else a callback of `connect` raises.
     """
 
-    _tools: ClassVar[Tools]
+    _package: ClassVar[Package]
 
     def __init__(self, _exchange: Exchange, _listening: Listening, _options: Options) -> None:
         """Not to be called: `connect` gives a client."""
@@ -153,7 +153,7 @@ class Binding:
         async def opened() -> None:
             from .drift import notice
 
-            await notice(made._exchange, cls._tools, options, drift)
+            await notice(made._exchange, cls._package.tools, options, drift)
 
         return Connection(client, made, listening.close, None if drift == "ignore" else opened)
 
@@ -196,11 +196,11 @@ class Binding:
                 wrong = problems(error) if isinstance(error, ValidationError) else "it is nested too deeply"
                 raise InvalidResult(tool.name, [f"result: {wrong}"], result) from None
 
-        return await self._perform(self._tools[name], arguments, read)
+        return await self._perform(self._package.tools[name], arguments, read)
 
     async def _call_content(self, name: str, arguments: Mapping[str, object]) -> list[ContentBlock]:
         """Call a tool that has no `outputSchema`."""
-        return await self._perform(self._tools[name], arguments, lambda _, result: result.content)
+        return await self._perform(self._package.tools[name], arguments, lambda _, result: result.content)
 
     async def _read(self, uri: str) -> list[TextResourceContents | BlobResourceContents]:
         """Read a resource."""

@@ -16,7 +16,7 @@ from ..errors import CallRefused
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ..tools import Tool
+    from ..package import Tool
     from .options import Confirm
 
 

@@ -18,7 +18,7 @@ from .elicitation import FORM, OURS, InvalidAnswer, MissingCapability, form
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ..tools import Tool
+    from ..package import Tool
     from .context import Context
 
 _KEY: Final = f"{OURS}confirm"

@@ -24,9 +24,9 @@ from pydantic import BaseModel
 from ..logs import guard, logger
 from ..revisions import FIRST_STATELESS, tool_for
 from . import handler_check
-from .calls import Calls
 from .context import LOG_LEVELS, LogLevel
 from .elicitation import MissingCapability, Rounds
+from .features import parts
 from .lifespan import Lifespan
 from .lists import Lists, ResourceSwitches, StaleCursor, Switches
 from .parts import Answer, Host, Part, Refused, Request
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
     from mcp.server.models import InitializationOptions
 
-    from ..tools import Tools
+    from ..package import Package
 
 _Result = TypeVar("_Result", bound=BaseModel)
 
@@ -77,23 +77,14 @@ _ADMITTED: Final[Mapping[str, tuple[type[BaseModel], types.Result]]] = {
 """Parameters, and a placeholder: the SDK gives it when it has nothing against a request, and the middleware answers."""
 
 
-def build_server(
-    tools: Tools,
-    handlers: object,
-    *,
-    parts: Sequence[Part] = (),
-    state: str = "memory://",
-    bind: Callable[[Tools, object], object] | None = None,
-) -> PackageServer:
-    """A server that answers for `tools`, and for what else its parts offer, with `handlers`.
+def build_server(package: Package, handlers: object, *, state: str = "memory://") -> PackageServer:
+    """A server that answers for a package with `handlers`.
 
     Args:
-        tools: The package's tools.
-        handlers: An object with the methods that the parts need; `None` where they need none. If it is an async context
-            manager, it is entered before the server's first connection, and left after its last.
-        parts: The parts beside the tools.
+        package: The package.
+        handlers: An object with the methods that the package needs; `None` where it needs none. If it is an async
+            context manager, it is entered before the server's first connection, and left after its last.
         state: Where state lives: `memory://`, which is this process.
-        bind: Adds the methods that need not be written, where there are any.
 
     Raises:
         TypeError: Methods are missing or cannot be called; the message lists them all.
@@ -101,10 +92,11 @@ def build_server(
     """
     if state != "memory://":
         raise ValueError(f"state is {state!r}; this version keeps state in the process only: 'memory://'")
-    every = (Calls(tools), *parts)
+    every = parts(package)
     given = handler_check.NoHandlers() if handlers is None else handlers
-    handler_check.check(tools.manifest["server"]["name"], [one for part in every for one in part.needed()], given)
-    return PackageServer(tools, given if bind is None else bind(tools, given), every)
+    handler_check.check(package.manifest["server"]["name"], [one for part in every for one in part.needed()], given)
+    http = package.feature("http")
+    return PackageServer(package, given if http is None else http.bound(package, given), every)
 
 
 class PackageServer(Server[Any]):
@@ -120,9 +112,10 @@ class PackageServer(Server[Any]):
     prompts: Switches
     resources: ResourceSwitches
 
-    def __init__(self, tools: Tools, handlers: object, parts: Sequence[Part]) -> None:
+    def __init__(self, package: Package, handlers: object, parts: Sequence[Part]) -> None:
         """Put the parts together; `build_server` checks the handlers first."""
-        info = tools.manifest["server"]
+        info = package.manifest["server"]
+        schemas = package.entries("tools")
         connections = Connections()
         super().__init__(
             info["name"],
@@ -133,13 +126,13 @@ class PackageServer(Server[Any]):
             website_url=info.get("websiteUrl"),
             icons=[types.Icon.model_validate(icon) for icon in info["icons"]] if info.get("icons") else None,
             lifespan=Lifespan(handlers),
-            get_tool_input_schema=lambda name: tools[name].definition["inputSchema"] if name in tools else None,
+            get_tool_input_schema=lambda name: schemas[name][0]["inputSchema"] if name in schemas else None,
             on_subscriptions_listen=connections.listen,
         )
         listings = {name: entries for part in parts for name, entries in part.listings().items()}
-        lists = Lists(listings, tools.manifest, connections.publish)
+        lists = Lists(listings, package.manifest, connections.publish)
         self.tools, self.prompts, self.resources = lists.tools, lists.prompts, lists.resources
-        host = Host(tools.package, handlers, lists, logger(tools.package))
+        host = Host(package, handlers, lists, logger(package.name))
         answers: dict[str, Answer] = {}
         for part in parts:
             answers |= part.answers(host)

@@ -20,7 +20,7 @@ from .options import CallEvent, OnCall, Outcome
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
 
-    from ..tools import Tool
+    from ..package import Tool
 
 _CALLS: Final = count(1)
 

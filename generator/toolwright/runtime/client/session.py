@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     )
     from pydantic import TypeAdapter
 
-    from ..tools import Tool
+    from ..package import Tool
     from .in_flight import InFlight
     from .options import OnProgress, Options
 

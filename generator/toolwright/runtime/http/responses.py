@@ -14,10 +14,10 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from ..errors import ToolError
+from ..package import Tool
 from ..redaction import masked
 from ..server.content import audio, checked_mime_type, embedded, image
 from ..server.sanitizing import clean
-from ..tools import Tool
 
 _MOST_SHOWN: Final = 600
 """Characters of an error's body that the caller is told."""

@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     import logging
     from collections.abc import Mapping, Sequence
 
-    from ..tools import Tool
+    from ..package import Tool
     from .context import Context
 
 
-class Engine:
+class Dispatcher:
     """The handlers, ready to be called."""
 
     def __init__(self, handlers: object, log: logging.Logger, *, has_resources: bool = True) -> None:
