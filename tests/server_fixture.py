@@ -94,6 +94,7 @@ PACKAGE: Final = Package(
     __package__,
     tools=[Tool("get-weather", method="get_weather"), Tool("say"), Tool("cities")],
     handlers={handlers!r},
+    features=["redaction", "patterns", "complexity", "client_requests", "elicitation", "confirmation", "sampling"],
 )
 TOOLS: Final = PACKAGE.tools
 """

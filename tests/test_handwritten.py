@@ -26,7 +26,7 @@ def method(name: str, wrapper: str, result: str, doc: str, **parameters: str) ->
 
 GET = method("get", "Returns", "GetOutput", "Gets.", args="GetInput", ctx="Context")
 SAY = method("say", "Returns", "Content", "Says.", args="SayInput", ctx="SayContext")
-READ = method("read_a", "Gives", "Contents", "Reads.", ctx="Context")
+READ = method("read_a", "MaybeAwaitable", "ResourceContents", "Reads.", ctx="Context")
 NEEDED = (GET, SAY, READ)
 
 WHOLE = """\
@@ -134,8 +134,8 @@ def test_names_that_stubs_need() -> None:
     written = Handwritten("x.py", text, "X", "XHandlers")
     assert handlers.names_to_import(written, NEEDED) == (
         "Content",
-        "Contents",
         "GetOutput",
+        "ResourceContents",
         "SayContext",
         "SayInput",
     )

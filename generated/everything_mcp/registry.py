@@ -6,7 +6,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from ._runtime.package import Package, Prompt, Resource, Template, Tool
+from ._runtime.package import Package, Tool
+from ._runtime.primitives import Prompt, Resource, Template
 
 PACKAGE: Final = Package(
     "everything_mcp",
@@ -56,7 +57,17 @@ PACKAGE: Final = Package(
         Prompt("test_input_required_result_prompt", method="prompt_test_input_required_result_prompt"),
     ],
     handlers="everything:Everything",
-    features=["resources", "prompts", "completion"],
+    features=[
+        "patterns",
+        "alternatives",
+        "complexity",
+        "headers",
+        "client_requests",
+        "sampling",
+        "resources",
+        "prompts",
+        "completion",
+    ],
 )
 """All that the package consists of."""
 

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from mcp_types import BlobResourceContents, Completion, ContentBlock, PromptMessage, TextResourceContents
 
-    from .models import GetForecastOutput, GetWeatherOutput
-
 
 class WeatherClient(Binding):
     """Calls the MCP server `weather`: one method for each tool, resource and prompt.
@@ -32,7 +30,7 @@ class WeatherClient(Binding):
 
     async def get_weather(
         self, *, location: str, units: Literal["metric", "imperial"] | Omit = OMIT
-    ) -> GetWeatherOutput:
+    ) -> _models.GetWeatherOutput:
         """Get current weather information for a location.
 
         Tool ``get_weather``: read-only, open world.
@@ -43,7 +41,7 @@ class WeatherClient(Binding):
         """
         return await self._call("get_weather", {"location": location, "units": units}, _models.GetWeatherOutput)
 
-    async def get_forecast(self, *, location: str, days: int | Omit = OMIT) -> GetForecastOutput:
+    async def get_forecast(self, *, location: str, days: int | Omit = OMIT) -> _models.GetForecastOutput:
         """Get a daily forecast for a location, for up to a week.
 
         Tool ``get_forecast``: read-only, open world.

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from ._runtime.package import Package, Prompt, Resource, Template, Tool
+from ._runtime.package import Package, Tool
+from ._runtime.primitives import Prompt, Resource, Template
 
 PACKAGE: Final = Package(
     "weather_mcp",

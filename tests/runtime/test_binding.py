@@ -24,10 +24,10 @@ from serving import served
 from toolwright.naming import CLIENT_NAMES
 from toolwright.runtime.client.binding import OMIT, Binding, CallEvent, Omit
 from toolwright.runtime.client.confirmation import is_dangerous
-from toolwright.runtime.errors import CallRefused, InvalidResult, ToolFailed
+from toolwright.runtime.client.errors import CallRefused, InvalidResult, ToolFailed
 from toolwright.runtime.model import Model, Root
 from toolwright.runtime.package import Package, Tool
-from toolwright.runtime.redaction import redacted
+from toolwright.runtime.redaction import redact
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -69,6 +69,7 @@ _REGION = {"type": "object", "properties": {"region": {"type": "string", "x-mcp-
 PACKAGE = Package(
     "shapes_mcp",
     tools=[Tool("render-shape", method="render_shape"), Tool("count"), Tool("ping"), Tool("erase"), Tool("query")],
+    features=["redaction", "patterns", "complexity", "headers"],
 )
 PACKAGE.manifest = {
     "toolwright": 1,
@@ -690,12 +691,12 @@ async def test_each_call_is_told_at_its_start_and_its_end() -> None:
 )
 def test_redaction_follows_json_pointers(pointers: list[str], seen: Any) -> None:
     given = {"a": {"b/c": [1, {"~": 2}]}, "": 3}
-    assert redacted(given, pointers) == seen
+    assert redact(given, pointers) == seen
     assert given == {"a": {"b/c": [1, {"~": 2}]}, "": 3}
 
 
 def test_a_text_that_may_hold_a_secret_is_redacted() -> None:
-    assert redacted({"a": '{"b": "hunter2"}', "c": "x"}, ["/a/b", "/d"]) == {"a": "[redacted]", "c": "x"}
+    assert redact({"a": '{"b": "hunter2"}', "c": "x"}, ["/a/b", "/d"]) == {"a": "[redacted]", "c": "x"}
 
 
 @pytest.mark.parametrize(

@@ -19,8 +19,8 @@ import pytest
 from serving import KINDS, Handler, Handling, ask, reached
 from toolwright.runtime.answers import Accepted, Cancelled, Declined
 from toolwright.runtime.client.binding import OMIT, Binding, Omit
-from toolwright.runtime.client.callbacks import Question
 from toolwright.runtime.client.live import list_prompts, list_resource_templates, list_resources, list_tools
+from toolwright.runtime.client.questions import Question
 from toolwright.runtime.model import Model
 from toolwright.runtime.package import Package, Tool
 
@@ -34,7 +34,7 @@ def anyio_backend() -> str:
 
 # --- what `generate` writes for a small manifest -----------------------------------------------------------------
 
-PACKAGE = Package("town_mcp", tools=[Tool("ask")])
+PACKAGE = Package("town_mcp", tools=[Tool("ask")], features=["client_requests"])
 PACKAGE.manifest = {
     "tools": [{"name": "ask", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": True}}]
 }

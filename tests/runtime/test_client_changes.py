@@ -18,8 +18,7 @@ from mcp.shared.subscriptions import event_to_notification
 from serving import KINDS, Handling, reached, served
 from toolwright.runtime.client import subscriptions as listening
 from toolwright.runtime.client.binding import Binding
-from toolwright.runtime.client.live import changes
-from toolwright.runtime.client.subscriptions import Change, ListChanged, ResourceUpdated
+from toolwright.runtime.client.subscriptions import Change, ListChanged, ResourceUpdated, changes
 from toolwright.runtime.package import Package, Tool
 
 if TYPE_CHECKING:
@@ -33,7 +32,7 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-PACKAGE = Package("news_mcp", tools=[Tool("tell")])
+PACKAGE = Package("news_mcp", tools=[Tool("tell")], features=["changes"])
 PACKAGE.manifest = {
     "tools": [{"name": "tell", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": True}}]
 }

@@ -24,9 +24,9 @@ import hostile
 from hostile import HANDSHAKE, STATELESS, Said, filled, listening
 from toolwright.runtime.client.binding import Binding
 from toolwright.runtime.client.bounds import Bounds, TooLargeError
+from toolwright.runtime.client.errors import InvalidResult
 from toolwright.runtime.client.live import list_prompts, list_resource_templates, list_resources, list_tools
 from toolwright.runtime.client.network import _Events
-from toolwright.runtime.errors import InvalidResult
 from toolwright.runtime.model import Model
 from toolwright.runtime.package import Package, Tool
 

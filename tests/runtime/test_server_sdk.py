@@ -50,7 +50,7 @@ def api(package: Any) -> Any:
     tools = importlib.import_module("sdk_weather_mcp.registry").TOOLS
     content = importlib.import_module("sdk_weather_mcp._runtime.server.content")
     return SimpleNamespace(
-        Reply=content.Reply,
+        Reply=importlib.import_module("sdk_weather_mcp._runtime.server.returns").Reply,
         text=content.text,
         audio=content.audio,
         link=content.link,

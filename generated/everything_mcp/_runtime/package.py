@@ -8,24 +8,18 @@ thousand tools cost nothing at start. It never imports the protocol's library.
 
 from __future__ import annotations
 
+import copy
 import importlib
 import json
 import pkgutil
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from .model import Model, Root
-
-FEATURES: Final = {
-    "completion": "server.completion",
-    "http": "http.calls",
-    "prompts": "server.prompts",
-    "resources": "server.resources",
-}
-"""The features that a package may have, with the modules of the runtime that serve them."""
 
 _OURS: Final = "toolwright"
 
@@ -117,6 +111,19 @@ class Tool:
         found: list[str] = self.policy.get("redact") or []
         return found
 
+    def hiding(self, arguments: Mapping[str, Any]) -> AbstractContextManager[None]:
+        """The length of a call, in which the log has nothing of what is redacted."""
+        redaction = self.package.feature("redaction", "redaction")
+        hidden: AbstractContextManager[None] = nullcontext() if redaction is None else redaction.hiding(self, arguments)
+        return hidden
+
+    def shown(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """A deep copy of JSON arguments, with `"[redacted]"` in the place of what is redacted."""
+        if not self.redacted:
+            return copy.deepcopy(dict(arguments))
+        made: dict[str, Any] = self.package.feature("redaction", "redaction").redact(arguments, self.redacted)
+        return made
+
     @property
     def is_bound(self) -> bool:
         """Whether the manifest says which HTTP call the tool is, so that it needs no handler."""
@@ -126,74 +133,6 @@ class Tool:
     def asserts_formats(self) -> bool:
         """Whether `format` is checked (`formats: assert`) or only an annotation (JSON Schema 2020-12, Validation 7)."""
         return bool(self.package.manifest.get("formats") == "assert")
-
-
-@dataclass(frozen=True, slots=True)
-class Resource:
-    """One resource.
-
-    Attributes:
-        uri: Its URI.
-        method: The handlers' method that reads it; `None` where the manifest has the content.
-    """
-
-    uri: str
-    _: KW_ONLY
-    method: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Template:
-    """One resource template.
-
-    Attributes:
-        uri: The URI template (RFC 6570).
-        method: The handlers' method that reads what it leads to.
-        stem: The start of the names of its classes; by default the method in PascalCase.
-        completes: The handlers' method that completes the variables that are left to it.
-    """
-
-    uri: str
-    _: KW_ONLY
-    method: str
-    stem: str = ""
-    completes: str | None = None
-
-    def __post_init__(self) -> None:
-        """Derive what is not said."""
-        object.__setattr__(self, "stem", self.stem or stem_of(self.method))
-
-    @property
-    def params_name(self) -> str:
-        """The class of its variables."""
-        return f"{self.stem}Params"
-
-
-@dataclass(frozen=True, slots=True)
-class Prompt:
-    """One prompt.
-
-    Attributes:
-        name: The name on the wire.
-        method: The handlers' method that makes its messages; `None` where the manifest has them.
-        stem: The start of the names of its classes; by default the method in PascalCase.
-        completes: The handlers' method that completes the arguments that are left to it.
-    """
-
-    name: str
-    _: KW_ONLY
-    method: str | None = None
-    stem: str = ""
-    completes: str | None = None
-
-    def __post_init__(self) -> None:
-        """Derive what is not said."""
-        object.__setattr__(self, "stem", self.stem or stem_of(self.method or ""))
-
-    @property
-    def args_name(self) -> str:
-        """The class of its arguments."""
-        return f"{self.stem}Args"
 
 
 class Tools(Mapping[str, Tool]):
@@ -231,7 +170,7 @@ class Package:
         templates: Its resource templates, by their URI templates.
         prompts: Its prompts, by their names on the wire.
         handlers: Where its handlers are if nobody says otherwise, as `module:name`.
-        features: What of `FEATURES` it has.
+        features: What its runtime can do beside what every package needs.
     """
 
     def __init__(
@@ -239,9 +178,9 @@ class Package:
         name: str,
         *,
         tools: Sequence[Tool] = (),
-        resources: Sequence[Resource] = (),
-        templates: Sequence[Template] = (),
-        prompts: Sequence[Prompt] = (),
+        resources: Sequence[Any] = (),
+        templates: Sequence[Any] = (),
+        prompts: Sequence[Any] = (),
         handlers: str | None = None,
         features: Sequence[str] = (),
     ) -> None:
@@ -255,9 +194,16 @@ class Package:
         self.features = frozenset(features)
         self._entries: dict[str, dict[str, tuple[dict[str, Any], dict[str, Any]]]] = {}
 
-    def feature(self, name: str) -> Any:
-        """The module of the runtime that serves a feature; `None` where the package does not have it."""
-        return importlib.import_module(f".{FEATURES[name]}", __package__) if name in self.features else None
+    def feature(self, name: str, module: str) -> Any:
+        """A module of the runtime that belongs to a feature; `None` where the package does not have the feature.
+
+        It is imported by name, since a package without the feature has no such module.
+
+        Args:
+            name: The feature.
+            module: The module, such as `server.prompts`.
+        """
+        return importlib.import_module(f".{module}", __package__) if name in self.features else None
 
     @cached_property
     def manifest(self) -> dict[str, Any]:

@@ -49,7 +49,7 @@ def client_method(tool: ir.Tool, module: ModelModule) -> ClientMethod:
     return ClientMethod(
         name=tool.names.method,
         signature=(*_BEFORE[: 2 if module.parameters else 1], *map(_parameter, module.parameters)),
-        returns=output or code("list[ContentBlock]"),
+        returns=code("_models.{}", output) if output else code("list[ContentBlock]"),
         call=Name("_call" if output else "_call_content"),
         arguments=(literal(tool.name), sent, *([Name(f"_models.{output}")] if output else [])),
         deprecated=deprecation(tool.deprecated),
@@ -116,14 +116,14 @@ def client_page(
 ) -> Mapping[str, Any]:
     """What the template of `client.py` is given."""
     names = {name for unit in (*units.values(), *primitive_modules) for name in unit.names}
-    outputs = {name for tool in manifest.tools if (name := output_class(tool))}
+    has_outputs = any(output_class(tool) for tool in manifest.tools)
     typing = names & {"Any", "Literal"}
     abc = names & {"Mapping", "Sequence"}
     protocol = names & _PROTOCOL_TYPES
     homes: dict[str, Sequence[str]] = {
         "collections.abc": sorted(abc),
         "mcp_types": sorted(protocol),
-        ".models": sorted((names | outputs) - typing - abc - protocol - {"Omit"}),
+        ".models": sorted(names - typing - abc - protocol - {"Omit"}),
     }
     primitives = ", resource and prompt" if primitive_modules else ""
     return {
@@ -141,7 +141,7 @@ is left out of the request. Results are checked against the tool's output schema
             deprecated is not None
             for deprecated in [one.deprecated for one in manifest.tools] + [one.deprecated for one in every(manifest)]
         ),
-        "outputs": bool(outputs),
+        "outputs": has_outputs,
         "binding": [*map(Name, ("OMIT", "Binding", "Omit") if "Omit" in names else ("Binding",))],
         "imports": as_homes(homes),
     }

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from toolwright import naming
 from toolwright.codegen.docstrings import primitive_doc, tool_doc
-from toolwright.codegen.features import asking_contexts, every, input_class, output_class
+from toolwright.codegen.features import asking_contexts, context_module, every, input_class, output_class
 from toolwright.codegen.imports import as_homes
 from toolwright.pycode import Code, Name, code, join
 
@@ -45,10 +45,9 @@ class HandlerMethod:
 _HANDLER_HOMES = {
     "collections.abc": ("Sequence",),
     "._runtime.server.completion": ("Completing",),
-    "._runtime.server.content": ("Content", "Gives", "Returns"),
-    "._runtime.server.context": ("Context",),
+    "._runtime.server.returns": ("Content", "MaybeAwaitable", "Returns"),
     "._runtime.server.prompts": ("Messages",),
-    "._runtime.server.resources": ("Contents",),
+    "._runtime.server.resources": ("ResourceContents",),
 }
 
 
@@ -76,7 +75,7 @@ def handler_methods(manifest: ir.Manifest) -> tuple[HandlerMethod, ...]:
         HandlerMethod(
             name=naming.completion(primitive.names),
             parameters=((Name("args"), Name("Completing")), (Name("ctx"), Name("Context"))),
-            wrapper=Name("Gives"),
+            wrapper=Name("MaybeAwaitable"),
             result=code("Sequence[str]"),
             doc=f"What clients may offer for the arguments of the {primitive.kind} ``{primitive.key}``.",
         )
@@ -90,13 +89,12 @@ def _primitive_method(primitive: ir.Primitive) -> HandlerMethod:
     is_prompt = primitive.kind == "prompt"
     parameters = [(Name("ctx"), _context(primitive))]
     if primitive.arguments is not None:
-        given = Name("args" if is_prompt else "params")
-        parameters.insert(0, (given, naming.arguments(primitive.names, primitive.kind)))
+        parameters.insert(0, (Name("args"), naming.arguments(primitive.names, primitive.kind)))
     return HandlerMethod(
         name=primitive.names.method,
         parameters=tuple(parameters),
-        wrapper=Name("Gives"),
-        result=Name("Messages" if is_prompt else "Contents"),
+        wrapper=Name("MaybeAwaitable"),
+        result=Name("Messages" if is_prompt else "ResourceContents"),
         doc=primitive_doc(primitive),
     )
 
@@ -105,7 +103,7 @@ def _context(one: ir.Tool | ir.Primitive) -> Name:
     return one.names.stem + "Context" if one.questions else Name("Context")
 
 
-def handlers_page(title: str, manifest: ir.Manifest) -> Mapping[str, Any]:
+def handlers_page(title: str, manifest: ir.Manifest, features: Container[str]) -> Mapping[str, Any]:
     """What the template of `handlers.py` is given."""
     methods = handler_methods(manifest)
     used = {
@@ -115,6 +113,7 @@ def handlers_page(title: str, manifest: ir.Manifest) -> Mapping[str, Any]:
         for name in text.replace("[", " ").replace("]", " ").split()
     } - {"str"}
     homes: dict[str, list[str]] = {module: sorted(used & set(names)) for module, names in _HANDLER_HOMES.items()}
+    homes[f"._runtime.server.{context_module(features)}"] = ["Context"] if "Context" in used else []
     homes[".contexts"] = sorted(used & {f"{each.stem}Context" for each in asking_contexts(manifest)})
     homes[".models"] = sorted(used - {name for names in homes.values() for name in names})
     abc = as_homes({"collections.abc": homes.pop("collections.abc")})
@@ -123,7 +122,7 @@ def handlers_page(title: str, manifest: ir.Manifest) -> Mapping[str, Any]:
         "stem": manifest.stem,
         "class_doc": _HANDLERS_DOC,
         "abc": abc,
-        "imports": as_homes(homes),
+        "imports": as_homes(dict(sorted(homes.items()))),
         "methods": methods,
         "optional": any(method.is_optional for method in methods),
         "abstract": not all(method.is_optional for method in methods),

@@ -5,18 +5,39 @@ A row has what cannot be derived from the name on the wire; the runtime derives 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from toolwright import naming
-from toolwright.codegen.features import features
 from toolwright.codegen.literals import literal
 from toolwright.pycode import Code, Name, code
-from toolwright.runtime.package import FEATURES, Prompt, Resource, Template, Tool, stem_of
+from toolwright.runtime.package import Tool, stem_of
+from toolwright.runtime.primitives import Prompt, Resource, Template
 
 if TYPE_CHECKING:
     from toolwright import ir
+
+
+_ASKED_FOR: Final = frozenset(
+    {
+        "alternatives",
+        "changes",
+        "client_requests",
+        "completion",
+        "complexity",
+        "confirmation",
+        "drift",
+        "headers",
+        "http",
+        "patterns",
+        "prompts",
+        "redaction",
+        "resources",
+        "sampling",
+    }
+)
+"""The features that the runtime asks a package for by name. Others are imported by what needs them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +48,7 @@ class Row:
     arguments: tuple[Code, ...]
 
 
-def registry_page(title: str, manifest: ir.Manifest) -> Mapping[str, Any]:
+def registry_page(title: str, manifest: ir.Manifest, used: Sequence[str]) -> Mapping[str, Any]:
     """What the template of `registry.py` is given."""
     served = "server" in manifest.emit
     sections = {
@@ -36,15 +57,16 @@ def registry_page(title: str, manifest: ir.Manifest) -> Mapping[str, Any]:
         Name("templates"): [_template(one) for one in manifest.templates if served],
         Name("prompts"): [_prompt(one) for one in manifest.prompts if served],
     }
-    used = {name: rows for name, rows in sections.items() if rows}
-    kinds = sorted({row.kind for rows in used.values() for row in rows})
+    filled = {name: rows for name, rows in sections.items() if rows}
+    kinds = sorted({row.kind for rows in filled.values() for row in rows})
     return {
         "doc": f"What {title} consists of.",
-        "names": [Name("Package"), *kinds],
+        "primitives": [kind for kind in kinds if kind != "Tool"],
+        "names": [Name("Package"), *(kind for kind in kinds if kind == "Tool")],
         "package": manifest.package,
         "handlers": manifest.handlers if served else None,
-        "features": [name for name in features(manifest) if name in FEATURES],
-        "sections": [*used.items()],
+        "features": [name for name in used if name in _ASKED_FOR],
+        "sections": [*filled.items()],
     }
 
 

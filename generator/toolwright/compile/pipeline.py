@@ -100,6 +100,7 @@ def digests(manifest: ir.Manifest, checked: Checked) -> lock.Entry:
         manifest.stem,
         manifest.handlers,
         sorted(manifest.emit),
+        sorted(manifest.features),
         {key: value for key, value in manifest.document.items() if key != "tools"},
         [entry.get("toolwright") for entry in manifest.document["tools"]],
         [[path, lock.digest(data)] for path, data in sorted(manifest.files.items())],
@@ -124,28 +125,34 @@ def generate(
         before: The package as it was generated before, from which the parts of unchanged tools are taken.
         helper: Makes the parts of other tools, if there is one.
     """
-    from toolwright.codegen import features, package, render
+    from toolwright.codegen import features, package, readme, render
     from toolwright.codegen import modules as units
 
     root = manifest.package
     head = render.header(manifest.source, manifest.command)
 
     def rendered(page: package.Page) -> Artifact:
-        return Artifact(f"{root}/{page.path}", render.page(head, page).encode())
+        path = page.path if page.is_beside else f"{root}/{page.path}"
+        return Artifact(path, render.page(head, page).encode())
 
+    used = features.features(manifest)
     begun = units.begin(manifest, made.tools, before, helper)
     attached = manifest.files if "server" in manifest.emit else {}
-    rest = [*map(rendered, package.of_manifest(manifest))]
+    rest = [*map(rendered, package.of_manifest(manifest, used))]
     rest += [Artifact(f"{root}/{path}", data) for path, data in sorted(attached.items())]
     rest += [Artifact(f"{root}/manifest.json", _json(manifest.document)), Artifact(f"{root}/py.typed", b"")]
     rest += [
         Artifact(
             f"{root}/_runtime/{name}.py", workspace.RUNTIME_MARK + (package_data.RUNTIME / f"{name}.py").read_bytes()
         )
-        for name in features.runtime(manifest)
+        for name in features.runtime(manifest, used)
+    ]
+    rest += [
+        Artifact(f"{root}/_runtime/README.md", readme.readme(manifest, used).encode()),
+        Artifact(f"{root}/.gitattributes", b"* linguist-generated=true\n"),
     ]
     models = begun()
-    pages = map(rendered, package.of_models(manifest, models.units, models.primitives, models.shared))
+    pages = map(rendered, package.of_models(manifest, used, models.units, models.primitives, models.shared))
     modules = [
         Artifact(f"{root}/models/{tool.names.module}.py", models.units[tool.name].module.encode())
         for tool in manifest.tools

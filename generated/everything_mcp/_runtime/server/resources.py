@@ -17,16 +17,16 @@ from mcp.shared.uri_template import UriTemplate
 from mcp_types import INVALID_PARAMS, BlobResourceContents, EmbeddedResource, TextResourceContents
 
 from ..revisions import FIRST_STATELESS
-from .content import checked_base64
 from .invocation import Method
 from .parts import Answer, Host, Needed, Refused, Request
-from .sanitizing import clean, mirrored
+from .sanitizing import checked_base64, clean, mirrored
 
 if TYPE_CHECKING:
     from ..model import Model
-    from ..package import Package, Template
+    from ..package import Package
+    from ..primitives import Template
 
-Contents: TypeAlias = (
+ResourceContents: TypeAlias = (
     str
     | bytes
     | EmbeddedResource
@@ -52,8 +52,8 @@ class Resources:
     def needed(self) -> list[Needed]:
         """The methods that the handlers must have."""
         own = [row.method for row in self._package.resources.values() if row.method is not None]
-        return [Needed(method, ("ctx: Context",), "Contents") for method in own] + [
-            Needed(row.method, (f"params: {row.params_name}", "ctx: Context"), "Contents")
+        return [Needed(method, ("ctx: Context",), "ResourceContents") for method in own] + [
+            Needed(row.method, (f"args: {row.params_name}", "ctx: Context"), "ResourceContents")
             for row in self._package.templates.values()
         ]
 

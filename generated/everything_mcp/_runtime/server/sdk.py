@@ -24,13 +24,12 @@ from pydantic import BaseModel
 from ..logs import guard, logger
 from ..revisions import FIRST_STATELESS, tool_for
 from . import handler_check
-from .context import LOG_LEVELS, LogLevel
-from .elicitation import MissingCapability, Rounds
+from .context import LOG_LEVELS, Context, LogLevel
 from .features import parts
 from .lifespan import Lifespan
 from .lists import Lists, ResourceSwitches, StaleCursor, Switches
 from .parts import Answer, Host, Part, Refused, Request
-from .subscriptions import Connections
+from .subscriptions import Subscriptions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -95,8 +94,8 @@ def build_server(package: Package, handlers: object, *, state: str = "memory://"
     every = parts(package)
     given = handler_check.NoHandlers() if handlers is None else handlers
     handler_check.check(package.manifest["server"]["name"], [one for part in every for one in part.needed()], given)
-    http = package.feature("http")
-    return PackageServer(package, given if http is None else http.bound(package, given), every)
+    http = package.feature("http", "http.calls")
+    return PackageServer(package, given if http is None else http.bind(package, given), every)
 
 
 class PackageServer(Server[Any]):
@@ -116,7 +115,7 @@ class PackageServer(Server[Any]):
         """Put the parts together; `build_server` checks the handlers first."""
         info = package.manifest["server"]
         schemas = package.entries("tools")
-        connections = Connections()
+        subscriptions = Subscriptions()
         super().__init__(
             info["name"],
             version=info["version"],
@@ -127,12 +126,14 @@ class PackageServer(Server[Any]):
             icons=[types.Icon.model_validate(icon) for icon in info["icons"]] if info.get("icons") else None,
             lifespan=Lifespan(handlers),
             get_tool_input_schema=lambda name: schemas[name][0]["inputSchema"] if name in schemas else None,
-            on_subscriptions_listen=connections.listen,
+            on_subscriptions_listen=subscriptions.listen,
         )
         listings = {name: entries for part in parts for name, entries in part.listings().items()}
-        lists = Lists(listings, package.manifest, connections.publish)
+        lists = Lists(listings, package.manifest, subscriptions.publish)
         self.tools, self.prompts, self.resources = lists.tools, lists.prompts, lists.resources
-        host = Host(package, handlers, lists, logger(package.name))
+        asking = package.feature("client_requests", "server.client_requests")
+        most = package.feature("sampling", "server.sampling") or asking
+        host = Host(package, handlers, lists, logger(package.name), Context if most is None else most.Context)
         answers: dict[str, Answer] = {}
         for part in parts:
             answers |= part.answers(host)
@@ -141,15 +142,15 @@ class PackageServer(Server[Any]):
             parameters, placeholder = _ADMITTED[method]
             self.add_request_handler(method, parameters, _admitting(placeholder))
         # The parameter `on_set_logging_level` warns on standard error; revisions up to 2025-11-25 want the method.
-        self.add_request_handler("logging/setLevel", types.SetLevelRequestParams, connections.set_level)
+        self.add_request_handler("logging/setLevel", types.SetLevelRequestParams, subscriptions.set_level)
         if "resources" in listings:
-            self.add_request_handler("resources/subscribe", types.SubscribeRequestParams, connections.subscribe)
-            self.add_request_handler("resources/unsubscribe", types.UnsubscribeRequestParams, connections.unsubscribe)
-        self.add_notification_handler("notifications/initialized", types.NotificationParams, connections.tell)
+            self.add_request_handler("resources/subscribe", types.SubscribeRequestParams, subscriptions.subscribe)
+            self.add_request_handler("resources/unsubscribe", types.UnsubscribeRequestParams, subscriptions.unsubscribe)
+        self.add_notification_handler("notifications/initialized", types.NotificationParams, subscriptions.tell)
         sealed = RequestStateSecurity.ephemeral(ttl=_PATIENCE)
         self.middleware.append(RequestStateBoundary(sealed, default_audience=info["name"]))
         self.middleware.append(_modest)
-        self.middleware.append(_Answers(self, lists, answers, connections))
+        self.middleware.append(_Answers(self, lists, answers, subscriptions, asking))
         guard()
 
     def create_initialization_options(
@@ -185,12 +186,18 @@ class _Answers:
     """The middleware that answers what the parts serve."""
 
     def __init__(
-        self, server: PackageServer, lists: Lists, answers: Mapping[str, Answer], connections: Connections
+        self,
+        server: PackageServer,
+        lists: Lists,
+        answers: Mapping[str, Answer],
+        subscriptions: Subscriptions,
+        asking: Any,
     ) -> None:
         self._server = server
         self._lists = lists
         self._answers = answers
-        self._connections = connections
+        self._subscriptions = subscriptions
+        self._asking = asking
         self._pages: dict[tuple[str, str, int], dict[str, Any]] = {}
         self._stamp: dict[str, Any] | None = None
 
@@ -226,24 +233,11 @@ class _Answers:
         return answer
 
     async def _answer(self, ctx: ServerRequestContext[Any, Any], request_id: str | int) -> dict[str, Any]:
-        params, revision = ctx.params or {}, ctx.protocol_version
-        channel = _Channel(ctx, self._connections)
-        is_stateless = revision >= FIRST_STATELESS
-        rounds = Rounds(
-            channel,
-            revision,
-            params.get("requestState") if is_stateless else None,
-            params.get("inputResponses") if is_stateless else None,
-        )
+        revision = ctx.protocol_version
+        request = Request(ctx.method, request_id, ctx.params or {}, revision, _Channel(ctx, self._subscriptions))
         answer = self._answers[ctx.method]
-        request = Request(request_id, params, revision, channel, rounds)
-        try:
-            return self._stamped(await rounds.run(lambda: answer(request)), revision)
-        except MissingCapability as error:
-            if not is_stateless and ctx.method == "tools/call":
-                return {"content": [{"type": "text", "text": f"{error}."}], "isError": True}
-            code = types.MISSING_REQUIRED_CLIENT_CAPABILITY if is_stateless else types.INVALID_REQUEST
-            raise Refused(code, str(error), {"requiredCapabilities": error.required}) from None
+        result = await (answer(request) if self._asking is None else self._asking.answer_in_rounds(answer, request))
+        return self._stamped(result, revision)
 
     def _stamped(self, result: dict[str, Any], revision: str) -> dict[str, Any]:
         """From 2026-07-28, what every result says: whether it is complete, and who gave it."""
@@ -271,7 +265,7 @@ class _Channel:
     """The way to the caller of one request, on the stream that carries its response."""
 
     _ctx: ServerRequestContext[Any, Any]
-    _connections: Connections
+    _subscriptions: Subscriptions
 
     @property
     def capabilities(self) -> types.ClientCapabilities | None:
@@ -285,7 +279,7 @@ class _Channel:
         await self._ctx.session.report_progress(done, total, message)
 
     async def log(self, level: LogLevel, data: Any, logger: str | None) -> None:
-        wanted = self._connections.level(self._ctx)
+        wanted = self._subscriptions.level(self._ctx)
         if wanted is None or LOG_LEVELS.index(level) < LOG_LEVELS.index(wanted):
             return
         params = types.LoggingMessageNotificationParams(level=level, data=data, logger=logger)

@@ -18,7 +18,8 @@ from .parts import Answer, Host, Needed, Refused, Request
 from .sanitizing import clean
 
 if TYPE_CHECKING:
-    from ..package import Package, Prompt, Template
+    from ..package import Package
+    from ..primitives import Prompt, Template
 
 _MOST: Final = 100
 """How many values one answer holds at most (MCP 2025-11-25, server/utilities/completion)."""

@@ -21,7 +21,7 @@ _PAGES: Final = 1000
 """How many pages a list may have."""
 
 
-async def pages(
+async def fetch_pages(
     fetch: Callable[[str | None], Awaitable[_Page]], most: int | None = MAX_RESULT_BYTES
 ) -> AsyncIterator[_Page]:
     """All pages (MCP 2025-11-25, server/utilities/pagination).

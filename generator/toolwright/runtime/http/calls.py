@@ -54,7 +54,7 @@ logging.getLogger("httpx2").setLevel(logging.WARNING)  # below, it tells URLs, w
 Call = Callable[["Model", "Context"], Awaitable[Any]]
 
 
-def bound(package: Package, handlers: object) -> Handlers:
+def bind(package: Package, handlers: object) -> Handlers:
     """The handlers, with a call for each bound tool that has no method of its own."""
     return Handlers(package, handlers)
 

@@ -44,7 +44,7 @@ class Calls:
 
     def answers(self, host: Host) -> Mapping[str, Answer]:
         """Its methods."""
-        dispatcher = Dispatcher(host.handlers, host.log, has_resources="resources" in host.lists.by_name)
+        dispatcher = Dispatcher(host)
         listing = host.lists.by_name["tools"]
 
         async def call(request: Request) -> dict[str, Any]:

@@ -23,6 +23,6 @@ def parts(package: Package) -> tuple[Part, ...]:
     others: list[Part] = [
         getattr(module, name)(package)
         for feature, name in _PARTS.items()
-        if (module := package.feature(feature)) is not None
+        if (module := package.feature(feature, f"server.{feature}")) is not None
     ]
     return (Calls(package), *others)
