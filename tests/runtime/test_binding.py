@@ -922,6 +922,21 @@ def test_tools_can_have_all_names_but_these() -> None:
     assert public == CLIENT_NAMES - {"tasks"}
 
 
+@pytest.mark.parametrize(
+    ("option", "value", "feature"),
+    [
+        ("drift", "warn", "drift"),
+        ("on_question", dict, "elicitation"),
+        ("on_sample", str, "sampling"),
+        ("roots", ["docs"], "sampling"),
+    ],
+)
+def test_an_option_that_the_package_does_not_serve_names_its_feature(option: str, value: Any, feature: str) -> None:
+    told = f"^{option} needs `python: {{features: \\[{feature}\\]}}` in the package's manifest$"
+    with pytest.raises(ValueError, match=told):
+        ShapesClient.connect("http://localhost/mcp", **{option: value})
+
+
 def test_importing_a_client_does_not_import_the_sdk() -> None:
     heavy = "{'mcp', 'mcp_types', 'anyio', 'httpx2'}"
     code = f"import sys, toolwright.runtime.client.binding; print({heavy} & set(sys.modules))"

@@ -176,7 +176,7 @@ def needs_handlers(manifest: ir.Manifest) -> bool:
 def features(manifest: ir.Manifest) -> tuple[str, ...]:
     """The features of the runtime that the package of a manifest uses, in the order of the table."""
     used = {"models", *manifest.emit, *manifest.features}
-    used |= {"unions"} if any(map(_may_be_union, _modelled_schemas(manifest))) else set()
+    used |= {"unions"} if any(map(may_be_union, _modelled_schemas(manifest))) else set()
     if manifest.emit:
         used |= {"tools", *_of_tools(manifest.tools)}
         if asking_contexts(manifest):
@@ -261,7 +261,7 @@ _KNOWN: Final = frozenset({*_SCHEMAS, *_SCHEMA, *_NO_TYPE})
 _STRUCTURAL: Final = frozenset({*_SCHEMA, "properties"})
 
 
-def _may_be_union(schema: object) -> bool:
+def may_be_union(schema: object) -> bool:
     """Whether a model of a schema may have a choice of models or mappings: where each part has one type, none has."""
     waiting = [schema]
     while waiting:
