@@ -197,8 +197,8 @@ class Everything(EverythingHandlers):
     async def test_header_parameter(self, args: TestHeaderParameterInput, ctx: Context) -> str:
         return f"The region is {args.region}."
 
-    async def read_template_data(self, params: ReadTemplateDataParams, ctx: Context) -> str:
-        return json.dumps({"id": params.id, "templateTest": True, "data": f"Data for ID: {params.id}"})
+    async def read_template_data(self, args: ReadTemplateDataParams, ctx: Context) -> str:
+        return json.dumps({"id": args.id, "templateTest": True, "data": f"Data for ID: {args.id}"})
 
 
 def given(answer: T | Declined | Cancelled) -> T:

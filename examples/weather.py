@@ -71,9 +71,9 @@ class Weather(WeatherHandlers):
         """A plain function runs in a worker thread."""
         return "\n".join(STATIONS)
 
-    async def read_current(self, params: ReadCurrentParams, ctx: Context) -> str | None:
+    async def read_current(self, args: ReadCurrentParams, ctx: Context) -> str | None:
         """The station's report as JSON; where there is no station, there is no such resource."""
-        station = STATIONS.get(params.city)
+        station = STATIONS.get(args.city)
         return None if station is None else json.dumps(asdict(station))
 
 

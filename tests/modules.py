@@ -12,6 +12,7 @@ from toolwright.codegen import datamodel
 from toolwright.codegen.surface import ClassRole
 from toolwright.diagnostics import Place
 from toolwright.runtime import model as runtime
+from toolwright.runtime import unions
 
 LATEST = "https://json-schema.org/draft/2020-12/schema"
 PLACE = Place("tools.yaml")
@@ -53,6 +54,7 @@ def load(made: datamodel.ModelModule, name: str = "tool") -> ModuleType:
         parent = sys.modules.setdefault(package, ModuleType(package))
         parent.__path__ = []
     sys.modules["loaded._runtime.model"] = runtime
+    unions.install()
     module = ModuleType(f"loaded.models.{name}")
     module.__package__ = module.__name__.rpartition(".")[0]
     sys.modules[module.__name__] = module

@@ -83,29 +83,28 @@ class CitiesOutput(Root[list[str | None]]):
 """,
 }
 
-TOOLS = """
+REGISTRY = """
 from __future__ import annotations
 
 from typing import Final
 
-from ._runtime.tools import Tools
+from ._runtime.package import Package, Tool
 
-TOOLS: Final = Tools(
+PACKAGE: Final = Package(
     __package__,
-    [
-        ("get-weather", "get_weather", "get_weather", "GetWeatherInput", "GetWeatherOutput"),
-        ("say", "say", "say", "SayInput", None),
-        ("cities", "cities", "cities", "CitiesInput", "CitiesOutput"),
-    ],
+    tools=[Tool("get-weather", method="get_weather"), Tool("say"), Tool("cities")],
+    handlers={handlers!r},
+    features=["redaction", "patterns", "complexity", "client_requests", "elicitation", "confirmation", "sampling"],
 )
+TOOLS: Final = PACKAGE.tools
 """
 
 SERVER = """
 from ._runtime.server import asgi, sdk
-from .tools import TOOLS
+from .registry import PACKAGE
 
 def build_server(handlers, *, state="memory://"):
-    return sdk.build_server(TOOLS, handlers, state=state)
+    return sdk.build_server(PACKAGE, handlers, state=state)
 
 def asgi_app(handlers, *, state="memory://", path="/mcp", allowed_hosts=(), token_verifier=None):
     server = build_server(handlers, state=state)
@@ -127,11 +126,10 @@ class WeatherHandlers(Protocol):
 
 MAIN = """
 from ._runtime.server.main import main
-from .server import asgi_app, build_server
-from .tools import TOOLS
+from .registry import PACKAGE
 
 if __name__ == "__main__":
-    main(TOOLS, package={package!r}, handlers={handlers!r}, build_server=build_server, asgi_app=asgi_app)
+    main(PACKAGE)
 """
 
 
@@ -152,10 +150,10 @@ def write_package(
     (package / "__init__.py").touch()
     for module, text in MODELS.items():
         (package / "models" / f"{module}.py").write_text(text)
-    (package / "tools.py").write_text(TOOLS)
+    (package / "registry.py").write_text(REGISTRY.format(handlers=handlers))
     (package / "server.py").write_text(SERVER)
     (package / "handlers.py").write_text(HANDLERS)
-    (package / "__main__.py").write_text(MAIN.format(package=name, handlers=handlers))
+    (package / "__main__.py").write_text(MAIN)
     content = {
         "toolwright": 1,
         "server": server or {"name": "weather", "version": "1.2.0", "title": "Weather", "instructions": "Ask."},

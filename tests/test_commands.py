@@ -170,7 +170,7 @@ def test_an_output_without_a_name_is_refused(project: Path) -> None:
 def test_what_is_stale_is_told_to_programs_too(project: Path) -> None:
     toolwright("generate", "specs/weather.yaml", cwd=project)
     package = project / "generated/weather_mcp"
-    for name in ("tools.py", "py.typed"):
+    for name in ("registry.py", "py.typed"):
         (package / name).unlink()
     (package / "client.py").write_text((package / "client.py").read_text() + "X = 1\n")
     manifest = project / "specs/weather.yaml"
@@ -179,7 +179,7 @@ def test_what_is_stale_is_told_to_programs_too(project: Path) -> None:
     assert done.returncode == 1
     found = {one["file"]: (one["code"], one["message"]) for one in json.loads(done.stdout)}
     for name, code, state in (
-        ("tools.py", "TW407", "this file is missing"),
+        ("registry.py", "TW407", "this file is missing"),
         ("py.typed", "TW407", "this file is missing"),
         ("models/forecast.py", "TW407", "this file is missing"),
         ("models/get_forecast.py", "TW407", "this file is no longer made"),
@@ -188,12 +188,12 @@ def test_what_is_stale_is_told_to_programs_too(project: Path) -> None:
     ):
         assert found[f"generated/weather_mcp/{name}"] == (code, state)
     shown = toolwright("generate", "--check", "specs/weather.yaml", "--format", "github", cwd=project)
-    assert "::error file=generated/weather_mcp/tools.py,line=1," in shown.stdout
+    assert "::error file=generated/weather_mcp/registry.py,line=1," in shown.stdout
 
 
 def test_headers_name_the_command_that_makes_the_file(project: Path) -> None:
     def command(output: str) -> str:
-        return (project / output / "weather_mcp/tools.py").read_text().splitlines()[1]
+        return (project / output / "weather_mcp/registry.py").read_text().splitlines()[1]
 
     toolwright("generate", "specs/weather.yaml", cwd=project)
     assert command("generated") == "# Regenerate with: toolwright generate specs/weather.yaml"

@@ -63,7 +63,7 @@ def run(folder: Path, value: Mapping[str, Any], **environment: str) -> tuple[int
     (folder / "logic.py").write_text(HANDLERS)
     command = [sys.executable, "-m", "pytest", "-rs", "-v", "-p", "no:cacheprovider", "-W", "error", "-c", os.devnull]
     done = subprocess.run(
-        [*command, "--rootdir", str(folder), "--pyargs", "sample_mcp"],
+        [*command, "--rootdir", str(folder), "test_sample_mcp.py"],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": str(folder), "COLUMNS": "200", **environment},
         capture_output=True,
@@ -184,19 +184,20 @@ def test_only_a_server_with_examples_has_tests(
     examples: list[Any], emit: list[str], has_tests: bool, tmp_path: Path
 ) -> None:
     package = generate(tmp_path, manifest([tool("ping", toolwright={"examples": examples})], emit=emit))
-    found = {path.name for path in (tmp_path / package).rglob("*.py")} & {"test_examples.py", "example_tests.py"}
-    assert found == ({"test_examples.py", "example_tests.py"} if has_tests else set())
+    found = {path.name for path in tmp_path.rglob("*.py")} & {f"test_{package}.py", "example_tests.py"}
+    assert found == ({f"test_{package}.py", "example_tests.py"} if has_tests else set())
+    assert not [*(tmp_path / package).rglob("test_*.py")]  # what a wheel installs
 
 
 def test_nothing_needs_pytest_but_pytest(tmp_path: Path) -> None:
     package = generate(tmp_path, case({"input": {"n": 1}}))
-    program = f"import sys; import {package}.test_examples; sys.exit('pytest' in sys.modules)"
+    program = f"import sys; import test_{package}; sys.exit('pytest' in sys.modules)"
     subprocess.run([sys.executable, "-c", program], cwd=tmp_path, check=True)
 
 
 def test_the_examples_of_the_weather_server_hold() -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-W", "error", "--pyargs", "weather_mcp"],
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-W", "error", "generated/test_weather_mcp.py"],
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "generated"), str(ROOT / "examples")])},
         capture_output=True,

@@ -143,7 +143,7 @@ def test_adding_a_tool_changes_its_own_modules_and_the_lists_of_tools_only(tmp_p
     before = tree(manifest(tools), tmp_path / "before")
     after = tree(manifest([tools[0], tool("b"), tools[1]]), tmp_path / "after")
     changed = {path for path in before.keys() | after.keys() if before.get(path) != after.get(path)}
-    lists = {"__init__.py", "models/__init__.py", "tools.py", "handlers.py", "client.py", "manifest.json"}
+    lists = {"__init__.py", "models/__init__.py", "registry.py", "handlers.py", "client.py", "manifest.json"}
     assert changed == lists | {"models/b.py"}
 
 

@@ -27,7 +27,7 @@ def method(role: MethodRole, names: naming.Names, result: str, **parameters: str
         names=names,
         name=names.method,
         parameters=tuple(Taken(Name(one), surface.plain(Name(kind))) for one, kind in parameters.items()),
-        wrapper=Name("Returns" if role == "tool" else "Gives"),
+        wrapper=Name("Returns" if role == "tool" else "MaybeAwaitable"),
         result=surface.plain(Name(result)),
         doc="Does it.",
         place=Place("x.yaml"),
@@ -36,7 +36,7 @@ def method(role: MethodRole, names: naming.Names, result: str, **parameters: str
 
 GET = method("tool", naming.tool("get"), "GetOutput", args="GetInput", ctx="Context")
 SAY = method("tool", naming.tool("say"), "Content", args="SayInput", ctx="SayContext")
-READ = method("resource", naming.primitive("read", "a"), "Contents", ctx="Context")
+READ = method("resource", naming.primitive("read", "a"), "ResourceContents", ctx="Context")
 NEEDED = (GET, SAY, READ)
 
 WHOLE = """\
@@ -166,8 +166,8 @@ def test_names_that_stubs_need() -> None:
     written = Handwritten("x.py", text, "X", "XHandlers")
     assert handlers.names_to_import(written, NEEDED) == (
         "Content",
-        "Contents",
         "GetOutput",
+        "ResourceContents",
         "SayContext",
         "SayInput",
     )

@@ -12,7 +12,7 @@ import pytest
 from toolwright import cli
 
 ROOT = Path(__file__).parents[1]
-LISTS = {"__init__.py", "client.py", "handlers.py", "manifest.json", "tools.py", "models/__init__.py"}
+LISTS = {"__init__.py", "client.py", "handlers.py", "manifest.json", "registry.py", "models/__init__.py"}
 ENV = {
     **os.environ,
     **dict.fromkeys(("GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME"), "t"),

@@ -29,7 +29,7 @@ from corpus import SHARDS
 from packages import manifest, tool
 from test_commands import toolwright
 from toolwright.mock import patterns, values
-from toolwright.runtime.validation import Validator
+from toolwright.runtime.violations import FullValidator as Validator
 
 WEATHER = str(ROOT / "specs" / "weather.yaml")
 

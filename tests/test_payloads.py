@@ -133,7 +133,7 @@ for folder in sys.argv[1:]:
     armed = True
     package = importlib.import_module(name)
     for module in pkgutil.walk_packages(package.__path__, name + "."):
-        if not module.name.endswith("__main__") and "test_examples" not in module.name:
+        if not module.name.endswith("__main__"):
             importlib.import_module(module.name)
     for wire, tool in package.TOOLS.items():
         tool.Input.model_json_schema()

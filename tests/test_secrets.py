@@ -26,7 +26,7 @@ from starlette.responses import Response
 from fake_api import Asked, api
 from packages import generate, imported, manifest, tool
 from serving import asgi
-from toolwright.runtime.redaction import masked
+from toolwright.runtime.redaction import mask
 
 SECRET = "s3cr3t-Ωmega\n\"quoted\" 'twice' & 100%/part"
 IN_A_URL = SECRET.replace("\n", " ")
@@ -310,20 +310,20 @@ def test_no_secret_is_logged(
 
 def test_a_value_is_found_however_it_is_written() -> None:
     for text in (SECRET, repr(SECRET), json.dumps(SECRET), repr(json.dumps(SECRET)), json.dumps(json.dumps(SECRET))):
-        assert not leaks(masked(f"before {text} after", [SECRET]), (SECRET,)), text
-        assert masked(f"before {text} after", [SECRET]).startswith("before ")
+        assert not leaks(mask(f"before {text} after", [SECRET]), (SECRET,)), text
+        assert mask(f"before {text} after", [SECRET]).startswith("before ")
     for cut in (LONG[:30], LONG[-30:], f"{LONG[:20]}...{LONG[-20:]}"):
-        assert not leaks(masked(f"got {cut}!", [LONG]), (LONG,))
-    assert masked("abc and abcd", ["abc", "abcd"]) == "abc and [redacted]"
-    assert masked("    nothing", [" " * 40]) == "    nothing"
-    assert masked("[redacted]", ["[redacted] and more of it"]) == "[redacted]"
+        assert not leaks(mask(f"got {cut}!", [LONG]), (LONG,))
+    assert mask("abc and abcd", ["abc", "abcd"]) == "abc and [redacted]"
+    assert mask("    nothing", [" " * 40]) == "    nothing"
+    assert mask("[redacted]", ["[redacted] and more of it"]) == "[redacted]"
 
 
 def test_to_look_for_secrets_takes_time_by_their_size_alone() -> None:
     def seconds(size: int) -> float:
         text = "".join(f"{number:x}." for number in range(size))
         began = time.process_time()
-        assert "[redacted]" in masked(text * 2, [text])
+        assert "[redacted]" in mask(text * 2, [text])
         return time.process_time() - began
 
     assert seconds(200_000) < 100 * max(seconds(20_000), 0.001)

@@ -16,7 +16,7 @@ from packages import generate, manifest, tool
 from toolwright import package_data
 from toolwright.codegen import features
 
-LISTS = {"__init__.py", "models/__init__.py", "tools.py", "handlers.py", "client.py", "manifest.json"}
+LISTS = {"__init__.py", "models/__init__.py", "registry.py", "handlers.py", "client.py", "manifest.json"}
 TOOLS = [
     tool("first", {"place": {"type": "object", "properties": {"city": {"type": "string"}}}, "n": {"type": "integer"}}),
     tool("second", {"a": {"type": "string"}, "b": {"enum": ["x", "y"]}}),
@@ -135,3 +135,17 @@ def test_each_module_of_the_runtime_belongs_to_a_feature() -> None:
     }
     listed = {module for modules in features.RUNTIME.values() for module in modules}
     assert {path for path in there if not path.endswith("__init__")} == listed
+
+
+@pytest.mark.parametrize("emit", [["server"], ["client"], ["server", "client"]])
+def test_all_features_together_are_whole(emit: list[str], tmp_path: Path) -> None:
+    """What a package has imports nothing that it has not, whatever its halves."""
+    asked = {"ask": {"sure": {"message": "Sure?", "schema": {"type": "object", "properties": {}}}}}
+    value = manifest(
+        [tool("one", {"a": {"type": "string", "pattern": "^a"}}, toolwright=asked), tool("two")],
+        emit=emit,
+        python={"features": ["changes", "content", "drift", "elicitation", "sampling"]},
+    )
+    folder = tmp_path / generate(tmp_path, value) / "_runtime"
+    there = {path.relative_to(folder).with_suffix("").as_posix() for path in folder.rglob("*.py")}
+    assert _closure(there) <= there

@@ -36,8 +36,8 @@ class Async(WeatherHandlers):
     async def list_stations(self, args: ListStationsInput, ctx: Context) -> str:
         return "Paris"
 
-    async def read_current(self, params: ReadCurrentParams, ctx: Context) -> str | None:
-        return params.city if ctx.can("roots") else None
+    async def read_current(self, args: ReadCurrentParams, ctx: Context) -> str | None:
+        return args.city if ctx.revision else None
 
 
 class Sync(WeatherHandlers):
@@ -51,8 +51,8 @@ class Sync(WeatherHandlers):
     def list_stations(self, args: ListStationsInput, ctx: Context) -> Content:
         return [text("Paris"), text("Oslo")]
 
-    def read_current(self, params: ReadCurrentParams, ctx: Context) -> bytes:
-        return params.city.encode()
+    def read_current(self, args: ReadCurrentParams, ctx: Context) -> bytes:
+        return args.city.encode()
 
 
 async def use() -> float:

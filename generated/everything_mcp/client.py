@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from ._runtime.client.binding import OMIT, Binding, Omit
-from .tools import TOOLS
+from .registry import PACKAGE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,7 +27,7 @@ class EverythingClient(Binding):
     is left out of the request. Results are checked against the tool's output schema.
     """
 
-    _tools = TOOLS
+    _package = PACKAGE
 
     async def test_simple_text(self) -> list[ContentBlock]:
         """Answer with a line of text.

@@ -8,10 +8,10 @@ from abc import abstractmethod
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from ._runtime.server.content import Content, Gives, Returns
-    from ._runtime.server.context import Context
     from ._runtime.server.prompts import Messages
-    from ._runtime.server.resources import Contents
+    from ._runtime.server.resources import ResourceContents
+    from ._runtime.server.returns import Content, MaybeAwaitable, Returns
+    from ._runtime.server.sampling import Context
     from .contexts import (
         PromptTestInputRequiredResultPromptContext,
         TestElicitationContext,
@@ -285,7 +285,7 @@ class EverythingHandlers(Protocol):
         """
 
     @abstractmethod
-    def read_template_data(self, params: ReadTemplateDataParams, ctx: Context) -> Gives[Contents]:
+    def read_template_data(self, args: ReadTemplateDataParams, ctx: Context) -> MaybeAwaitable[ResourceContents]:
         """The data that belong to an id.
 
         Resource template ``test://template/{id}/data``.
@@ -294,7 +294,7 @@ class EverythingHandlers(Protocol):
     @abstractmethod
     def prompt_test_input_required_result_prompt(
         self, args: PromptTestInputRequiredResultPromptArgs, ctx: PromptTestInputRequiredResultPromptContext
-    ) -> Gives[Messages]:
+    ) -> MaybeAwaitable[Messages]:
         """A prompt that asks the user for its context before it is there.
 
         Prompt ``test_input_required_result_prompt``.

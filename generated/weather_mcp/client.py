@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from . import models as _models
 from ._runtime.client.binding import OMIT, Binding, Omit
-from .tools import TOOLS
+from .registry import PACKAGE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,7 +28,7 @@ class WeatherClient(Binding):
     is left out of the request. Results are checked against the tool's output schema.
     """
 
-    _tools = TOOLS
+    _package = PACKAGE
 
     async def get_weather(
         self, *, location: str, units: Literal["metric", "imperial"] | Omit = OMIT

@@ -8,9 +8,9 @@ from abc import abstractmethod
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from ._runtime.server.content import Content, Gives, Returns
     from ._runtime.server.context import Context
-    from ._runtime.server.resources import Contents
+    from ._runtime.server.resources import ResourceContents
+    from ._runtime.server.returns import Content, MaybeAwaitable, Returns
     from .models import (
         GetForecastInput,
         GetForecastOutput,
@@ -50,7 +50,7 @@ class WeatherHandlers(Protocol):
         """
 
     @abstractmethod
-    def read_current(self, params: ReadCurrentParams, ctx: Context) -> Gives[Contents]:
+    def read_current(self, args: ReadCurrentParams, ctx: Context) -> MaybeAwaitable[ResourceContents]:
         """What the station in a city reported last, in metric units.
 
         Resource template ``weather://{city}/now``.

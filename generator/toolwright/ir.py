@@ -155,7 +155,7 @@ class Manifest:
     the `server` object as MCP's `Implementation`, with `instructions` beside it. `package` is the import package and
     `stem` the start of its classes. `handlers` is `module:Name` of the handwritten class, where the manifest says it.
     `files` are those that travel inside the package, by their paths in it. `document` is the resolved manifest that is
-    written as `manifest.json`.
+    written as `manifest.json`. `features` are what only handwritten code uses (`python: {features: …}`).
     """
 
     source: str
@@ -173,6 +173,7 @@ class Manifest:
     formats: Formats
     document: Mapping[str, Json]
     command: str = ""
+    features: frozenset[str] = frozenset()
 
     @property
     def primitives(self) -> Mapping[mcp.Section, tuple[Primitive, ...]]:

@@ -24,10 +24,10 @@ from serving import served
 from toolwright.naming import CLIENT_NAMES
 from toolwright.runtime.client.binding import OMIT, Binding, CallEvent, Omit
 from toolwright.runtime.client.confirmation import is_dangerous
-from toolwright.runtime.errors import CallRefused, InvalidResult, ToolFailed
+from toolwright.runtime.client.errors import CallRefused, InvalidResult, ToolFailed
 from toolwright.runtime.model import Model, Root
-from toolwright.runtime.redaction import redacted
-from toolwright.runtime.tools import Tools
+from toolwright.runtime.package import Package, Tool
+from toolwright.runtime.redaction import redact
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -66,17 +66,12 @@ def _tool(name: str, input_schema: Mapping[str, Any] | None = None, **more: Any)
 
 _REGION = {"type": "object", "properties": {"region": {"type": "string", "x-mcp-header": "Region"}}}
 
-TOOLS = Tools(
+PACKAGE = Package(
     "shapes_mcp",
-    [
-        ("render-shape", "render_shape", "render_shape", "RenderShapeInput", "RenderOutput"),
-        ("count", "count", "count", "CountInput", "CountOutput"),
-        ("ping", "ping", "ping", "PingInput", None),
-        ("erase", "erase", "erase", "EraseInput", None),
-        ("query", "query", "query", "QueryInput", None),
-    ],
+    tools=[Tool("render-shape", method="render_shape"), Tool("count"), Tool("ping"), Tool("erase"), Tool("query")],
+    features=["redaction", "patterns", "complexity", "headers"],
 )
-TOOLS.manifest = {
+PACKAGE.manifest = {
     "toolwright": 1,
     "server": {"name": "shapes", "version": "1"},
     "formats": "annotate",
@@ -103,7 +98,7 @@ TOOLS.manifest = {
 
 
 class ShapesClient(Binding):
-    _tools = TOOLS
+    _package = PACKAGE
 
     async def render_shape(
         self,
@@ -605,10 +600,10 @@ async def test_progress_is_told() -> None:
     ],
 )
 def test_what_is_dangerous(annotations: Any, policy: Any, dangerous: bool) -> None:
-    tools = Tools("p", [("t", "t", "t", "TInput", None)])
+    package = Package("p", tools=[Tool("t")])
     ours = {} if policy is None else {"toolwright": {"policy": policy}}
-    tools.manifest = {"tools": [_tool("t", **({} if annotations is None else {"annotations": annotations}), **ours)]}
-    assert is_dangerous(tools["t"]) is dangerous
+    package.manifest = {"tools": [_tool("t", **({} if annotations is None else {"annotations": annotations}), **ours)]}
+    assert is_dangerous(package.tools["t"]) is dangerous
 
 
 async def test_confirm_is_asked_before_a_dangerous_tool_alone() -> None:
@@ -694,12 +689,12 @@ async def test_each_call_is_told_at_its_start_and_its_end() -> None:
 )
 def test_redaction_follows_json_pointers(pointers: list[str], seen: Any) -> None:
     given = {"a": {"b/c": [1, {"~": 2}]}, "": 3}
-    assert redacted(given, pointers) == seen
+    assert redact(given, pointers) == seen
     assert given == {"a": {"b/c": [1, {"~": 2}]}, "": 3}
 
 
 def test_a_text_that_may_hold_a_secret_is_redacted() -> None:
-    assert redacted({"a": '{"b": "hunter2"}', "c": "x"}, ["/a/b", "/d"]) == {"a": "[redacted]", "c": "x"}
+    assert redact({"a": '{"b": "hunter2"}', "c": "x"}, ["/a/b", "/d"]) == {"a": "[redacted]", "c": "x"}
 
 
 @pytest.mark.parametrize(
@@ -925,7 +920,23 @@ def test_tools_can_have_all_names_but_these() -> None:
     assert public == CLIENT_NAMES - {"tasks"}
 
 
+@pytest.mark.parametrize(
+    ("option", "value", "feature"),
+    [
+        ("drift", "warn", "drift"),
+        ("on_question", dict, "elicitation"),
+        ("on_sample", str, "sampling"),
+        ("roots", ["docs"], "sampling"),
+    ],
+)
+def test_an_option_that_the_package_does_not_serve_names_its_feature(option: str, value: Any, feature: str) -> None:
+    told = f"^{option} needs `python: {{features: \\[{feature}\\]}}` in the package's manifest$"
+    with pytest.raises(ValueError, match=told):
+        ShapesClient.connect("http://localhost/mcp", **{option: value})
+
+
 def test_importing_a_client_does_not_import_the_sdk() -> None:
-    code = "import sys, toolwright.runtime.client.binding as _; print({'mcp', 'anyio', 'httpx2'} & set(sys.modules))"
+    heavy = "{'mcp', 'mcp_types', 'anyio', 'httpx2'}"
+    code = f"import sys, toolwright.runtime.client.binding; print({heavy} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "set()\n"

@@ -19,10 +19,10 @@ import pytest
 from serving import KINDS, Handler, Handling, ask, reached
 from toolwright.runtime.answers import Accepted, Cancelled, Declined
 from toolwright.runtime.client.binding import OMIT, Binding, Omit
-from toolwright.runtime.client.callbacks import Question
 from toolwright.runtime.client.live import list_prompts, list_resource_templates, list_resources, list_tools
+from toolwright.runtime.client.questions import Question
 from toolwright.runtime.model import Model
-from toolwright.runtime.tools import Tools
+from toolwright.runtime.package import Package, Tool
 
 pytestmark = pytest.mark.anyio
 
@@ -34,12 +34,14 @@ def anyio_backend() -> str:
 
 # --- what `generate` writes for a small manifest -----------------------------------------------------------------
 
-TOOLS = Tools("town_mcp", [("ask", "ask", "ask", "AskInput", None)])
-TOOLS.manifest = {"tools": [{"name": "ask", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": True}}]}
+PACKAGE = Package("town_mcp", tools=[Tool("ask")], features=["client_requests"])
+PACKAGE.manifest = {
+    "tools": [{"name": "ask", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": True}}]
+}
 
 
 class TownClient(Binding):
-    _tools = TOOLS
+    _package = PACKAGE
 
     async def ask(self) -> list[mcp_types.ContentBlock]:
         return await self._call_content("ask", {})

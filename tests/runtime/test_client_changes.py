@@ -18,9 +18,8 @@ from mcp.shared.subscriptions import event_to_notification
 from serving import KINDS, Handling, reached, served
 from toolwright.runtime.client import subscriptions as listening
 from toolwright.runtime.client.binding import Binding
-from toolwright.runtime.client.live import changes
-from toolwright.runtime.client.subscriptions import Change, ListChanged, ResourceUpdated
-from toolwright.runtime.tools import Tools
+from toolwright.runtime.client.subscriptions import Change, ListChanged, ResourceUpdated, changes
+from toolwright.runtime.package import Package, Tool
 
 if TYPE_CHECKING:
     from mcp.shared.subscriptions import ServerEvent
@@ -33,12 +32,14 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-TOOLS = Tools("news_mcp", [("tell", "tell", "tell", "TellInput", None)])
-TOOLS.manifest = {"tools": [{"name": "tell", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": True}}]}
+PACKAGE = Package("news_mcp", tools=[Tool("tell")], features=["changes"])
+PACKAGE.manifest = {
+    "tools": [{"name": "tell", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": True}}]
+}
 
 
 class NewsClient(Binding):
-    _tools = TOOLS
+    _package = PACKAGE
 
     async def tell(self, *, told: Sequence[str]) -> list[mcp_types.ContentBlock]:
         return await self._call_content("tell", {"told": told})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import importlib
 import json
 import warnings
 from collections.abc import Mapping
@@ -18,9 +19,8 @@ from conftest import ROOT
 from packages import imported
 from serving import KINDS, Handling, reached, served
 from toolwright.runtime.client.binding import Binding
-from toolwright.runtime.client.drift import compare
-from toolwright.runtime.errors import DriftError, DriftWarning
-from toolwright.runtime.tools import Tools
+from toolwright.runtime.client.drift import DriftError, DriftWarning, compare
+from toolwright.runtime.package import Package, Tool
 
 MODERN = "2026-07-28"
 
@@ -37,12 +37,12 @@ GET: dict[str, Any] = {
 }
 COUNT: dict[str, Any] = {"name": "count", "inputSchema": {"type": "object"}, "outputSchema": {"type": "array"}}
 
-TOOLS = Tools("sample_mcp", [("get", "get", "get", "GetInput", "GetOutput"), ("count", "count", "count", "I", "O")])
-TOOLS.manifest = {"toolwright": 1, "server": {"name": "sample", "version": "1"}, "tools": [GET, COUNT]}
+PACKAGE = Package("sample_mcp", tools=[Tool("get"), Tool("count")], features=["drift"])
+PACKAGE.manifest = {"toolwright": 1, "server": {"name": "sample", "version": "1"}, "tools": [GET, COUNT]}
 
 
 class SampleClient(Binding):
-    _tools = TOOLS
+    _package = PACKAGE
 
 
 def server(*tools: Mapping[str, Any]) -> Handling:
@@ -108,11 +108,11 @@ def anyio_backend() -> str:
     ],
 )
 def test_a_change_is_told(live: Mapping[str, Any], said: str) -> None:
-    assert list(compare(TOOLS, [live, COUNT], MODERN)) == [said]
+    assert list(compare(PACKAGE.tools, [live, COUNT], MODERN)) == [said]
 
 
 def test_tools_come_and_go() -> None:
-    assert list(compare(TOOLS, [{**COUNT, "name": "\u202ecount"}, GET], MODERN)) == [
+    assert list(compare(PACKAGE.tools, [{**COUNT, "name": "\u202ecount"}, GET], MODERN)) == [
         '"count" is not listed any more',
         '"\\u202ecount" is new',
     ]
@@ -131,7 +131,7 @@ def test_tools_come_and_go() -> None:
     ],
 )
 def test_what_says_the_same_is_no_change(live: Mapping[str, Any]) -> None:
-    assert list(compare(TOOLS, [COUNT, live], MODERN)) == []
+    assert list(compare(PACKAGE.tools, [COUNT, live], MODERN)) == []
 
 
 @pytest.mark.parametrize(
@@ -146,10 +146,10 @@ def test_what_says_the_same_is_no_change(live: Mapping[str, Any]) -> None:
 def test_what_a_revision_cannot_carry_is_not_missed(revision: str, missing: list[str]) -> None:
     live = {key: value for key, value in GET.items() if key not in missing}
     bare = {"name": "count", "inputSchema": {"type": "object"}}
-    assert list(compare(TOOLS, [live, bare], revision)) == []
-    assert list(compare(TOOLS, [live, bare], MODERN)) != []
+    assert list(compare(PACKAGE.tools, [live, bare], revision)) == []
+    assert list(compare(PACKAGE.tools, [live, bare], MODERN)) != []
     other = {**bare, "outputSchema": {"type": "string"}}
-    assert list(compare(TOOLS, [live, other], revision)) == [
+    assert list(compare(PACKAGE.tools, [live, other], revision)) == [
         '"count": its outputSchema changed: /type was "array", is "string"'
     ]
 
@@ -163,14 +163,11 @@ json_values = some.recursive(
 
 @given(json_values, json_values)
 def test_two_values_differ_where_their_canonical_json_does(one: Any, other: Any) -> None:
-    tools = Tools("sample_mcp", [TOOLS_ROW])
-    tools.manifest = {"tools": [{"name": "get", "inputSchema": {"type": "object", "x": one}}]}
-    found = list(compare(tools, [{"name": "get", "inputSchema": {"x": other, "type": "object"}}], MODERN))
+    package = Package("sample_mcp", tools=[Tool("get")])
+    package.manifest = {"tools": [{"name": "get", "inputSchema": {"type": "object", "x": one}}]}
+    found = list(compare(package.tools, [{"name": "get", "inputSchema": {"x": other, "type": "object"}}], MODERN))
     assert bool(found) == (canonical(one) != canonical(other))
     assert all(line.isascii() or "…" in line for line in found)
-
-
-TOOLS_ROW = ("get", "get", "get", "GetInput", None)
 
 
 def canonical(value: Any) -> Any:
@@ -265,6 +262,10 @@ def test_drift_is_one_of_three() -> None:
 async def test_a_compiled_server_does_not_drift_from_its_own_client(name: str, mode: str) -> None:
     with imported(ROOT / "generated", f"{name}_mcp") as package, imported(ROOT / "examples", name) as handwritten:
         made = package.build_server(getattr(handwritten, name.capitalize())())
-        client = getattr(package, f"{name.capitalize()}Client")
+        compiled = importlib.import_module(f"{name}_mcp.registry").PACKAGE
+
+        class client(Binding):  # noqa: N801 - the package has no feature for drift
+            _package = Package(f"{name}_mcp", tools=[*compiled.tools.values()], features=["drift"])
+
         async with client.connect(mcp.Client(made, mode=mode), drift="error"):
             pass

@@ -24,11 +24,11 @@ import hostile
 from hostile import HANDSHAKE, STATELESS, Said, filled, listening
 from toolwright.runtime.client.binding import Binding
 from toolwright.runtime.client.bounds import Bounds, TooLargeError
+from toolwright.runtime.client.errors import InvalidResult
 from toolwright.runtime.client.live import list_prompts, list_resource_templates, list_resources, list_tools
 from toolwright.runtime.client.network import _Events
-from toolwright.runtime.errors import InvalidResult
 from toolwright.runtime.model import Model
-from toolwright.runtime.tools import Tools
+from toolwright.runtime.package import Package, Tool
 
 pytestmark = pytest.mark.anyio
 
@@ -52,14 +52,8 @@ class RenderOutput(Model):
     label: str | None = None
 
 
-TOOLS = Tools(
-    "shapes_mcp",
-    [
-        ("render", "render", "render", "RenderInput", "RenderOutput"),
-        ("ping", "ping", "ping", "PingInput", None),
-    ],
-)
-TOOLS.manifest = {
+PACKAGE = Package("shapes_mcp", tools=[Tool("render"), Tool("ping")])
+PACKAGE.manifest = {
     "toolwright": 1,
     "server": {"name": "shapes", "version": "1"},
     "formats": "annotate",
@@ -79,7 +73,7 @@ TOOLS.manifest = {
 
 
 class ShapeClient(Binding):
-    _tools = TOOLS
+    _package = PACKAGE
 
     async def render(self) -> RenderOutput:
         return await self._call("render", {}, RenderOutput)

@@ -64,6 +64,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
             tool("trust", toolwright={"policy": {"confirm": {"fallback": "allow"}}}),
         ],
         name="asking",
+        python={"features": ["sampling"]},
         prompts=[{"name": "hello", "arguments": [{"name": "tone"}], "toolwright": {"ask": {"who": ASK["who"]}}}],
         resourceTemplates=[
             {"uriTemplate": "page://{name}", "name": "page", "toolwright": {"ask": {"who": ASK["who"]}}}

@@ -236,12 +236,11 @@ def test_small_answers_are_sent_at_once() -> None:
 PROGRAM = """
 import json, sys
 from process_mcp._runtime.server.main import main
-from process_mcp.server import asgi_app, build_server
-from process_mcp.tools import TOOLS
+from process_mcp.registry import PACKAGE
 
 for arguments in json.loads(sys.argv[1]):
     try:
-        main(TOOLS, package="process_mcp", handlers=None, build_server=build_server, asgi_app=asgi_app, argv=arguments)
+        main(PACKAGE, arguments)
     except SystemExit as end:
         print("status", end.code, file=sys.stderr)
 """

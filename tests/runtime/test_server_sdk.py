@@ -47,10 +47,10 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Any:
 @pytest.fixture(scope="module")
 def api(package: Any) -> Any:
     """The names that handlers use, from the package itself: its classes are not toolwright's."""
-    tools = importlib.import_module("sdk_weather_mcp.tools").TOOLS
+    tools = importlib.import_module("sdk_weather_mcp.registry").TOOLS
     content = importlib.import_module("sdk_weather_mcp._runtime.server.content")
     return SimpleNamespace(
-        Reply=content.Reply,
+        Reply=importlib.import_module("sdk_weather_mcp._runtime.server.returns").Reply,
         text=content.text,
         audio=content.audio,
         link=content.link,

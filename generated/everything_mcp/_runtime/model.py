@@ -12,12 +12,10 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Generic, Protocol, TypeAlias, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, RootModel
 from pydantic_core import PydanticSerializationUnexpectedValue, core_schema
-
-from .unions import CLASSES, Outline, chosen, outline
 
 if TYPE_CHECKING:
     from typing import Self, Unpack
@@ -25,6 +23,20 @@ if TYPE_CHECKING:
     from pydantic_core import CoreSchema
 
 T = TypeVar("T")
+
+
+class Alternatives(Protocol):
+    """What tells the alternatives of a union apart; `unions` does, in packages whose models have such."""
+
+    def choose(self, union: Any, exact: Callable[[Any], Any]) -> Any:
+        """The core schema of a union, with each alternative made `exact`."""
+
+    def note(self, cls: type[BaseModel], reference: str, fields: Mapping[str, Any], keys: Mapping[str, str]) -> None:
+        """Take note of a model, by pydantic's reference to it, of its fields and of their names on the wire."""
+
+
+ALTERNATIVES: Final[list[Alternatives]] = []
+"""What is asked of unions; without it, pydantic chooses."""
 
 
 _NULL_ALLOWED = "null allowed"
@@ -213,7 +225,9 @@ def _exact(schema: Any) -> Any:
         case "dict" if "values_schema" in schema:
             return {**schema, "values_schema": _exact(schema["values_schema"])}
         case "union":
-            return chosen(schema, _exact)
+            if ALTERNATIVES:
+                return ALTERNATIVES[-1].choose(schema, _exact)
+            return {**schema, "choices": [_exact(choice) for choice in schema["choices"]]}
         case _:
             return schema
 
@@ -263,7 +277,6 @@ class Model(BaseModel):
     )
 
     _toolwright_wire: ClassVar[_Wire]
-    _toolwright_outline: ClassVar[Outline]
     _toolwright_redacted: ClassVar[frozenset[str]] = frozenset()
 
     def __init_subclass__(cls, *, redacted: Collection[str] = (), **kwargs: Unpack[ConfigDict]) -> None:
@@ -328,10 +341,8 @@ class Model(BaseModel):
             fixed=fixed,
             growing=tuple(growing),
         )
-        required = [name for name in fields["fields"] if cls.__pydantic_fields__[name].is_required()]
-        closed = cls.model_config.get("extra") == "forbid"
-        cls._toolwright_outline = outline(fields["fields"], keys, required, closed=closed)
-        CLASSES[str(model["ref"])] = cls
+        for alternatives in ALTERNATIVES:
+            alternatives.note(cls, str(model["ref"]), fields["fields"], keys)
         hidden = {name: key for name, key in cls._toolwright_wire.defaulted() if name != key}
         if hidden:
             model["schema"] = core_schema.no_info_wrap_validator_function(_unmixed(hidden), model["schema"])

@@ -1,7 +1,7 @@
 # Part of toolwright's runtime, copied as it is. DO NOT EDIT.
 """What an older revision of the protocol cannot carry, as the nearest that it can.
 
-Takes tools, results and forms of the newest revision as they go on the wire; gives them for one revision. Whatever that
+Takes tools and results of the newest revision as they go on the wire; gives them for one revision. Whatever that
 revision knows, or merely ignores, stays as it is.
 """
 
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
 FIRST_AUDIO: Final = "2025-03-26"
 FIRST_LINKS: Final = "2025-06-18"
-FIRST_CHOICES: Final = "2025-11-25"
 FIRST_STATELESS: Final = "2026-07-28"
 """The first revision without a handshake; also the first in which structured content need not be an object."""
 
@@ -45,29 +44,6 @@ def result_for(result: dict[str, Any], definition: Mapping[str, Any], revision: 
         blocks = [_block_for(block, number, revision) for number, block in enumerate(result["content"], 1)]
         result = {**result, "content": blocks}
     return result
-
-
-def form_for(schema: Mapping[str, Any], revision: str) -> Mapping[str, Any] | None:
-    """The schema of a form for this revision; `None` where the revision has no form that asks for as much.
-
-    Before 2025-11-25, choices with titles are an `enum` with `enumNames`, and nobody can choose several: such a field
-    is left out, unless it is required (MCP 2025-06-18, client/elicitation, "Requested Schema").
-    """
-    if revision >= FIRST_CHOICES:
-        return schema
-    fields: Mapping[str, Any] = schema.get("properties", {})
-    asked = {name: _field_for(field) for name, field in fields.items() if field.get("type") != "array"}
-    if any(name in fields and name not in asked for name in schema.get("required", ())):
-        return None
-    return {**schema, "properties": asked}
-
-
-def _field_for(field: dict[str, Any]) -> dict[str, Any]:
-    if "oneOf" not in field:
-        return field
-    choices = field["oneOf"]
-    named = {"enum": [choice["const"] for choice in choices], "enumNames": [choice["title"] for choice in choices]}
-    return {**{key: value for key, value in field.items() if key != "oneOf"}, **named}
 
 
 def _describes_objects(definition: Mapping[str, Any]) -> bool:

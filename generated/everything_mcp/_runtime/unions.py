@@ -20,6 +20,8 @@ from weakref import WeakValueDictionary
 from pydantic import BaseModel, RootModel
 from pydantic_core import ValidationError, core_schema
 
+from .model import ALTERNATIVES
+
 CLASSES: Final[WeakValueDictionary[str, type[BaseModel]]] = WeakValueDictionary()
 """The classes of models by pydantic's references to them."""
 
@@ -53,18 +55,20 @@ class Outline:
         return all(_is_one(value[key], allowed) for key, allowed in self.constants.items() if key in value)
 
 
-def outline(fields: Mapping[str, Any], keys: Mapping[str, str], required: Iterable[str], *, closed: bool) -> Outline:
-    """The outline of a model.
+def note(cls: type[BaseModel], reference: str, fields: Mapping[str, Any], keys: Mapping[str, str]) -> None:
+    """Take note of a model.
 
     Args:
+        cls: The model.
+        reference: Pydantic's reference to it.
         fields: The core schemas of its fields.
         keys: The wire name of each field.
-        required: The fields without a default.
-        closed: Whether it has no other keys.
     """
     constants = {keys[name]: values for name, part in fields.items() if (values := _constants(part["schema"]))}
-    known = frozenset(keys.values()) if closed else None
-    return Outline(frozenset(keys[name] for name in required), known, constants)
+    required = frozenset(keys[name] for name in fields if cls.__pydantic_fields__[name].is_required())
+    known = frozenset(keys.values()) if cls.model_config.get("extra") == "forbid" else None
+    setattr(cls, OUTLINE, Outline(required, known, constants))
+    CLASSES[reference] = cls
 
 
 def _constants(schema: Any) -> frozenset[object]:
@@ -108,7 +112,7 @@ class _Made:
 _STATE: Final = _State()
 
 
-def chosen(union: Any, exact: Callable[[Any], Any]) -> Any:
+def choose(union: Any, exact: Callable[[Any], Any]) -> Any:
     """The schema of a union, with each alternative made `exact`."""
     choices = [_bare(choice) for choice in union["choices"]]
     fits = [_test(choice) for choice in choices]  # at once, since pydantic changes schemas in place
@@ -153,7 +157,7 @@ def _label(schema: Any) -> str:
 def _chooser(union: object, fits: Sequence[Callable[[Any], bool]]) -> Callable[..., Any]:
     """The function that reads a value with the alternative that it is of; `union` is what the union is known by."""
 
-    def choose(value: object, handler: Callable[[object], Any]) -> Any:
+    def read(value: object, handler: Callable[[object], Any]) -> Any:
         if not isinstance(value, dict | list):
             return _read(value, handler, _ALL)
         possible = [number for number, test in enumerate(fits) if test(value)]
@@ -175,7 +179,7 @@ def _chooser(union: object, fits: Sequence[Callable[[Any], bool]]) -> Callable[.
             raise known.error
         return known.value
 
-    return choose
+    return read
 
 
 def _read(value: object, handler: Callable[[object], Any], only: int) -> Any:
@@ -296,3 +300,18 @@ def _is_scalar(_: object) -> bool:
 
 def _may_be(_: object) -> bool:
     return True
+
+
+def install() -> None:
+    """Let the models that are made from here on be told apart."""
+    ALTERNATIVES[:] = [_HERE]
+
+
+class _Here:
+    """This module, as models ask it."""
+
+    choose = staticmethod(choose)
+    note = staticmethod(note)
+
+
+_HERE: Final = _Here()

@@ -3,7 +3,7 @@
 
 Takes a JSON Schema of any dialect from draft-04 to 2020-12 and a JSON value; gives one line for each violation. The
 schema decides, never a Python model. It fetches nothing, and a regular expression that would run for ever is a
-violation instead of a hang.
+violation instead of a hang. What it says of alternatives, and what takes long, is in `alternatives` and `violations`.
 """
 
 from __future__ import annotations
@@ -15,22 +15,19 @@ from difflib import get_close_matches
 from functools import cache, partial
 from itertools import islice
 from math import isfinite
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from jsonschema_rs import FancyRegexOptions, ValidationError, ValidationErrorKind, validator_for
 
-from .complexity import MOST_VISITS, VISITS_PER_CHARACTER, Reckoning
+from .faults import Branches, Fault, Path
+from .faults import told as fault_of
 from .instances import told
-from .logs import logger
-from .patterns import translated
 from .texts import steps
-from .violations import Branches, Cuts, Fault, Looking, Path
-from .violations import told as fault_of
 
 if TYPE_CHECKING:
     import jsonschema_rs
 
-    from .tools import Tool
+    from .package import Tool
 
 _BACKTRACKS: Final = 100_000
 """Steps of one match, about 2 ms; expressions without look-around and back-references need none."""
@@ -38,52 +35,65 @@ _BACKTRACKS: Final = 100_000
 _SHOWN: Final = 10
 _BIG: Final = 100_000  # characters of JSON; above it one violation is told, since finding all may take seconds
 _WIDTH: Final = 60
-_FEW_VISITS: Final = 2_000
-_DEEPEST_REASONS: Final = 2
-
-_LOG: Final = logger(__name__)
 
 
 @cache
 def input_validator(tool: Tool) -> Validator:
     """The validator of the tool's arguments, compiled at the first call and kept."""
-    return Validator(tool.definition["inputSchema"], formats=tool.asserts_formats, redact=tool.redacted)
+    return _validator(tool, tool.definition["inputSchema"], tool.redacted)
 
 
 @cache
 def output_validator(tool: Tool) -> Validator | None:
     """The validator of the tool's result, compiled at the first call and kept; `None` without an `outputSchema`."""
     schema = tool.definition.get("outputSchema")
-    return None if schema is None else Validator(schema, formats=tool.asserts_formats)
+    return None if schema is None else _validator(tool, schema)
+
+
+def _validator(tool: Tool, schema: Any, redact: Sequence[str] = ()) -> Validator:
+    """A validator of the kind that the package's schemas need."""
+    find = tool.package.feature
+    full, choices, patterns = (
+        find("complexity", "violations"),
+        find("alternatives", "alternatives"),
+        find("patterns", "patterns"),
+    )
+    kind: type[Validator] = full.FullValidator if full else choices.AlternativesValidator if choices else Validator
+    make: Compiled = patterns.compiled if patterns else compiled
+    return kind(schema, formats=tool.asserts_formats, redact=redact, compiled=make)
+
+
+class Compiled(Protocol):
+    """What makes the library's validator of a schema."""
+
+    def __call__(self, schema: Any, *, formats: bool) -> jsonschema_rs.Validator:
+        """The validator; `ValueError` where the schema is not valid."""
+        ...
 
 
 def compiled(schema: Any, *, formats: bool) -> jsonschema_rs.Validator:
-    """The library's validator of a schema, whose patterns are put into other words where it does not take them.
+    """The library's validator of a schema.
 
     Raises:
         ValueError: The schema is not valid in its dialect, or refers to what it does not hold.
     """
     options = FancyRegexOptions(backtrack_limit=_BACKTRACKS)
-    compile_ = partial(validator_for, validate_formats=formats, pattern_options=options, offline=True)
-    try:
-        return compile_(schema)
-    except ValueError:
-        said = translated(schema)
-        if said == schema:
-            raise
-        return compile_(said)
+    return validator_for(schema, validate_formats=formats, pattern_options=options, offline=True)
 
 
 class Validator:
-    """One schema, compiled."""
+    """One schema, compiled: one that is read in one way, such as most tools have."""
 
-    def __init__(self, schema: Any, *, formats: bool = False, redact: Sequence[str] = ()) -> None:
+    def __init__(
+        self, schema: Any, *, formats: bool = False, redact: Sequence[str] = (), compiled: Compiled = compiled
+    ) -> None:
         """Compile a schema.
 
         Args:
             schema: In the dialect that its `$schema` names, by default 2020-12.
             formats: Whether `format` is checked; else it is an annotation (JSON Schema 2020-12, Validation, 7.2).
             redact: JSON Pointers to values that are never shown.
+            compiled: Makes the library's validator.
 
         Raises:
             ValueError: The schema is not valid in its dialect, or refers to what it does not hold.
@@ -92,13 +102,9 @@ class Validator:
         self._redacted = [told(steps(pointer)) for pointer in redact]
         self._compile = partial(compiled, formats=formats)
         self._validator = self._compile(schema)
-        self._reckoning = Reckoning(schema, self._compile)
-        self._cuts: Cuts | None = None
 
     def violations(self, value: Any, root: str = "arguments", *, size: int | None = None) -> list[str]:
         """What is wrong with `value`: one line each, at most ten and one that counts the rest; none where it is valid.
-
-        A value that would take too long to validate is wrong, too; see `complexity`.
 
         Args:
             value: What `json.loads` gives.
@@ -132,12 +138,9 @@ class Validator:
             return []
         return [fault.path for fault in self._looking(value, size)]
 
-    def _is_too_complex(self, value: Any, size: int) -> bool:
-        most = MOST_VISITS + VISITS_PER_CHARACTER * size
-        try:
-            return self._reckoning.is_explosive and self._reckoning.visits(value, most) > most
-        except RecursionError:  # of schemas within schemas
-            return True
+    def _is_too_complex(self, _value: Any, _size: int, /) -> bool:
+        """Whether it would take too long to validate a value."""
+        return False
 
     def _strange(self, value: Any, error: Exception, root: str) -> str:
         """The line for a value that is not JSON."""
@@ -154,16 +157,8 @@ class Validator:
         return faults if size <= _BIG else islice(faults, 1)
 
     def _faults(self, value: Any, size: int) -> Iterator[Fault]:
-        """What is wrong with a value: with all reasons at once where they are few."""
-        most = _FEW_VISITS + size
-        try:
-            if not self._reckoning.multiplies or self._reckoning.visits(value, most, remembering=False) <= most:
-                yield from (fault_of(error, value) for error in self._errors(value, size))
-                return
-            self._cuts = self._cuts or Cuts(self._schema, self._compile)
-            yield from Looking(self._cuts, value).faults()
-        except (RecursionError, ValueError) as error:  # a reference that the cuts have cut, or a path too long
-            _LOG.debug("the reasons of a violation were not found: %s", error)
+        """What is wrong with a value."""
+        return (fault_of(error, value) for error in self._errors(value, size))
 
     def _errors(self, value: Any, size: int) -> Iterable[ValidationError]:
         if size <= _BIG:
@@ -201,73 +196,18 @@ class Validator:
                 yield f"{self._place(path, root)}: {_count(len(items), 'item')} more than the schema allows"
             case ValidationErrorKind.OneOfMultipleValid(branches):
                 fitting = [number for number, errors in enumerate(branches, 1) if not errors]
-                yield self._several(path, fitting, root)
+                yield f"{self._place(path, root)}: {several(fitting)}"
             case ValidationErrorKind.PropertyNames(inner):
                 key = inner.instance if isinstance(inner.instance, str) else ""
-                yield f"{self._place((*path, key), root)}: not allowed as a key; expected {_expected(inner.kind)}"
+                yield f"{self._place((*path, key), root)}: not allowed as a key; expected {expected(inner.kind)}"
             case ValidationErrorKind.FalseSchema():
                 yield f"{self._place(path, root)}: not allowed here"
             case kind:
-                yield f"{self._place(path, root)}: expected {_expected(kind)}{self._got(fault)}"
+                yield f"{self._place(path, root)}: expected {expected(kind)}{self._got(fault)}"
 
-    def _several(self, path: Path, fitting: Sequence[int], root: str) -> str:
-        shown = " and ".join(map(str, fitting))
-        return f"{self._place(path, root)}: must fit exactly one alternative, but fits {shown}"
-
-    def _alternatives(self, fault: Fault, branches: Branches, root: str, depth: int) -> Iterator[str]:
-        """Why no alternative fits: the one that was meant, where that is clear, else all in short."""
-        path, level = fault.path, len(fault.path)
-        if fitting := [number for number, branch in enumerate(branches, 1) if not branch]:
-            several = len(fitting) > 1
-            yield (
-                self._several(path, fitting, root) if several else f"{self._place(path, root)}: does not fit the schema"
-            )
-            return
-        if not branches:
-            yield f"{self._place(path, root)}: fits none of the alternatives"
-            return
-        if all(len(branch) == 1 and len(branch[0].path) == level for branch in branches):
-            simple = [branch[0] for branch in branches]
-            if not any(_is_nested(inner) for inner in simple):
-                wanted = " or ".join(dict.fromkeys(_expected(inner.kind) for inner in simple))
-                yield f"{self._place(path, root)}: expected {wanted}{self._got(fault)}"
-                return
-        right_type = [b for b in branches if not any(_is(e, level, ValidationErrorKind.Type) for e in b)]
-        right_tag = [b for b in right_type if not any(_is(e, level + 1, _TAGS) for e in b)]
-        meant = right_tag or right_type or branches
-        if (
-            len(right_keys := [b for b in meant if not any(_is(e, level, ValidationErrorKind.Required) for e in b)])
-            == 1
-        ):
-            meant = right_keys
-        if len(meant) == 1:
-            for inner in meant[0]:
-                yield from self._lines(inner, root, depth)
-            return
-        if wrong := None if right_tag else _wrong_tags(right_type, level):
-            options = [*{json.dumps(one): one for inner in wrong for one in _options(inner.kind)}.values()]
-            place = self._place(wrong[0].path, root)
-            yield f"{place}: expected one of {_listed(options)}{self._got(wrong[0], options)}"
-            return
-        told_by = [
-            [line for inner in branch[:_SHOWN] if inner.branches is None for line in self._lines(inner, root)]
-            for branch in meant
-        ]
-        every = [line for line in dict.fromkeys(told_by[0]) if all(line in lines for lines in told_by)]
-        common = set[_Place].intersection(*({_place_of(inner) for inner in branch} for branch in meant))
-        below = [inner for inner in meant[0] if inner.branches is not None and _place_of(inner) in common]
-        if every or below:
-            yield from every
-            for inner in below:
-                yield from self._lines(inner, root, depth)
-            return
-        place = f"{self._place(path, root)}: fits none of the {len(branches)} alternatives"
-        if depth >= _DEEPEST_REASONS:
-            yield place
-            return
-        shown = [next(self._lines(branch[0], root, depth + 1), "") for branch in meant[:3] if branch]
-        reasons = "; ".join(f"({number}) {line}" for number, line in enumerate(shown, 1))
-        yield f"{place}: {reasons}"
+    def _alternatives(self, fault: Fault, branches: Branches, root: str, _depth: int, /) -> Iterator[str]:
+        """Why no alternative fits."""
+        yield f"{self._place(fault.path, root)}: fits none of the {len(branches)} alternatives"
 
     def _got(self, fault: Fault, options: Iterable[Any] = ()) -> str:
         """What stands there, with the one of `options`, or of the values that are allowed, that comes near."""
@@ -322,53 +262,15 @@ class Validator:
         return place or root
 
 
-_NESTED: Final = (
-    ValidationErrorKind.Required,
-    ValidationErrorKind.AdditionalProperties,
-    ValidationErrorKind.UnevaluatedProperties,
-    ValidationErrorKind.UnevaluatedItems,
-    ValidationErrorKind.OneOfMultipleValid,
-    ValidationErrorKind.PropertyNames,
-)
-_TAGS: Final = (ValidationErrorKind.Constant, ValidationErrorKind.Enum)
 _PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,99}")
 
 
-def _is(fault: Fault, level: int, kinds: type[ValidationErrorKind] | tuple[type, ...]) -> bool:
-    return len(fault.path) == level and isinstance(fault.kind, kinds)
+def several(fitting: Sequence[int]) -> str:
+    """What is wrong where more than one alternative fits."""
+    return f"must fit exactly one alternative, but fits {' and '.join(map(str, fitting))}"
 
 
-def _is_nested(fault: Fault) -> bool:
-    """Whether it takes more than a few words to say what is expected."""
-    return fault.kind is None or fault.branches is not None or isinstance(fault.kind, _NESTED)
-
-
-_Place: TypeAlias = tuple[Path, tuple[str | int, ...]]
-
-
-def _place_of(fault: Fault) -> _Place:
-    """What tells whether two alternatives find the same fault: where it is, and which keyword says so."""
-    return fault.path, tuple(fault.schema_path)
-
-
-def _wrong_tags(branches: Branches, level: int) -> list[Fault]:
-    """The fault of each alternative about one key that tells them apart; none where there is no such key."""
-    tags = [{fault.path[-1]: fault for fault in branch if _is(fault, level + 1, _TAGS)} for branch in branches]
-    keys = [key for key in (tags[0] if tags else ()) if all(key in one for one in tags)]
-    return [one[keys[0]] for one in tags] if keys else []
-
-
-def _options(kind: ValidationErrorKind | None) -> Sequence[Any]:
-    match kind:
-        case ValidationErrorKind.Constant(value):
-            return [value]
-        case ValidationErrorKind.Enum(options):
-            return list(options)
-        case _:
-            return []
-
-
-def _expected(kind: ValidationErrorKind | None) -> str:
+def expected(kind: ValidationErrorKind | None) -> str:
     """What the keyword that failed wants, to be read after "expected"."""
     match kind:
         case None:
@@ -376,7 +278,7 @@ def _expected(kind: ValidationErrorKind | None) -> str:
         case ValidationErrorKind.Type(types):
             return " or ".join(_with_article(name) for name in types)
         case ValidationErrorKind.Enum(options):
-            return f"one of {_listed(options)}" if len(options) > 1 else _listed(options)
+            return f"one of {listed(options)}" if len(options) > 1 else listed(options)
         case ValidationErrorKind.Constant(value):
             return _json(value)
         case ValidationErrorKind.Minimum(limit):
@@ -427,7 +329,8 @@ def _count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def _listed(options: Sequence[Any]) -> str:
+def listed(options: Sequence[Any]) -> str:
+    """Values in a row, at most twenty."""
     shown = ", ".join(_json(option) for option in options[:20])
     return f"{shown}, … ({len(options)} in all)" if len(options) > 20 else shown
 

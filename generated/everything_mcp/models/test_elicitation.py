@@ -19,5 +19,6 @@ class TestElicitationUserAnswer(Model):
 
     username: str
     """User's response"""
+
     email: str
     """User's email address"""

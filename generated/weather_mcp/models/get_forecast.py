@@ -12,6 +12,7 @@ class GetForecastInput(Model, extra="forbid"):
 
     location: str
     """City name or zip code. At least 1 character."""
+
     days: int = 3
     """1 to 7."""
 
@@ -21,10 +22,13 @@ class GetForecastOutputDays(Model):
 
     date: str
     """Format: date."""
+
     low: float
     """Degrees Celsius"""
+
     high: float
     """Degrees Celsius"""
+
     conditions: str
 
 

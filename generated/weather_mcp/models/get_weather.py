@@ -14,6 +14,7 @@ class GetWeatherInput(Model, extra="forbid"):
 
     location: str
     """City name or zip code. At least 1 character."""
+
     units: Literal["metric", "imperial"] = "metric"
     """Celsius, or Fahrenheit"""
 
@@ -23,6 +24,7 @@ class GetWeatherOutput(Model):
 
     temperature: float
     """In the units that were asked for"""
+
     conditions: str
     humidity: int
     """Relative humidity in percent. 0 to 100."""

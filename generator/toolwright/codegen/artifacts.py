@@ -43,24 +43,30 @@ def make_artifacts(manifest: ir.Manifest, models: Callable[[], Made]) -> tuple[A
         manifest: The lowered manifest.
         models: Gives its units; asked when all that does not need them is done.
     """
-    from toolwright.codegen import features, package, render
+    from toolwright.codegen import features, package, readme, render
 
     root = manifest.package
     head = render.header(manifest.source, manifest.command)
 
     def rendered(page: Page) -> Artifact:
-        return Artifact(f"{root}/{page.path}", render.page(head, page).encode())
+        path = page.path if page.is_beside else f"{root}/{page.path}"
+        return Artifact(path, render.page(head, page).encode())
 
+    used = features.features(manifest)
     attached = manifest.files if "server" in manifest.emit else {}
-    rest = [*map(rendered, package.of_manifest(manifest))]
+    rest = [*map(rendered, package.of_manifest(manifest, used))]
     rest += [Artifact(f"{root}/{path}", data) for path, data in sorted(attached.items())]
     rest += [Artifact(f"{root}/manifest.json", _json(manifest.document)), Artifact(f"{root}/py.typed", b"")]
     rest += [
         Artifact(f"{root}/_runtime/{name}.py", RUNTIME_MARK + (package_data.RUNTIME / f"{name}.py").read_bytes())
-        for name in features.runtime(manifest)
+        for name in features.runtime(manifest, used)
+    ]
+    rest += [
+        Artifact(f"{root}/_runtime/README.md", readme.readme(manifest, used).encode()),
+        Artifact(f"{root}/.gitattributes", b"* linguist-generated=true\n"),
     ]
     made = models()
-    pages = map(rendered, package.of_models(manifest, made.units, made.primitives, made.shared))
+    pages = map(rendered, package.of_models(manifest, used, made.units, made.primitives, made.shared))
     modules = [
         Artifact(f"{root}/models/{tool.names.module}.py", made.units[tool.name].module.encode())
         for tool in manifest.tools

@@ -24,14 +24,14 @@ def client_page(
 ) -> Mapping[str, Any]:
     """What the template of `client.py` is given."""
     names = {name for unit in (*units.values(), *primitive_modules) for name in unit.names}
-    outputs = {name for tool in manifest.tools if (name := output_class(tool))}
+    has_outputs = any(output_class(tool) for tool in manifest.tools)
     typing = names & {"Any", "Literal"}
     abc = names & {"Mapping", "Sequence"}
     protocol = names & _PROTOCOL_TYPES
     homes: dict[str, Sequence[str]] = {
         "collections.abc": sorted(abc),
         "mcp_types": sorted(protocol),
-        ".models": sorted((names | outputs) - typing - abc - protocol - {"Omit"}),
+        ".models": sorted(names - typing - abc - protocol - {"Omit"}),
     }
     primitives = ", resource and prompt" if primitive_modules else ""
     return {
@@ -49,7 +49,7 @@ is left out of the request. Results are checked against the tool's output schema
             deprecated is not None
             for deprecated in [one.deprecated for one in manifest.tools] + [one.deprecated for one in every(manifest)]
         ),
-        "outputs": bool(outputs),
+        "outputs": has_outputs,
         "binding": [*map(Name, ("OMIT", "Binding", "Omit") if "Omit" in names else ("Binding",))],
         "imports": as_homes(homes),
     }

@@ -5,7 +5,8 @@ Takes the IR; judges nothing and words nothing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -16,28 +17,21 @@ if TYPE_CHECKING:
     from toolwright import ir
 
 RUNTIME: Final[Mapping[str, tuple[str, ...]]] = {
-    "models": ("errors", "lazy", "model", "terminal", "tools", "unions"),
-    "tools": (
-        "answers",
-        "complexity",
-        "instances",
-        "logs",
-        "nesting",
-        "patterns",
-        "redaction",
-        "revisions",
-        "texts",
-        "validation",
-        "violations",
-    ),
+    "models": ("errors", "lazy", "model", "package", "terminal"),
+    "unions": ("unions",),
+    "tools": ("faults", "instances", "logs", "nesting", "revisions", "texts", "validation"),
+    "patterns": ("patterns",),
+    "alternatives": ("alternatives",),
+    "complexity": ("complexity", "violations"),
+    "redaction": ("redaction",),
+    "answers": ("answers",),
     "server": (
         "server/asgi",
         "server/calls",
-        "server/confirmation",
-        "server/content",
+        "server/cancellation",
         "server/context",
         "server/dispatcher",
-        "server/elicitation",
+        "server/features",
         "server/framing",
         "server/handler_check",
         "server/handler_loading",
@@ -47,6 +41,7 @@ RUNTIME: Final[Mapping[str, tuple[str, ...]]] = {
         "server/main",
         "server/parts",
         "server/replay",
+        "server/returns",
         "server/sanitizing",
         "server/sdk",
         "server/shutdown",
@@ -54,39 +49,72 @@ RUNTIME: Final[Mapping[str, tuple[str, ...]]] = {
         "server/subscriptions",
         "server/uploads",
     ),
-    "resources": ("server/resources",),
-    "prompts": ("server/prompts",),
-    "completion": ("server/completion",),
-    "http": ("http/calls", "http/requests", "http/responses", "http/styles"),
-    "examples": ("equality", "server/example_tests"),
     "client": (
         "client/arguments",
         "client/audit",
         "client/binding",
         "client/bounded_transports",
         "client/bounds",
-        "client/callbacks",
         "client/confirmation",
-        "client/drift",
-        "client/elicitation",
+        "client/errors",
         "client/guarded",
         "client/in_flight",
         "client/input_required",
         "client/lenient",
         "client/lines",
         "client/live",
-        "client/mirrored_headers",
         "client/network",
         "client/options",
         "client/pages",
+        "client/questions",
         "client/results",
         "client/session",
-        "client/subscriptions",
         "client/thinning",
         "client/transport",
     ),
+    "headers": ("client/mirrored_headers",),
+    "changes": ("client/subscriptions",),
+    "drift": ("client/drift",),
+    "client_requests": ("client/callbacks", "client/elicitation", "server/client_requests"),
+    "elicitation": ("server/elicitation",),
+    "confirmation": ("server/confirmation",),
+    "sampling": ("server/sampling",),
+    "content": ("server/content",),
+    "primitives": ("primitives",),
+    "resources": ("server/resources",),
+    "prompts": ("server/prompts",),
+    "completion": ("server/completion",),
+    "http": ("http/calls", "http/requests", "http/responses", "http/styles"),
+    "examples": ("equality", "server/example_tests"),
 }
-"""The modules of the runtime that each feature of a package needs beside those of the features above it."""
+"""The modules of the runtime that each feature of a package needs beside those of the features above it.
+
+Of these a package has those of the halves that it has: what is below `client` needs a client, what is below `server`
+or `http` a server.
+"""
+
+_IMPLIED: Final[Mapping[str, tuple[str, ...]]] = {
+    "sampling": ("client_requests",),
+    "confirmation": ("elicitation",),
+    "elicitation": ("alternatives", "client_requests"),
+    "client_requests": ("answers",),
+    "client": ("answers",),
+    "complexity": ("alternatives", "patterns"),
+    "http": ("content", "redaction"),
+    "resources": ("primitives",),
+    "prompts": ("primitives",),
+    "completion": ("primitives",),
+}
+"""What each feature builds on, where that is not a part of every package."""
+
+_REFERENCES: Final = frozenset({"$dynamicRef", "$recursiveRef", "$ref"})
+_CHOICES: Final = frozenset({"anyOf", "oneOf"})
+_PATTERNS: Final = frozenset({"pattern", "patternProperties"})
+_MANY: Final = 1_000
+"""Keys and values; with fewer, only references can multiply the work."""
+
+_PLAIN: Final = re.compile(r"[\w#/$.-]*", re.ASCII)
+"""References that need no escapes."""
 
 
 def input_class(tool: ir.Tool) -> Name:
@@ -148,20 +176,139 @@ def needs_handlers(manifest: ir.Manifest) -> bool:
 
 def features(manifest: ir.Manifest) -> tuple[str, ...]:
     """The features of the runtime that the package of a manifest uses, in the order of the table."""
-    used = {"models", *sorted(manifest.emit)}
-    if "server" in manifest.emit:
-        used |= {*primitive_features(manifest), *(("http",) if manifest.calls else ())}
-        used |= {"examples"} if has_examples(manifest) else set()
+    used = {"models", *manifest.emit, *manifest.features}
+    used |= {"unions"} if any(map(may_be_union, _modelled_schemas(manifest))) else set()
     if manifest.emit:
-        used.add("tools")
-    return tuple(feature for feature in RUNTIME if feature in used)
+        used |= {"tools", *_of_tools(manifest.tools)}
+        if asking_contexts(manifest):
+            used.add("elicitation")
+    if "server" in manifest.emit:
+        used |= primitive_features(manifest)
+        if manifest.calls:
+            used.add("http")
+        if has_examples(manifest):
+            used.add("examples")
+        if used & {"prompts", "resources"} or any(tool.output is None for tool in manifest.tools):
+            used.add("content")
+    if "client" in manifest.emit and used & {"confirmation", "elicitation", "sampling"}:
+        used.add("complexity")  # whatever a server sends as the schema of a question is checked
+    waiting = [*used]
+    while waiting:
+        implied = set(_IMPLIED.get(waiting.pop(), ())) - used
+        used |= implied
+        waiting += implied
+    return tuple(name for name in RUNTIME if name in used and _copied(name, manifest))
 
 
-def runtime(manifest: ir.Manifest) -> tuple[str, ...]:
-    """The runtime modules that the package of a manifest needs, as paths below `_runtime` without `.py`, sorted."""
-    modules = {module for feature in features(manifest) for module in RUNTIME[feature]}
+def _of_tools(tools: Sequence[ir.Tool]) -> Iterator[str]:
+    """The features that tools need by their policies and schemas."""
+    if any(tool.policy.get("redact") for tool in tools):
+        yield "redaction"
+    if any(tool.policy.get("confirm") for tool in tools):
+        yield "confirmation"
+    for tool in tools:
+        for schema in (tool.input, tool.output):
+            if schema is not None:
+                yield from _of_schema(schema.wire)
+
+
+def _of_schema(schema: object) -> Iterator[str]:
+    """The features that a schema needs; a property that is called like a keyword may make it one too many."""
+    pairs = [*_pairs(schema)]
+    words = {key for key, _ in pairs}
+    references = [value for key, value in pairs if key in _REFERENCES and isinstance(value, str)]
+    if "x-mcp-header" in words:
+        yield "headers"
+    if words & _CHOICES:
+        yield "alternatives"
+    if (references or len(pairs) > _MANY) and _may_multiply(schema):
+        yield "complexity"
+    if words & _PATTERNS or not all(map(_PLAIN.fullmatch, references)):
+        yield "patterns"
+
+
+def _pairs(value: object) -> Iterator[tuple[str, object]]:
+    """All keys in a JSON value with what stands there."""
+    waiting = [value]
+    while waiting:
+        here = waiting.pop()
+        if isinstance(here, Mapping):
+            yield from here.items()
+            waiting += here.values()
+        elif isinstance(here, list | tuple):
+            waiting += here
+
+
+def _modelled_schemas(manifest: ir.Manifest) -> Iterator[object]:
+    """The schemas that have models."""
+    yield from (shared.schema.wire for shared in manifest.shared)
+    for tool in manifest.tools:
+        yield tool.input.wire
+        if tool.output is not None:
+            yield tool.output.wire
+
+
+_SCHEMAS: Final = ("$defs", "definitions", "properties")
+_SCHEMA: Final = ("additionalProperties", "items")
+_NO_TYPE: Final = frozenset(
+    {"$comment", "$id", "$ref", "$schema", "const", "default", "deprecated", "description", "enum", "examples"}
+    | {"exclusiveMaximum", "exclusiveMinimum", "format", "maxItems", "maxLength", "maxProperties", "maximum"}
+    | {"minItems", "minLength", "minProperties", "minimum", "multipleOf", "pattern", "readOnly", "required", "title"}
+    | {"type", "uniqueItems", "writeOnly", "x-mcp-header"}
+)
+
+
+_KNOWN: Final = frozenset({*_SCHEMAS, *_SCHEMA, *_NO_TYPE})
+_STRUCTURAL: Final = frozenset({*_SCHEMA, "properties"})
+
+
+def may_be_union(schema: object) -> bool:
+    """Whether a model of a schema may have a choice of models or mappings: where each part has one type, none has."""
+    waiting = [schema]
+    while waiting:
+        here = waiting.pop()
+        if isinstance(here, bool):
+            continue
+        if not isinstance(here, Mapping) or not here.keys() <= _KNOWN:
+            return True
+        kinds = here.get("type")
+        if isinstance(kinds, list) and len({*map(str, kinds)} - {"null"}) > 1:
+            return True
+        if kinds is None and not here.keys().isdisjoint(_STRUCTURAL):
+            return True
+        for keyword in _SCHEMAS:
+            below = here.get(keyword)
+            if isinstance(below, Mapping):
+                waiting += below.values()
+        waiting += [here[keyword] for keyword in _SCHEMA if keyword in here]
+    return False
+
+
+def _may_multiply(schema: object) -> bool:
+    """Whether references let the validator look at one value in many ways."""
+    from toolwright.runtime.complexity import Reckoning
+    from toolwright.runtime.patterns import compiled
+
+    reckoning = Reckoning(schema, lambda one: compiled(one, formats=False))
+    return reckoning.is_explosive or reckoning.multiplies
+
+
+def _copied(feature: str, manifest: ir.Manifest) -> tuple[str, ...]:
+    """The modules of a feature that a package has, by the halves that it has."""
+    halves = {"", *manifest.emit, *(("http",) if "server" in manifest.emit else ())}
+    return tuple(module for module in RUNTIME[feature] if module.rpartition("/")[0] in halves)
+
+
+def runtime(manifest: ir.Manifest, used: Iterable[str]) -> tuple[str, ...]:
+    """The runtime modules of the features that a package uses, as paths below `_runtime` without `.py`, sorted."""
+    modules = {module for feature in used for module in _copied(feature, manifest)}
     folders = {f"{module.rpartition('/')[0]}/__init__" for module in modules if "/" in module}
     return tuple(sorted({"__init__", *folders, *modules}))
+
+
+def context_module(used: Container[str]) -> Name:
+    """The module below `_runtime.server` whose `Context` handlers get."""
+    return Name(next((name for name in ("sampling", "client_requests") if name in used), "context"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from toolwright.codegen import surface
-from toolwright.codegen.features import every
+from toolwright.codegen.features import context_module, every
 from toolwright.codegen.imports import as_homes
 
 if TYPE_CHECKING:
@@ -16,10 +16,9 @@ if TYPE_CHECKING:
 _HOMES = {
     "collections.abc": frozenset({"Sequence"}),
     "._runtime.server.completion": frozenset({"Completing"}),
-    "._runtime.server.content": frozenset({"Content", "Gives", "Returns"}),
-    "._runtime.server.context": frozenset({"Context"}),
+    "._runtime.server.returns": frozenset({"Content", "MaybeAwaitable", "Returns"}),
     "._runtime.server.prompts": frozenset({"Messages"}),
-    "._runtime.server.resources": frozenset({"Contents"}),
+    "._runtime.server.resources": frozenset({"ResourceContents"}),
 }
 """Where a page takes the names from that are no models."""
 
@@ -30,13 +29,14 @@ _DOC = """Inherit from this class and write its methods: `async def`, or `def` t
 object that is an async context manager is entered when the server starts and left when it stops."""
 
 
-def handlers_page(title: str, manifest: ir.Manifest) -> Mapping[str, Any]:
+def handlers_page(title: str, manifest: ir.Manifest, features: Container[str]) -> Mapping[str, Any]:
     """What the template of `handlers.py` is given."""
     methods = surface.handler_methods(manifest)
     used: frozenset[Name] = frozenset().union(*(_named(method) for method in methods))
     contexts = frozenset(name for method in methods for name in method.context.type.names)
     homes: dict[str, Sequence[str]] = {module: sorted(used & names) for module, names in _HOMES.items()}
-    known = frozenset().union(*_HOMES.values())
+    homes[f"._runtime.server.{context_module(features)}"] = sorted(used & {"Context"})
+    known = frozenset().union(*_HOMES.values(), {"Context"})
     homes[".contexts"] = sorted(contexts - known)
     homes[".models"] = sorted(used - contexts - known)
     abc = as_homes({"collections.abc": homes.pop("collections.abc")})
@@ -45,7 +45,7 @@ def handlers_page(title: str, manifest: ir.Manifest) -> Mapping[str, Any]:
         "stem": manifest.stem,
         "class_doc": _DOC,
         "abc": abc,
-        "imports": as_homes(homes),
+        "imports": as_homes(dict(sorted(homes.items()))),
         "methods": methods,
         "optional": any(method.is_optional for method in methods),
         "abstract": not all(method.is_optional for method in methods),

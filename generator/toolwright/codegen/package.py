@@ -8,27 +8,22 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from toolwright import naming
 from toolwright.codegen.client import client_page
 from toolwright.codegen.docstrings import about, sentence
 from toolwright.codegen.features import (
     asking_contexts,
-    every,
+    context_module,
     folder_of,
     has_examples,
-    input_class,
     modelled,
     needs_handlers,
-    output_class,
-    primitive_features,
-    primitive_module,
 )
 from toolwright.codegen.handlers import handlers_page
 from toolwright.codegen.imports import as_homes
 from toolwright.codegen.literals import docstring
+from toolwright.codegen.registry import registry_page
 from toolwright.codegen.render import Page
 from toolwright.pycode import Name
 
@@ -37,70 +32,36 @@ if TYPE_CHECKING:
     from toolwright.codegen.datamodel import ModelModule
     from toolwright.codegen.units import Unit
 
-_COMMON_EXPORTS = {
-    "._runtime.answers": ("Accepted", "Cancelled", "Declined"),
-    "._runtime.errors": ("ToolFailed",),
-    ".tools": ("TOOLS",),
-}
-
-
-_SERVER_EXPORTS = {
-    "._runtime.server.content": ("Content", "Gives", "Reply", "Returns", "audio", "embedded", "image", "link", "text"),
-    "._runtime.server.context": ("Context",),
-    "._runtime.errors": ("ToolError",),
-    ".server": ("asgi_app", "build_server"),
-}
-
-
-PRIMITIVE_EXPORTS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+_EXPORTS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    "answers": {"._runtime.answers": ("Accepted", "Cancelled", "Declined")},
+    "tools": {".registry": ("TOOLS",)},
+    "server": {
+        "._runtime.errors": ("ToolError",),
+        "._runtime.server.returns": ("Content", "MaybeAwaitable", "Reply", "Returns"),
+        ".server": ("asgi_app", "build_server"),
+    },
+    "content": {"._runtime.server.content": ("audio", "embedded", "image", "link", "text")},
     "completion": {"._runtime.server.completion": ("Completing",)},
     "prompts": {"._runtime.server.prompts": ("Messages", "assistant", "user")},
-    "resources": {"._runtime.server.resources": ("Contents",)},
+    "resources": {"._runtime.server.resources": ("ResourceContents",)},
+    "client": {
+        "._runtime.client.errors": ("CallRefused", "InvalidResult", "ToolFailed"),
+        "._runtime.client.live": ("list_prompts", "list_resource_templates", "list_resources", "list_tools"),
+        "._runtime.client.options": ("OMIT", "CallEvent", "Omit"),
+    },
+    "changes": {"._runtime.client.subscriptions": ("ListChanged", "ResourceUpdated", "changes")},
+    "drift": {"._runtime.client.drift": ("DriftError", "DriftWarning")},
+    "client_requests": {"._runtime.client.questions": ("Question",)},
 }
+"""What a package exports of each of its features, by the modules that define it."""
 
 
-_CLIENT_EXPORTS = {
-    "._runtime.client.binding": ("OMIT", "CallEvent", "Omit"),
-    "._runtime.client.callbacks": ("Question",),
-    "._runtime.errors": ("CallRefused", "DriftError", "DriftWarning", "InvalidResult"),
-    "._runtime.client.live": (
-        "ListChanged",
-        "ResourceUpdated",
-        "changes",
-        "list_prompts",
-        "list_resource_templates",
-        "list_resources",
-        "list_tools",
-    ),
-}
-
-
-_PARTS = {
-    "completion": (Name("._runtime.server.completion"), Name("Completions")),
-    "prompts": (Name("._runtime.server.prompts"), Name("Prompts")),
-    "resources": (Name("._runtime.server.resources"), Name("Resources")),
-}
-"""What a server can have beside its tools: the module and the class that serve it."""
-
-
-@dataclass(frozen=True, slots=True)
-class ToolRow:
-    """One row of the package's table of tools."""
-
-    name: str
-    method: Name
-    module: Name
-    input: Name
-    output: Name | None
-
-
-def of_manifest(manifest: ir.Manifest) -> tuple[Page, ...]:
+def of_manifest(manifest: ir.Manifest, used: Sequence[str]) -> tuple[Page, ...]:
     """The pages that say what `manifest` says, whatever its models look like."""
     title = _title(manifest)
-    pages = [Page("tools.py", "tools.py", _tools(title, manifest))]
+    pages = [Page("registry.py", "registry.py", registry_page(title, manifest, used))]
     if "server" not in manifest.emit:
         return tuple(pages)
-    primitives = primitive_features(manifest)
     pages += [
         Page(f"models/{folder}/__init__.py", "module.py", {"source": docstring(f"Models of the {folder} of {title}.")})
         for folder in sorted({folder_of(primitive) for primitive in modelled(manifest)})
@@ -108,18 +69,21 @@ def of_manifest(manifest: ir.Manifest) -> tuple[Page, ...]:
     if contexts := asking_contexts(manifest):
         answers = sorted({one.answer for each in contexts for one in each.questions if not one.by_url})
         doc = f"What handlers of {title} that ask something get as `ctx`."
-        pages.append(Page("contexts.py", "contexts.py", {"doc": doc, "contexts": contexts, "answers": answers}))
-    if primitives:
-        pages.append(Page("offers.py", "offers.py", _primitives(title, manifest)))
+        pages.append(
+            Page(
+                "contexts.py",
+                "contexts.py",
+                {"doc": doc, "base": context_module(used), "contexts": contexts, "answers": answers},
+            )
+        )
     pages += [
-        Page("handlers.py", "handlers.py", handlers_page(title, manifest)),
+        Page("handlers.py", "handlers.py", handlers_page(title, manifest, used)),
         Page(
             "server.py",
             "server.py",
             {
                 "doc": f"{sentence(title)}, as an object of the SDK and as an ASGI application.",
                 "stem": manifest.stem,
-                "offers": bool(primitives),
                 "calls": manifest.calls,
                 "optional": not needs_handlers(manifest),
             },
@@ -129,21 +93,19 @@ def of_manifest(manifest: ir.Manifest) -> tuple[Page, ...]:
             "__main__.py",
             {
                 "doc": f"Run {title}: `python -m {manifest.package}`, on stdio, or over HTTP with `--http`.",
-                "package": manifest.package,
-                "handlers": manifest.handlers,
-                "offers": bool(primitives),
             },
         ),
     ]
     if has_examples(manifest):
-        doc = f"The examples of {title} as tests of its handlers: `pytest --pyargs {manifest.package}`."
-        values = {"doc": doc, "handlers": manifest.handlers, "offers": bool(primitives)}
-        pages.append(Page("test_examples.py", "test_examples.py", values))
+        name = f"test_{manifest.package}.py"
+        doc = f"The examples of {title} as tests of its handlers: `pytest {name}`."
+        pages.append(Page(name, "test_examples.py", {"doc": doc, "package": manifest.package}, is_beside=True))
     return tuple(pages)
 
 
 def of_models(
     manifest: ir.Manifest,
+    used: Sequence[str],
     units: Mapping[str, Unit],
     primitive_modules: Sequence[Unit],
     shared: Mapping[str, ModelModule],
@@ -152,14 +114,15 @@ def of_models(
 
     Args:
         manifest: The lowered manifest.
+        used: The features of the runtime that the package uses.
         units: What was made of each tool, by its name on the wire.
-        offer_units: What was made of each resource, resource template and prompt that the client has methods for.
+        primitive_modules: What was made of each resource, resource template and prompt that the client has methods for.
         shared: The model module of each shared schema that has classes, by its name under `schemas`.
     """
     title = _title(manifest)
     pages = [
-        Page("__init__.py", "__init__.py", _package(manifest, title, units, primitive_modules, shared)),
-        Page("models/__init__.py", "__init__.py", _models(title, manifest, units, primitive_modules, shared)),
+        Page("__init__.py", "__init__.py", _package(manifest, used, title, units, primitive_modules, shared)),
+        Page("models/__init__.py", "__init__.py", _models(title, manifest, used, units, primitive_modules, shared)),
     ]
     if shared:
         pages.append(
@@ -186,29 +149,35 @@ def _title(manifest: ir.Manifest) -> str:
 
 def _package(
     manifest: ir.Manifest,
+    used: Sequence[str],
     title: str,
     units: Mapping[str, Unit],
     primitive_modules: Sequence[Unit],
     shared: Mapping[str, ModelModule],
 ) -> Mapping[str, Any]:
     homes: dict[str, list[str]] = defaultdict(list)
-    tables: list[Mapping[str, Sequence[str]]] = [_COMMON_EXPORTS]
+    tables: list[Mapping[str, Sequence[str]]] = [_EXPORTS[name] for name in used if name in _EXPORTS]
     if "server" in manifest.emit:
-        tables += [_SERVER_EXPORTS, {".handlers": (f"{manifest.stem}Handlers",)}]
-        tables += [PRIMITIVE_EXPORTS[part] for part in sorted(primitive_features(manifest))]
-        tables.append({".contexts": [f"{each.stem}Context" for each in asking_contexts(manifest)]})
+        tables += [
+            {f"._runtime.server.{context_module(used)}": ("Context",)},
+            {".handlers": (f"{manifest.stem}Handlers",)},
+            {".contexts": [f"{each.stem}Context" for each in asking_contexts(manifest)]},
+        ]
     if "client" in manifest.emit:
-        tables += [_CLIENT_EXPORTS, {".client": (f"{manifest.stem}Client",)}]
+        tables.append({".client": (f"{manifest.stem}Client",)})
     made = [unit.classes for unit in (*units.values(), *primitive_modules)] + [
         module.names for module in shared.values()
     ]
     tables.append({".models": [name for classes in made for name in classes]})
+    away = tuple(f"._runtime.{half}." for half in ("client", "server") if half not in manifest.emit)
     for table in tables:
         for module, names in table.items():
-            homes[module] += names
+            if not module.startswith(away):
+                homes[module] += names
     return {
         "doc": f"{sentence(title)}.{about(manifest)}",
-        "lazy": Name("._runtime.lazy"),
+        "runtime": Name("._runtime"),
+        "unions": False,
         "homes": sorted(as_homes(homes), key=lambda home: home.module),
     }
 
@@ -216,6 +185,7 @@ def _package(
 def _models(
     title: str,
     manifest: ir.Manifest,
+    used: Sequence[str],
     units: Mapping[str, Unit],
     primitive_modules: Sequence[Unit],
     shared: Mapping[str, ModelModule],
@@ -229,53 +199,7 @@ def _models(
     homes |= {f".{unit.home}": list(unit.classes) for unit in primitive_modules if unit.classes}
     return {
         "doc": f"Models of {title}, each loaded when it is first used.",
-        "lazy": Name(".._runtime.lazy"),
+        "runtime": Name(".._runtime"),
+        "unions": "unions" in used,
         "homes": as_homes(homes),
-    }
-
-
-def _tools(title: str, manifest: ir.Manifest) -> Mapping[str, Any]:
-    rows = tuple(
-        ToolRow(tool.name, tool.names.method, tool.names.module, input_class(tool), output_class(tool))
-        for tool in manifest.tools
-    )
-    return {"doc": f"The tools of {title}, by their names on the wire.", "package": manifest.package, "tools": rows}
-
-
-def _primitives(title: str, manifest: ir.Manifest) -> Mapping[str, Any]:
-    parts = primitive_features(manifest)
-    completing = [
-        ("prompt" if primitive in manifest.prompts else "template", primitive.key, naming.completion(primitive.names))
-        for primitive in every(manifest)
-        if primitive.completes
-    ]
-    return {
-        "doc": f"What {title} offers beside its tools.",
-        "parts": {name: _PARTS[name] for name in _PARTS if name in parts},
-        "resources": [
-            (primitive.key, primitive.names.method if primitive.handled else None) for primitive in manifest.resources
-        ],
-        "templates": [
-            (
-                primitive.key,
-                primitive.names.method,
-                primitive_module(primitive),
-                naming.arguments(primitive.names, primitive.kind),
-            )
-            for primitive in manifest.templates
-        ],
-        "prompts": [
-            (
-                (
-                    primitive.key,
-                    primitive.names.method,
-                    primitive_module(primitive),
-                    naming.arguments(primitive.names, primitive.kind),
-                )
-                if primitive.handled
-                else (primitive.key, None, None, None)
-            )
-            for primitive in manifest.prompts
-        ],
-        "completing": completing,
     }

@@ -25,15 +25,17 @@ CUT = code("\f")
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """One file of a package: where it goes, its template, and what the template is given.
+    """One file: where it goes in its package, or beside it; its template, and what the template is given.
 
     `tail` has parts that are formatted already, which follow what the template gives with an empty line before each.
+    One that `is_beside` stands beside the package, and is no part of what a wheel of it installs.
     """
 
     path: str
     template: str
     values: Mapping[str, Any]
     tail: tuple[Code, ...] = ()
+    is_beside: bool = False
 
 
 def header(source: str, command: str) -> Code:

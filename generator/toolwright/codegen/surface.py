@@ -256,15 +256,15 @@ def _tool_handler(tool: ir.Tool) -> HandlerMethod:
 
 def _primitive_handler(primitive: ir.Primitive) -> HandlerMethod:
     is_prompt = primitive.kind == "prompt"
-    given = Taken(Name("args" if is_prompt else "params"), plain(naming.arguments(primitive.names, primitive.kind)))
+    given = Taken(Name("args"), plain(naming.arguments(primitive.names, primitive.kind)))
     return HandlerMethod(
         role="prompt" if is_prompt else "resource",
         key=primitive.key,
         names=primitive.names,
         name=primitive.names.method,
         parameters=(*([given] if primitive.arguments is not None else []), _context(primitive)),
-        wrapper=Name("Gives"),
-        result=plain(Name("Messages" if is_prompt else "Contents")),
+        wrapper=Name("MaybeAwaitable"),
+        result=plain(Name("Messages" if is_prompt else "ResourceContents")),
         doc=primitive_doc(primitive),
         place=primitive.place,
     )
@@ -277,7 +277,7 @@ def _completion_handler(primitive: ir.Primitive) -> HandlerMethod:
         names=primitive.names,
         name=naming.completion(primitive.names),
         parameters=(Taken(Name("args"), plain(Name("Completing"))), Taken(Name("ctx"), plain(naming.CONTEXT))),
-        wrapper=Name("Gives"),
+        wrapper=Name("MaybeAwaitable"),
         result=_TEXTS,
         doc=f"What clients may offer for the arguments of the {primitive.kind} ``{primitive.key}``.",
         place=primitive.place,

@@ -71,6 +71,7 @@ def lower(resolved: Resolved, source: str) -> ir.Manifest:
         ),
         emit=frozenset(entry.get("emit") or ("server", "client")),
         formats=formats,
+        features=frozenset(python.get("features") or ()),
         document={
             "toolwright": FORMAT,
             "server": server,

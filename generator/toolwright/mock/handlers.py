@@ -14,32 +14,29 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from toolwright.mock import values
 from toolwright.runtime.equality import same
 from toolwright.runtime.errors import ToolError
-from toolwright.runtime.server.calls import Calls
 
 if TYPE_CHECKING:
+    from toolwright.runtime.package import Tool
     from toolwright.runtime.server.parts import Needed, Part
-    from toolwright.runtime.tools import Tool, Tools
 
 _Answer: TypeAlias = Callable[[Any], Any]
 _MISSING: Any = object()
 
 
-def mocked(tools: Tools, parts: Sequence[Part] = (), *, seed: int = 0) -> object:
+def mocked(tools: Mapping[str, Tool], parts: Sequence[Part], *, seed: int = 0) -> object:
     """The handlers of a package.
 
     Args:
         tools: The package's tools.
-        parts: The parts of its server beside its tools.
+        parts: The parts of its server, the tools among them.
         seed: What made values depend on, beside the tool and its arguments.
     """
     by_method = {tool.method: tool for tool in tools.values()}
-    answers: dict[str, tuple[Needed, _Answer]] = {}
-    for needed in Calls(tools).needed():
-        answers[needed.name] = needed, _tool(by_method[needed.name], seed)
-    for part in parts:
-        for needed in part.needed():
-            answers[needed.name] = needed, _primitive(needed)
-    methods = {name: _method(needed, answer) for name, (needed, answer) in answers.items()}
+    needed = {one.name: one for part in parts for one in part.needed()}
+    methods = {
+        name: _method(one, _tool(by_method[name], seed) if name in by_method else _primitive(one))
+        for name, one in needed.items()
+    }
     return type("Mocked", (), methods)()
 
 

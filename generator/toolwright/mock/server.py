@@ -17,7 +17,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from toolwright.codegen import features
 from toolwright.compile import pipeline
 from toolwright.project import disk
 
@@ -82,13 +81,12 @@ def _open(entry: Mapping[str, Any]) -> Mapping[str, Any]:
 def _write(folder: Path, manifest: ir.Manifest, seed: int) -> None:
     for artifact in pipeline.generate(manifest):
         disk.write(folder / artifact.path, artifact.data)
-    has_parts = bool(features.primitive_features(manifest))
     disk.create(
         folder / manifest.package / "mock.py",
         f"from toolwright.mock.handlers import mocked\n"
-        f"from .tools import TOOLS\n"
-        f"{'from .offers import PARTS' if has_parts else 'PARTS = ()'}\n"
-        f"HANDLERS = mocked(TOOLS, PARTS, seed={seed:d})\n",
+        f"from ._runtime.server.features import parts\n"
+        f"from .registry import PACKAGE\n"
+        f"HANDLERS = mocked(PACKAGE.tools, parts(PACKAGE), seed={seed:d})\n",
     )
 
 

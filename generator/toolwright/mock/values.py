@@ -20,7 +20,7 @@ from toolwright.jsonschema.metaschema import TYPES
 from toolwright.jsonschema.references import KEYWORDS, Folder, Local, Outline, at
 from toolwright.mock import patterns
 from toolwright.runtime.equality import same
-from toolwright.runtime.validation import Validator
+from toolwright.runtime.violations import FullValidator as Validator
 
 TRIES: Final = 200
 """Values that are tried; the later ones are bolder."""

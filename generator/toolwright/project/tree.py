@@ -225,12 +225,16 @@ def _is_gone(manifest: str, output: Path, project: Container[str] | None) -> boo
     return not (above(output) / manifest).is_file() or (project is not None and manifest not in project)
 
 
+_SILENT = frozenset({".gitattributes", "_runtime/README.md", "manifest.json", "py.typed"})
+"""Files of a package that cannot say who wrote them."""
+
+
 def _marked(tree: Tree, path: str, disk: bytes | None) -> bool:
     """Whether a file says itself that toolwright wrote it, or where it cannot, its package does."""
     if disk is None or disk.startswith((MARK, RUNTIME_MARK)):
         return disk is not None
     package, _, name = path.partition("/")
-    beside = tree.read(f"{package}/__init__.py") if name in ("manifest.json", "py.typed") else None
+    beside = tree.read(f"{package}/__init__.py") if name in _SILENT else None
     return beside is not None and beside.startswith(MARK)
 
 

@@ -10,9 +10,9 @@ import logging
 import re
 import sys
 import threading
+from collections.abc import Callable
 from typing import Final
 
-from .redaction import scrubbed
 from .terminal import visible
 
 _OTHERS: Final = ("mcp", "httpx2", "httpcore2", "sse_starlette", "uvicorn", "starlette")
@@ -22,6 +22,17 @@ _LATE: Final = tuple(f"httpcore2.{name}" for name in ("connection", "http11", "h
 """Loggers of theirs that are made with the first request only. A logger's filter sees nothing of those below it."""
 
 _SESSION: Final = re.compile(r"(?<=session id: ).+|(?<=mcp-session-id', b')[^']*|\b[0-9a-f]{32}\b", re.IGNORECASE)
+
+
+CLEANERS: Final[list[Callable[[str], str]]] = []
+"""What takes out of a text what must not be read; `redaction` adds itself, in packages that redact something."""
+
+
+def cleaned(text: str) -> str:
+    """A text without what must not be read."""
+    for clean in CLEANERS:
+        text = clean(text)
+    return text
 
 
 class Redaction(logging.Filter):
@@ -50,7 +61,7 @@ REDACTION: Final = Redaction()
 def _clean(record: logging.LogRecord, text: str) -> str:
     if record.name == "uvicorn.access":  # a line for each request, which knows no arguments
         return text
-    text = scrubbed(text) if text else text
+    text = cleaned(text) if text else text
     return _SESSION.sub("[session]", text) if record.name.partition(".")[0] in _OTHERS else text
 
 

@@ -10,18 +10,18 @@ import json
 import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, quote_plus
 
+from .logs import CLEANERS
 from .texts import steps
 
 if TYPE_CHECKING:
-    from contextvars import Token
-
-    from .tools import Tool
+    from .package import Tool
 
 REDACTED: Final = "[redacted]"
 
@@ -44,7 +44,7 @@ _current: ContextVar[tuple[Secret, ...] | None] = ContextVar("secrets", default=
 _INPUT: Final = re.compile(r"input_value=(?:.*(?=, input_type=)|.*)")
 
 
-def redacted(arguments: Mapping[str, Any], pointers: Sequence[str]) -> dict[str, Any]:
+def redact(arguments: Mapping[str, Any], pointers: Sequence[str]) -> dict[str, Any]:
     """A deep copy of JSON arguments, with `"[redacted]"` in the place of some values.
 
     Args:
@@ -57,23 +57,23 @@ def redacted(arguments: Mapping[str, Any], pointers: Sequence[str]) -> dict[str,
     }
 
 
-def enter(tool: Tool, arguments: Mapping[str, Any]) -> Token[tuple[Secret, ...] | None]:
-    """From here on this context, and those that start in it, are in a call of `tool`; `leave` takes that back."""
-    outer = _current.get() or ()
-    if not tool.redacted:
-        return _current.set(outer)
-    texts = {text for pointer in tool.redacted for text in _texts(arguments, steps(pointer), _words(tool))}
-    secrets = _longest_first(texts)
-    _LAST.add(secrets)
-    return _current.set((*outer, *secrets))
+@contextmanager
+def hiding(tool: Tool, arguments: Mapping[str, Any]) -> Iterator[None]:
+    """Let this context, and those that start in it, be in a call of `tool` for the length of the block."""
+    secrets: tuple[Secret, ...] = ()
+    if tool.redacted:
+        secrets = _longest_first(
+            {text for pointer in tool.redacted for text in _texts(arguments, steps(pointer), _words(tool))}
+        )
+        _LAST.add(secrets)
+    token = _current.set((*(_current.get() or ()), *secrets))
+    try:
+        yield
+    finally:
+        _current.reset(token)
 
 
-def leave(token: Token[tuple[Secret, ...] | None]) -> None:
-    """The call that `enter` began is over in this context."""
-    _current.reset(token)
-
-
-def scrubbed(text: str) -> str:
+def scrub(text: str) -> str:
     """`text` without the secrets of the call in progress; outside of calls, without the last 256 that there were.
 
     Where there are secrets, or none are known, what pydantic says of its input goes, too: it may be all arguments.
@@ -84,7 +84,7 @@ def scrubbed(text: str) -> str:
     return _without_all(_INPUT.sub(f"input_value={REDACTED}", text), _LAST.secrets() if current is None else current)
 
 
-def masked(text: str, secrets: Sequence[str]) -> str:
+def mask(text: str, secrets: Sequence[str]) -> str:
     """`text` without `secrets`: as they are, as JSON, Python or a URL writes them, and pieces of the longer ones."""
     return _without_all(text, _longest_first(secrets))
 
@@ -211,3 +211,6 @@ def _without_piece(text: str, edge: str, at: int) -> str:
         made += [text[done:start], REDACTED]
         done = end
     return "".join([*made, text[done:]])
+
+
+CLEANERS.append(scrub)  # from here on no line of the log has a secret

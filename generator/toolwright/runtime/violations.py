@@ -9,25 +9,31 @@ reference and choice is wrapped twice in `not`: the validator tells of a `not` w
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, unquote
 
 from jsonschema_rs import ValidationErrorKind
 
-from .complexity import Compile, identifier, is_old
-from .instances import located
+from .alternatives import AlternativesValidator
+from .complexity import MOST_VISITS, VISITS_PER_CHARACTER, Compile, Reckoning, identifier, is_old
+from .faults import Branches, Fault, Path, told
+from .logs import logger
+from .patterns import compiled
 from .texts import steps
 
 if TYPE_CHECKING:
     import jsonschema_rs
     from jsonschema_rs import ValidationError
 
-Path = tuple[str | int, ...]
-Pointer = tuple[str, ...]
-Branches = Sequence[Sequence["Fault"]]
+    from .validation import Compiled
 
+Pointer = tuple[str, ...]
+
+_LOG: Final = logger(__name__)
+
+_FEW_VISITS: Final = 2_000
 _MARK: Final = "toolwright:cut "
 _ROOT: Final = "toolwright:cuts"  # and nothing that a schema of ours is called
 _CHOICES: Final = ("anyOf", "oneOf")
@@ -43,41 +49,36 @@ _PARTS: Final = 100_000  # of values that are looked at; the validator takes up 
 _LOOKS_AT_ONE: Final = 3  # at one choice for one value; a schema that is a choice of itself would go on for ever
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """One thing that is wrong.
+class FullValidator(AlternativesValidator):
+    """A validator of schemas of any kind."""
 
-    Attributes:
-        kind: What the validator says of it; nothing where that would take too long to find out.
-        path: Where it is in the value.
-        instance: What stands there.
-        schema_path: The keyword that failed, from the root of its schema.
-        schema: That root, where it is not the schema that everybody knows.
-        branches: For a choice of which no alternative fits, looks for the faults of each; one without a fault fits.
-    """
+    def __init__(
+        self, schema: Any, *, formats: bool = False, redact: Sequence[str] = (), compiled: Compiled = compiled
+    ) -> None:
+        """Compile a schema; see the base."""
+        super().__init__(schema, formats=formats, redact=redact, compiled=compiled)
+        self._reckoning = Reckoning(schema, self._compile)
+        self._cuts: Cuts | None = None
 
-    kind: ValidationErrorKind | None
-    path: Path
-    instance: Any
-    schema_path: Sequence[str | int] = ()
-    branches: Callable[[], Branches] | None = None
-    schema: Any = None
+    def _is_too_complex(self, value: Any, size: int, /) -> bool:
+        """Whether it would take too long to validate a value; see `complexity`."""
+        most = MOST_VISITS + VISITS_PER_CHARACTER * size
+        try:
+            return self._reckoning.is_explosive and self._reckoning.visits(value, most) > most
+        except RecursionError:  # of schemas within schemas
+            return True
 
-
-def told(error: ValidationError, value: Any, above: Path = ()) -> Fault:
-    """An error of the validator as a fault; `above` is where `value` is."""
-    path = (*above, *located(error, value)[0])
-    match error.kind:
-        case ValidationErrorKind.AnyOf(branches) | ValidationErrorKind.OneOfNotValid(branches):
-            return Fault(
-                error.kind,
-                path,
-                error.instance,
-                error.schema_path,
-                lambda: [[told(one, value, above) for one in branch] for branch in branches],
-            )
-        case kind:
-            return Fault(kind, path, error.instance, error.schema_path)
+    def _faults(self, value: Any, size: int) -> Iterator[Fault]:
+        """What is wrong with a value: with all reasons at once where they are few."""
+        most = _FEW_VISITS + size
+        try:
+            if not self._reckoning.multiplies or self._reckoning.visits(value, most, remembering=False) <= most:
+                yield from super()._faults(value, size)
+                return
+            self._cuts = self._cuts or Cuts(self._schema, self._compile)
+            yield from Looking(self._cuts, value).faults()
+        except (RecursionError, ValueError) as error:  # a reference that the cuts have cut, or a path too long
+            _LOG.debug("the reasons of a violation were not found: %s", error)
 
 
 @dataclass(frozen=True, slots=True)

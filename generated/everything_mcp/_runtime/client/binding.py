@@ -8,23 +8,21 @@ library before a connection is asked for.
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING, ClassVar, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from ..errors import InvalidResult, ToolFailed
-from ..redaction import enter, leave
 from .arguments import to_json
-from .audit import told
+from .audit import report
 from .bounds import MAX_RESULT_BYTES
-from .callbacks import Callbacks, OnQuestion, OnSample, Roots
-from .confirmation import confirmed
-from .guarded import problems
+from .confirmation import confirm_call
+from .errors import InvalidResult, ToolFailed
+from .guarded import describe_problems
 from .in_flight import InFlight
 from .options import OMIT, CallEvent, Confirm, Omit, OnCall, OnProgress, Options
-from .results import structured
-from .session import Exchange
-from .subscriptions import Listening
+from .questions import Callbacks, OnQuestion, OnSample, Roots
+from .results import read_structured
+from .session import Session
 from .transport import Connection, Target, client_for
 
 if TYPE_CHECKING:
@@ -42,10 +40,12 @@ if TYPE_CHECKING:
         TextResourceContents,
     )
 
-    from ..tools import Tool, Tools
-    from .drift import Drift
+    from ..package import Package, Tool
 
 __all__ = ["OMIT", "Binding", "CallEvent", "Omit"]
+
+_WANTED: Final = {"drift": "drift", "on_question": "elicitation", "on_sample": "sampling", "roots": "sampling"}
+"""Options of `connect`, with the features that they need, where the manifest does not ask for these by itself."""
 
 _T = TypeVar("_T")
 _Output = TypeVar("_Output", bound=BaseModel)
@@ -66,12 +66,12 @@ class Binding:
       of `on_question` that does not fit the question, and whatever else a callback of `connect` raises.
     """
 
-    _tools: ClassVar[Tools]
+    _package: ClassVar[Package]
 
-    def __init__(self, _exchange: Exchange, _listening: Listening, _options: Options) -> None:
+    def __init__(self, _session: Session, _subscriptions: Any, _options: Options) -> None:
         """Not to be called: `connect` gives a client."""
-        self._exchange = _exchange
-        self._listening = _listening
+        self._session = _session
+        self._subscriptions = _subscriptions
         self._options = _options
 
     @classmethod
@@ -90,7 +90,7 @@ class Binding:
         headers: Mapping[str, str] | None = None,
         env: Mapping[str, str] | None = None,
         cwd: str | Path | None = None,
-        drift: Drift = "ignore",
+        drift: Literal["ignore", "warn", "error"] = "ignore",
     ) -> AbstractAsyncContextManager[Self, None]:
         """Connect for the length of an `async with` block, which gives the client.
 
@@ -134,12 +134,16 @@ class Binding:
             raise ValueError(f"drift is 'ignore', 'warn' or 'error', not {drift!r}")
         options = Options(timeout, confirm, on_call, on_progress, max_result_bytes)
         callbacks = Callbacks(on_question, on_sample, roots)
-        in_flight, listening = InFlight(expects_questions=bool(callbacks.given())), Listening()
+        given = callbacks.given()
+        in_flight = InFlight(expects_questions=bool(given))
+        answering = cls._needed(given[0], "client_requests", "client.callbacks") if given else None
+        changing = cls._package.feature("changes", "client.subscriptions")
+        subscriptions = None if changing is None else changing.Subscriptions()
         client = client_for(
             target,
-            callbacks,
-            listening.hear,
-            in_flight,
+            given=given,
+            callbacks=lambda: {} if answering is None else answering.for_sdk(callbacks, in_flight),
+            hear=None if subscriptions is None else subscriptions.hear,
             timeout=timeout,
             max_result_bytes=max_result_bytes,
             headers=headers,
@@ -148,14 +152,27 @@ class Binding:
         )
         if client is target:
             options = options.but(timeout=client.read_timeout_seconds if timeout is None else timeout)
-        made = cls(Exchange(client, in_flight), listening, options)
+        mirrored = cls._package.feature("headers", "client.mirrored_headers")
+        made = cls(Session(client, in_flight, mirrored), subscriptions, options)
+        comparing = None if drift == "ignore" else cls._needed("drift", "drift", "client.drift")
 
         async def opened() -> None:
-            from .drift import notice
+            if comparing is not None:
+                await comparing.notice(made._session, cls._package.tools, options, drift)
 
-            await notice(made._exchange, cls._tools, options, drift)
+        return Connection(client, made, None if subscriptions is None else subscriptions.close, opened)
 
-        return Connection(client, made, listening.close, None if drift == "ignore" else opened)
+    @classmethod
+    def _needed(cls, option: str, feature: str, module: str) -> Any:
+        """A module of the feature that an option of `connect` needs.
+
+        Raises:
+            ValueError: The package does not have the feature.
+        """
+        found = cls._package.feature(feature, module)
+        if found is None:
+            raise ValueError(f"{option} needs `python: {{features: [{_WANTED[option]}]}}` in the package's manifest")
+        return found
 
     def with_options(
         self,
@@ -183,28 +200,28 @@ class Binding:
     @property
     def raw(self) -> Client:
         """The SDK's client below, for what has no method here; nothing checks or confirms what goes through it."""
-        return self._exchange.client
+        return self._session.client
 
     async def _call(self, name: str, arguments: Mapping[str, object], output: type[_Output]) -> _Output:
         """Call a tool that has an `outputSchema`."""
 
         def read(tool: Tool, result: CallToolResult) -> _Output:
-            value = structured(tool, result, mirrored=not self._exchange.modern)
+            value = read_structured(tool, result, mirrored=not self._session.modern)
             try:
                 return output.model_validate(value)
             except (ValidationError, RecursionError) as error:  # no JSON, though the schema has nothing against it
-                wrong = problems(error) if isinstance(error, ValidationError) else "it is nested too deeply"
+                wrong = describe_problems(error) if isinstance(error, ValidationError) else "it is nested too deeply"
                 raise InvalidResult(tool.name, [f"result: {wrong}"], result) from None
 
-        return await self._perform(self._tools[name], arguments, read)
+        return await self._perform(self._package.tools[name], arguments, read)
 
     async def _call_content(self, name: str, arguments: Mapping[str, object]) -> list[ContentBlock]:
         """Call a tool that has no `outputSchema`."""
-        return await self._perform(self._tools[name], arguments, lambda _, result: result.content)
+        return await self._perform(self._package.tools[name], arguments, lambda _, result: result.content)
 
     async def _read(self, uri: str) -> list[TextResourceContents | BlobResourceContents]:
         """Read a resource."""
-        return (await self._exchange.read(uri, self._options)).contents
+        return (await self._session.read(uri, self._options)).contents
 
     async def _read_from(
         self, template: str, params: Mapping[str, str | Sequence[str] | Omit]
@@ -216,7 +233,7 @@ class Binding:
 
     async def _prompt(self, name: str, arguments: Mapping[str, str | Omit]) -> list[PromptMessage]:
         """Get a prompt with its arguments filled in."""
-        return (await self._exchange.prompt(name, to_json(arguments), self._options)).messages
+        return (await self._session.prompt(name, to_json(arguments), self._options)).messages
 
     async def _complete(
         self,
@@ -230,18 +247,15 @@ class Binding:
         from mcp_types import PromptReference, ResourceTemplateReference
 
         of = PromptReference(name=name) if ref == "prompt" else ResourceTemplateReference(uri=name)
-        return (await self._exchange.complete(of, argument, value, given, self._options)).completion
+        return (await self._session.complete(of, argument, value, given, self._options)).completion
 
     async def _perform(self, tool: Tool, given: Mapping[str, object], read: Callable[[Tool, CallToolResult], _T]) -> _T:
         """One call: tell its start, ask for leave, send it, check its result, tell its end."""
         arguments = to_json(given)
-        token = enter(tool, arguments)
-        try:
-            async with told(tool, arguments, self._options.on_call):
-                await confirmed(tool, arguments, self._options.confirm)
-                result = await self._exchange.call(tool, arguments, self._options)
+        with tool.hiding(arguments):
+            async with report(tool, arguments, self._options.on_call):
+                await confirm_call(tool, arguments, self._options.confirm)
+                result = await self._session.call(tool, arguments, self._options)
                 if result.is_error:
                     raise ToolFailed(result)
                 return read(tool, result)
-        finally:
-            leave(token)

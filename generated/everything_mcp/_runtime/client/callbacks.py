@@ -9,17 +9,13 @@ for.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Awaitable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, TypeVar
+from typing import TYPE_CHECKING, TypedDict, TypeVar
 
-from pydantic import BaseModel
-
-from ..answers import Accepted, Cancelled, Declined
 from ..revisions import FIRST_STATELESS
-from ..terminal import visible
-from .elicitation import filled
+from .elicitation import fill
+from .questions import Question
 
 if TYPE_CHECKING:
     from mcp.client import ClientRequestContext
@@ -35,46 +31,9 @@ if TYPE_CHECKING:
     )
 
     from .in_flight import InFlight
+    from .questions import Callbacks, OnQuestion, OnSample, RootLike, Roots, Sample
 
 _T = TypeVar("_T")
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """What the server wants to know from a person (MCP 2025-11-25, client/elicitation).
-
-    Attributes:
-        message: What to show; as the server sent it, where `str(question)` is safe on a terminal.
-        schema: The JSON Schema of the form; `None` where there is a URL. Its properties are plain values and enums.
-        url: What to open in a browser, after the person agreed and saw where it leads; `None` where there is a form.
-        key: The question's name within the call that asks it; `None` before 2026-07-28, where it has none.
-    """
-
-    message: str
-    schema: Mapping[str, Any] | None = None
-    url: str | None = None
-    key: str | None = None
-
-    def __str__(self) -> str:
-        """What to show a person at a terminal: the message, and where the URL leads, without what a terminal obeys."""
-        return visible(self.message if self.url is None else f"{self.message}\n{self.url}")
-
-
-Answer: TypeAlias = Mapping[str, Any] | BaseModel | Accepted | Declined | Cancelled
-"""The form's values; or that a person agreed, said no, or said nothing."""
-
-OnQuestion: TypeAlias = Callable[[Question], Answer | Awaitable[Answer]]
-"""Asks a person. What is absent of the form's values gets its default, and what breaks the form is not sent."""
-
-Sample: TypeAlias = "CreateMessageResult | str"
-OnSample: TypeAlias = "Callable[[CreateMessageRequestParams], Sample | Awaitable[Sample]]"
-"""Asks a model (MCP 2025-11-25, client/sampling). A `str` is a text of the assistant, by a model of no known name."""
-
-RootLike: TypeAlias = "str | Path | Root"
-"""A folder or a file: a path, a file:// URI, or the SDK's own class."""
-
-Roots: TypeAlias = "Sequence[RootLike] | Callable[[], Sequence[RootLike] | Awaitable[Sequence[RootLike]]]"
-"""What the server may look at (MCP 2025-11-25, client/roots); or what gives it whenever the server asks."""
 
 
 class SdkCallbacks(TypedDict, total=False):
@@ -85,41 +44,30 @@ class SdkCallbacks(TypedDict, total=False):
     list_roots_callback: ListRootsFnT
 
 
-@dataclass(frozen=True, slots=True)
-class Callbacks:
-    """What the caller answers with; `None` for what is not offered."""
+def for_sdk(callbacks: Callbacks, in_flight: InFlight) -> SdkCallbacks:
+    """The callbacks of the SDK's client; those not given are not there.
 
-    on_question: OnQuestion | None = None
-    on_sample: OnSample | None = None
-    roots: Roots | None = None
+    Args:
+        callbacks: What the caller answers with.
+        in_flight: The requests of the connection, whose clocks stop while a callback works.
 
-    def given(self) -> list[str]:
-        """The names of those that there are."""
-        return [field.name for field in fields(self) if getattr(self, field.name) is not None]
-
-    def for_sdk(self, in_flight: InFlight) -> SdkCallbacks:
-        """The callbacks of the SDK's client; those not given are not there.
-
-        Args:
-            underway: The requests of the connection, whose clocks stop while a callback works.
-
-        Raises:
-            TypeError: The roots are none.
-            ValueError: A root is no file.
-        """
-        made: SdkCallbacks = {}
-        if self.on_question is not None:
-            made["elicitation_callback"] = _asking(self.on_question, in_flight)
-        if self.on_sample is not None:
-            made["sampling_callback"] = _sampling(self.on_sample, in_flight)
-        if self.roots is not None:
-            made["list_roots_callback"] = _listing(self.roots, in_flight)
-        return made
+    Raises:
+        TypeError: The roots are none.
+        ValueError: A root is no file.
+    """
+    made: SdkCallbacks = {}
+    if callbacks.on_question is not None:
+        made["elicitation_callback"] = _asking(callbacks.on_question, in_flight)
+    if callbacks.on_sample is not None:
+        made["sampling_callback"] = _sampling(callbacks.on_sample, in_flight)
+    if callbacks.roots is not None:
+        made["list_roots_callback"] = _listing(callbacks.roots, in_flight)
+    return made
 
 
 def _asking(on_question: OnQuestion, in_flight: InFlight) -> ElicitationFnT:
     async def answered(question: Question) -> ElicitResult:
-        return filled(await _awaited(on_question(question)), question.schema)
+        return fill(await _awaited(on_question(question)), question.schema)
 
     async def elicit(context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult | ErrorData:
         key = str(context.request_id) if _is_round(context) else None

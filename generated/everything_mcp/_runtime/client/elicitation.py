@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel
 
 from ..answers import Accepted, Cancelled, Declined
-from ..validation import Validator
+from ..violations import FullValidator
 from .arguments import to_json
 
 if TYPE_CHECKING:
     from mcp_types import ElicitResult
 
 
-def filled(answer: object, schema: Mapping[str, Any] | None) -> ElicitResult:
+def fill(answer: object, schema: Mapping[str, Any] | None) -> ElicitResult:
     """The answer to one question (MCP 2025-11-25, client/elicitation, "Response Actions").
 
     Args:
@@ -44,7 +44,7 @@ def filled(answer: object, schema: Mapping[str, Any] | None) -> ElicitResult:
     given = _given(answer)
     content = {**given, **_defaults(schema, given)}
     try:
-        violations = Validator(schema).violations(content, "answer")
+        violations = FullValidator(schema).violations(content, "answer")
     except ValueError as error:
         raise ValueError(f"the server's question cannot be answered: its schema is not valid: {error}") from None
     if violations:

@@ -22,7 +22,7 @@ _PAUSES: Final = (0.05, 0.1, 0.2, 0.25)
 """Seconds before the next round where the server asked nothing and only wants to be called again."""
 
 
-async def rounds(
+async def run_rounds(
     client: Client, params: _Params, send: Callable[[_Params], Awaitable[_Result | InputRequiredResult]]
 ) -> _Result:
     """Send a request until it has a result (MCP 2026-07-28, "Multi Round-Trip Requests").

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from ..logs import logger
 from ..revisions import FIRST_STATELESS
 from .lenient import Lenient
-from .pages import pages
+from .pages import fetch_pages
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from mcp import Client
     from mcp_types import ListToolsResult
 
-    from ..tools import Tool
+    from ..package import Tool
 
 _Answer = TypeVar("_Answer")
 
@@ -85,7 +85,7 @@ class ParameterHeaders:
 
         try:
             with anyio.fail_after(seconds):
-                async for page in pages(fetch):
+                async for page in fetch_pages(fetch):
                     if any(tool.name == name for tool in page.tools):
                         break
         except (MCPError, RuntimeError, TimeoutError, ValidationError) as error:

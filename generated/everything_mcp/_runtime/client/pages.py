@@ -53,7 +53,7 @@ async def follow(
     raise EndlessError(f"has more than {_PAGES} pages")
 
 
-async def pages(
+async def fetch_pages(
     fetch: Callable[[str | None], Awaitable[_Page]], most: int | None = MAX_RESULT_BYTES
 ) -> AsyncIterator[_Page]:
     """All pages of a list, as far as they are bounded.

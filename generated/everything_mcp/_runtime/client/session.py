@@ -14,13 +14,12 @@ from contextlib import asynccontextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..errors import safe_to_show
 from ..revisions import FIRST_STATELESS
 from .bounds import at_most
-from .guarded import Guarded, problems, reason
-from .input_required import rounds
-from .mirrored_headers import ParameterHeaders
-from .pages import pages
+from .errors import safe_to_show
+from .guarded import Guarded, describe_problems, failure_of
+from .input_required import run_rounds
+from .pages import fetch_pages
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -42,7 +41,7 @@ if TYPE_CHECKING:
     )
     from pydantic import TypeAdapter
 
-    from ..tools import Tool
+    from ..package import Tool
     from .in_flight import InFlight
     from .options import OnProgress, Options
 
@@ -50,7 +49,7 @@ _Result = TypeVar("_Result", bound="Result")
 _Page = TypeVar("_Page", bound="PaginatedResult")
 
 
-class Exchange:
+class Session:
     """The requests over one connection.
 
     Of the options, `timeout` and `max_result_bytes` hold for each answer of the server, and `on_progress` is told. Each
@@ -62,11 +61,11 @@ class Exchange:
     - what a callback raised.
     """
 
-    def __init__(self, client: Client, in_flight: InFlight) -> None:
-        """Take a client, which is used when it is open, and what keeps account of its requests."""
+    def __init__(self, client: Client, in_flight: InFlight, headers: Any = None) -> None:
+        """Take a client, which need not be open yet, what keeps account of its requests, and the module of headers."""
         self.client = client
         self.in_flight = in_flight
-        self._headers = ParameterHeaders(client)
+        self._headers = None if headers is None else headers.ParameterHeaders(client)
 
     @property
     def modern(self) -> bool:
@@ -79,17 +78,21 @@ class Exchange:
 
         async def send(params: CallToolRequestParams) -> CallToolResult | InputRequiredResult:
             request = CallToolRequest(params=params)
-            return await self._headers.sent(
-                tool, options.timeout, lambda: self.send(request, _or_question(CallToolResult), options)
+            kind = _or_question(CallToolResult)
+            if self._headers is None:
+                return await self.send(request, kind, options)
+            sent: CallToolResult | InputRequiredResult = await self._headers.sent(
+                tool, options.timeout, lambda: self.send(request, kind, options)
             )
+            return sent
 
-        return await rounds(self.client, CallToolRequestParams(name=tool.name, arguments=arguments), send)
+        return await run_rounds(self.client, CallToolRequestParams(name=tool.name, arguments=arguments), send)
 
     async def prompt(self, name: str, arguments: dict[str, str], options: Options) -> GetPromptResult:
         """Get a prompt with its arguments filled in (`prompts/get`)."""
         from mcp_types import GetPromptRequest, GetPromptRequestParams, GetPromptResult
 
-        return await rounds(
+        return await run_rounds(
             self.client,
             GetPromptRequestParams(name=name, arguments=arguments or None),
             lambda params: self.send(GetPromptRequest(params=params), _or_question(GetPromptResult), options),
@@ -99,7 +102,7 @@ class Exchange:
         """Read a resource (`resources/read`)."""
         from mcp_types import ReadResourceRequest, ReadResourceRequestParams, ReadResourceResult
 
-        return await rounds(
+        return await run_rounds(
             self.client,
             ReadResourceRequestParams(uri=uri),
             lambda params: self.send(ReadResourceRequest(params=params), _or_question(ReadResourceResult), options),
@@ -145,7 +148,7 @@ class Exchange:
             async with self._request(options, options.timeout):
                 return await fetch(cursor=cursor, cache_mode="refresh")
 
-        return pages(page, options.max_result_bytes)
+        return fetch_pages(page, options.max_result_bytes)
 
     async def send(
         self, request: Request[Any, Any], result: type[_Result] | TypeAdapter[_Result], options: Options
@@ -179,11 +182,11 @@ class Exchange:
                         try:
                             yield
                         except (ValidationError, OverflowError, RecursionError) as error:
-                            wrong = problems(error) if isinstance(error, ValidationError) else str(error)
+                            wrong = describe_problems(error) if isinstance(error, ValidationError) else str(error)
                             message = f"the server's answer is not what MCP says: {wrong}"
                             raise MCPError(code=PARSE_ERROR, message=message) from None
             except MCPError as error:
-                why = reason(self.client)
+                why = failure_of(self.client)
                 if error.code != CONNECTION_CLOSED or why is None:
                     raise
                 raise MCPError(code=CONNECTION_CLOSED, message=why) from None

@@ -1,5 +1,5 @@
 # Part of toolwright's runtime, copied as it is. DO NOT EDIT.
-"""What a handler gives back: blocks of content, and `Reply`, which carries more than a model.
+"""Blocks of content, as handlers write them.
 
 Takes plain values and gives the blocks that MCP defines (2025-11-25, server/tools, "Tool Result"). What cannot be a
 block is a `ValueError` where it is written, never a broken result on the wire.
@@ -8,20 +8,17 @@ block is a `ValueError` where it is written, never a broken result on the wire.
 from __future__ import annotations
 
 import base64
-import binascii
 import mimetypes
 import re
-from collections.abc import Awaitable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar, cast
+from typing import Any, Final, Literal, TypeAlias, cast
 
 from mcp_types import (
     Annotations,
     AudioContent,
     BlobResourceContents,
-    ContentBlock,
     EmbeddedResource,
     Icon,
     ImageContent,
@@ -30,34 +27,9 @@ from mcp_types import (
     TextResourceContents,
 )
 
-T_co = TypeVar("T_co", covariant=True)
-T = TypeVar("T")
+from .sanitizing import checked_base64, checked_mime_type
 
 Role: TypeAlias = Literal["user", "assistant"]
-Content: TypeAlias = str | ContentBlock | Sequence[ContentBlock]
-"""What a tool without an `outputSchema` answers: text, one block, or several."""
-
-
-@dataclass(frozen=True, slots=True)
-class Reply(Generic[T_co]):
-    """A result that carries more than its model.
-
-    Args:
-        model: The output model; for a tool without an `outputSchema`, the content itself.
-        content: Blocks to send after the model's JSON text (or after the content itself).
-        meta: The result's `_meta`.
-    """
-
-    model: T_co
-    content: Sequence[ContentBlock] = ()
-    meta: dict[str, Any] | None = None
-
-
-Returns: TypeAlias = T | Reply[T] | Awaitable[T | Reply[T]]
-"""What a handler may give back for a result of type `T`: it, a `Reply` around it, or an awaitable of either."""
-
-Gives: TypeAlias = T | Awaitable[T]
-"""What a method that is no tool may give back: a value of type `T`, or an awaitable of one."""
 
 
 def text(
@@ -237,35 +209,7 @@ def embedded(
     )
 
 
-_WORD: Final = r"[A-Za-z0-9!#$%&'*+.^_`|~-]+"  # RFC 9110, 5.6.2, "token"
-_MIME_TYPE: Final = re.compile(rf'{_WORD}/{_WORD}(?:[ \t]*;[ \t]*{_WORD}=(?:{_WORD}|"[^"\\\x00-\x1f\x7f]*"))*')
 _URI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s\x00-\x1f\x7f]*")  # RFC 3986, 3: a scheme, and no blanks
-
-
-def checked_mime_type(mime_type: str, kind: str | None = None) -> str:
-    """`mime_type` itself, where it is one (RFC 9110, 8.3.1) and, with `kind`, of that top-level type.
-
-    Raises:
-        ValueError: It is not.
-    """
-    if not _MIME_TYPE.fullmatch(mime_type):
-        raise ValueError(f"{mime_type!r} is not a MIME type")
-    if kind is not None and not mime_type.lower().startswith(f"{kind}/"):
-        raise ValueError(f"{mime_type!r} is not the MIME type of an {kind} block; it starts with {kind}/")
-    return mime_type
-
-
-def checked_base64(data: str) -> str:
-    """`data` itself, where it is base64 (RFC 4648, section 4).
-
-    Raises:
-        ValueError: It is not.
-    """
-    try:
-        binascii.a2b_base64(data, strict_mode=True)
-    except ValueError as error:
-        raise ValueError(f"the data is not base64: {error}") from None
-    return data
 
 
 def _base64(data: bytes | str | Path) -> str:

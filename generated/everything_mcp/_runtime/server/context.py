@@ -11,31 +11,16 @@ import asyncio
 import inspect
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias, TypeVar, get_args, overload
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias, TypeVar, get_args
 
 import anyio.from_thread
-from mcp_types import (
-    CreateMessageRequest,
-    CreateMessageRequestParams,
-    CreateMessageResult,
-    CreateMessageResultWithTools,
-    ListRootsRequest,
-    ListRootsResult,
-    ModelPreferences,
-    Root,
-    SamplingMessage,
-    TextContent,
-    Tool,
-    ToolChoice,
-)
 
-from .invocation import Cancellation
+from .cancellation import Cancellation, is_cancelled
 from .sanitizing import clean, mirrored
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable
 
-    from .elicitation import Rounds
     from .lists import ResourceSwitches, Switches
 
 T = TypeVar("T")
@@ -59,7 +44,7 @@ class Channel(Protocol):
         """Close the stream that carries the response, where the caller can come back for it."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
     """One request, seen from its handler.
 
@@ -70,7 +55,6 @@ class Context:
         tools: The server's tools, to switch them on and off for all clients.
         prompts: The server's prompts, likewise.
         resources: The server's resources and resource templates, likewise, and to tell that one changed.
-        rounds: The questions of this request and what was answered so far; `ask` is the way to put them.
         cancellation: Whom to tell when this request is cancelled; `on_cancel` is the way to be told.
     """
 
@@ -80,9 +64,7 @@ class Context:
     tools: Switches
     prompts: Switches
     resources: ResourceSwitches
-    rounds: Rounds = field(repr=False)
     _channel: Channel = field(repr=False)
-    _questions: Mapping[str, Any] = field(repr=False, default_factory=dict)
     cancellation: Cancellation = field(repr=False, default_factory=Cancellation)
 
     async def progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
@@ -119,117 +101,6 @@ class Context:
             raise ValueError(f"there is no log level {level!r}; the levels are {', '.join(LOG_LEVELS)}")
         await self._channel.log(level, mirrored(data)[0], logger)
 
-    def can(self, capability: str) -> bool:
-        """Whether the client can do something, as it declared.
-
-        Args:
-            capability: `elicitation` (with a form), `elicitation.url`, `sampling`, `sampling.tools` or `roots`.
-        """
-        return self.rounds.can(capability)
-
-    @overload
-    async def sample(
-        self,
-        messages: str | Sequence[SamplingMessage],
-        *,
-        max_tokens: int = ...,
-        system: str | None = ...,
-        temperature: float | None = ...,
-        stop: Sequence[str] | None = ...,
-        model: ModelPreferences | None = ...,
-        tools: None = None,
-        tool_choice: None = None,
-        key: str = ...,
-    ) -> CreateMessageResult: ...
-
-    @overload
-    async def sample(
-        self,
-        messages: str | Sequence[SamplingMessage],
-        *,
-        max_tokens: int = ...,
-        system: str | None = ...,
-        temperature: float | None = ...,
-        stop: Sequence[str] | None = ...,
-        model: ModelPreferences | None = ...,
-        tools: Sequence[Tool],
-        tool_choice: ToolChoice | None = ...,
-        key: str = ...,
-    ) -> CreateMessageResultWithTools: ...
-
-    async def sample(
-        self,
-        messages: str | Sequence[SamplingMessage],
-        *,
-        max_tokens: int = 1000,
-        system: str | None = None,
-        temperature: float | None = None,
-        stop: Sequence[str] | None = None,
-        model: ModelPreferences | None = None,
-        tools: Sequence[Tool] | None = None,
-        tool_choice: ToolChoice | None = None,
-        key: str = "sample",
-    ) -> CreateMessageResult | CreateMessageResultWithTools:
-        """Have the client's model go on with a conversation (MCP 2025-11-25, client/sampling).
-
-        Args:
-            messages: The conversation; a text is one message of the user.
-            max_tokens: How many tokens the model may write.
-            system: A system prompt; the client may change it.
-            temperature: How freely the model writes.
-            stop: Texts that end the answer.
-            model: Which models are preferred.
-            tools: Tools that the model may ask to be called; needs the capability `sampling.tools`.
-            tool_choice: Whether it may, or must.
-            key: What this question is called among those of the request, where several are asked together.
-
-        Raises:
-            MissingCapability: The client has no model to offer.
-        """
-        said = (
-            [SamplingMessage(role="user", content=TextContent(type="text", text=clean(messages)))]
-            if isinstance(messages, str)
-            else [*messages]
-        )
-        params = CreateMessageRequestParams(
-            messages=said,
-            max_tokens=max_tokens,
-            system_prompt=system,
-            temperature=temperature,
-            stop_sequences=None if stop is None else [*stop],
-            model_preferences=model,
-            tools=None if tools is None else [*tools],
-            tool_choice=tool_choice,
-        )
-        request = CreateMessageRequest(params=params)
-        if tools is None:
-            return await self.rounds.ask(key, request, CreateMessageResult, _same, "sampling")
-        return await self.rounds.ask(key, request, CreateMessageResultWithTools, _same, "sampling.tools")
-
-    async def roots(self, key: str = "roots") -> list[Root]:
-        """The folders that the client lets the server work in (MCP 2025-11-25, client/roots).
-
-        Raises:
-            MissingCapability: The client has no folders to tell of.
-        """
-        return await self.rounds.ask(key, ListRootsRequest(), ListRootsResult, lambda result: result.roots, "roots")
-
-    async def once(self, key: str, function: Callable[[], Awaitable[T] | T]) -> T:
-        """What `function` gives, called once in the whole request.
-
-        From 2026-07-28 a handler that asks runs again with each answer; what may happen only once, such as a payment,
-        goes through here. What it gave travels, sealed, with the question.
-
-        Args:
-            key: What to keep the result by.
-            function: An `async def`, or a plain `def`, which runs in a worker thread; gives JSON.
-
-        Raises:
-            TypeError: What it gave is no JSON.
-        """
-        value: T = await self.rounds.once(key, function)
-        return value
-
     def on_cancel(self, function: Callable[[], object]) -> None:
         """Have `function` called when this request is cancelled while its handler runs (MCP 2025-11-25, cancellation).
 
@@ -252,6 +123,10 @@ class Context:
         """
         await self._channel.release()
 
+    def leaves(self, error: BaseException) -> bool:
+        """Whether what leaves the handler is no failure of its own: its request is being cancelled."""
+        return is_cancelled(error)
+
     def wait(self, awaitable: Awaitable[T]) -> T:
         """Wait for `awaitable` in a plain `def` handler, as `await` does in an `async def` one.
 
@@ -272,7 +147,3 @@ class Context:
 
 async def _result_of(awaitable: Awaitable[T]) -> T:
     return await awaitable
-
-
-def _same(result: T) -> T:
-    return result

@@ -19,7 +19,7 @@ from ..logs import logger
 from . import handler_check
 
 if TYPE_CHECKING:
-    from .parts import Part
+    from ..package import Package
 
 _LOG: Final = logger(__name__)
 
@@ -35,16 +35,16 @@ class Unusable(Exception):  # noqa: N818 - a thing that cannot be used
 
 @dataclass(frozen=True, slots=True)
 class Handwritten:
-    """Where the handlers are, and the parts that need them.
+    """Where the handlers of a package are.
 
     Attributes:
         path: `module:name`, or `None` where nobody said it.
-        parts: What calls them.
+        package: Whose they are.
         option: What a user sets to say another path: an option of a command, or an environment variable.
     """
 
     path: str | None
-    parts: tuple[Part, ...]
+    package: Package
     option: str = "--handlers"
 
     def load(self) -> object:
@@ -56,7 +56,9 @@ class Handwritten:
         Raises:
             Unusable: There are none there, or they cannot be made.
         """
-        needed = [one for part in self.parts for one in part.needed()]
+        from .features import parts  # here, since a mistake in a command line needs none of it
+
+        needed = [one for part in parts(self.package) for one in part.needed()]
         if self.path is None:
             if all(one.is_optional for one in needed):
                 return None

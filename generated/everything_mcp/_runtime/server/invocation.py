@@ -8,22 +8,17 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import math
-import threading
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
-import anyio
 import anyio.to_thread
 
-from ..logs import logger
+from .cancellation import is_cancelled
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from .context import Context
-
-_LOG: Final = logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,38 +56,6 @@ class Method:
         return await _awaited(value) if inspect.isawaitable(value) else value
 
 
-class Cancellation:
-    """What a handler wants to be called when its request is cancelled."""
-
-    def __init__(self) -> None:
-        """Nothing is cancelled yet."""
-        self._lock = threading.Lock()  # handlers in worker threads add, the event loop tells
-        self._wanted: list[Callable[[], object]] = []
-        self._told = False
-
-    def add(self, function: Callable[[], object]) -> None:
-        """Have `function` called: when it happens, or at once where it has happened already."""
-        with self._lock:
-            if not self._told:
-                self._wanted.append(function)
-                return
-        _call(function)
-
-    def tell(self) -> None:
-        """It has happened."""
-        with self._lock:
-            self._told, wanted, self._wanted = True, self._wanted, []
-        for function in wanted:
-            _call(function)
-
-
-def _call(function: Callable[[], object]) -> None:
-    try:
-        function()
-    except Exception:  # noqa: BLE001 - it was given by a handler
-        _LOG.exception("what `ctx.on_cancel` was given failed")
-
-
 async def _awaited(value: Awaitable[Any]) -> Any:
     """What an awaitable gives; where it raises, its own cancellations are forgotten.
 
@@ -115,13 +78,3 @@ def _outcome(function: Callable[..., Any], arguments: tuple[object, ...]) -> tup
         return function(*arguments), None
     except BaseException as error:  # noqa: BLE001 - it is raised again, in the coroutine
         return None, error
-
-
-def is_cancelled(error: BaseException) -> bool:
-    """Whether `error` says that this task is being cancelled; else the handler awaited something that was."""
-    if not isinstance(error, anyio.get_cancelled_exc_class()):
-        return False
-    if anyio.current_effective_deadline() == -math.inf:
-        return True
-    task = asyncio.current_task() if anyio.get_cancelled_exc_class() is asyncio.CancelledError else None
-    return task is not None and task.cancelling() > 0

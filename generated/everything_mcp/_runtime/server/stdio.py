@@ -98,7 +98,7 @@ def run(server: Server[Any], held: Wire | None = None) -> None:
     """Serve until standard input is closed, the client is gone, or SIGINT or SIGTERM arrives.
 
     All of these are clean stops, after which this returns; where a plain `def` handler is still at work in its thread,
-    the process ends here instead (see `ending`). A second signal ends the process at once.
+    the process ends here instead (see `shutdown`). A second signal ends the process at once.
 
     Args:
         server: What `build_server` gave.

@@ -10,17 +10,17 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from ..errors import InvalidResult
-from ..redaction import scrubbed
+from ..logs import cleaned
 from ..validation import output_validator
+from .errors import InvalidResult
 
 if TYPE_CHECKING:
     from mcp_types import CallToolResult
 
-    from ..tools import Tool
+    from ..package import Tool
 
 
-def structured(tool: Tool, result: CallToolResult, *, mirrored: bool) -> Any:
+def read_structured(tool: Tool, result: CallToolResult, *, mirrored: bool) -> Any:
     """The value of `structuredContent`.
 
     Args:
@@ -45,7 +45,7 @@ def structured(tool: Tool, result: CallToolResult, *, mirrored: bool) -> Any:
     except (ValueError, RecursionError) as error:  # what a text holds may be nested deeper than a message may be
         raise InvalidResult(tool.name, [f"result: it cannot be checked: {error}"], result) from None
     if violations:
-        raise InvalidResult(tool.name, [scrubbed(line) for line in violations], result)
+        raise InvalidResult(tool.name, [cleaned(line) for line in violations], result)
     return value
 
 

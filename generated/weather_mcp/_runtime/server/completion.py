@@ -1,16 +1,15 @@
 # Part of toolwright's runtime, copied as it is. DO NOT EDIT.
 """Completion: what clients may offer for an argument of a prompt or a variable of a URI template.
 
-Takes rows as generated code has them; answers `completion/complete`. Values stand in the manifest, or come from the
+Takes the package; answers `completion/complete`. Values stand in the manifest, or come from the
 handlers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final
 
 from mcp_types import INVALID_PARAMS
 
@@ -19,16 +18,11 @@ from .parts import Answer, Host, Needed, Refused, Request
 from .sanitizing import clean
 
 if TYPE_CHECKING:
-    from ..tools import Tools
-
-Row: TypeAlias = tuple[Literal["prompt", "template"], str, str]
-"""What completes, its name or URI template, and the handlers' method for the arguments that are left to them."""
+    from ..package import Package
+    from ..primitives import Prompt, Template
 
 _MOST: Final = 100
 """How many values one answer holds at most (MCP 2025-11-25, server/utilities/completion)."""
-
-_SECTIONS: Final = {"prompt": "prompts", "template": "resourceTemplates"}
-_KEYS: Final = {"prompts": "name", "resourceTemplates": "uriTemplate"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,26 +43,18 @@ class Completing:
 class Completions:
     """What a package completes."""
 
-    def __init__(self, tools: Tools, rows: Sequence[Row] = ()) -> None:
-        """List it.
-
-        Args:
-            tools: The package's tools, which know its manifest.
-            rows: One for each prompt or template that the handlers complete something of.
-        """
-        self._tools = tools
-        self._rows = {(kind, key): method for kind, key, method in rows}
-
-    @cached_property
-    def _ours(self) -> dict[str, dict[str, dict[str, Any]]]:
-        return {
-            section: {wire[key]: extension for wire, extension in self._tools.primitives(section)}
-            for section, key in _KEYS.items()
-        }
+    def __init__(self, package: Package) -> None:
+        """Take the package."""
+        self._package = package
 
     def needed(self) -> list[Needed]:
         """The methods that the handlers must have."""
-        return [Needed(method, ("args: Completing", "ctx: Context"), "Sequence[str]") for method in self._rows.values()]
+        rows: list[Template | Prompt] = [*self._package.templates.values(), *self._package.prompts.values()]
+        return [
+            Needed(row.completes, ("args: Completing", "ctx: Context"), "Sequence[str]")
+            for row in rows
+            if row.completes
+        ]
 
     def listings(self) -> Mapping[str, Mapping[str, dict[str, Any]]]:
         """It has none."""
@@ -84,18 +70,19 @@ class Completions:
 
     async def _complete(self, request: Request, host: Host) -> dict[str, Any]:
         reference = request.params["ref"]
-        kind: Literal["prompt", "template"] = "prompt" if reference["type"] == "ref/prompt" else "template"
-        section = _SECTIONS[kind]
-        key: str = reference["name" if kind == "prompt" else "uri"]
+        is_prompt = reference["type"] == "ref/prompt"
+        section, what = ("prompts", "prompt") if is_prompt else ("resourceTemplates", "URI template")
+        key: str = reference["name" if is_prompt else "uri"]
         listing = host.lists.by_name.get(section)
         if listing is None or key not in listing:
-            raise Refused(INVALID_PARAMS, f"Unknown {'prompt' if kind == 'prompt' else 'URI template'}: {clean(key)}")
-        extension = self._ours[section][key]
+            raise Refused(INVALID_PARAMS, f"Unknown {what}: {clean(key)}")
+        _, extension = self._package.entries(section)[key]
         argument, value = request.params["argument"]["name"], request.params["argument"]["value"]
         offered = (extension.get("complete") or {}).get(argument, [])
         if offered == "handler":
             given = (request.params.get("context") or {}).get("arguments") or {}
-            method = Method.of(host.handlers, self._rows[kind, key])
+            row = self._package.prompts[key] if is_prompt else self._package.templates[key]
+            method = Method.of(host.handlers, row.completes or "")
             context = host.context(request, key, "", {})
             values = await host.handled(method, _texts, Completing(argument, value, given), context=context)
         else:

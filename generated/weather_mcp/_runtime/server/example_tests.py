@@ -20,13 +20,9 @@ from unittest import SkipTest
 from ..equality import same
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from mcp.server.lowlevel import Server
     from mcp_types import CallToolResult
 
-    from ..tools import Tool, Tools
-    from .parts import Part
+    from ..package import Package, Tool
 
 _ASKS: Final = "{} asks the user something, and nobody is here to answer"
 
@@ -65,37 +61,20 @@ class Example:
 class Examples:
     """All examples of a package, and what it takes to run them."""
 
-    def __init__(
-        self,
-        tools: Tools,
-        *,
-        handlers: str | None,
-        build_server: Callable[[Any], Server[Any]],
-        parts: Sequence[Part] = (),
-    ) -> None:
-        """Say where all is; nothing is loaded or imported yet.
-
-        Args:
-            tools: The package's tools.
-            handlers: Where the handlers are if the environment does not say: `module:name`.
-            build_server: The package's own.
-            parts: The parts of the server beside its tools.
-        """
-        self._tools = tools
-        self._handlers = handlers
-        self._build_server = build_server
-        self._parts = parts
+    def __init__(self, package: Package) -> None:
+        """Take the package; nothing is loaded or imported yet."""
+        self._package = package
 
     def __iter__(self) -> Iterator[Example]:
         """Each example, in the manifest's order."""
-        for tool in self._tools.values():
+        for tool in self._package.tools.values():
             for number, given in enumerate(tool.extension.get("examples") or (), 1):
                 yield Example(tool, given.get("name") or f"example {number}", given)
 
     @property
     def variable(self) -> str:
         """The environment variable that says where the handlers are, such as `WEATHER_MCP_HANDLERS`."""
-        return f"{self._tools.package.upper()}_HANDLERS"
+        return f"{self._package.name.upper()}_HANDLERS"
 
     def check(self, example: Example) -> None:
         """Call the tool as the example does.
@@ -113,7 +92,7 @@ class Examples:
 
         handlers = self._loaded()
         try:
-            result = anyio.run(_called, self._build_server, handlers, example)
+            result = anyio.run(_called, self._package, handlers, example)
         except mcp.MCPError as error:
             if error.code == MISSING_REQUIRED_CLIENT_CAPABILITY:
                 raise SkipTest(_ASKS.format(example.tool.name)) from None
@@ -128,24 +107,25 @@ class Examples:
 
     def _loaded(self) -> object:
         __tracebackhide__ = True
-        from .calls import Calls
         from .handler_loading import Handwritten, Unusable
 
-        path = os.environ.get(self.variable) or self._handlers
+        path = os.environ.get(self.variable) or self._package.handlers
         try:
-            return Handwritten(path, (Calls(self._tools), *self._parts), self.variable).load()
+            return Handwritten(path, self._package, self.variable).load()
         except Unusable as error:
             raise AssertionError(str(error)) from None
 
 
-async def _called(build_server: Callable[[Any], Server[Any]], handlers: object, example: Example) -> CallToolResult:
+async def _called(package: Package, handlers: object, example: Example) -> CallToolResult:
     """The result of the call, read by no schema but the server's own."""
     import mcp
     from mcp_types import CallToolRequest, CallToolRequestParams, CallToolResult
 
+    from . import sdk
+
     params = CallToolRequestParams(name=example.tool.name, arguments=example.given["input"])
     failures: list[Exception] = []
-    async with mcp.Client(build_server(handlers)) as client:
+    async with mcp.Client(sdk.build_server(package, handlers)) as client:
         try:
             return await client.session.send_request(CallToolRequest(params=params), CallToolResult)
         except mcp.MCPError as error:  # raised when all is closed, since the SDK's task groups would wrap it

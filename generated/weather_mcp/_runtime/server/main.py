@@ -12,7 +12,7 @@ import os
 import signal
 import socket
 import sys
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 from ..logs import logger, set_up
 from ..terminal import one_line, visible
@@ -20,63 +20,40 @@ from . import handler_check
 from .handler_loading import Handwritten, Unusable, refuse
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
-    from mcp.server.lowlevel import Server
-    from starlette.applications import Starlette
-
-    from ..tools import Tools
-    from .parts import Part
+    from ..package import Package
 
 _LOG: Final = logger(__name__)
 _LEVELS: Final = ("debug", "info", "warning", "error")
 _EVERYWHERE: Final = ("0.0.0.0", "::")  # noqa: S104 - compared with, not bound to
 _GRACE: Final = 5  # seconds for open requests when the HTTP server stops
 
-BuildServer: TypeAlias = "Callable[[Any], Server[Any]]"
-AsgiApp: TypeAlias = "Callable[..., Starlette]"
 
-
-def main(
-    tools: Tools,
-    *,
-    package: str,
-    handlers: str | None,
-    build_server: BuildServer,
-    asgi_app: AsgiApp,
-    parts: Sequence[Part] = (),
-    argv: Sequence[str] | None = None,
-) -> None:
-    """Run the package's server, on standard input and output or over HTTP, until it is asked to stop.
+def main(package: Package, argv: Sequence[str] | None = None) -> None:
+    """Run a package's server, on standard input and output or over HTTP, until it is asked to stop.
 
     Args:
-        tools: The package's tools.
-        package: The package's name.
-        handlers: Where the handlers are if the command line does not say: `module:name`.
-        build_server: The package's own.
-        asgi_app: The package's own.
-        parts: The parts of the server beside its tools.
+        package: The package.
         argv: The command line, by default the process's.
 
     Raises:
         SystemExit: With 2 where the command line or the handlers are wrong, with 1 where the address cannot be had or
             the handlers do not start, with 130 where it is interrupted before it serves.
     """
-    options = _parser(tools, package, handlers).parse_args(argv)
+    options = _parser(package).parse_args(argv)
     set_up(options.log_level)
-    from .calls import Calls  # here, as below, since `--help` and mistakes need none of it
-
-    handwritten = Handwritten(options.handlers, (Calls(tools), *parts))
+    handwritten = Handwritten(options.handlers, package)
     try:
         if options.http is None:
-            _serve_stdio(handwritten, build_server)
+            _serve_stdio(handwritten)
         else:
-            _serve_http(handwritten, options, asgi_app)
+            _serve_http(handwritten, options)
     except Unusable as error:
-        _tell(f"{package}: {error}")
+        _tell(f"{package.name}: {error}")
         raise SystemExit(error.status) from None
     except handler_check.Unfit as error:
-        _tell(f"{package}: {error}")
+        _tell(f"{package.name}: {error}")
         raise SystemExit(2) from None
     except KeyboardInterrupt:
         raise SystemExit(130) from None
@@ -87,11 +64,11 @@ def _tell(text: str) -> None:
     sys.stderr.write(f"{visible(text)}\n")
 
 
-def _parser(tools: Tools, package: str, handlers: str | None) -> argparse.ArgumentParser:
-    server = tools.manifest["server"]
+def _parser(package: Package) -> argparse.ArgumentParser:
+    server, handlers = package.manifest["server"], package.handlers
     title = one_line(server.get("title") or server["name"])
     parser = argparse.ArgumentParser(
-        prog=f"python -m {package}",
+        prog=f"python -m {package.name}",
         description=f"{title}, an MCP server. Without --http it speaks on standard input and output.",
     )
     parser.add_argument("--version", action="version", version=one_line(f"{server['name']} {server['version']}"))
@@ -124,8 +101,8 @@ def _address(text: str) -> tuple[str, int]:
     return host.removeprefix("[").removesuffix("]") or "127.0.0.1", int(port)
 
 
-def _serve_stdio(handwritten: Handwritten, build_server: BuildServer) -> None:
-    from . import stdio
+def _serve_stdio(handwritten: Handwritten) -> None:
+    from . import sdk, stdio
 
     for number, stream in enumerate((sys.stdin, sys.stdout)):
         if stream is None:  # so Python has it where the descriptor is closed
@@ -133,7 +110,7 @@ def _serve_stdio(handwritten: Handwritten, build_server: BuildServer) -> None:
     if sys.stdin.isatty():
         _LOG.info("speaking MCP on standard input and output, as a client expects; --http serves over the network")
     with stdio.wire() as held:  # also while the handlers are imported: they may print
-        server = build_server(handwritten.load())
+        server = sdk.build_server(handwritten.package, handwritten.load())
         try:
             stdio.run(server, held)
         except BaseExceptionGroup:  # so the SDK's tasks wrap what a server raises at its start
@@ -143,16 +120,19 @@ def _serve_stdio(handwritten: Handwritten, build_server: BuildServer) -> None:
             refuse("the handlers could not start", failure, status=1)
 
 
-def _serve_http(handwritten: Handwritten, options: argparse.Namespace, asgi_app: AsgiApp) -> None:
+def _serve_http(handwritten: Handwritten, options: argparse.Namespace) -> None:
     import uvicorn
 
+    from . import asgi, sdk
     from .shutdown import end_without_threads
 
     host, port = options.http
     if not options.path.startswith("/"):
         raise Unusable(f"--path is {options.path!r}; it starts with /")
     hosts = [*options.allow_host, *([] if host in _EVERYWHERE else [f"[{host}]" if ":" in host else host])]
-    app = asgi_app(handwritten.load(), path=options.path, allowed_hosts=hosts)
+    app = asgi.asgi_app(
+        sdk.build_server(handwritten.package, handwritten.load()), path=options.path, allowed_hosts=hosts
+    )
     listener = _listen(host, port)
     host, port = listener.getsockname()[:2]
     _LOG.info("serving http://%s:%d%s", f"[{host}]" if ":" in host else host, port, options.path)

@@ -10,18 +10,18 @@ from __future__ import annotations
 import importlib
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 from mcp_types import INTERNAL_ERROR
 
 from .context import Channel, Context
-from .elicitation import Rounds, must_leave
 from .invocation import Method
 
 if TYPE_CHECKING:
     import logging
 
+    from ..package import Package
     from .lists import Lists
 
 _T = TypeVar("_T")
@@ -43,18 +43,20 @@ class Request:
     """One request.
 
     Attributes:
+        method: What is asked for, such as `tools/call`.
         id: The JSON-RPC id.
         params: The parameters, as they came.
         revision: The revision that the caller speaks.
         channel: The way to the caller.
-        rounds: The questions of this request, and what was answered so far.
+        more: What features of the server give to the context, by its names there.
     """
 
+    method: str
     id: str | int
     params: Mapping[str, Any]
     revision: str
     channel: Channel
-    rounds: Rounds
+    more: Mapping[str, Any] = field(default_factory=dict)
 
 
 Answer: TypeAlias = Callable[[Request], Awaitable[dict[str, Any]]]
@@ -82,12 +84,21 @@ class Needed:
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """What the parts of one server share: its handlers, its lists, and the log that learns what callers must not."""
+    """What the parts of one server share.
 
-    package: str
+    Attributes:
+        package: The package.
+        handlers: The handlers object.
+        lists: The server's lists.
+        log: Learns what callers must not.
+        kind: The class of what handlers get as `ctx` that ask nothing of the manifest's.
+    """
+
+    package: Package
     handlers: object
     lists: Lists
     log: logging.Logger
+    kind: type[Context]
 
     def context(self, request: Request, name: str, stem: str, extension: Mapping[str, Any]) -> Context:
         """What a handler gets as `ctx`: a class of its own where the manifest declares questions.
@@ -96,23 +107,21 @@ class Host:
             request: The request.
             name: What was asked for.
             stem: The start of the names of its classes.
-            ours: What the manifest says about it under `toolwright`.
+            extension: What the manifest says about it under `toolwright`.
         """
-        questions: Mapping[str, Any] = extension.get("ask") or {}
-        made: type[Context] = Context
-        if questions:
-            made = getattr(importlib.import_module(f"{self.package}.contexts"), f"{stem}Context")
-        lists = self.lists
-        return made(
-            request.id,
-            request.revision,
-            name,
-            lists.tools,
-            lists.prompts,
-            lists.resources,
-            request.rounds,
-            request.channel,
-            questions,
+        kind, more = self.kind, request.more
+        if questions := extension.get("ask"):
+            kind = getattr(importlib.import_module(f"{self.package.name}.contexts"), f"{stem}Context")
+            more = {**more, "_questions": questions}
+        return kind(
+            request_id=request.id,
+            revision=request.revision,
+            name=name,
+            tools=self.lists.tools,
+            prompts=self.lists.prompts,
+            resources=self.lists.resources,
+            _channel=request.channel,
+            **more,
         )
 
     async def handled(self, method: Method, read: Callable[[Any], _T], *arguments: object, context: Context) -> _T:
@@ -125,7 +134,7 @@ class Host:
         try:
             return read(await method(*arguments, context=context))
         except BaseException as error:  # a handler's SystemExit must not end the server
-            if must_leave(error) or isinstance(error, Refused):
+            if context.leaves(error) or isinstance(error, Refused):
                 raise
             reference = secrets.token_hex(4)
             self.log.exception("%s failed (reference %s)", method.name, reference)

@@ -1,39 +1,32 @@
 # Part of toolwright's runtime, copied as it is. DO NOT EDIT.
 """The resources of one generated package, and the templates of their URIs.
 
-Takes rows as generated code has them; answers `resources/list`, `resources/templates/list` and `resources/read`. What
+Takes the package; answers `resources/list`, `resources/templates/list` and `resources/read`. What
 the manifest holds, or a file inside the package, is read as it is; all else comes from the handlers.
 """
 
 from __future__ import annotations
 
 import base64
-import importlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from mcp.shared.uri_template import UriTemplate
 from mcp_types import INVALID_PARAMS, BlobResourceContents, EmbeddedResource, TextResourceContents
 
 from ..revisions import FIRST_STATELESS
-from .content import checked_base64
 from .invocation import Method
 from .parts import Answer, Host, Needed, Refused, Request
-from .sanitizing import clean, mirrored
+from .sanitizing import checked_base64, clean, mirrored
 
 if TYPE_CHECKING:
     from ..model import Model
-    from ..tools import Tools
+    from ..package import Package
+    from ..primitives import Template
 
-Row: TypeAlias = tuple[str, str | None]
-"""URI, and the handlers' method; `None` where the manifest has the content."""
-
-TemplateRow: TypeAlias = tuple[str, str, str, str]
-"""URI template, the handlers' method, module below `models`, class of the parameters."""
-
-Contents: TypeAlias = (
+ResourceContents: TypeAlias = (
     str
     | bytes
     | EmbeddedResource
@@ -52,85 +45,34 @@ _NOT_FOUND: Final = -32002
 class Resources:
     """All resources and resource templates of a package, in the manifest's order."""
 
-    def __init__(self, tools: Tools, rows: Sequence[Row] = (), templates: Sequence[TemplateRow] = ()) -> None:
-        """List them.
-
-        Args:
-            tools: The package's tools, which know its manifest.
-            rows: One for each resource.
-            templates: One for each resource template.
-        """
-        self._tools = tools
-        self._rows = dict(rows)
-        self._templates = [_Template(*row, tools.package) for row in templates]
+    def __init__(self, package: Package) -> None:
+        """Take the package."""
+        self._package = package
 
     def needed(self) -> list[Needed]:
         """The methods that the handlers must have."""
-        own = [method for method in self._rows.values() if method is not None]
-        return [Needed(method, ("ctx: Context",), "Contents") for method in own] + [
-            Needed(template.method, (f"params: {template.params}", "ctx: Context"), "Contents")
-            for template in self._templates
+        own = [row.method for row in self._package.resources.values() if row.method is not None]
+        return [Needed(method, ("ctx: Context",), "ResourceContents") for method in own] + [
+            Needed(row.method, (f"args: {row.params_name}", "ctx: Context"), "ResourceContents")
+            for row in self._package.templates.values()
         ]
 
     def listings(self) -> Mapping[str, Mapping[str, dict[str, Any]]]:
         """The two lists."""
         return {
-            "resources": {key: wire for key, (wire, _) in self._entries["resources"].items()},
-            "resourceTemplates": {key: wire for key, (wire, _) in self._entries["resourceTemplates"].items()},
+            section: {key: wire for key, (wire, _) in self._package.entries(section).items()}
+            for section in ("resources", "resourceTemplates")
         }
 
     def answers(self, host: Host) -> Mapping[str, Answer]:
         """Its methods."""
-        return {"resources/read": _Reading(self, host).read}
-
-    def match(self, uri: str, host: Host) -> tuple[_Template, dict[str, str | list[str]]] | None:
-        """The first template that is on and fits a URI, with the values of its variables."""
-        for template in self._templates:
-            if template.text in host.lists.by_name["resourceTemplates"]:
-                values = template.parsed.match(uri)
-                if values is not None:
-                    return template, values
-        return None
-
-    def method(self, uri: str) -> str | None:
-        """The handlers' method that reads a resource, if one does."""
-        return self._rows.get(uri)
-
-    def entry(self, section: str, key: str) -> tuple[dict[str, Any], dict[str, Any]]:
-        """What goes on the wire of a resource or a template, and what is ours."""
-        return self._entries[section][key]
-
-    def data(self, path: str) -> bytes:
-        """A file inside the package."""
-        return self._tools.data(path)
-
-    @cached_property
-    def _entries(self) -> dict[str, dict[str, tuple[dict[str, Any], dict[str, Any]]]]:
-        keys = {"resources": "uri", "resourceTemplates": "uriTemplate"}
-        return {
-            section: {wire[key]: (wire, extension) for wire, extension in self._tools.primitives(section)}
-            for section, key in keys.items()
-        }
+        return {"resources/read": _Reading(self._package, host).read}
 
 
-@dataclass(frozen=True)
-class _Template:
-    text: str
-    method: str
-    module: str
-    params: str
-    package: str
-
-    @cached_property
-    def parsed(self) -> UriTemplate:
-        """The template, ready to match."""
-        return UriTemplate.parse(self.text)
-
-    @cached_property
-    def model(self) -> type[Model]:
-        """The class of its parameters."""
-        found: type[Model] = getattr(importlib.import_module(f"{self.package}.models.{self.module}"), self.params)
-        return found
+@cache
+def _parsed(template: str) -> UriTemplate:
+    """A URI template, ready to match."""
+    return UriTemplate.parse(template)
 
 
 _OWN_HINTS: Final = {"ttlMs": 0, "cacheScope": "private"}
@@ -141,7 +83,7 @@ _OWN_HINTS: Final = {"ttlMs": 0, "cacheScope": "private"}
 class _Reading:
     """Answers `resources/read` (MCP 2025-11-25, server/resources, "Reading Resources")."""
 
-    resources: Resources
+    package: Package
     host: Host
 
     async def read(self, request: Request) -> dict[str, Any]:
@@ -151,7 +93,7 @@ class _Reading:
         contents = None
         hints = _OWN_HINTS
         if uri in listing:
-            if self.resources.method(uri) is None:
+            if self.package.resources[uri].method is None:
                 hints = self.host.lists.hints
             contents = await self._static(uri, request)
         elif not listing.has(uri):  # one that is switched off is not there for a template either
@@ -162,32 +104,42 @@ class _Reading:
         return {**result, **hints} if request.revision >= FIRST_STATELESS else result
 
     async def _static(self, uri: str, request: Request) -> list[dict[str, Any]] | None:
-        wire, extension = self.resources.entry("resources", uri)
+        wire, extension = self.package.entries("resources")[uri]
         mime_type = wire.get("mimeType")
-        method = self.resources.method(uri)
+        method = self.package.resources[uri].method
         if method is not None:
             context = self.host.context(request, uri, "", {})
             handler = Method.of(self.host.handlers, method)
             return await self.host.handled(handler, lambda value: _contents(value, uri, mime_type), context=context)
         if "text" in extension:
             return [_one(uri, mime_type, text=extension["text"])]
-        data = self.resources.data(extension["file"])
+        data = self.package.data(extension["file"])
         return [_one(uri, mime_type, blob=data) if extension["binary"] else _one(uri, mime_type, text=data.decode())]
 
     async def _matched(self, uri: str, request: Request) -> list[dict[str, Any]] | None:
-        found = self.resources.match(uri, self.host)
+        found = self._match(uri)
         if found is None:
             return None
-        template, values = found
-        wire, extension = self.resources.entry("resourceTemplates", template.text)
-        context = self.host.context(request, uri, template.params.removesuffix("Params"), extension)
-        handler = Method.of(self.host.handlers, template.method)
+        row, values = found
+        wire, extension = self.package.entries("resourceTemplates")[row.uri]
+        model: type[Model] = self.package.model(f"resources.{row.method}", row.params_name)
+        context = self.host.context(request, uri, row.stem, extension)
+        handler = Method.of(self.host.handlers, row.method)
         return await self.host.handled(
             handler,
             lambda value: _contents(value, uri, wire.get("mimeType")),
-            template.model.model_validate(values),
+            model.model_validate(values),
             context=context,
         )
+
+    def _match(self, uri: str) -> tuple[Template, dict[str, str | list[str]]] | None:
+        """The first template that is on and fits a URI, with the values of its variables."""
+        for row in self.package.templates.values():
+            if row.uri in self.host.lists.by_name["resourceTemplates"]:
+                values = _parsed(row.uri).match(uri)
+                if values is not None:
+                    return row, values
+        return None
 
 
 def not_found(uri: str, revision: str) -> Refused:

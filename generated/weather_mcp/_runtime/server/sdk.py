@@ -24,13 +24,12 @@ from pydantic import BaseModel
 from ..logs import guard, logger
 from ..revisions import FIRST_STATELESS, tool_for
 from . import handler_check
-from .calls import Calls
-from .context import LOG_LEVELS, LogLevel
-from .elicitation import MissingCapability, Rounds
+from .context import LOG_LEVELS, Context, LogLevel
+from .features import parts
 from .lifespan import Lifespan
 from .lists import Lists, ResourceSwitches, StaleCursor, Switches
 from .parts import Answer, Host, Part, Refused, Request
-from .subscriptions import Connections
+from .subscriptions import Subscriptions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
     from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
     from mcp.server.models import InitializationOptions
 
-    from ..tools import Tools
+    from ..package import Package
 
 _Result = TypeVar("_Result", bound=BaseModel)
 
@@ -77,23 +76,14 @@ _ADMITTED: Final[Mapping[str, tuple[type[BaseModel], types.Result]]] = {
 """Parameters, and a placeholder: the SDK gives it when it has nothing against a request, and the middleware answers."""
 
 
-def build_server(
-    tools: Tools,
-    handlers: object,
-    *,
-    parts: Sequence[Part] = (),
-    state: str = "memory://",
-    bind: Callable[[Tools, object], object] | None = None,
-) -> PackageServer:
-    """A server that answers for `tools`, and for what else its parts offer, with `handlers`.
+def build_server(package: Package, handlers: object, *, state: str = "memory://") -> PackageServer:
+    """A server that answers for a package with `handlers`.
 
     Args:
-        tools: The package's tools.
-        handlers: An object with the methods that the parts need; `None` where they need none. If it is an async context
-            manager, it is entered before the server's first connection, and left after its last.
-        parts: The parts beside the tools.
+        package: The package.
+        handlers: An object with the methods that the package needs; `None` where it needs none. If it is an async
+            context manager, it is entered before the server's first connection, and left after its last.
         state: Where state lives: `memory://`, which is this process.
-        bind: Adds the methods that need not be written, where there are any.
 
     Raises:
         TypeError: Methods are missing or cannot be called; the message lists them all.
@@ -101,10 +91,11 @@ def build_server(
     """
     if state != "memory://":
         raise ValueError(f"state is {state!r}; this version keeps state in the process only: 'memory://'")
-    every = (Calls(tools), *parts)
+    every = parts(package)
     given = handler_check.NoHandlers() if handlers is None else handlers
-    handler_check.check(tools.manifest["server"]["name"], [one for part in every for one in part.needed()], given)
-    return PackageServer(tools, given if bind is None else bind(tools, given), every)
+    handler_check.check(package.manifest["server"]["name"], [one for part in every for one in part.needed()], given)
+    http = package.feature("http", "http.calls")
+    return PackageServer(package, given if http is None else http.bind(package, given), every)
 
 
 class PackageServer(Server[Any]):
@@ -120,10 +111,11 @@ class PackageServer(Server[Any]):
     prompts: Switches
     resources: ResourceSwitches
 
-    def __init__(self, tools: Tools, handlers: object, parts: Sequence[Part]) -> None:
+    def __init__(self, package: Package, handlers: object, parts: Sequence[Part]) -> None:
         """Put the parts together; `build_server` checks the handlers first."""
-        info = tools.manifest["server"]
-        connections = Connections()
+        info = package.manifest["server"]
+        schemas = package.entries("tools")
+        subscriptions = Subscriptions()
         super().__init__(
             info["name"],
             version=info["version"],
@@ -133,13 +125,15 @@ class PackageServer(Server[Any]):
             website_url=info.get("websiteUrl"),
             icons=[types.Icon.model_validate(icon) for icon in info["icons"]] if info.get("icons") else None,
             lifespan=Lifespan(handlers),
-            get_tool_input_schema=lambda name: tools[name].definition["inputSchema"] if name in tools else None,
-            on_subscriptions_listen=connections.listen,
+            get_tool_input_schema=lambda name: schemas[name][0]["inputSchema"] if name in schemas else None,
+            on_subscriptions_listen=subscriptions.listen,
         )
         listings = {name: entries for part in parts for name, entries in part.listings().items()}
-        lists = Lists(listings, tools.manifest, connections.publish)
+        lists = Lists(listings, package.manifest, subscriptions.publish)
         self.tools, self.prompts, self.resources = lists.tools, lists.prompts, lists.resources
-        host = Host(tools.package, handlers, lists, logger(tools.package))
+        asking = package.feature("client_requests", "server.client_requests")
+        most = package.feature("sampling", "server.sampling") or asking
+        host = Host(package, handlers, lists, logger(package.name), Context if most is None else most.Context)
         answers: dict[str, Answer] = {}
         for part in parts:
             answers |= part.answers(host)
@@ -148,15 +142,15 @@ class PackageServer(Server[Any]):
             parameters, placeholder = _ADMITTED[method]
             self.add_request_handler(method, parameters, _admitting(placeholder))
         # The parameter `on_set_logging_level` warns on standard error; revisions up to 2025-11-25 want the method.
-        self.add_request_handler("logging/setLevel", types.SetLevelRequestParams, connections.set_level)
+        self.add_request_handler("logging/setLevel", types.SetLevelRequestParams, subscriptions.set_level)
         if "resources" in listings:
-            self.add_request_handler("resources/subscribe", types.SubscribeRequestParams, connections.subscribe)
-            self.add_request_handler("resources/unsubscribe", types.UnsubscribeRequestParams, connections.unsubscribe)
-        self.add_notification_handler("notifications/initialized", types.NotificationParams, connections.tell)
+            self.add_request_handler("resources/subscribe", types.SubscribeRequestParams, subscriptions.subscribe)
+            self.add_request_handler("resources/unsubscribe", types.UnsubscribeRequestParams, subscriptions.unsubscribe)
+        self.add_notification_handler("notifications/initialized", types.NotificationParams, subscriptions.tell)
         sealed = RequestStateSecurity.ephemeral(ttl=_PATIENCE)
         self.middleware.append(RequestStateBoundary(sealed, default_audience=info["name"]))
         self.middleware.append(_modest)
-        self.middleware.append(_Answers(self, lists, answers, connections))
+        self.middleware.append(_Answers(self, lists, answers, subscriptions, asking))
         guard()
 
     def create_initialization_options(
@@ -192,12 +186,18 @@ class _Answers:
     """The middleware that answers what the parts serve."""
 
     def __init__(
-        self, server: PackageServer, lists: Lists, answers: Mapping[str, Answer], connections: Connections
+        self,
+        server: PackageServer,
+        lists: Lists,
+        answers: Mapping[str, Answer],
+        subscriptions: Subscriptions,
+        asking: Any,
     ) -> None:
         self._server = server
         self._lists = lists
         self._answers = answers
-        self._connections = connections
+        self._subscriptions = subscriptions
+        self._asking = asking
         self._pages: dict[tuple[str, str, int], dict[str, Any]] = {}
         self._stamp: dict[str, Any] | None = None
 
@@ -233,24 +233,11 @@ class _Answers:
         return answer
 
     async def _answer(self, ctx: ServerRequestContext[Any, Any], request_id: str | int) -> dict[str, Any]:
-        params, revision = ctx.params or {}, ctx.protocol_version
-        channel = _Channel(ctx, self._connections)
-        is_stateless = revision >= FIRST_STATELESS
-        rounds = Rounds(
-            channel,
-            revision,
-            params.get("requestState") if is_stateless else None,
-            params.get("inputResponses") if is_stateless else None,
-        )
+        revision = ctx.protocol_version
+        request = Request(ctx.method, request_id, ctx.params or {}, revision, _Channel(ctx, self._subscriptions))
         answer = self._answers[ctx.method]
-        request = Request(request_id, params, revision, channel, rounds)
-        try:
-            return self._stamped(await rounds.run(lambda: answer(request)), revision)
-        except MissingCapability as error:
-            if not is_stateless and ctx.method == "tools/call":
-                return {"content": [{"type": "text", "text": f"{error}."}], "isError": True}
-            code = types.MISSING_REQUIRED_CLIENT_CAPABILITY if is_stateless else types.INVALID_REQUEST
-            raise Refused(code, str(error), {"requiredCapabilities": error.required}) from None
+        result = await (answer(request) if self._asking is None else self._asking.answer_in_rounds(answer, request))
+        return self._stamped(result, revision)
 
     def _stamped(self, result: dict[str, Any], revision: str) -> dict[str, Any]:
         """From 2026-07-28, what every result says: whether it is complete, and who gave it."""
@@ -278,7 +265,7 @@ class _Channel:
     """The way to the caller of one request, on the stream that carries its response."""
 
     _ctx: ServerRequestContext[Any, Any]
-    _connections: Connections
+    _subscriptions: Subscriptions
 
     @property
     def capabilities(self) -> types.ClientCapabilities | None:
@@ -292,7 +279,7 @@ class _Channel:
         await self._ctx.session.report_progress(done, total, message)
 
     async def log(self, level: LogLevel, data: Any, logger: str | None) -> None:
-        wanted = self._connections.level(self._ctx)
+        wanted = self._subscriptions.level(self._ctx)
         if wanted is None or LOG_LEVELS.index(level) < LOG_LEVELS.index(wanted):
             return
         params = types.LoggingMessageNotificationParams(level=level, data=data, logger=logger)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 EXPORTS = frozenset(
     {
-        *("Context", "Content", "Contents", "Completing", "Gives", "Messages", "Reply", "Returns"),
+        *("Context", "Content", "Completing", "MaybeAwaitable", "Messages", "Reply", "ResourceContents", "Returns"),
         *(
             "ToolError",
             "ToolFailed",

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from toolwright.compile.resolve import Resolved
     from toolwright.ir import Json
-    from toolwright.runtime.validation import Validator
+    from toolwright.runtime.violations import FullValidator as Validator
 
 _ROOT = "toolwright:schema"
 _SIDES = (("input", "inputSchema", "arguments"), ("output", "outputSchema", "result"))
@@ -177,7 +177,7 @@ def _part(found: Outline, root: Mapping[str, Json], pointer: Pointer) -> Mapping
 
 def _compiled(schema: Mapping[str, Json], *, formats: bool = False) -> Validator | str:
     """The validator of a schema, or why there is none."""
-    from toolwright.runtime.validation import Validator
+    from toolwright.runtime.violations import FullValidator as Validator
 
     try:
         return Validator(schema, formats=formats)

@@ -338,7 +338,7 @@ class _Conversion:
 @cache
 def _refusal(pattern: str) -> str | None:
     """Why a pattern is no regular expression that validators have."""
-    from toolwright.runtime.validation import Validator
+    from toolwright.runtime.violations import FullValidator as Validator
 
     try:
         Validator({"pattern": pattern})

@@ -13,25 +13,24 @@ from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
-from ..errors import CallRefused, InvalidResult, ToolFailed
-from ..redaction import redacted
+from .errors import CallRefused, InvalidResult, ToolFailed
 from .options import CallEvent, OnCall, Outcome
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
 
-    from ..tools import Tool
+    from ..package import Tool
 
 _CALLS: Final = count(1)
 
 
 @asynccontextmanager
-async def told(tool: Tool, arguments: Mapping[str, Any], on_call: OnCall | None) -> AsyncIterator[None]:
+async def report(tool: Tool, arguments: Mapping[str, Any], on_call: OnCall | None) -> AsyncIterator[None]:
     """Tell `on_call`, if there is one, of the call that the block makes. What `on_call` raises, the call raises."""
     if on_call is None:
         yield
         return
-    start = CallEvent(next(_CALLS), "start", tool.name, redacted(arguments, tool.redacted))
+    start = CallEvent(next(_CALLS), "start", tool.name, tool.shown(arguments))
     await _tell(on_call, start)
     began = time.monotonic()
     outcome: Outcome = "ok"

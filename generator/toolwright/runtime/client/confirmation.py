@@ -1,4 +1,4 @@
-"""Leave to call a dangerous tool, asked of the caller's own `confirm`.
+"""The confirmation of a dangerous call by the caller's own `confirm`.
 
 Takes a tool and its arguments; raises where the call must not go. It goes by the compiled manifest: what the server
 says about its tools now changes nothing (MCP, schema, `ToolAnnotations`: hints are not to be trusted).
@@ -10,16 +10,16 @@ import copy
 import inspect
 from typing import TYPE_CHECKING, Any
 
-from ..errors import CallRefused
+from .errors import CallRefused
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ..tools import Tool
+    from ..package import Tool
     from .options import Confirm
 
 
-async def confirmed(tool: Tool, arguments: Mapping[str, Any], confirm: Confirm | None) -> None:
+async def confirm_call(tool: Tool, arguments: Mapping[str, Any], confirm: Confirm | None) -> None:
     """Ask, where the tool is dangerous and there is somebody to ask.
 
     Raises:
@@ -33,7 +33,7 @@ async def confirmed(tool: Tool, arguments: Mapping[str, Any], confirm: Confirm |
 
 
 def is_dangerous(tool: Tool) -> bool:
-    """Whether the manifest wants leave for each call.
+    """Whether the manifest wants each call to be confirmed.
 
     It does by `policy.confirm`. Where that is not written, the annotations decide: a tool changes things unless it has
     `readOnlyHint: true`, and then it destroys unless it has `destructiveHint: false` (MCP 2025-11-25, schema,

@@ -21,16 +21,16 @@ from mcp_types import (
     PaginatedResult,
 )
 
-from ..errors import DriftError, DriftWarning
 from ..revisions import FIRST_AUDIO, FIRST_LINKS, tool_for
-from .pages import pages
+from ..terminal import visible
+from .pages import fetch_pages
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from ..tools import Tools
+    from ..package import Tools
     from .options import Options
-    from .session import Exchange
+    from .session import Session
 
 Drift: TypeAlias = Literal["ignore", "warn", "error"]
 """What to do where the server's tools are not those that were compiled: nothing, `DriftWarning` or `DriftError`."""
@@ -54,11 +54,47 @@ class _Page(PaginatedResult):
     tools: list[dict[str, Any]]
 
 
-async def notice(exchange: Exchange, tools: Tools, options: Options, drift: Drift) -> None:
+_CHANGES: Final = 20
+"""How many changes a message has."""
+
+
+def _message(changes: Sequence[str]) -> str:
+    more = [f"and {len(changes) - _CHANGES} more"] if len(changes) > _CHANGES else []
+    lines = "".join(f"\n  {line}" for line in [*changes[:_CHANGES], *more])
+    return visible(f"the server's tools are not those that this client was compiled for:{lines}")
+
+
+class DriftError(Exception):
+    """The server's tools are not those that the client was compiled for. The message has a line for each.
+
+    Attributes:
+        changes: One line for each tool that differs.
+    """
+
+    def __init__(self, changes: Sequence[str]) -> None:
+        """Say what differs."""
+        super().__init__(_message(changes))
+        self.changes = tuple(changes)
+
+
+class DriftWarning(UserWarning):
+    """The server's tools are not those that the client was compiled for. The message has a line for each.
+
+    Attributes:
+        changes: One line for each tool that differs.
+    """
+
+    def __init__(self, changes: Sequence[str]) -> None:
+        """Say what differs."""
+        super().__init__(_message(changes))
+        self.changes = tuple(changes)
+
+
+async def notice(session: Session, tools: Tools, options: Options, drift: Drift) -> None:
     """Compare the server's tools with those of the package.
 
     Args:
-        exchange: The requests of an open connection.
+        session: The requests of an open connection.
         tools: What was compiled.
         options: Of these, `timeout` holds for each answer of the server.
         drift: Whether to warn or to raise.
@@ -68,26 +104,26 @@ async def notice(exchange: Exchange, tools: Tools, options: Options, drift: Drif
         mcp.MCPError: The server refuses to list its tools, does not answer in time, or is gone.
     """
     try:
-        live = await _listed(exchange, options)
+        live = await _listed(session, options)
     except MCPError as error:
         if error.code not in (PARSE_ERROR, INVALID_REQUEST):
             raise
         changes = [f"its list of tools is not one that MCP knows: {error.message}"]
     else:
-        changes = list(compare(tools, live, exchange.client.protocol_version))
+        changes = list(compare(tools, live, session.client.protocol_version))
     if changes and drift == "error":
         raise DriftError(changes)
     if changes:
         warnings.warn(DriftWarning(changes), stacklevel=4)  # at the `async with` that connects
 
 
-async def _listed(exchange: Exchange, options: Options) -> Sequence[dict[str, Any]]:
+async def _listed(session: Session, options: Options) -> Sequence[dict[str, Any]]:
     async def page(cursor: str | None) -> _Page:
         request = ListToolsRequest(params=None if cursor is None else PaginatedRequestParams(cursor=cursor))
-        return await exchange.send(request, _Page, options)
+        return await session.send(request, _Page, options)
 
     try:
-        return [tool async for one in pages(page, options.max_result_bytes) for tool in one.tools]
+        return [tool async for one in fetch_pages(page, options.max_result_bytes) for tool in one.tools]
     except MCPError as error:
         if error.code != METHOD_NOT_FOUND:
             raise

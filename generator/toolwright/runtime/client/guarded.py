@@ -42,12 +42,12 @@ _TOLD: Final = 3
 """How many problems of one answer a message has."""
 
 
-def reason(client: Client) -> str | None:
+def failure_of(client: Client) -> str | None:
     """Why the connection of a client ended, where that is known better here than there."""
     return client.server.failure if isinstance(client.server, Guarded) else None
 
 
-def problems(error: ValidationError) -> str:
+def describe_problems(error: ValidationError) -> str:
     """What an answer has that it should not have, in short and without its values."""
     found = error.errors(include_url=False, include_context=False, include_input=False)
     told = [f"{'.'.join(map(str, one['loc']))[:200] or 'it'}: {one['msg'][:200]}" for one in found[:_TOLD]]

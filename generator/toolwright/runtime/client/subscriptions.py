@@ -12,17 +12,19 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
-from ..errors import safe_to_show, shown
+from .errors import safe_to_show, shown
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Sequence
+    from contextlib import AbstractAsyncContextManager
 
     from mcp import Client
     from mcp.client.session import IncomingMessage
     from mcp.client.subscriptions import Subscription
 
+    from .binding import Binding
     from .options import Options
-    from .session import Exchange
+    from .session import Session
 
 _MOST: Final = 1024
 """How many different changes may wait; as many as the SDK lets wait from 2026-07-28 on."""
@@ -33,7 +35,7 @@ _QUIET: Final = 15.0
 
 @dataclass(frozen=True, slots=True)
 class ListChanged:
-    """The server offers other tools, prompts or resources than before; the list can be read again.
+    """The server has other tools, prompts or resources than before; the list can be read again.
 
     Attributes:
         kind: Which of its lists.
@@ -56,7 +58,30 @@ class ResourceUpdated:
 Change: TypeAlias = ListChanged | ResourceUpdated
 
 
-class Listening:
+def changes(
+    client: Binding, *, lists: bool = True, resources: Sequence[str] = ()
+) -> AbstractAsyncContextManager[AsyncIterator[Change], bool | None]:
+    """Listen for the length of an `async with` block for what changes on the server.
+
+    The block is given an asynchronous iterator of `ListChanged` and `ResourceUpdated`. A change that comes again
+    before it was looked at comes once. The iterator ends where the connection ends, or where the server ends the
+    subscription; it raises `mcp.MCPError` where changes were lost, for instance because more than a thousand wait.
+
+    Args:
+        client: A connected client.
+        lists: Whether to hear of changes of the lists of tools, prompts and resources.
+        resources: The URIs of the resources whose changes to hear of.
+
+    Raises:
+        mcp.MCPError: The server refuses, does not answer in time, or is gone.
+        TypeError: `resources` is one string.
+        ValueError: There is nothing to listen for.
+    """
+    subscriptions: Subscriptions = client._subscriptions
+    return subscriptions.changes(client._session, client._options, lists=lists, resources=resources)
+
+
+class Subscriptions:
     """Who listens for changes over one connection."""
 
     def __init__(self) -> None:
@@ -72,18 +97,18 @@ class Listening:
                 backlog.add(change, self._subscribed)
 
     def close(self) -> None:
-        """End all listening, since the connection is closed."""
+        """End all subscriptions, since the connection is closed."""
         for backlog in self._backlogs:
             backlog.end()
 
     @asynccontextmanager
     async def changes(
-        self, exchange: Exchange, options: Options, *, lists: bool, resources: Sequence[str]
+        self, session: Session, options: Options, *, lists: bool, resources: Sequence[str]
     ) -> AsyncIterator[AsyncIterator[Change]]:
         """Listen for the length of the block.
 
         Args:
-            exchange: The requests of the connection.
+            session: The requests of the connection.
             options: Of these, `timeout` holds for each answer of the server.
             lists: Whether to hear of changed lists.
             resources: The URIs of the resources to hear of.
@@ -97,35 +122,35 @@ class Listening:
             raise TypeError(f"resources are a sequence of URIs, not {resources!r}")
         if not lists and not resources:
             raise ValueError("there is nothing to listen for: lists is False, and no resources are named")
-        opened = _listen if exchange.modern else self._subscribe
-        async with opened(exchange, options, lists, resources) as changes:
+        opened = _listen if session.modern else self._subscribe
+        async with opened(session, options, lists, resources) as changes:
             yield changes
 
     @asynccontextmanager
     async def _subscribe(
-        self, exchange: Exchange, options: Options, lists: bool, resources: Sequence[str]
+        self, session: Session, options: Options, lists: bool, resources: Sequence[str]
     ) -> AsyncIterator[_Backlog]:
         """Before 2026-07-28: `resources/subscribe` for each URI (MCP 2025-11-25, server/resources, "Subscriptions")."""
         from mcp_types import EmptyResult, SubscribeRequest, SubscribeRequestParams
 
-        backlog = _Backlog(exchange.client, lists, resources)
+        backlog = _Backlog(session.client, lists, resources)
         self._backlogs.append(backlog)
         wanted: list[str] = []
         try:
             for uri in dict.fromkeys(resources):
                 self._subscribed[uri] += 1
                 wanted.append(uri)
-                await exchange.send(SubscribeRequest(params=SubscribeRequestParams(uri=uri)), EmptyResult, options)
+                await session.send(SubscribeRequest(params=SubscribeRequestParams(uri=uri)), EmptyResult, options)
             yield backlog
         finally:
             self._backlogs.remove(backlog)
             self._subscribed.subtract(wanted)
             if not backlog.ended:
-                await _unsubscribe(exchange, options, [uri for uri in wanted if not self._subscribed[uri]])
+                await _unsubscribe(session, options, [uri for uri in wanted if not self._subscribed[uri]])
             backlog.end()
 
 
-async def _unsubscribe(exchange: Exchange, options: Options, uris: Iterable[str]) -> None:
+async def _unsubscribe(session: Session, options: Options, uris: Iterable[str]) -> None:
     """Tell the server, also where the block was cancelled; whether it minds does not matter any more."""
     import anyio
     from mcp import MCPError
@@ -135,7 +160,7 @@ async def _unsubscribe(exchange: Exchange, options: Options, uris: Iterable[str]
         for uri in uris:
             try:
                 request = UnsubscribeRequest(params=UnsubscribeRequestParams(uri=uri))
-                await exchange.send(request, EmptyResult, options)
+                await session.send(request, EmptyResult, options)
             except MCPError:
                 continue
 
@@ -211,7 +236,7 @@ async def _is_there(client: Client) -> bool:
 
 @asynccontextmanager
 async def _listen(
-    exchange: Exchange, options: Options, lists: bool, resources: Sequence[str]
+    session: Session, options: Options, lists: bool, resources: Sequence[str]
 ) -> AsyncIterator[_Subscribed]:
     """From 2026-07-28 on: one stream for all (MCP 2026-07-28, basic/utilities/subscriptions)."""
     from mcp import MCPError
@@ -221,9 +246,9 @@ async def _listen(
     async with AsyncExitStack() as stack:
         try:
             with safe_to_show():
-                async with exchange.in_flight.request(options.timeout):
+                async with session.in_flight.request(options.timeout):
                     subscription = await stack.enter_async_context(
-                        exchange.client.listen(
+                        session.client.listen(
                             tools_list_changed=lists,
                             prompts_list_changed=lists,
                             resources_list_changed=lists,

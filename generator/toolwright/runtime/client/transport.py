@@ -12,10 +12,10 @@ from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeGuard, TypeVar
 from urllib.parse import urlsplit
 
-from ..errors import shown
 from ..logs import guard
 from .bounds import MAX_RESULT_BYTES, Bounds
-from .guarded import problems, reason
+from .errors import shown
+from .guarded import describe_problems, failure_of
 from .lenient import Lenient
 
 if TYPE_CHECKING:
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from mcp.server import MCPServer
     from mcp.server.lowlevel import Server
 
-    from .callbacks import Callbacks
-    from .in_flight import InFlight
 
 Target: TypeAlias = "str | Sequence[str] | Server[Any] | MCPServer | Transport | Client"
 """A URL, a command, a server object in this process, or a transport or client of the SDK that is not open yet."""
@@ -39,10 +37,10 @@ _T = TypeVar("_T")
 
 def client_for(
     target: Target,
-    callbacks: Callbacks,
-    hear: MessageHandlerFnT,
-    in_flight: InFlight,
     *,
+    given: Sequence[str] = (),
+    callbacks: Callable[[], Mapping[str, Any]] = dict,
+    hear: MessageHandlerFnT | None = None,
     timeout: float | None = None,
     max_result_bytes: int | None = MAX_RESULT_BYTES,
     headers: Mapping[str, str] | None = None,
@@ -53,9 +51,9 @@ def client_for(
 
     Args:
         target: What to connect to.
-        callbacks: What the client answers the server with.
+        given: The names of the callbacks that the caller gave.
+        callbacks: Gives these as parameters of `mcp.Client`.
         hear: Is told of the server's notifications.
-        underway: The requests of the connection.
         timeout: Seconds that each step of opening the connection may take.
         max_result_bytes: Bytes that a message may have which answers no request with a bound of its own; `None` for no
             bound. Only for a URL and a command.
@@ -75,12 +73,13 @@ def client_for(
     if (env is not None or cwd is not None) and not _is_command(target):
         raise ValueError("env and cwd are for a command; this target is none")
     if isinstance(target, mcp.Client):
-        if given := callbacks.given():
+        if given:
             raise ValueError(f"an mcp.Client brings its own callbacks; it takes no {', '.join(given)}")
-        target.message_handler = _both(hear, target.message_handler)
+        if hear is not None:
+            target.message_handler = _both(hear, target.message_handler)
         return target
     server = _server_for(target, headers or {}, env, cwd, Bounds(max_result_bytes))
-    return mcp.Client(server, read_timeout_seconds=timeout, message_handler=hear, **callbacks.for_sdk(in_flight))
+    return mcp.Client(server, read_timeout_seconds=timeout, message_handler=hear, **callbacks())
 
 
 class Connection(Generic[_T], AbstractAsyncContextManager[_T, None]):
@@ -95,7 +94,7 @@ class Connection(Generic[_T], AbstractAsyncContextManager[_T, None]):
         self,
         client: Client,
         made: _T,
-        closing: Callable[[], None],
+        closing: Callable[[], None] | None = None,
         opened: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         """Take a client that is not open yet, what the block is given, and what is told when the block ends.
@@ -119,7 +118,7 @@ class Connection(Generic[_T], AbstractAsyncContextManager[_T, None]):
         try:
             await self._client.__aenter__()
         except ExceptionGroup as group:
-            raise shown(_refusal(_only(group), reason(self._client))) from None
+            raise shown(_refusal(_only(group), failure_of(self._client))) from None
         if self._opened is not None:
             try:
                 await self._opened()
@@ -132,7 +131,8 @@ class Connection(Generic[_T], AbstractAsyncContextManager[_T, None]):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Close the connection; cancellation is passed on to the SDK, all else stays with the block."""
-        self._closing()
+        if self._closing is not None:
+            self._closing()
         if isinstance(error, Exception):
             kind = error = trace = None
         try:
@@ -169,7 +169,9 @@ def _refusal(error: Exception, why: str | None) -> Exception:
     if isinstance(error, MCPError) and error.code == CONNECTION_CLOSED and why is not None:
         return MCPError(code=CONNECTION_CLOSED, message=why)
     if isinstance(error, ValidationError):
-        return MCPError(code=PARSE_ERROR, message=f"the server's answer is not what MCP says: {problems(error)}")
+        return MCPError(
+            code=PARSE_ERROR, message=f"the server's answer is not what MCP says: {describe_problems(error)}"
+        )
     if type(error) is RuntimeError and "protocol version" in str(error):  # the SDK has no class for this
         return MCPError(code=UNSUPPORTED_PROTOCOL_VERSION, message=str(error))
     return error

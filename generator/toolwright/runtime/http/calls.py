@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from typing import Self
 
     from ..model import Model
+    from ..package import Package, Tool
     from ..server.context import Context
-    from ..tools import Tool, Tools
 
 _LOG: Final = logger(__name__)
 
@@ -54,22 +54,22 @@ logging.getLogger("httpx2").setLevel(logging.WARNING)  # below, it tells URLs, w
 Call = Callable[["Model", "Context"], Awaitable[Any]]
 
 
-def bound(tools: Tools, handlers: object) -> Handlers:
+def bind(package: Package, handlers: object) -> Handlers:
     """The handlers, with a call for each bound tool that has no method of its own."""
-    return Handlers(tools, handlers)
+    return Handlers(package, handlers)
 
 
 class Handlers(AbstractAsyncContextManager["Handlers"]):
     """The handlers of a package with bound tools. Entered, it enters those that were written, and keeps connections."""
 
-    def __init__(self, tools: Tools, handlers: object) -> None:
-        """Take the tools, and the handlers that were written."""
+    def __init__(self, package: Package, handlers: object) -> None:
+        """Take the package, and the handlers that were written."""
         self._handlers = handlers
         self._client: httpx2.AsyncClient | None = None
         self._stack = AsyncExitStack()
         self._calls: dict[str, Call] = {}
-        apis = {name: Api.of(said) for name, said in (tools.manifest.get("apis") or {}).items()}
-        for tool in tools.values():
+        apis = {name: Api.of(said) for name, said in (package.manifest.get("apis") or {}).items()}
+        for tool in package.tools.values():
             if tool.is_bound and handler_check.written(handlers, tool.method) is None:
                 self._calls[tool.method] = self._call(tool, apis)
 

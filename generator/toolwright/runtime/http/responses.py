@@ -14,10 +14,10 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from ..errors import ToolError
-from ..redaction import masked
-from ..server.content import audio, checked_mime_type, embedded, image
-from ..server.sanitizing import clean
-from ..tools import Tool
+from ..package import Tool
+from ..redaction import mask
+from ..server.content import audio, embedded, image
+from ..server.sanitizing import checked_mime_type, clean
 
 _MOST_SHOWN: Final = 600
 """Characters of an error's body that the caller is told."""
@@ -123,7 +123,7 @@ def _short(answer: Answer, secrets: Sequence[str]) -> str:
             text = json.dumps(json.loads(answer.body), ensure_ascii=False)
         except (ValueError, RecursionError):
             text = answer.text
-    text = " ".join(clean(masked(text, secrets)).split())
+    text = " ".join(clean(mask(text, secrets)).split())
     return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}…"
 
 

@@ -1,4 +1,4 @@
-"""Leave to run a tool, asked of the user by the server, where the manifest says `policy.confirm`.
+"""The confirmation of a call by the user, which the server asks for where the manifest says `policy.confirm`.
 
 Takes a tool, its arguments and the context of the call; says why the tool must not run. It protects users from models
 and mistakes, not the server from its clients: a client can forge the answer.
@@ -11,21 +11,21 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mcp_types import ElicitResult
 
-from ..redaction import redacted
-from .elicitation import FORM, OURS, InvalidAnswer, MissingCapability, form
+from .client_requests import OURS, InvalidAnswer, MissingCapability
+from .elicitation import FORM, form
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ..tools import Tool
-    from .context import Context
+    from ..package import Tool
+    from .client_requests import Context
 
 _KEY: Final = f"{OURS}confirm"
 _NO_FIELDS: Final[dict[str, Any]] = {"type": "object", "properties": {}}
 _WIDTH: Final = 1000
 
 
-async def refusal(tool: Tool, arguments: Mapping[str, Any], context: Context) -> str | None:
+async def confirm(tool: Tool, arguments: Mapping[str, Any], context: Context) -> str | None:
     """Why a tool must not run; `None` where it may.
 
     Raises:
@@ -35,7 +35,7 @@ async def refusal(tool: Tool, arguments: Mapping[str, Any], context: Context) ->
     if not confirm:
         return None
     name = tool.definition.get("title") or tool.name
-    shown = json.dumps(redacted(arguments, tool.redacted), ensure_ascii=False)
+    shown = json.dumps(tool.shown(arguments), ensure_ascii=False)
     question = form(f"Run {name} with {shown if len(shown) <= _WIDTH else shown[:_WIDTH] + '…'}?", _NO_FIELDS)
     try:
         action = await context.rounds.ask(_KEY, question, ElicitResult, lambda result: result.action, FORM)

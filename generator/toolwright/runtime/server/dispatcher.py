@@ -16,34 +16,32 @@ from mcp_types import ContentBlock
 from ..errors import is_tool_error
 from ..model import Model, Root
 from ..nesting import DEEPEST, DepthError, is_too_deep
-from ..redaction import enter, leave
 from ..validation import Validator, input_validator, output_validator
-from .confirmation import refusal
-from .content import Reply
-from .elicitation import InvalidAnswer, must_leave
 from .invocation import Method
+from .returns import Reply
 from .sanitizing import block, clean, mirrored, whole
 
 if TYPE_CHECKING:
-    import logging
     from collections.abc import Mapping, Sequence
 
-    from ..tools import Tool
+    from ..package import Tool
     from .context import Context
+    from .parts import Host
 
 
-class Engine:
+class Dispatcher:
     """The handlers, ready to be called."""
 
-    def __init__(self, handlers: object, log: logging.Logger, *, has_resources: bool = True) -> None:
-        """Take the handlers, one method for each tool, and the log that learns what callers must not.
+    def __init__(self, host: Host) -> None:
+        """Take what the parts of the server share.
 
         Without resources, the first link to one is told to the log: its reader may not be able to follow it.
         """
-        self._handlers = handlers
-        self._log = log
+        self._handlers = host.handlers
+        self._log = host.log
         self._routes: dict[Tool, _Route] = {}
-        self._may_link = has_resources
+        self._may_link = "resources" in host.lists.by_name
+        self._confirmation = host.package.feature("confirmation", "server.confirmation")
 
     async def call(self, tool: Tool, arguments: Mapping[str, Any] | None, context: Context) -> dict[str, Any]:
         """Call a tool.
@@ -61,29 +59,27 @@ class Engine:
             Suspended: The handler waits for an answer.
         """
         values, size = whole(arguments) if arguments else ({}, 2)
-        token = enter(tool, values)
-        try:
-            route = self._routes.get(tool) or self._prepare(tool)
-            if is_too_deep(values):
-                return _failure(f"Invalid arguments for {tool.name}:\n- nested more than {DEEPEST} levels deep")
-            if violations := route.input.violations(values, size=size):
-                lines = "".join(f"\n- {line}" for line in violations)
-                return _failure(f"Invalid arguments for {tool.name}:{lines}")
-            if route.asks_leave and (reason := await refusal(tool, values, context)):
-                return _failure(reason)
-            value = await route.method(route.model.model_validate(values), context=context)
+        with tool.hiding(values):
             try:
-                return self._result(tool, route, value)
-            except DepthError as error:
-                return self._unsendable(tool, error)
-        except BaseException as error:  # a handler's SystemExit must not end the server
-            if must_leave(error):
-                raise
-            if texts := _told(error):
-                return _failure("\n".join(texts))
-            return self._internal(tool, error)
-        finally:
-            leave(token)
+                route = self._routes.get(tool) or self._prepare(tool)
+                if is_too_deep(values):
+                    return _failure(f"Invalid arguments for {tool.name}:\n- nested more than {DEEPEST} levels deep")
+                if violations := route.input.violations(values, size=size):
+                    lines = "".join(f"\n- {line}" for line in violations)
+                    return _failure(f"Invalid arguments for {tool.name}:{lines}")
+                if route.is_confirmed and (reason := await self._confirmation.confirm(tool, values, context)):
+                    return _failure(reason)
+                value = await route.method(route.model.model_validate(values), context=context)
+                try:
+                    return self._result(tool, route, value)
+                except DepthError as error:
+                    return self._unsendable(tool, error)
+            except BaseException as error:  # a handler's SystemExit must not end the server
+                if context.leaves(error):
+                    raise
+                if texts := _told(error):
+                    return _failure("\n".join(texts))
+                return self._internal(tool, error)
 
     def _prepare(self, tool: Tool) -> _Route:
         validator, model = output_validator(tool), tool.Output
@@ -91,7 +87,7 @@ class Engine:
             input=input_validator(tool),
             model=tool.Input,
             method=Method.of(self._handlers, tool.method),
-            asks_leave=bool(tool.policy.get("confirm")),
+            is_confirmed=bool(tool.policy.get("confirm")),
             output=None if validator is None or model is None else _Output(validator, model),
         )
         self._routes[tool] = route
@@ -158,7 +154,7 @@ class _Route:
     input: Validator
     model: type[Model]
     method: Method
-    asks_leave: bool
+    is_confirmed: bool
     output: _Output | None
 
 
@@ -197,7 +193,7 @@ def _failure(text: str) -> dict[str, Any]:
 
 def _told(error: BaseException) -> list[str]:
     """What the caller is told: the texts of a `ToolError`, or of a group (of a task group) that holds nothing else."""
-    if is_tool_error(error) or isinstance(error, InvalidAnswer):
+    if is_tool_error(error):
         return [str(error)]
     if isinstance(error, BaseExceptionGroup):
         parts = [_told(inner) for inner in error.exceptions]

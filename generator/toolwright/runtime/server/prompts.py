@@ -1,13 +1,12 @@
 """The prompts of one generated package.
 
-Takes rows as generated code has them; answers `prompts/list` and `prompts/get`. A prompt whose messages stand in the
+Takes the package; answers `prompts/list` and `prompts/get`. A prompt whose messages stand in the
 manifest is filled in here; all others come from the handlers.
 """
 
 from __future__ import annotations
 
 import base64
-import importlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -22,10 +21,7 @@ from .sanitizing import block, clean
 
 if TYPE_CHECKING:
     from ..model import Model
-    from ..tools import Tools
-
-Row: TypeAlias = tuple[str, str | None, str | None, str | None]
-"""Name, and the handlers' method, module below `models` and class of the arguments, or three times `None`."""
+    from ..package import Package
 
 Messages: TypeAlias = str | ContentBlock | PromptMessage | Sequence[PromptMessage]
 """What a prompt says: a text or a block of the user, or one message or several."""
@@ -44,41 +40,32 @@ def assistant(content: str | ContentBlock) -> PromptMessage:
 class Prompts:
     """All prompts of a package, in the manifest's order."""
 
-    def __init__(self, tools: Tools, rows: Sequence[Row] = ()) -> None:
-        """List them.
-
-        Args:
-            tools: The package's tools, which know its manifest.
-            rows: One for each prompt.
-        """
-        self._tools = tools
-        self._rows = {row[0]: row for row in rows}
+    def __init__(self, package: Package) -> None:
+        """Take the package."""
+        self._package = package
 
     def needed(self) -> list[Needed]:
         """The methods that the handlers must have."""
         return [
-            Needed(method, (f"args: {args}", "ctx: Context"), "Messages")
-            for _, method, _, args in self._rows.values()
-            if method is not None
+            Needed(row.method, (f"args: {row.args_name}", "ctx: Context"), "Messages")
+            for row in self._package.prompts.values()
+            if row.method is not None
         ]
 
     def listings(self) -> Mapping[str, Mapping[str, dict[str, Any]]]:
         """The list."""
-        return {"prompts": {wire["name"]: wire for wire, _ in self._tools.primitives("prompts")}}
+        return {"prompts": {name: wire for name, (wire, _) in self._package.entries("prompts").items()}}
 
     def answers(self, host: Host) -> Mapping[str, Answer]:
         """Its methods."""
-        entries = {wire["name"]: (wire, extension) for wire, extension in self._tools.primitives("prompts")}
-        return {"prompts/get": _Getting(self._tools, self._rows, entries, host).get}
+        return {"prompts/get": _Getting(self._package, host).get}
 
 
 @dataclass(frozen=True, slots=True)
 class _Getting:
     """Answers `prompts/get` (MCP 2025-11-25, server/prompts, "Getting a Prompt")."""
 
-    tools: Tools
-    rows: Mapping[str, Row]
-    entries: Mapping[str, tuple[dict[str, Any], dict[str, Any]]]
+    package: Package
     host: Host
 
     async def get(self, request: Request) -> dict[str, Any]:
@@ -86,7 +73,7 @@ class _Getting:
         name: str = request.params["name"]
         if name not in self.host.lists.by_name["prompts"]:
             raise Refused(INVALID_PARAMS, f"Unknown prompt: {clean(name)}")
-        wire, extension = self.entries[name]
+        wire, extension = self.package.entries("prompts")[name]
         given: Mapping[str, str] = request.params.get("arguments") or {}
         declared = {argument["name"]: argument for argument in wire.get("arguments") or ()}
         missing = [key for key, argument in declared.items() if argument.get("required") is True and key not in given]
@@ -94,13 +81,13 @@ class _Getting:
             names = ", ".join(f"'{key}'" for key in missing)
             raise Refused(INVALID_PARAMS, f"Missing required arguments of {name}: {names}", {"missing": missing})
         arguments = {key: value for key, value in given.items() if key in declared}
-        _, method, module, args = self.rows[name]
-        if method is None or module is None or args is None:
+        row = self.package.prompts[name]
+        if row.method is None:
             messages = [self._filled(message, arguments) for message in extension["messages"]]
         else:
-            context = self.host.context(request, name, args.removesuffix("Args"), extension)
-            model: type[Model] = getattr(importlib.import_module(f"{self.tools.package}.models.{module}"), args)
-            handler = Method.of(self.host.handlers, method)
+            context = self.host.context(request, name, row.stem, extension)
+            model: type[Model] = self.package.model(f"prompts.{row.method}", row.args_name)
+            handler = Method.of(self.host.handlers, row.method)
             messages = await self.host.handled(handler, _said, model.model_validate(arguments), context=context)
         for number, message in enumerate(messages, 1):
             message["content"] = block_for(message["content"], request.revision, number)
@@ -127,13 +114,13 @@ class _Getting:
         if "text" in part:
             resource["text"] = _fill(part["text"], arguments)
         elif "file" in part and not part["binary"]:
-            resource["text"] = self.tools.data(part["file"]).decode()
+            resource["text"] = self.package.data(part["file"]).decode()
         else:
             resource["blob"] = self._base64(part)
         return {"type": "resource", "resource": resource}
 
     def _base64(self, part: Mapping[str, Any]) -> str:
-        data: str = part["data"] if "data" in part else base64.b64encode(self.tools.data(part["file"])).decode()
+        data: str = part["data"] if "data" in part else base64.b64encode(self.package.data(part["file"])).decode()
         return data
 
 

@@ -7,6 +7,7 @@ and never touches structured content but for halves of surrogate pairs, which no
 
 from __future__ import annotations
 
+import binascii
 import json
 import re
 from typing import Any, Final
@@ -23,7 +24,6 @@ from mcp_types import (
 
 from ..nesting import DepthError, is_too_deep
 from ..texts import joined
-from .content import checked_base64, checked_mime_type
 
 # C0 but for tab, line feed and carriage return; DEL; C1; bidirectional embeddings, overrides and isolates.
 _UNSAFE: Final = "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069"
@@ -117,3 +117,33 @@ def _fixed(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_fixed(item) for item in value]
     return value
+
+
+_WORD: Final = r"[A-Za-z0-9!#$%&'*+.^_`|~-]+"  # RFC 9110, 5.6.2, "token"
+_MIME_TYPE: Final = re.compile(rf'{_WORD}/{_WORD}(?:[ \t]*;[ \t]*{_WORD}=(?:{_WORD}|"[^"\\\x00-\x1f\x7f]*"))*')
+
+
+def checked_mime_type(mime_type: str, kind: str | None = None) -> str:
+    """`mime_type` itself, where it is one (RFC 9110, 8.3.1) and, with `kind`, of that top-level type.
+
+    Raises:
+        ValueError: It is not.
+    """
+    if not _MIME_TYPE.fullmatch(mime_type):
+        raise ValueError(f"{mime_type!r} is not a MIME type")
+    if kind is not None and not mime_type.lower().startswith(f"{kind}/"):
+        raise ValueError(f"{mime_type!r} is not the MIME type of an {kind} block; it starts with {kind}/")
+    return mime_type
+
+
+def checked_base64(data: str) -> str:
+    """`data` itself, where it is base64 (RFC 4648, section 4).
+
+    Raises:
+        ValueError: It is not.
+    """
+    try:
+        binascii.a2b_base64(data, strict_mode=True)
+    except ValueError as error:
+        raise ValueError(f"the data is not base64: {error}") from None
+    return data

@@ -53,7 +53,7 @@ class _Wants:
     is_told: bool = False
 
 
-class Connections:
+class Subscriptions:
     """The connections of one server."""
 
     def __init__(self) -> None:

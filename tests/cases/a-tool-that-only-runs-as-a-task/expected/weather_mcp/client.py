@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ._runtime.client.binding import Binding
-from .tools import TOOLS
+from .registry import PACKAGE
 
 if TYPE_CHECKING:
     from mcp_types import ContentBlock
@@ -23,7 +23,7 @@ class WeatherClient(Binding):
     is left out of the request. Results are checked against the tool's output schema.
     """
 
-    _tools = TOOLS
+    _package = PACKAGE
 
     async def get(self) -> list[ContentBlock]:
         """Gets it.

@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING
 
 from . import models as _models
 from ._runtime.client.binding import Binding
-from .tools import TOOLS
+from .registry import PACKAGE
 
 if TYPE_CHECKING:
     from mcp_types import BlobResourceContents, ContentBlock, TextResourceContents
-
-    from .models import ReadOutput
 
 
 class DiaryClient(Binding):
@@ -26,7 +24,7 @@ class DiaryClient(Binding):
     is left out of the request. Results are checked against the tool's output schema.
     """
 
-    _tools = TOOLS
+    _package = PACKAGE
 
     async def write(self) -> list[ContentBlock]:
         """Writes.
@@ -35,7 +33,7 @@ class DiaryClient(Binding):
         """
         return await self._call_content("write", {})
 
-    async def read(self) -> ReadOutput:
+    async def read(self) -> _models.ReadOutput:
         """Reads.
 
         Tool ``read``.

@@ -8,9 +8,9 @@ from abc import abstractmethod
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from ._runtime.server.content import Content, Gives, Returns
     from ._runtime.server.context import Context
-    from ._runtime.server.resources import Contents
+    from ._runtime.server.resources import ResourceContents
+    from ._runtime.server.returns import Content, MaybeAwaitable, Returns
     from .models import ListAllInput, ReadInput, ReadOutput, WriteInput
 
 
@@ -43,5 +43,5 @@ class DiaryHandlers(Protocol):
         """
 
     @abstractmethod
-    def read_today(self, ctx: Context) -> Gives[Contents]:
+    def read_today(self, ctx: Context) -> MaybeAwaitable[ResourceContents]:
         """Resource ``diary://today``."""

@@ -5,13 +5,12 @@
 from __future__ import annotations
 
 from ._runtime.server.main import main
-from .server import asgi_app, build_server
-from .tools import TOOLS
+from .registry import PACKAGE
 
 
 def run() -> None:
     """Serve until the client leaves or a signal comes, then exit."""
-    main(TOOLS, package="weather_mcp", handlers=None, build_server=build_server, asgi_app=asgi_app)
+    main(PACKAGE)
 
 
 if __name__ == "__main__":

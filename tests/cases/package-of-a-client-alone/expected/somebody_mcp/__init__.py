@@ -10,46 +10,31 @@ from ._runtime.lazy import lazy
 
 if TYPE_CHECKING:
     from ._runtime.answers import Accepted as Accepted, Cancelled as Cancelled, Declined as Declined
-    from ._runtime.client.binding import OMIT as OMIT, CallEvent as CallEvent, Omit as Omit
-    from ._runtime.client.callbacks import Question as Question
+    from ._runtime.client.errors import (
+        CallRefused as CallRefused,
+        InvalidResult as InvalidResult,
+        ToolFailed as ToolFailed,
+    )
     from ._runtime.client.live import (
-        ListChanged as ListChanged,
-        ResourceUpdated as ResourceUpdated,
-        changes as changes,
         list_prompts as list_prompts,
         list_resource_templates as list_resource_templates,
         list_resources as list_resources,
         list_tools as list_tools,
     )
-    from ._runtime.errors import (
-        CallRefused as CallRefused,
-        DriftError as DriftError,
-        DriftWarning as DriftWarning,
-        InvalidResult as InvalidResult,
-        ToolFailed as ToolFailed,
-    )
+    from ._runtime.client.options import OMIT as OMIT, CallEvent as CallEvent, Omit as Omit
     from .client import SomebodyClient as SomebodyClient
     from .models import SearchInput as SearchInput, SearchOutput as SearchOutput
-    from .tools import TOOLS as TOOLS
+    from .registry import TOOLS as TOOLS
 else:
     __getattr__, __dir__, __all__ = lazy(
         __name__,
         {
             "._runtime.answers": ("Accepted", "Cancelled", "Declined"),
-            "._runtime.client.binding": ("OMIT", "CallEvent", "Omit"),
-            "._runtime.client.callbacks": ("Question",),
-            "._runtime.client.live": (
-                "ListChanged",
-                "ResourceUpdated",
-                "changes",
-                "list_prompts",
-                "list_resource_templates",
-                "list_resources",
-                "list_tools",
-            ),
-            "._runtime.errors": ("CallRefused", "DriftError", "DriftWarning", "InvalidResult", "ToolFailed"),
+            "._runtime.client.errors": ("CallRefused", "InvalidResult", "ToolFailed"),
+            "._runtime.client.live": ("list_prompts", "list_resource_templates", "list_resources", "list_tools"),
+            "._runtime.client.options": ("OMIT", "CallEvent", "Omit"),
             ".client": ("SomebodyClient",),
             ".models": ("SearchInput", "SearchOutput"),
-            ".tools": ("TOOLS",),
+            ".registry": ("TOOLS",),
         },
     )

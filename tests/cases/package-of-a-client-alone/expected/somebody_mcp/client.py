@@ -4,14 +4,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from . import models as _models
 from ._runtime.client.binding import OMIT, Binding, Omit
-from .tools import TOOLS
-
-if TYPE_CHECKING:
-    from .models import SearchOutput
+from .registry import PACKAGE
 
 
 class SomebodyClient(Binding):
@@ -24,9 +19,9 @@ class SomebodyClient(Binding):
     is left out of the request. Results are checked against the tool's output schema.
     """
 
-    _tools = TOOLS
+    _package = PACKAGE
 
-    async def search(self, *, query: str, limit: int | Omit = OMIT) -> SearchOutput:
+    async def search(self, *, query: str, limit: int | Omit = OMIT) -> _models.SearchOutput:
         """Search for something.
 
         Tool ``search``.

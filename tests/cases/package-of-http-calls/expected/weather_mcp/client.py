@@ -4,14 +4,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from . import models as _models
 from ._runtime.client.binding import OMIT, Binding, Omit
-from .tools import TOOLS
-
-if TYPE_CHECKING:
-    from .models import GetWeatherOutput
+from .registry import PACKAGE
 
 
 class WeatherClient(Binding):
@@ -24,11 +21,11 @@ class WeatherClient(Binding):
     is left out of the request. Results are checked against the tool's output schema.
     """
 
-    _tools = TOOLS
+    _package = PACKAGE
 
     async def get_weather(
         self, *, location: str, units: Literal["metric", "imperial"] | Omit = OMIT
-    ) -> GetWeatherOutput:
+    ) -> _models.GetWeatherOutput:
         """Get the weather.
 
         Tool ``get_weather``: read-only, open world.

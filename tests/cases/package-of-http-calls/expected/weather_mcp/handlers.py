@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Protocol
 from ._runtime.server.handler_check import optional as _optional
 
 if TYPE_CHECKING:
-    from ._runtime.server.content import Returns
     from ._runtime.server.context import Context
+    from ._runtime.server.returns import Returns
     from .models import GetWeatherInput, GetWeatherOutput
 
 

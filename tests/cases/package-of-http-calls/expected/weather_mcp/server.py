@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .tools import TOOLS
+from .registry import PACKAGE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,10 +31,9 @@ def build_server(handlers: WeatherHandlers | None = None, *, state: str = "memor
         TypeError: Methods are missing; the message lists them all, with stubs to paste.
         ValueError: `state` is of a kind that is not served.
     """
-    from ._runtime.http import calls
     from ._runtime.server import sdk
 
-    return sdk.build_server(TOOLS, handlers, state=state, bind=calls.bound)
+    return sdk.build_server(PACKAGE, handlers, state=state)
 
 
 def asgi_app(

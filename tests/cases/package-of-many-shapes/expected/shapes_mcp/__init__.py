@@ -13,30 +13,20 @@ from ._runtime.lazy import lazy
 
 if TYPE_CHECKING:
     from ._runtime.answers import Accepted as Accepted, Cancelled as Cancelled, Declined as Declined
-    from ._runtime.client.binding import OMIT as OMIT, CallEvent as CallEvent, Omit as Omit
-    from ._runtime.client.callbacks import Question as Question
+    from ._runtime.client.errors import (
+        CallRefused as CallRefused,
+        InvalidResult as InvalidResult,
+        ToolFailed as ToolFailed,
+    )
     from ._runtime.client.live import (
-        ListChanged as ListChanged,
-        ResourceUpdated as ResourceUpdated,
-        changes as changes,
         list_prompts as list_prompts,
         list_resource_templates as list_resource_templates,
         list_resources as list_resources,
         list_tools as list_tools,
     )
-    from ._runtime.errors import (
-        CallRefused as CallRefused,
-        DriftError as DriftError,
-        DriftWarning as DriftWarning,
-        InvalidResult as InvalidResult,
-        ToolError as ToolError,
-        ToolFailed as ToolFailed,
-    )
+    from ._runtime.client.options import OMIT as OMIT, CallEvent as CallEvent, Omit as Omit
+    from ._runtime.errors import ToolError as ToolError
     from ._runtime.server.content import (
-        Content as Content,
-        Gives as Gives,
-        Reply as Reply,
-        Returns as Returns,
         audio as audio,
         embedded as embedded,
         image as image,
@@ -44,6 +34,12 @@ if TYPE_CHECKING:
         text as text,
     )
     from ._runtime.server.context import Context as Context
+    from ._runtime.server.returns import (
+        Content as Content,
+        MaybeAwaitable as MaybeAwaitable,
+        Reply as Reply,
+        Returns as Returns,
+    )
     from .client import ShapesClient as ShapesClient
     from .handlers import ShapesHandlers as ShapesHandlers
     from .models import (
@@ -57,44 +53,20 @@ if TYPE_CHECKING:
         EverythingAtOnceOutput as EverythingAtOnceOutput,
         NothingInput as NothingInput,
     )
+    from .registry import TOOLS as TOOLS
     from .server import asgi_app as asgi_app, build_server as build_server
-    from .tools import TOOLS as TOOLS
 else:
     __getattr__, __dir__, __all__ = lazy(
         __name__,
         {
             "._runtime.answers": ("Accepted", "Cancelled", "Declined"),
-            "._runtime.client.binding": ("OMIT", "CallEvent", "Omit"),
-            "._runtime.client.callbacks": ("Question",),
-            "._runtime.client.live": (
-                "ListChanged",
-                "ResourceUpdated",
-                "changes",
-                "list_prompts",
-                "list_resource_templates",
-                "list_resources",
-                "list_tools",
-            ),
-            "._runtime.errors": (
-                "CallRefused",
-                "DriftError",
-                "DriftWarning",
-                "InvalidResult",
-                "ToolError",
-                "ToolFailed",
-            ),
-            "._runtime.server.content": (
-                "Content",
-                "Gives",
-                "Reply",
-                "Returns",
-                "audio",
-                "embedded",
-                "image",
-                "link",
-                "text",
-            ),
+            "._runtime.client.errors": ("CallRefused", "InvalidResult", "ToolFailed"),
+            "._runtime.client.live": ("list_prompts", "list_resource_templates", "list_resources", "list_tools"),
+            "._runtime.client.options": ("OMIT", "CallEvent", "Omit"),
+            "._runtime.errors": ("ToolError",),
+            "._runtime.server.content": ("audio", "embedded", "image", "link", "text"),
             "._runtime.server.context": ("Context",),
+            "._runtime.server.returns": ("Content", "MaybeAwaitable", "Reply", "Returns"),
             ".client": ("ShapesClient",),
             ".handlers": ("ShapesHandlers",),
             ".models": (
@@ -108,7 +80,7 @@ else:
                 "EverythingAtOnceOutput",
                 "NothingInput",
             ),
+            ".registry": ("TOOLS",),
             ".server": ("asgi_app", "build_server"),
-            ".tools": ("TOOLS",),
         },
     )

@@ -10,7 +10,7 @@ from typing_extensions import deprecated
 
 from . import models as _models
 from ._runtime.client.binding import OMIT, Binding, Omit
-from .tools import TOOLS
+from .registry import PACKAGE
 
 if TYPE_CHECKING:
     from mcp_types import ContentBlock
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
         EverythingAtOnceInputPlace,
         EverythingAtOnceInputPlaces,
         EverythingAtOnceNode,
-        EverythingAtOnceOutput,
     )
 
 
@@ -36,7 +35,7 @@ class ShapesClient(Binding):
     is left out of the request. Results are checked against the tool's output schema.
     """
 
-    _tools = TOOLS
+    _package = PACKAGE
 
     @deprecated("Deprecated since 2.0.0; use nothing.")
     async def everything_at_once(
@@ -61,7 +60,7 @@ class ShapesClient(Binding):
         from_: str | Omit = OMIT,
         StartTime: str | Omit = OMIT,
         StartTime_less_than_sign: str | Omit = OMIT,
-    ) -> EverythingAtOnceOutput:
+    ) -> _models.EverythingAtOnceOutput:
         """Ends with a quote: "x"
 
         And has \\ and \"\"\" and {{ braces }} in it.

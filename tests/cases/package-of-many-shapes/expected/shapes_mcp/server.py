@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .tools import TOOLS
+from .registry import PACKAGE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,7 +32,7 @@ def build_server(handlers: ShapesHandlers, *, state: str = "memory://") -> Packa
     """
     from ._runtime.server import sdk
 
-    return sdk.build_server(TOOLS, handlers, state=state)
+    return sdk.build_server(PACKAGE, handlers, state=state)
 
 
 def asgi_app(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from typing_extensions import deprecated
 
 from ._runtime.client.binding import OMIT, Binding, Omit
-from .tools import TOOLS
+from .registry import PACKAGE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -29,7 +29,7 @@ class ShopClient(Binding):
     is left out of the request. Results are checked against the tool's output schema.
     """
 
-    _tools = TOOLS
+    _package = PACKAGE
 
     async def checkout(self, *, basket: Basket) -> list[ContentBlock]:
         """Buys what is in the basket.

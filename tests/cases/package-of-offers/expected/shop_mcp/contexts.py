@@ -7,8 +7,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from . import models as _models
+from ._runtime.server.client_requests import Context
 from ._runtime.server.elicitation import Ask
-from ._runtime.server.context import Context
 
 if TYPE_CHECKING:
     from ._runtime.answers import Accepted, Cancelled, Declined

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ._runtime.server.client_requests import Context
     from ._runtime.server.completion import Completing
-    from ._runtime.server.content import Content, Gives, Returns
-    from ._runtime.server.context import Context
     from ._runtime.server.prompts import Messages
-    from ._runtime.server.resources import Contents
+    from ._runtime.server.resources import ResourceContents
+    from ._runtime.server.returns import Content, MaybeAwaitable, Returns
     from .contexts import CheckoutContext, PromptHaggleContext, ReadSearchContext
     from .models import CheckoutInput, PromptHaggleArgs, ReadItemsParams, ReadSearchParams
 
@@ -34,28 +34,28 @@ class ShopHandlers(Protocol):
         """
 
     @abstractmethod
-    def read_in_stock_now(self, ctx: Context) -> Gives[Contents]:
+    def read_in_stock_now(self, ctx: Context) -> MaybeAwaitable[ResourceContents]:
         """Stock.
 
         Resource ``shop://stock``.
         """
 
     @abstractmethod
-    def read_eu_terms(self, ctx: Context) -> Gives[Contents]:
+    def read_eu_terms(self, ctx: Context) -> MaybeAwaitable[ResourceContents]:
         """Resource ``shop://eu/terms``."""
 
     @abstractmethod
-    def read_items(self, params: ReadItemsParams, ctx: Context) -> Gives[Contents]:
+    def read_items(self, args: ReadItemsParams, ctx: Context) -> MaybeAwaitable[ResourceContents]:
         """Resource template ``shop://{category}/items{/path*}``."""
 
     @abstractmethod
-    def read_search(self, params: ReadSearchParams, ctx: ReadSearchContext) -> Gives[Contents]:
+    def read_search(self, args: ReadSearchParams, ctx: ReadSearchContext) -> MaybeAwaitable[ResourceContents]:
         """Resource template ``shop://search{?q,lang}``."""
 
     @abstractmethod
-    def prompt_haggle(self, args: PromptHaggleArgs, ctx: PromptHaggleContext) -> Gives[Messages]:
+    def prompt_haggle(self, args: PromptHaggleArgs, ctx: PromptHaggleContext) -> MaybeAwaitable[Messages]:
         """Prompt ``haggle``. Deprecated since 0.9.0; use gift."""
 
     @abstractmethod
-    def complete_read_search(self, args: Completing, ctx: Context) -> Gives[Sequence[str]]:
+    def complete_read_search(self, args: Completing, ctx: Context) -> MaybeAwaitable[Sequence[str]]:
         """What clients may offer for the arguments of the resource template ``shop://search{?q,lang}``."""

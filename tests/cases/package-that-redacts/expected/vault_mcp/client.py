@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ._runtime.client.binding import OMIT, Binding, Omit
-from .tools import TOOLS
+from .registry import PACKAGE
 
 if TYPE_CHECKING:
     from mcp_types import ContentBlock
@@ -25,7 +25,7 @@ class VaultClient(Binding):
     is left out of the request. Results are checked against the tool's output schema.
     """
 
-    _tools = TOOLS
+    _package = PACKAGE
 
     async def open_vault(
         self,

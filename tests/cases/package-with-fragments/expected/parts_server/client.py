@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Literal
 
 from . import models as _models
 from ._runtime.client.binding import OMIT, Binding, Omit
-from .tools import TOOLS
+from .registry import PACKAGE
 
 if TYPE_CHECKING:
     from mcp_types import ContentBlock
 
-    from .models import LocateOutput, Place
+    from .models import Place
 
 
 class PartsClient(Binding):
@@ -26,9 +26,9 @@ class PartsClient(Binding):
     is left out of the request. Results are checked against the tool's output schema.
     """
 
-    _tools = TOOLS
+    _package = PACKAGE
 
-    async def locate(self, *, near: Place | Omit = OMIT) -> LocateOutput:
+    async def locate(self, *, near: Place | Omit = OMIT) -> _models.LocateOutput:
         """Locate something.
 
         Tool ``locate``.

@@ -8,9 +8,9 @@ from abc import abstractmethod
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from ._runtime.server.content import Content, Gives, Returns
     from ._runtime.server.context import Context
     from ._runtime.server.prompts import Messages
+    from ._runtime.server.returns import Content, MaybeAwaitable, Returns
     from .models import GetInput, PromptAskArgs
 
 
@@ -29,5 +29,5 @@ class WeatherHandlers(Protocol):
         """
 
     @abstractmethod
-    def prompt_ask(self, args: PromptAskArgs, ctx: Context) -> Gives[Messages]:
+    def prompt_ask(self, args: PromptAskArgs, ctx: Context) -> MaybeAwaitable[Messages]:
         """Prompt ``ask``."""

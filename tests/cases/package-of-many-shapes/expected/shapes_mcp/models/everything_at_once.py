@@ -55,22 +55,29 @@ class EverythingAtOnceInput(Model, extra="forbid"):
 
     text: str
     """1 to 80 characters. Matches `^[a-z]+$`."""
+
     count: int = 3
     """How many. At least 1."""
+
     ratio: float | None = None
     """More than 0."""
+
     maybe: Nullable[str] = None
     """May be null"""
+
     mode: Literal["fast", "slow", 3] | None = "fast"
     fixed: Literal["v1"]
     when: str | None = None
     """Format: date-time."""
+
     tags: list[str] = []
     """No item twice."""
+
     point: tuple[float, float] | None = None
     leg: tuple[EverythingAtOnceInputLegItem0, EverythingAtOnceInputLegItem1] | None = None
     place: EverythingAtOnceInputPlace | None = None
     """Where"""
+
     places: list[EverythingAtOnceInputPlaces] | None = None
     labels: dict[str, int] | None = None
     either: str | EverythingAtOnceInputEither | None = None

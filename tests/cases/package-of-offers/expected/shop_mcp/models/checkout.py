@@ -23,6 +23,7 @@ class CheckoutPlaceAnswer(Model):
 
     street: str
     """With the number. At least 1 character."""
+
     zip_code: Annotated[str | None, Field(alias="zip-code")] = None
     express: bool = False
     gift: Literal["box", "bag"] | None = None

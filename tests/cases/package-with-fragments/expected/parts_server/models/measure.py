@@ -15,4 +15,5 @@ class MeasureInput(Model):
 
     start: Place
     """Where something is"""
+
     unit: Literal["km", "miles"] = "km"
