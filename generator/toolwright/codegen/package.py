@@ -194,11 +194,11 @@ def _package(
     homes: dict[str, list[str]] = defaultdict(list)
     tables: list[Mapping[str, Sequence[str]]] = [_COMMON_EXPORTS]
     if "server" in manifest.emit:
-        tables += [_SERVER_EXPORTS, {".handlers": (f"{manifest.stem}Handlers",)}]
+        tables += [_SERVER_EXPORTS, {".handlers": (naming.handlers_class(manifest.stem),)}]
         tables += [PRIMITIVE_EXPORTS[part] for part in sorted(primitive_features(manifest))]
         tables.append({".contexts": [f"{each.stem}Context" for each in asking_contexts(manifest)]})
     if "client" in manifest.emit:
-        tables += [_CLIENT_EXPORTS, {".client": (f"{manifest.stem}Client",)}]
+        tables += [_CLIENT_EXPORTS, {".client": (naming.client_class(manifest.stem),)}]
     made = [unit.classes for unit in (*units.values(), *primitive_modules)] + [
         module.names for module in shared.values()
     ]

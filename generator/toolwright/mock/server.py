@@ -17,7 +17,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from toolwright.codegen import features
+from toolwright.codegen import surface
+from toolwright.codegen.literals import literal
 from toolwright.compile import pipeline
 from toolwright.project import disk
 
@@ -82,13 +83,12 @@ def _open(entry: Mapping[str, Any]) -> Mapping[str, Any]:
 def _write(folder: Path, manifest: ir.Manifest, seed: int) -> None:
     for artifact in pipeline.generate(manifest):
         disk.write(folder / artifact.path, artifact.data)
-    has_parts = bool(features.primitive_features(manifest))
+    methods = {method.name: (method.role, method.key) for method in surface.handler_methods(manifest)}
     disk.create(
         folder / manifest.package / "mock.py",
         f"from toolwright.mock.handlers import mocked\n"
         f"from .tools import TOOLS\n"
-        f"{'from .offers import PARTS' if has_parts else 'PARTS = ()'}\n"
-        f"HANDLERS = mocked(TOOLS, PARTS, seed={seed:d})\n",
+        f"HANDLERS = mocked(TOOLS, {literal(methods)}, seed={seed:d})\n",
     )
 
 
