@@ -231,11 +231,11 @@ def test_what_a_page_says(tmp_path: Path) -> None:
     assert (pay.title, pay.deprecated) == ("Pay", "Deprecated since 1.1; use pay_more.")
     assert [badge.text for badge in pay.badges] == ["destructive"]
     assert [(fact.name, fact.values, fact.note) for fact in pay.facts] == [
-        ("Time limit", ("3s",), ""),
-        ("Scopes needed", ("a", "b"), ""),
-        ("Asks for leave first", ("fallback: allow",), ""),
+        ("Timeout", ("3s",), ""),
+        ("Required scopes", ("a", "b"), ""),
+        ("Requires confirmation", ("fallback: allow",), ""),
     ]
-    assert [(fact.name, fact.values, fact.note) for fact in more.facts] == [("Time limit", ("30s",), "of all tools")]
+    assert [(fact.name, fact.values, fact.note) for fact in more.facts] == [("Timeout", ("30s",), "default")]
     assert [part.heading for part in pay.parts] == ["Arguments", "Result", "May ask: sure"]
     assert [(one.name, one.answer is None, one.is_exact) for one in pay.examples] == [
         ("one", False, True),

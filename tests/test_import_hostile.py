@@ -57,7 +57,7 @@ SAYINGS: Final[dict[str, tuple[Callable[[Any], Said], str]]] = {
     "events without an end": (lambda _: Said(_forever(b"data: {}\n\n" * 6553), headers=_EVENTS), "Failed to parse"),
     "comments without an end": (lambda _: Said(_forever(b": x\n\n" * 6553), headers=_EVENTS), _MUCH),
     "a bomb": (lambda _: Said(lambda: iter((gzip.compress(b" " * (64 << 20)),)), headers=_GZIP), _MUCH),
-    "pages without an end": (_pages, "with more pages than can be: 1,000 entries, and no end"),
+    "pages without an end": (_pages, "with a list that has more than 1000 pages"),
     "bytes that are not UTF-8": (lambda _: Said(lambda: iter((b'{"\xff',))), "Failed to parse JSON response"),
     "a body that never ends": (lambda _: Said(_slowly), _SLOW),
     "an event that never ends": (lambda _: Said(_slowly, headers=_EVENTS), _SLOW),

@@ -184,7 +184,7 @@ def test_a_prefix_goes_before_tools_and_prompts(tmp_path: Path) -> None:
         ),
         (
             {**HELLO, "tools/list": {"tools": [TOOL], "nextCursor": "again"}},
-            " answers `tools/list` with pages that go round in a circle",
+            " answers `tools/list` with a list that goes round in a circle: the cursor 'again' comes again",
         ),
         ({**HELLO, "tools/list": {"tool": []}}, " answers `tools/list` without a list of `tools`"),
         (

@@ -38,7 +38,7 @@ TEMPLATES: Final = Section(
 PROMPTS: Final = Section("prompts", "prompt", "name", "prompts", "prompts/list")
 
 PRIMITIVES: Final = (RESOURCES, TEMPLATES, PROMPTS)
-"""What a server offers beside tools."""
+"""What a server lists beside tools."""
 
 SECTIONS: Final = (TOOLS, *PRIMITIVES)
 """All that a server lists (MCP 2025-11-25, server/tools, server/resources, server/prompts)."""

@@ -1,4 +1,5 @@
-"""What `diff` compares: each side a file, a file at a git revision, a saved list of tools, or a live server."""
+"""What `diff` compares: the old and the new, each a file, a file at a git revision, a saved list of tools, or a live
+server."""
 
 from __future__ import annotations
 
@@ -19,8 +20,8 @@ _GIT = "git:"
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
-    """One side: its name, and the manifest with what shows its places; there is no manifest where it is wrong.
+class Version:
+    """The old or the new: its name, and the manifest with what shows its places; no manifest where it is wrong.
 
     `is_listed` says that the manifest was made of what a server lists, so that it knows only what goes on the wire.
     """
@@ -39,35 +40,35 @@ class Side:
         return document.value if document is not None and isinstance(document.value, dict) else {}
 
 
-class SideError(Exception):
-    """A side cannot be had; the message says why."""
+class VersionError(Exception):
+    """A version cannot be read; the message says why."""
 
 
-def read(said: str, other: str) -> Side:
-    """One side.
+def read(given: str, other: str) -> Version:
+    """The version that an argument names.
 
     Args:
-        said: A path, `git:REV`, `git:REV:PATH`, or the URL of a live server.
-        other: What the other side was said to be, which gives the path for `git:REV`.
+        given: A path, `git:REV`, `git:REV:PATH`, or the URL of a live server.
+        other: The other argument, which gives the path for `git:REV`.
 
     Raises:
-        SideError: It cannot be read.
+        VersionError: It cannot be read.
         UsageError: It cannot be meant.
     """
-    if said.startswith(_GIT):
-        return _at_revision(said, other)
-    if said.startswith(("http://", "https://")):
-        return live(said)
+    if given.startswith(_GIT):
+        return _at_revision(given, other)
+    if given.startswith(("http://", "https://")):
+        return live(given)
     from toolwright.project import disk
 
-    return _of_file(said, said, disk.Disk())
+    return _of_file(given, given, disk.Disk())
 
 
-def live(target: str | Sequence[str]) -> Side:
-    """What a live server offers now, by its URL or the command that starts it.
+def live(target: str | Sequence[str]) -> Version:
+    """What a live server lists now, by its URL or the command that starts it.
 
     Raises:
-        SideError: It cannot be asked.
+        VersionError: It cannot be asked.
     """
     from toolwright.importers import acceptance, servers
     from toolwright.importers import live as asking
@@ -76,35 +77,35 @@ def live(target: str | Sequence[str]) -> Side:
     try:
         made = servers.manifest(asking.read(source), name=None, otherwise="server")
     except (asking.UnreachableError, acceptance.UnsettledError) as error:
-        raise SideError(str(error)) from error
+        raise VersionError(str(error)) from error
     return replace(of_manifest(source.shown, made.manifest), is_listed=True)
 
 
-def of_manifest(name: str, value: Mapping[str, Any]) -> Side:
-    """A side that was never a file: a manifest as a value."""
+def of_manifest(name: str, value: Mapping[str, Any]) -> Version:
+    """A version that was never a file: a manifest as a value."""
     return _checked(name, "server.json", _Value("server.json", json.dumps(value, indent=2).encode()))
 
 
-def _at_revision(said: str, other: str) -> Side:
+def _at_revision(given: str, other: str) -> Version:
     from toolwright.project import git
 
-    name, _, path = said.removeprefix(_GIT).partition(":")
+    name, _, path = given.removeprefix(_GIT).partition(":")
     if not path and other.startswith(_GIT):
         path = other.removeprefix(_GIT).partition(":")[2]
     beside = "" if path or other.startswith((_GIT, "http://", "https://")) else other
     if not path and not beside:
-        raise UsageError(f"`{said}` names no file, and neither does the other side; write git:REV:PATH")
+        raise UsageError(f"`{given}` names no file, and neither does the other; write git:REV:PATH")
     try:
         reader = git.at(name)
-        side = _of_file(said, beside or reader.meant(path), reader)
+        version = _of_file(given, beside or reader.meant(path), reader)
     except (git.RevisionError, OSError) as error:
-        raise SideError(str(error)) from error
+        raise VersionError(str(error)) from error
     fix = "check the path: it counts from the repository's root, and `./PATH` from the working folder"
-    is_missing = path and [one.code for one in side.diagnostics] == ["TW001"] and side.diagnostics[0].at is None
-    return replace(side, diagnostics=[replace(side.diagnostics[0], help=fix)]) if is_missing else side
+    is_missing = path and [one.code for one in version.diagnostics] == ["TW001"] and version.diagnostics[0].at is None
+    return replace(version, diagnostics=[replace(version.diagnostics[0], help=fix)]) if is_missing else version
 
 
-def _of_file(name: str, path: str, reader: Reader) -> Side:
+def _of_file(name: str, path: str, reader: Reader) -> Version:
     """A manifest, or a saved list of tools, which is a manifest of these tools."""
     if path.lower().endswith(".json"):
         made = _listed(path, reader)
@@ -115,13 +116,13 @@ def _of_file(name: str, path: str, reader: Reader) -> Side:
 
 def _listed(path: str, reader: Reader) -> bytes | None:
     """The manifest of a saved list of tools; None where the file is no such list."""
-    from toolwright.compile.source import MANIFEST_KEYS
+    from toolwright.compile.structure import manifest_keys
     from toolwright.importers import tools
 
     try:
         text = reader.read(path).decode("utf-8-sig")
         value = json.loads(text)
-        if isinstance(value, dict) and MANIFEST_KEYS & value.keys() - {"tools"}:
+        if isinstance(value, dict) and manifest_keys() & value.keys() - {"tools"}:
             return None
         listed, info = tools.read(text)
     except (OSError, ValueError, RecursionError):
@@ -149,7 +150,7 @@ class _Value:
         return True
 
 
-def _checked(name: str, path: str, reader: Reader) -> Side:
+def _checked(name: str, path: str, reader: Reader) -> Version:
     import posixpath
 
     from toolwright.compile import pipeline
@@ -158,4 +159,4 @@ def _checked(name: str, path: str, reader: Reader) -> Side:
     errors = [one for one in checked.diagnostics if one.severity == "error"]
     # What was made of something else has places that nobody can look up; they serve to show what is wrong in it only.
     is_made = isinstance(reader, _Value) and checked.manifest is not None
-    return Side(name, checked.manifest, {} if is_made else checked.documents, errors, posixpath.normpath(path))
+    return Version(name, checked.manifest, {} if is_made else checked.documents, errors, posixpath.normpath(path))

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
-    from toolwright.commands.comparison import Side
+    from toolwright.commands.comparison import Version
 
-_SIDE = "a manifest, a saved tools/list result, git:REV, git:REV:PATH, a URL, or -- COMMAND"
+_VERSION = "a manifest, a saved tools/list result, git:REV, git:REV:PATH, a URL, or -- COMMAND"
 _FAILING: dict[str, tuple[str, ...]] = {"breaking": ("breaking",), "may-break": ("breaking", "may break"), "never": ()}
 
 
@@ -26,9 +26,9 @@ def add(verbs: Any) -> None:
         help="say what changed between two manifests, and whom it breaks",
         epilog="A live server's command comes last: `toolwright diff specs/weather.yaml -- python -m weather_mcp`.",
     )
-    diff.add_argument("old", metavar="OLD", help=_SIDE)
+    diff.add_argument("old", metavar="OLD", help=_VERSION)
     diff.add_argument("new", metavar="NEW", nargs="?", help="the same")
-    diff.add_argument("command", metavar="-- COMMAND", nargs="*", help="starts a live server, which is the new side")
+    diff.add_argument("command", metavar="-- COMMAND", nargs="*", help="starts a live server, which is NEW")
     diff.add_argument("--format", choices=("text", "json", "md"), default="text", help="how to print changes")
     diff.add_argument(
         "--fail-on",
@@ -49,12 +49,12 @@ def _diff(arguments: argparse.Namespace) -> int:
     from toolwright.diff.changes import CODES
 
     try:
-        old, new = _sides(arguments)
-    except comparison.SideError as error:
+        old, new = _versions(arguments)
+    except comparison.VersionError as error:
         err(f"toolwright: {error}")
         return 1
     if old.manifest is None or new.manifest is None:
-        _refuse([side for side in (old, new) if side.manifest is None])
+        _refuse([version for version in (old, new) if version.manifest is None])
         return 1
     ignored = (new.values.get("diff") or {}).get("ignore") or ()
     for code in ignored:
@@ -63,7 +63,7 @@ def _diff(arguments: argparse.Namespace) -> int:
     changes = compare.compare(old.manifest, new.manifest, (old.values, new.values), (old.entry, new.entry), ignored)
     if old.is_listed or new.is_listed:
         changes = [change for change in changes if change.side == "wire" and change.code not in _UNLISTED]
-    versions = [str(side.manifest.server.get("version", "")) for side in (old, new) if side.manifest]
+    versions = [str(version.manifest.server.get("version", "")) for version in (old, new) if version.manifest]
     shown = printers.Shown(old.name, new.name, old.documents, new.documents, *versions)
     match arguments.format:
         case "json":
@@ -78,7 +78,7 @@ def _diff(arguments: argparse.Namespace) -> int:
     return 1 if any(change.impact in _FAILING[arguments.fail_on] for change in counted) else 0
 
 
-def _sides(arguments: argparse.Namespace) -> tuple[Side, Side]:
+def _versions(arguments: argparse.Namespace) -> tuple[Version, Version]:
     from toolwright.commands import comparison
 
     argv: tuple[str, ...] = arguments.argv
@@ -88,14 +88,14 @@ def _sides(arguments: argparse.Namespace) -> tuple[Side, Side]:
     if command and len(words) == 1:
         return comparison.read(words[0], ""), comparison.live(command)
     if command or len(words) != 2:
-        raise UsageError("name two sides: `toolwright diff OLD NEW`, or `toolwright diff OLD -- COMMAND`")
+        raise UsageError("name OLD and NEW: `toolwright diff OLD NEW`, or `toolwright diff OLD -- COMMAND`")
     return comparison.read(words[0], words[1]), comparison.read(words[1], words[0])
 
 
-def _refuse(wrong: Sequence[Side]) -> None:
-    """Tell what is wrong with sides that cannot be compared."""
+def _refuse(wrong: Sequence[Version]) -> None:
+    """Tell what is wrong with what cannot be compared."""
     from toolwright.diagnostics import printers
 
-    for side in wrong:
-        err(one_line(f"toolwright: {side.name} cannot be compared:"))
-        painted(partial(printers.text.render, side.diagnostics, side.documents), sys.stderr)
+    for version in wrong:
+        err(one_line(f"toolwright: {version.name} cannot be compared:"))
+        painted(partial(printers.text.render, version.diagnostics, version.documents), sys.stderr)

@@ -2,7 +2,7 @@
 
 Takes a resolved manifest without errors and gives the `ir.Manifest` that planning reads. It checks nothing and changes
 no value of the documents: what goes on the wire is as it was written, key order, nulls and unknown fields included, but
-for prefixes, bundled references and our own keys.
+for prefixes, bundled references and extensions.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 FORMAT = 1
 """The version of the manifest's format, and of `manifest.json`."""
 
-_ONLY_OURS = frozenset({"toolwright"})
+_EXTENSION = frozenset({"toolwright"})
 _NOT_SERVED = frozenset({"lint"})
 _OF_ALL = ("cache", "pageSize", "policy")
 
@@ -97,7 +97,7 @@ def _apis(resolved: Resolved) -> dict[str, ir.Json]:
 
 
 def _tool(declared: Declared, resolved: Resolved, names: frozenset[str]) -> tuple[ir.Tool, Mapping[str, ir.Json]]:
-    """A tool, and what the package's `manifest.json` keeps of ours."""
+    """A tool, and what the package's `manifest.json` keeps of its extension."""
     wire, extension = declared.wire, dict(declared.extension)
     deprecated = extension.get("deprecated")
     if deprecated and "use" in deprecated:
@@ -113,7 +113,7 @@ def _tool(declared: Declared, resolved: Resolved, names: frozenset[str]) -> tupl
         name=declared.name,
         names=declared.names,
         description=description if isinstance(description, str) else None,
-        definition={key: changed.get(key, value) for key, value in wire.items() if key not in _ONLY_OURS},
+        definition={key: changed.get(key, value) for key, value in wire.items() if key not in _EXTENSION},
         input=schemas["inputSchema"],
         output=schemas.get("outputSchema"),
         annotations=annotations if isinstance(annotations, dict) else {},
@@ -128,7 +128,7 @@ def _tool(declared: Declared, resolved: Resolved, names: frozenset[str]) -> tupl
 
 
 def _primitive(declared: Declared, resolved: Resolved) -> tuple[ir.Primitive, Mapping[str, ir.Json]]:
-    """A resource, a template or a prompt, and what the package's `manifest.json` keeps of ours."""
+    """A resource, a template or a prompt, and what the package's `manifest.json` keeps of its extension."""
     wire, extension = declared.wire, declared.extension
     completed: Mapping[str, ir.Json] = extension.get("complete") or {}
     primitive = ir.Primitive(
@@ -136,7 +136,7 @@ def _primitive(declared: Declared, resolved: Resolved) -> tuple[ir.Primitive, Ma
         key=declared.key,
         names=declared.names,
         definition={
-            key: declared.name if key == "name" else value for key, value in wire.items() if key not in _ONLY_OURS
+            key: declared.name if key == "name" else value for key, value in wire.items() if key not in _EXTENSION
         },
         handled=ir.is_handled(extension),
         arguments=_arguments(declared),

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 from urllib.parse import unquote
 
 from toolwright import paths
+from toolwright.compile import structure
 from toolwright.compile.syntax import jsontext, positions, yamltext
 from toolwright.compile.syntax.positions import Lines, Node, Problem
 from toolwright.diagnostics import Diagnostic, Place, Pointer, Span
@@ -29,25 +30,6 @@ MAX_FRAGMENTS = 10_000
 
 MAX_INCLUDE_DEPTH = 50
 """How long a chain of files that include each other may be."""
-
-MANIFEST_KEYS = frozenset(
-    {"toolwright", "server", "python", "include", "schemas", "apis", "tools", "resources", "resourceTemplates"}
-    | {
-        "prompts",
-        "overlay",
-        "handles",
-        "auth",
-        "policy",
-        "formats",
-        "cache",
-        "pageSize",
-        "protocol",
-        "emit",
-        "lint",
-        "diff",
-    }
-)
-"""The keys of a manifest's root; a saved `tools/list` result has none of them but `tools`."""
 
 Kind: TypeAlias = Literal["manifest", "tools-list"]
 
@@ -364,7 +346,11 @@ def _unwrapped(value: Json) -> tuple[Json, Pointer]:
 
 
 def _kind(value: Json) -> Kind:
-    if isinstance(value, dict) and isinstance(value.get("tools"), list) and MANIFEST_KEYS & value.keys() == {"tools"}:
+    if (
+        isinstance(value, dict)
+        and isinstance(value.get("tools"), list)
+        and structure.manifest_keys() & value.keys() == {"tools"}
+    ):
         return "tools-list"
     return "manifest"
 

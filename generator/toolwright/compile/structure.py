@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from toolwright import package_data
+from toolwright import mcp, package_data
 from toolwright.diagnostics import Diagnostic, Place, Pointer
 from toolwright.diagnostics.suggestions import KINDS, found, is_quoted, misspelt, nearest, quoted, shown
 from toolwright.runtime.instances import located
@@ -27,8 +27,7 @@ Role: TypeAlias = Literal["entry", "fragment", "tools-list"]
 """What a document is: the manifest itself, a file that it includes or refers to, or a saved `tools/list` result."""
 
 FRAGMENT_KEYS = frozenset(
-    {"toolwright", "include", "schemas", "apis", "tools", "resources", "resourceTemplates", "prompts", "overlay"}
-    | {"handles", "lint"}
+    {"toolwright", "include", "schemas", "apis", "overlay", "handles", "lint"} | {one.name for one in mcp.SECTIONS}
 )
 """What an included file may have; the other keys are about the whole server."""
 
@@ -36,15 +35,24 @@ _RESULT_KEYS = ("nextCursor", "_meta", "resultType", "ttlMs", "cacheScope")
 _YES_AND_NO = {"yes", "no", "on", "off", "y", "n"}
 
 
+@cache
+def manifest_schema() -> Mapping[str, Json]:
+    """The JSON Schema of manifests."""
+    schema: Mapping[str, Json] = json.loads(package_data.MANIFEST_SCHEMA.read_bytes())
+    return schema
+
+
+@cache
+def manifest_keys() -> frozenset[str]:
+    """The keys of a manifest's root; a saved `tools/list` result has none of them but `tools`."""
+    return frozenset(manifest_schema()["properties"])
+
+
 def check(value: Json, file: str, role: Role) -> Iterator[Diagnostic]:
     """What is wrong with the structure of one document, in no particular order."""
     grammar = _grammar(role)
     at = Place(file)
-    if (
-        role == "entry"
-        and isinstance(value, dict)
-        and value.keys() & _grammar("entry").schema["properties"].keys() == {"tools"}
-    ):
+    if role == "entry" and isinstance(value, dict) and manifest_keys() & value.keys() == {"tools"}:
         yield Diagnostic(
             "TW100",
             "this is a list of tools, but not a manifest",
@@ -69,7 +77,7 @@ class _Grammar:
 def _grammar(role: Role) -> _Grammar:
     from jsonschema_rs import Draft202012Validator
 
-    schema: dict[str, Json] = json.loads(package_data.MANIFEST_SCHEMA.read_bytes())
+    schema = dict(manifest_schema())
     known = schema["properties"]
     if role == "fragment":
         kept = {key: known[key] for key in known if key in FRAGMENT_KEYS}
@@ -149,7 +157,7 @@ def _version(value: Json, at: Place) -> Diagnostic:
 
 
 def _unknown(key: str, at: Place, schema: Mapping[str, Json], title: str, grammar: _Grammar) -> Diagnostic:
-    if grammar.role == "fragment" and len(at.pointer) == 1 and key in _grammar("entry").schema["properties"]:
+    if grammar.role == "fragment" and len(at.pointer) == 1 and key in manifest_keys():
         return Diagnostic(
             "TW106",
             f"`{key}` is about the whole server, and cannot stand in an included file",

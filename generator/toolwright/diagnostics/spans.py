@@ -1,4 +1,4 @@
-"""Where something is said: a place in a document, or a stretch of its text."""
+"""Where something stands: a place in a document, or a stretch of its text."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Pointer: TypeAlias = tuple[str | int, ...]
 
 @dataclass(frozen=True, slots=True, order=True)
 class Place:
-    """Where something is said: a file, as users name it, and the path of keys and indexes in it.
+    """Where something stands: a file, as users name it, and the path of keys and indexes in it.
 
     `on` says whether the key or the value is meant.
     """

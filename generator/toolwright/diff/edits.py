@@ -109,7 +109,7 @@ class _Differ:
         return Edit("TW537", where, _members(*allowed), was, now, made)
 
     def _inner(self, keyword: str, before: Any, after: Any, here: Pointer, where: str) -> Iterator[Edit]:
-        """The edits inside the keyword's value, where both sides hold schemas that can be told apart."""
+        """The edits inside the keyword's value, where the old and the new are schemas that can be told apart."""
         known = self._dialect
         if keyword in known.named and isinstance(before, dict) and isinstance(after, dict):
             if before.keys() == after.keys() and keyword != "dependencies":

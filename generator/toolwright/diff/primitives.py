@@ -21,7 +21,7 @@ _STATIC: Final = ("text", "messages")
 
 
 def changes(pair: Pair) -> Iterator[Change]:
-    """All changes of what a server offers beside tools."""
+    """All changes of what a server lists beside tools."""
     for section in mcp.PRIMITIVES:
         old, new = (
             {primitive.key: primitive for primitive in manifest.primitives[section]}

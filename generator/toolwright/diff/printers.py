@@ -1,6 +1,6 @@
 """Printers of changes: text for people, JSON for programs, Markdown for pull requests.
 
-Takes changes and finds their places in the documents of both sides; gives text that ends in a line break. It prints
+Takes changes and finds their places in the old and the new documents; gives text that ends in a line break. It prints
 nothing.
 """
 
@@ -27,7 +27,7 @@ _CODE: Final = re.compile(r"`([^`]*)`")
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What is compared, for people: the two sides by name, their documents, and the versions that they give."""
+    """What is compared, for people: the names, documents and versions of the old and the new."""
 
     old: str
     new: str
@@ -37,7 +37,7 @@ class Shown:
     new_version: str
 
     def places(self, change: Change) -> tuple[Span | None, Span | None]:
-        """Where a change stands, on both sides."""
+        """Where a change stands, in the old and in the new."""
         return _span(change.old, self.old_documents), _span(change.new, self.new_documents)
 
     def suggestion(self, changes: Sequence[Change]) -> tuple[str | None, str | None]:

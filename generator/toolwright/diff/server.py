@@ -15,6 +15,7 @@ from toolwright.diff.changes import Change
 from toolwright.diff.congruence import same
 
 if TYPE_CHECKING:
+    from toolwright import ir
     from toolwright.diff.tools import Pair
 
 _LISTING: Final = ("cache", "pageSize")
@@ -40,7 +41,7 @@ def changes(pair: Pair, old: Mapping[str, Any], new: Mapping[str, Any], files: t
             continue
         code = "TW504" if key in ("name", "version", "instructions") else "TW502"
         yield Change(code, "wire", "cosmetic", _ABOUT, f"`{key}` changed", *at("server", key))
-    was, now = _capabilities(pair, 0), _capabilities(pair, 1)
+    was, now = _capabilities(pair.old), _capabilities(pair.new)
     for name in sorted(was - now):
         yield Change("TW505", "wire", "breaking", _ABOUT, f"the capability `{name}` is gone", *at("server"))
     for name in sorted(now - was):
@@ -79,8 +80,7 @@ def _authorization(was: Any, now: Any, at: tuple[Place, Place]) -> Iterator[Chan
                 yield Change("TW506", "wire", "may break", _ABOUT, f"`auth.{key}` changed", *places, why)
 
 
-def _capabilities(pair: Pair, side: int) -> frozenset[str]:
-    manifest = (pair.old, pair.new)[side]
+def _capabilities(manifest: ir.Manifest) -> frozenset[str]:
     listed = {mcp.TOOLS: manifest.tools, **manifest.primitives}
     found = {section.capability for section, entries in listed.items() if entries}
     if any(primitive.completed for primitives in manifest.primitives.values() for primitive in primitives):

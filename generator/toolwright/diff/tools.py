@@ -32,15 +32,15 @@ _SUPPORT: Final[Mapping[tuple[str, str], tuple[Impact, str | None]]] = {
 
 @dataclass(frozen=True)
 class Pair:
-    """Two manifests: what both sides of a comparison know."""
+    """The old and the new manifest."""
 
     old: ir.Manifest
     new: ir.Manifest
 
     def shared(self) -> dict[str, tuple[Place | None, Place | None]]:
-        """Where each shared schema stands, on both sides."""
-        sides = [{one.name: one.schema.place for one in manifest.shared} for manifest in (self.old, self.new)]
-        return {name: (sides[0].get(name), sides[1].get(name)) for name in {**sides[0], **sides[1]}}
+        """Where each shared schema stands, in the old and in the new."""
+        old, new = ({one.name: one.schema.place for one in manifest.shared} for manifest in (self.old, self.new))
+        return {name: (old.get(name), new.get(name)) for name in {**old, **new}}
 
     def renamed(self) -> dict[str, str]:
         """Old names to new ones: tools that are gone, where exactly one that is new is the same but for its name."""

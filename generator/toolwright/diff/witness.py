@@ -142,8 +142,8 @@ def _lists(schema: dict[str, Any], root: Any, depth: int) -> Iterator[list[Json]
 
 
 def _objects(schema: dict[str, Any], root: Any, depth: int) -> Iterator[dict[str, Json]]:
-    said = schema.get("properties")
-    properties: dict[str, Any] = said if isinstance(said, dict) else {}
+    listed = schema.get("properties")
+    properties: dict[str, Any] = listed if isinstance(listed, dict) else {}
     rest = schema.get("additionalProperties", True)
     needed = [name for name in schema.get("required") or () if isinstance(name, str)]
     choices = {

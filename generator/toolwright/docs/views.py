@@ -21,15 +21,15 @@ if TYPE_CHECKING:
     from toolwright.docs.tables import Table
 
 _POLICIES: Final = {
-    "timeout": "Time limit",
+    "timeout": "Timeout",
     "rateLimit": "Rate limit",
-    "scopes": "Scopes needed",
-    "concurrency": "At once, at most",
-    "maxResultBytes": "Largest result",
-    "maxArgumentBytes": "Largest arguments",
-    "confirm": "Asks for leave first",
-    "redact": "Kept out of logs",
-    "onStateLoss": "When state is lost",
+    "scopes": "Required scopes",
+    "concurrency": "Concurrency limit",
+    "maxResultBytes": "Maximum result size",
+    "maxArgumentBytes": "Maximum argument size",
+    "confirm": "Requires confirmation",
+    "redact": "Redacted from logs",
+    "onStateLoss": "On loss of state",
 }
 _TONES: Final = {"read-only": "calm", "destructive": "grave"}
 _TASKS: Final = {"optional": "may run as a task", "required": "runs as a task only"}
@@ -280,7 +280,7 @@ def _policies(policy: Mapping[str, Any], defaults: Mapping[str, Any]) -> Iterato
     """The policy's parts, and those that hold for all tools."""
     for key, name in _POLICIES.items():
         if key in policy or key in defaults:
-            yield Fact(name, _values(policy.get(key, defaults.get(key))), "" if key in policy else "of all tools")
+            yield Fact(name, _values(policy.get(key, defaults.get(key))), "" if key in policy else "default")
 
 
 def _values(value: Any) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""What a live server offers, as it says it: all pages of its lists, its instructions and its capabilities.
+"""What a live server lists and says of itself: all pages of its lists, its instructions and its capabilities.
 
 Takes a command or a URL; gives the raw JSON of each entry, through the transports and the dispatcher of the SDK, since
 its client refuses a whole list for one odd schema. It starts nothing but the command, fetches nothing but the URL,
@@ -38,6 +38,7 @@ from toolwright.mcp import SECTIONS, TOOLS, Section
 from toolwright.runtime.client.bounded_transports import over_http, over_stdio
 from toolwright.runtime.client.bounds import MAX_RESULT_BYTES, Bounds
 from toolwright.runtime.client.guarded import Guarded
+from toolwright.runtime.client.pages import EndlessError, follow
 from toolwright.runtime.terminal import one_line
 
 if TYPE_CHECKING:
@@ -53,9 +54,6 @@ TIMEOUT: Final = 60.0
 
 MAX_BYTES: Final = MAX_RESULT_BYTES
 """How many bytes a server may say in all, by default."""
-
-MAX_PAGES: Final = 1000
-"""How many pages a list may have."""
 
 MAX_ENTRIES: Final = 100_000
 """How many entries a list may have."""
@@ -124,7 +122,7 @@ class Listed:
 
 
 def read(source: Source, timeout: float = TIMEOUT, most: int = MAX_BYTES) -> Listed:
-    """Ask a server for all that it offers.
+    """Ask a server for all that it has.
 
     Args:
         source: The server. A command gets, as in the SDK, only those variables of the environment that are harmless.
@@ -168,12 +166,12 @@ def _signals_as_interrupts() -> Iterator[None]:
 
 
 async def _read(source: Source, seconds: float, most: int) -> Listed:
-    with tempfile.TemporaryFile() as log, io.TextIOWrapper(log) as said:
+    with tempfile.TemporaryFile() as file, io.TextIOWrapper(file) as log:
         bounds = Bounds(most, most)
         seen = _Seen(bounds)
         try:
             with anyio.fail_after(seconds):
-                async with _transport(source, said, seen) as streams, _conversation(streams, seen) as conversation:
+                async with _transport(source, log, seen) as streams, _conversation(streams, seen) as conversation:
                     return await _everything(conversation)
         except* TimeoutError:
             why = f"`{source.shown}` did not answer within {seconds:g} s"
@@ -186,7 +184,7 @@ async def _read(source: Source, seconds: float, most: int) -> Listed:
             why = f"`{source.shown}` cannot be started: {getattr(error, 'strerror', None) or error}"
         except* ValueError as group:  # a NUL byte in a command, a character that no header may have
             why = f"`{source.shown}` cannot be asked: {one_line(str(_first(group)))}"
-        raise UnreachableError(why + seen.strays() + _last_lines(log))
+        raise UnreachableError(why + seen.strays() + _last_lines(file))
 
 
 def _first(group: BaseExceptionGroup[BaseException]) -> Any:
@@ -235,12 +233,12 @@ class _Seen:
             fix = "; give it what it wants with --header" if self.status in (401, 403) else ""
             return f"answers with HTTP {self.status}{phrase}{asks}{fix}"
         if error.code == mcp_types.CONNECTION_CLOSED:
-            said = one_line(error.message)
-            if said == "Connection closed":
+            message = one_line(error.message)
+            if message == "Connection closed":
                 return "ended before it had answered"
             if self.status is not None:
-                return f"is gone: {said}"
-            why = said.partition(": ")[2] or said  # before it stands the URL
+                return f"is gone: {message}"
+            why = message.partition(": ")[2] or message  # before it stands the URL
             return f"cannot be reached: {why}; check the URL, and that the server runs"
         return f"answers with an error: {one_line(error.message)[:500]} ({error.code})"
 
@@ -252,11 +250,11 @@ class _Seen:
         return f"; it sent {lines} no JSON-RPC"
 
 
-def _transport(source: Source, said: io.TextIOWrapper, seen: _Seen) -> Guarded:
+def _transport(source: Source, log: io.TextIOWrapper, seen: _Seen) -> Guarded:
     if isinstance(source, Command):
         program, *arguments = source.words
         process = StdioServerParameters(command=program, args=arguments, env=dict(source.environment))
-        return Guarded(over_stdio(process, said), over_http=False, lines=seen.bounds)
+        return Guarded(over_stdio(process, log), over_http=False, lines=seen.bounds)
     return Guarded(over_http(source.url, source.headers, seen.bounds, seen.response), over_http=True)
 
 
@@ -364,27 +362,27 @@ async def _everything(conversation: _Conversation) -> Listed:
 
 
 async def _pages(conversation: _Conversation, section: Section) -> Sequence[Any]:
-    """All entries of a list (MCP 2025-11-25, server/utilities/pagination)."""
+    """All entries of a list."""
     found: list[Any] = []
-    seen: set[str] = set()
-    cursor: Any = None
-    for _ in range(MAX_PAGES):
-        page = await conversation.ask(section.method, **({} if cursor is None else {"cursor": cursor}))
-        entries = page.get(section.name)
-        if not isinstance(entries, list):
-            raise UnreachableError(f"answers `{section.method}` without a list of `{section.name}`")
-        found += entries
-        cursor = page.get("nextCursor")
-        if cursor is None:
-            return found
-        if not isinstance(cursor, str) or cursor in seen:
-            raise UnreachableError(f"answers `{section.method}` with pages that go round in a circle")
+    refused = f"answers `{section.method}`"
+
+    async def fetch(cursor: str | None) -> dict[str, Any]:
         if len(found) > MAX_ENTRIES:
-            break
-        seen.add(cursor)
-    raise UnreachableError(
-        f"answers `{section.method}` with more pages than can be: {len(found):,} entries, and no end"
-    )
+            raise UnreachableError(f"{refused} with a list that has more than {MAX_ENTRIES:,} entries")
+        given: dict[str, Any] = {} if cursor is None else {"cursor": cursor}
+        page = await conversation.ask(section.method, **given)
+        if not isinstance(page.get(section.name), list):
+            raise UnreachableError(f"{refused} without a list of `{section.name}`")
+        if not isinstance(page.get("nextCursor"), str | None):
+            raise UnreachableError(f"{refused} with a cursor that is no text")
+        return page
+
+    try:
+        async for page in follow(fetch, lambda page: page.get("nextCursor")):
+            found += page[section.name]
+    except EndlessError as error:
+        raise UnreachableError(f"{refused} with a list that {error}") from None
+    return found
 
 
 def _told(found: Mapping[str, Any], info: Any) -> tuple[Mapping[str, Any], Mapping[str, Any]]:

@@ -1,6 +1,6 @@
 """A live server as a manifest.
 
-Takes what a server said of itself, in whatever quality; gives a manifest that passes `check`, with all schemas as they
+Takes what a server says of itself, in whatever quality; gives a manifest that passes `check`, with all schemas as they
 came, and tells what had to be fixed or left out.
 """
 
@@ -31,7 +31,7 @@ def manifest(listed: Listed, *, name: str | None, otherwise: str, prefix: str = 
     """The manifest of a server.
 
     Args:
-        listed: What it said.
+        listed: What it says.
         name: Its name; by default what it calls itself.
         otherwise: Its name where it has none.
         prefix: Put in front of the names of tools and prompts.
@@ -68,13 +68,13 @@ def _server(listed: Listed, name: str | None, otherwise: str, notes: list[str]) 
             server[key] = instead
             notes.append(f"the server says no {key}; it got `{instead}`")
     server |= {key: info[key] for key in _INFO if info.get(key) not in (None, "", [])}
-    said = {
+    declared = {
         capability: True
         for capability in _CAPABILITIES
         if listed.capabilities.get(capability) is not None
         and not any(listed.sections.get(one.name) for one in mcp.PRIMITIVES if one.capability == capability)
     }
-    return {**server, "capabilities": said} if said else server
+    return {**server, "capabilities": declared} if declared else server
 
 
 def _ordered(value: Any) -> Any:

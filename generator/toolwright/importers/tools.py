@@ -141,8 +141,10 @@ def _dialect(wire: str, role: Role, schema: dict[str, Any], notes: list[str]) ->
     wrong = _refusal(role, schema)
     if wrong is None:
         return schema
-    said = schema.get("$schema")
-    meant = sorted(dialects.DIALECTS, key=lambda dialect: not _is_nearly(said, dialect.uri))  # stable: the newest first
+    written = schema.get("$schema")
+    meant = sorted(
+        dialects.DIALECTS, key=lambda dialect: not _is_nearly(written, dialect.uri)
+    )  # stable: the newest first
     for dialect in meant:
         # In its place, if it has one: the order of keys is the schema's own.
         made = {**schema, "$schema": dialect.uri} if "$schema" in schema else {"$schema": dialect.uri, **schema}
@@ -161,9 +163,9 @@ def _refusal(role: Role, schema: dict[str, Any]) -> str | None:
     return next((one.message for one in found if one.severity == "error"), None)
 
 
-def _is_nearly(said: Any, uri: str) -> bool:
+def _is_nearly(written: Any, uri: str) -> bool:
     """Whether a `$schema` that nobody serves is this one with another scheme, as in `https://…/draft-07/schema#`."""
-    return isinstance(said, str) and said.partition("://")[2].rstrip("#") == uri.partition("://")[2].rstrip("#")
+    return isinstance(written, str) and written.partition("://")[2].rstrip("#") == uri.partition("://")[2].rstrip("#")
 
 
 def whole(what: str, given: dict[str, Any], notes: list[str]) -> dict[str, Any]:

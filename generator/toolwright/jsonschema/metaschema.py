@@ -247,7 +247,7 @@ def _value(keyword: str, value: Json, at: Place, pointer: Pointer, dialect: Dial
 
 
 def _without_bound(bound: str, schema: dict[str, Json], at: Place) -> Iterator[Diagnostic]:
-    """A draft-04 bound that is `exclusive`, but missing; a value that is no boolean is said elsewhere."""
+    """A draft-04 bound that is `exclusive`, but missing; a value that is no boolean is reported elsewhere."""
     keyword = f"exclusive{bound.capitalize()}"
     if isinstance(schema[keyword], bool):
         message = f"`{bound}` is missing beside its exclusive bound"

@@ -2,7 +2,7 @@
 
 Takes one root schema of a manifest and gives its outline: the places where schemas stand in it, and its references,
 each resolved to a place in the same root, to a shared schema, or to a meta-schema. What resolves to none of these is
-said, not raised. Nothing is read or fetched.
+`Broken`, not raised. Nothing is read or fetched.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ KEYWORDS = ("$ref", "$dynamicRef", "$recursiveRef")
 """The keywords that refer."""
 
 HANDLE = "x-handle"
-"""Our only keyword in a schema; it marks a state handle."""
+"""toolwright's only keyword in a schema; it marks a state handle."""
 
 _LINKING = tuple(f'"{keyword}"'.encode() for keyword in (*KEYWORDS, HANDLE))
 _NAMING = frozenset({*KEYWORDS, "$id", "id", "$anchor", "$dynamicAnchor"})

@@ -51,12 +51,12 @@ def apis(resolved: Resolved) -> Iterator[Diagnostic]:
             )
         first.setdefault(name, place)
         yield from _based(place, name, api)
-        for scheme, said in (api.get("auth") or {}).items():
-            lacking = [key for key in _NEEDED[said["type"]] if key not in said]
+        for scheme, settings in (api.get("auth") or {}).items():
+            lacking = [key for key in _NEEDED[settings["type"]] if key not in settings]
             if lacking:
                 yield Diagnostic(
                     "TW263",
-                    f"`{scheme}` is {said['type']}, and needs {quoted(lacking).replace(' or ', ' and ')}",
+                    f"`{scheme}` is {settings['type']}, and needs {quoted(lacking).replace(' or ', ' and ')}",
                     (place / "auth" / scheme).key(),
                     "name the variable of the environment that holds the secret; no secret stands in a manifest",
                 )
@@ -147,8 +147,8 @@ def parts(resolved: Resolved) -> Iterator[Diagnostic]:
                     "use another `method`, or put the arguments into `query`",
                 )
         for section in _SECTIONS:
-            for name, said in (http.get(section) or {}).items():
-                style = said.get("style") if isinstance(said, dict) else None
+            for name, value in (http.get(section) or {}).items():
+                style = value.get("style") if isinstance(value, dict) else None
                 if style is not None and style not in _STYLES[section]:
                     yield Diagnostic(
                         "TW264",
@@ -161,17 +161,17 @@ def parts(resolved: Resolved) -> Iterator[Diagnostic]:
 def headers(resolved: Resolved) -> Iterator[Diagnostic]:
     """A header is one that can be sent, and no argument says where a request goes or where it ends."""
     for place, _, api in _apis(resolved):
-        for scheme, said in (api.get("auth") or {}).items():
-            if said["type"] == "apiKey" and said.get("in", "header") == "header" and "name" in said:
-                yield from _named(said["name"], place / "auth" / scheme / "name", filled=True)
+        for scheme, settings in (api.get("auth") or {}).items():
+            if settings["type"] == "apiKey" and settings.get("in", "header") == "header" and "name" in settings:
+                yield from _named(settings["name"], place / "auth" / scheme / "name", filled=True)
     for tool, http in _calls(resolved):
         for key in ("accept", "contentType"):
             yield from _held(http.get(key, ""), tool.place_of("http", key))
-        for name, said in (http.get("headers") or {}).items():
+        for name, header in (http.get("headers") or {}).items():
             place = tool.place_of("http", "headers", name)
-            text = said["value"] if isinstance(said, dict) else said
+            text = header["value"] if isinstance(header, dict) else header
             yield from _named(name, place.key(), filled=bool(holes(text)))
-            yield from _held(text, place / "value" if isinstance(said, dict) else place)
+            yield from _held(text, place / "value" if isinstance(header, dict) else place)
 
 
 def _named(name: str, place: Place, *, filled: bool) -> Iterator[Diagnostic]:
@@ -268,9 +268,9 @@ def _texts(tool: Declared, http: Mapping[str, Json]) -> Iterator[tuple[Place, st
     """The texts of a call that may name arguments, with their places."""
     yield tool.place_of("http", "url"), http["url"]
     for section in _SECTIONS:
-        for name, said in (http.get(section) or {}).items():
+        for name, value in (http.get(section) or {}).items():
             place = tool.place_of("http", section, name)
-            yield (place / "value", said["value"]) if isinstance(said, dict) else (place, said)
+            yield (place / "value", value["value"]) if isinstance(value, dict) else (place, value)
     for text in texts(http.get("body")):
         yield tool.place_of("http", "body"), text
 

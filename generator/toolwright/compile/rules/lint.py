@@ -64,8 +64,8 @@ def _lists(resolved: Resolved) -> Iterator[tuple[Place, list[str], tuple[Place, 
             yield tool.place_of("lint", "ignore"), codes, (tool.place, *(place for place, _ in tool.layers))
 
 
-def _codes(said: Mapping[str, Json]) -> list[str]:
-    return list((said.get("lint") or {}).get("ignore") or ())
+def _codes(extension: Mapping[str, Json]) -> list[str]:
+    return list((extension.get("lint") or {}).get("ignore") or ())
 
 
 def _within(at: Place | Span | None, places: tuple[Place, ...] | None) -> bool:

@@ -1,4 +1,4 @@
-"""What is said of tools: overlays, deprecations, handles, caching, descriptions and hints."""
+"""Rules about tools: overlays, deprecations, handles, caching, descriptions and hints."""
 
 from __future__ import annotations
 

@@ -265,12 +265,12 @@ def _is_bytes(media: str) -> bool:
 def _is_encoded(entry: Located, *, is_form: bool) -> bool:
     """Whether a form says of a part how it is written, in a way that is not supported (3.1.1, "Encoding Object")."""
     for _, part in entry.entries("encoding"):
-        said = part.value if isinstance(part.value, dict) else {}
-        media = said.get("contentType", "text/plain")
-        if not isinstance(media, str) or said.get("headers"):
+        encoding = part.value if isinstance(part.value, dict) else {}
+        media = encoding.get("contentType", "text/plain")
+        if not isinstance(media, str) or encoding.get("headers"):
             return True
-        has_style = bool(said.keys() & {"style", "explode"})
-        if (has_style and not is_form) or said.get("style", "form") not in _FORM_STYLES:
+        has_style = bool(encoding.keys() & {"style", "explode"})
+        if (has_style and not is_form) or encoding.get("style", "form") not in _FORM_STYLES:
             return True
     return False
 
@@ -285,9 +285,9 @@ def _fields(body: _Body) -> dict[str, Json]:
     """The styles of a form's fields, where it says them."""
     found: dict[str, Json] = {}
     for name, part in body.entry.entries("encoding"):
-        said = {key: part.field(key) for key in ("style", "explode") if part.field(key) is not None}
-        if said and "contentType" not in (part.value or {}):
-            found[name] = said
+        style = {key: part.field(key) for key in ("style", "explode") if part.field(key) is not None}
+        if style and "contentType" not in (part.value or {}):
+            found[name] = style
     return found
 
 
@@ -346,10 +346,10 @@ def _file(schema: Json, encoding: Located | None, name: str) -> Json:
     if isinstance(schema.get("items"), dict):
         return {**schema, "items": _file(schema["items"], encoding, name)}
     part = encoding.get(name) if encoding is not None else None
-    said = part.field("contentType") if part is not None else None
-    said = said.lower() if isinstance(said, str) else ""
-    media = next((one.strip() for one in said.split(",") if "*" not in one), "")
-    is_file = _is_bytes(said) and not schema.keys() & {"type", "$ref", "allOf", "anyOf", "oneOf"}
+    content_type = part.field("contentType") if part is not None else None
+    content_type = content_type.lower() if isinstance(content_type, str) else ""
+    media = next((one.strip() for one in content_type.split(",") if "*" not in one), "")
+    is_file = _is_bytes(content_type) and not schema.keys() & {"type", "$ref", "allOf", "anyOf", "oneOf"}
     if (
         is_file
         or schema.get("format") == "binary"

@@ -117,16 +117,16 @@ class Documents:
         Raises:
             UnsupportedError: The reference leads nowhere, in a circle, or to what is not read.
         """
-        said: dict[str, Json] = {}
+        beside: dict[str, Json] = {}
         reference: Json = None
         for _ in range(_MAX_HOPS):
             reference = at.value.get("$ref") if isinstance(at.value, dict) else None
             if not isinstance(reference, str):
-                if said and isinstance(at.value, dict):
-                    return Located({**at.value, **said}, at.file, at.pointer)
+                if beside and isinstance(at.value, dict):
+                    return Located({**at.value, **beside}, at.file, at.pointer)
                 return at
             if self.minor:
-                said = {key: at.value[key] for key in ("summary", "description") if key in at.value} | said
+                beside = {key: at.value[key] for key in ("summary", "description") if key in at.value} | beside
             at = self.target(reference, at.file)
         raise UnsupportedError(f"the reference `{shorten(str(reference))}` goes round in a circle")
 

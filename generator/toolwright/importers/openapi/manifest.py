@@ -94,9 +94,9 @@ def _server(documents: Documents, name: str | None) -> dict[str, Json]:
     server: dict[str, Json] = {"name": made, "version": str(info.get("version") or "0.0.0")}
     if title is not None and title != made:
         server["title"] = title
-    said = info.get("summary") or info.get("description")
-    if isinstance(said, str) and said.strip():
-        server["description"] = said.strip()
+    description = info.get("summary") or info.get("description")
+    if isinstance(description, str) and description.strip():
+        server["description"] = description.strip()
     return server
 
 
@@ -168,8 +168,8 @@ def _share_security(api: dict[str, Any], bindings: Sequence[dict[str, Any]]) -> 
             http.pop("security", None)
         return
     api["auth"] = auth
-    said = [http.get("security") for http in bindings]
-    most = max((one for one in said if one), key=said.count)
+    required = [http.get("security") for http in bindings]
+    most = max((one for one in required if one), key=required.count)
     api["security"] = most
     for http in bindings:
         if http.get("security") == most:
@@ -186,6 +186,8 @@ def _needs(made: Mapping[str, Any], bases: Mapping[str, str]) -> list[str]:
             like = f", such as https://HOST{bases[name]}" if bases[name] else ""
             notes.append(f"the document names no host; the server calls the URL in `{api['baseUrlEnv']}`{like}")
         for scheme, auth in (api.get("auth") or {}).items():
-            said = [f"`{auth[key]}`" for key in ("env", "usernameEnv", "passwordEnv") if key in auth]
-            notes.append(f"for `{scheme}`, the server reads its {auth['type']} credentials from {' and '.join(said)}")
+            variables = [f"`{auth[key]}`" for key in ("env", "usernameEnv", "passwordEnv") if key in auth]
+            notes.append(
+                f"for `{scheme}`, the server reads its {auth['type']} credentials from {' and '.join(variables)}"
+            )
     return list(dict.fromkeys(notes))

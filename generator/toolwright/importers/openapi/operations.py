@@ -80,9 +80,9 @@ class Operation:
     @property
     def description(self) -> str | None:
         """Its summary and its description, once where they are the same."""
-        said = [self.at.field("summary") or self.item.field("summary")]
-        said.append(self.at.field("description") or self.item.field("description"))
-        texts = dict.fromkeys(text.strip() for text in said if isinstance(text, str) and text.strip())
+        given = [self.at.field("summary") or self.item.field("summary")]
+        given.append(self.at.field("description") or self.item.field("description"))
+        texts = dict.fromkeys(text.strip() for text in given if isinstance(text, str) and text.strip())
         summary = next(iter(texts), "")
         if len(texts) == 2 and list(texts)[1].startswith(summary.rstrip(".")):
             del texts[summary]
