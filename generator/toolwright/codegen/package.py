@@ -160,11 +160,11 @@ def _package(
     if "server" in manifest.emit:
         tables += [
             {f"._runtime.server.{context_module(used)}": ("Context",)},
-            {".handlers": (f"{manifest.stem}Handlers",)},
+            {".handlers": (naming.handlers_class(manifest.stem),)},
             {".contexts": [f"{each.stem}Context" for each in asking_contexts(manifest)]},
         ]
     if "client" in manifest.emit:
-        tables.append({".client": (f"{manifest.stem}Client",)})
+        tables.append({".client": (naming.client_class(manifest.stem),)})
     made = [unit.classes for unit in (*units.values(), *primitive_modules)] + [
         module.names for module in shared.values()
     ]

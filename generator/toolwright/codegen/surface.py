@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from toolwright import ir, naming
+from toolwright import ir, mcp, naming
 from toolwright.codegen.docstrings import arguments_doc, deprecation, parameter_doc, primitive_doc, tool_doc
 from toolwright.codegen.literals import literal
 from toolwright.pycode import Code, Name, code, join
@@ -294,15 +294,15 @@ def asked_methods(document: Mapping[str, Json]) -> Mapping[str, str | None]:
 
 
 def _asked(document: Mapping[str, Json]) -> Iterator[tuple[Name, Name | None]]:
-    for section in ("tools", "resources", "resourceTemplates", "prompts"):
-        for entry in document.get(section) or ():
+    for section in (mcp.TOOLS, *mcp.PRIMITIVES):
+        for entry in document.get(section.name) or ():
             extension = entry.get("toolwright") or {}
             name, own = entry["name"], extension.get("pythonName")
-            if section == "tools":
+            if section is mcp.TOOLS:
                 names = naming.tool(name, own)
                 yield names.method, naming.output_class(names)
                 continue
-            names = naming.primitive("prompt" if section == "prompts" else "read", name, own)
+            names = naming.primitive("prompt" if section is mcp.PROMPTS else "read", name, own)
             if ir.is_handled(extension):
                 yield names.method, None
             if ir.is_completed_by_handlers(extension):

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
 
+from toolwright import mcp
 from toolwright.codegen.surface import Class, ClientMethod, Field, HandlerMethod, Surface, Taken
 from toolwright.diagnostics import Place
 from toolwright.diagnostics.suggestions import quoted
@@ -246,7 +247,7 @@ class _Sides:
 def _places(manifest: ir.Manifest) -> Iterator[tuple[_Key, Place]]:
     """Where each primitive and shared schema stands, by its section and its name or URI."""
     for tool in manifest.tools:
-        yield ("tools", tool.name), tool.place
+        yield (mcp.TOOLS.name, tool.name), tool.place
     for primitive in (*manifest.resources, *manifest.templates, *manifest.prompts):
         yield (primitive.section.name, primitive.key), primitive.place
     for shared in manifest.shared:

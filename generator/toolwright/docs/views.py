@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from toolwright import mcp
+from toolwright import mcp, naming
 from toolwright.codegen.docstrings import deprecation
 from toolwright.docs import cost, tables
 from toolwright.http import split
@@ -309,7 +309,7 @@ def _snippets(manifest: ir.Manifest) -> Iterator[Snippet]:
             _json({"mcpServers": {name: remote}}),
         )
     if "client" in manifest.emit:
-        client = f"{manifest.stem}Client"
+        client = naming.client_class(manifest.stem)
         yield Snippet(
             "From Python",
             "One typed method for each tool, resource and prompt.",

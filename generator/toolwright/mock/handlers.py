@@ -1,6 +1,6 @@
 """Handlers without logic, for any generated package.
 
-Takes a package's tools and the parts beside them; gives an object with each method that its server needs. A tool
+Takes a package's tools and the methods that its handlers have; gives an object with all of them. A tool
 answers with one of its examples, else with a value made from its `outputSchema`, else with a text that says what it is.
 It never asks anybody anything.
 """
@@ -16,41 +16,33 @@ from toolwright.runtime.equality import same
 from toolwright.runtime.errors import ToolError
 
 if TYPE_CHECKING:
+    from toolwright.codegen.surface import MethodRole
     from toolwright.runtime.package import Tool
-    from toolwright.runtime.server.parts import Needed, Part
 
 _Answer: TypeAlias = Callable[[Any], Any]
 _MISSING: Any = object()
 
 
-def mocked(tools: Mapping[str, Tool], parts: Sequence[Part], *, seed: int = 0) -> object:
+def mocked(tools: Mapping[str, Tool], methods: Mapping[str, tuple[MethodRole, str]], *, seed: int = 0) -> object:
     """The handlers of a package.
 
     Args:
         tools: The package's tools.
-        parts: The parts of its server, the tools among them.
+        methods: The handlers' methods by name: what each does, and what it does it for, on the wire.
         seed: What made values depend on, beside the tool and its arguments.
     """
-    by_method = {tool.method: tool for tool in tools.values()}
-    needed = {one.name: one for part in parts for one in part.needed()}
-    methods = {
-        name: _method(one, _tool(by_method[name], seed) if name in by_method else _primitive(one))
-        for name, one in needed.items()
+    made = {
+        name: _method(_tool(tools[key], seed) if role == "tool" else _primitive(name, role))
+        for name, (role, key) in methods.items()
     }
-    return type("Mocked", (), methods)()
+    return type("Mocked", (), made)()
 
 
-def _method(needed: Needed, answer: _Answer) -> Callable[..., Awaitable[Any]]:
-    """A method that takes what the server gives, and answers from the first of it; the context is no argument."""
-    if len(needed.parameters) == 1:
+def _method(answer: _Answer) -> Callable[..., Awaitable[Any]]:
+    """A method that answers from the arguments that the server gives, if there are some; the context comes last."""
 
-        async def alone(_self: object, _ctx: object) -> Any:
-            return answer(None)
-
-        return alone
-
-    async def method(_self: object, args: Any, _ctx: object) -> Any:
-        return answer(args)
+    async def method(_self: object, *given: Any) -> Any:
+        return answer(given[0] if len(given) > 1 else None)
 
     return method
 
@@ -85,13 +77,13 @@ def _example(examples: Iterable[Mapping[str, Any]], arguments: Mapping[str, Any]
     return (meant or shown)[0]["output"] if shown else _MISSING
 
 
-def _primitive(needed: Needed) -> _Answer:
+def _primitive(name: str, role: MethodRole) -> _Answer:
     """What a resource or a prompt says that the manifest has no content for; nothing completes."""
 
     def answer(args: Any) -> Any:
-        if needed.returns == "Sequence[str]":
+        if role == "completion":
             return []
         given = f" with {json.dumps(args.model_dump(mode='json'), ensure_ascii=False)}" if args is not None else ""
-        return f"This is a mock: the handlers' {needed.name} says what stands here{given}."
+        return f"This is a mock: the handlers' {name} says what stands here{given}."
 
     return answer

@@ -17,6 +17,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from toolwright.codegen import surface
+from toolwright.codegen.literals import literal
 from toolwright.compile import pipeline
 from toolwright.project import disk
 
@@ -81,12 +83,12 @@ def _open(entry: Mapping[str, Any]) -> Mapping[str, Any]:
 def _write(folder: Path, manifest: ir.Manifest, seed: int) -> None:
     for artifact in pipeline.generate(manifest):
         disk.write(folder / artifact.path, artifact.data)
+    methods = {method.name: (method.role, method.key) for method in surface.handler_methods(manifest)}
     disk.create(
         folder / manifest.package / "mock.py",
         f"from toolwright.mock.handlers import mocked\n"
-        f"from ._runtime.server.features import parts\n"
-        f"from .registry import PACKAGE\n"
-        f"HANDLERS = mocked(PACKAGE.tools, parts(PACKAGE), seed={seed:d})\n",
+        f"from .registry import TOOLS\n"
+        f"HANDLERS = mocked(TOOLS, {literal(methods)}, seed={seed:d})\n",
     )
 
 

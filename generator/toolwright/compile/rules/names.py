@@ -51,12 +51,6 @@ EXPORTS = frozenset(
 )
 """What a package exports beside its models and the two classes named after the server."""
 
-ASKING = ("Ask", "Context")
-"""How the classes end that a tool with questions has."""
-
-ARGUMENTS = {"prompt": "Args", "resource template": "Params"}
-"""How the class of the arguments of what takes them ends."""
-
 MODEL_NAMES = frozenset({"Annotated", "Any", "Field", "Final", "Literal", "Model", "Nullable", "Root"})
 """What modules of models import, so that a model of that name would hide it."""
 
@@ -105,9 +99,9 @@ def unique_in_python(resolved: Resolved) -> Iterator[Diagnostic]:
     first: dict[tuple[str, str], tuple[str, Declared]] = {}
     for one in resolved.declared:
         kind, names = one.section.noun, one.names
-        kinds = [
+        kinds: list[tuple[str, str, str]] = [
             ("method", names.method, names.method),
-            ("class", f"{names.stem}Input", f"{names.stem}Input"),
+            ("class", naming.input_class(names), naming.input_class(names)),
             ("module", names.module, names.module.casefold()),  # many disks take `A.py` and `a.py` for one file
         ]
         kinds += [("class", name, name) for name in _classes(one)]
@@ -130,24 +124,25 @@ def unique_in_python(resolved: Resolved) -> Iterator[Diagnostic]:
 
 def _classes(one: Declared) -> Iterator[str]:
     """The classes of a declaration beside those of a tool's arguments and result."""
-    kind = one.section.noun
     if one.extension.get("ask"):
-        yield from (f"{one.names.stem}{end}" for end in ASKING)
+        yield naming.ask_class(one.names)
+        yield naming.context_class(one.names)
         yield from (naming.answer(one.names, question) for question in one.extension["ask"])
-    if kind in ARGUMENTS:
-        yield f"{one.names.stem}{ARGUMENTS[kind]}"
+    if one.section in (mcp.PROMPTS, mcp.TEMPLATES):
+        yield naming.arguments(one.names, one.section.noun)
 
 
 def unique_classes(resolved: Resolved) -> Iterator[Diagnostic]:
     """No class of a shared schema is called like another class, or like anything else that the package exports."""
     stem = naming.server_stem(resolved.entry["server"]["name"])
     taken = dict.fromkeys(EXPORTS, "is an export of every package")
-    taken |= {f"{stem}Handlers": "is the class of this server's handlers", f"{stem}Client": "is this server's client"}
+    taken[naming.handlers_class(stem)] = "is the class of this server's handlers"
+    taken[naming.client_class(stem)] = "is this server's client"
     taken |= dict.fromkeys(MODEL_NAMES, "is a name that models need")
     for tool in resolved.tools:
         for field, _ in resolved.schemas(tool):
-            suffix = "Input" if field == "inputSchema" else "Output"
-            taken[tool.names.stem + suffix] = f"is the class of the {field} of `{tool.name}`"
+            made = naming.input_class if field == "inputSchema" else naming.output_class
+            taken[made(tool.names)] = f"is the class of the {field} of `{tool.name}`"
     for one in resolved.declared:
         taken |= dict.fromkeys(_classes(one), f"is a class of `{one.name}`")
     first: dict[str, Outline] = {}

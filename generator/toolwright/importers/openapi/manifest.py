@@ -105,10 +105,10 @@ def _taken(server: str, tools: Sequence[str]) -> set[str]:
     from toolwright.compile.rules.names import EXPORTS, MODEL_NAMES
 
     stem = python_names.server_stem(server)
-    taken = {*EXPORTS, *MODEL_NAMES, f"{stem}Handlers", f"{stem}Client"}
+    taken = {*EXPORTS, *MODEL_NAMES, python_names.handlers_class(stem), python_names.client_class(stem)}
     for name in tools:
-        tool = python_names.tool(name)
-        taken |= {f"{tool.stem}Input", f"{tool.stem}Output"}
+        names = python_names.tool(name)
+        taken |= {python_names.input_class(names), python_names.output_class(names)}
     return taken
 
 
