@@ -8,6 +8,10 @@ from pathlib import Path
 
 import pytest
 
+import processes
+
+processes.heed_interrupts()
+
 ROOT = Path(__file__).parents[1]
 
 

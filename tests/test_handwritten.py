@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from processes import running
 from toolwright import cli, handwritten
 from toolwright.diagnostics import Span
 from toolwright.handwritten import Handwritten
@@ -275,7 +276,7 @@ def test_watching_a_folder_that_is_not_there_ends(project: Path) -> None:
 def test_watching_generates_on_each_save_and_outlives_a_broken_one(project: Path) -> None:
     command = [sys.executable, "-u", "-m", "toolwright", "generate", "--watch"]
     log = project / "log"
-    with log.open("wb") as out, subprocess.Popen(command, cwd=project, stdout=out, stderr=out) as process:
+    with log.open("wb") as out, running(command, cwd=project, stdout=out, stderr=out) as process:
         try:
             _until(log, "watching diary.yaml and all that is read for them; interrupt to stop")
             manifest = project / "diary.yaml"

@@ -27,6 +27,7 @@ from starlette.routing import Route
 
 import conformance
 from packages import check, imported
+from processes import running
 from serving import Handling, asgi, served
 from test_commands import toolwright
 from toolwright.importing import servers, writing
@@ -233,7 +234,7 @@ def test_a_signal_ends_the_process_too(
     pid = tmp_path / "pid"
     server = "import os, pathlib, time; pathlib.Path('pid').write_text(str(os.getpid())); time.sleep(60)"
     command = [sys.executable, "-m", "toolwright", *verb, "--", sys.executable, "-c", server]
-    with subprocess.Popen(
+    with running(
         command, cwd=tmp_path, stderr=subprocess.PIPE, preexec_fn=lambda: signal.signal(signal.SIGINT, before)
     ) as process:
         started = time.monotonic()

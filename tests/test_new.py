@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from processes import running
 from test_commands import toolwright
 
 ROOT = Path(__file__).parents[1]
@@ -76,15 +77,14 @@ def test_a_new_project_installs_and_runs_without_toolwright(tmp_path: Path) -> N
         "sys.argv = ['calendar-mcp']\n"
         "entry_points(group='console_scripts', name='calendar-mcp')['calendar-mcp'].load()()"
     )
-    process = subprocess.Popen(
+    with running(
         [sys.executable, "-c", program],
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(site)},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-    )
-    with process:
+    ) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         for request in requests:

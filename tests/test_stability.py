@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from packages import generate, manifest, tool
+from processes import running
 from toolwright import compiler
 
 LISTS = {"__init__.py", "models/__init__.py", "tools.py", "handlers.py", "client.py", "manifest.json"}
@@ -77,14 +78,13 @@ def test_a_thousand_tools_start_list_and_call(tmp_path: Path) -> None:
         "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
     }
     call = {"name": "tool_500", "arguments": {"text": "hello"}, "_meta": meta}
-    process = subprocess.Popen(
+    with running(
         [sys.executable, "-m", package, "--handlers", "echo:Echo"],
         cwd=tmp_path,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-    )
-    with process:
+    ) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         answers = []
