@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-PATIENCE = 120
+PATIENCE = 300
 """Seconds after which a process is killed, which ends all that waits for it or reads what it says."""
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+import forked
 from processes import running
 from toolwright import cli, handwritten
 from toolwright.diagnostics import Span
@@ -174,8 +175,7 @@ def project(tmp_path: Path) -> Path:
 
 
 def toolwright(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "toolwright", *arguments]
-    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
+    return forked.run(arguments, cwd)
 
 
 REPORT = """\

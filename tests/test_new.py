@@ -39,7 +39,7 @@ def wheel(project: Path, folder: Path) -> Path:
 
 
 @pytest.mark.parametrize("name", ["calendar", "my-server", "true", "X509 tools", "mcp", "test"])
-def test_a_new_project_runs_at_once(name: str, tmp_path: Path) -> None:
+def test_a_new_project_runs_at_once(name: str, mypy: list[str], tmp_path: Path) -> None:
     done = toolwright("new", name, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     (project,) = tmp_path.iterdir()
@@ -51,10 +51,14 @@ def test_a_new_project_runs_at_once(name: str, tmp_path: Path) -> None:
     assert toolwright("check", "--strict", cwd=project).returncode == 0
     (handlers,) = project.glob("*_server/handlers.py")
     run(sys.executable, "-m", "ruff", "check", "--isolated", "--select", "F,UP,B", ".", cwd=project)
-    checked = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path / "mypy"), str(handlers)]
     env = os.pathsep.join(map(str, own))
     typed = subprocess.run(
-        checked, cwd=project, env={**os.environ, "MYPYPATH": env}, capture_output=True, text=True, check=False
+        [*mypy, str(handlers)],
+        cwd=project,
+        env={**os.environ, "MYPYPATH": env},
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert typed.returncode == 0, typed.stdout
     config = json.loads((project / "mcp.json").read_text())["mcpServers"][name]
