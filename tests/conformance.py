@@ -72,7 +72,7 @@ def serving(package: str, paths: Sequence[Path], log: Path) -> Iterator[str]:
             process.wait(10)
         except subprocess.TimeoutExpired:
             process.kill()
-            process.wait()
+            process.wait(10)
 
 
 def _url(process: subprocess.Popen[bytes], log: Path) -> str:

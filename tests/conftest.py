@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import fcntl
 import os
+import sys
 from pathlib import Path
 
 import pytest
+
+import processes
+
+processes.heed_interrupts()
 
 ROOT = Path(__file__).parents[1]
 
@@ -18,6 +23,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.fixture
 def update(request: pytest.FixtureRequest) -> bool:
     return bool(request.config.getoption("--update"))
+
+
+@pytest.fixture(scope="session")
+def mypy(request: pytest.FixtureRequest) -> list[str]:
+    """The command of mypy, which knows from the run before what costs most: pydantic and the SDK."""
+    assert request.config.cache is not None
+    return [sys.executable, "-m", "mypy", "--strict", f"--cache-dir={request.config.cache.mkdir('mypy')}"]
 
 
 @pytest.fixture(scope="session")

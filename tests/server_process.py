@@ -7,9 +7,12 @@ import re
 import select
 import subprocess
 import sys
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
+from processes import running
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,7 +25,9 @@ class Process:
         command = [sys.executable, "-m", "process_mcp", *arguments]
         pipe = subprocess.PIPE
         # Unbuffered, since `select` knows nothing of lines that a buffer took in with the one before.
-        self.popen = subprocess.Popen(command, cwd=project, stdin=pipe, stdout=pipe, stderr=pipe, bufsize=0)
+        self._ending = ExitStack()
+        started = running(command, cwd=project, stdin=pipe, stdout=pipe, stderr=pipe, bufsize=0)
+        self.popen: subprocess.Popen[bytes] = self._ending.enter_context(started)
         self.number = 0
 
     def send(self, method: str, params: dict[str, Any]) -> None:
@@ -77,8 +82,4 @@ class Process:
 
     def kill(self) -> None:
         """End it, whatever it does."""
-        self.popen.kill()
-        for stream in (self.popen.stdin, self.popen.stdout, self.popen.stderr):
-            if stream is not None:
-                stream.close()
-        self.popen.wait(10)
+        self._ending.close()

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
+import forked
 from toolwright.commands import console
 
 ROOT = Path(__file__).parents[1]
@@ -22,10 +23,7 @@ HEAVY = ("mcp", "datamodel_code_generator", "black")
 
 
 def toolwright(*argv: str, cwd: Path, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "toolwright", *argv]
-    return subprocess.run(
-        command, cwd=cwd, capture_output=True, text=True, check=False, env={**os.environ, **(env or {})}
-    )
+    return forked.run(argv, cwd, env)
 
 
 @pytest.fixture

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+import forked
+from processes import running
 from toolwright import cli, naming
 from toolwright.codegen import surface
 from toolwright.codegen.surface import HandlerMethod, MethodRole, Taken
@@ -206,8 +208,7 @@ def project(tmp_path: Path) -> Path:
 
 
 def toolwright(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "toolwright", *arguments]
-    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
+    return forked.run(arguments, cwd)
 
 
 REPORT = """\
@@ -308,7 +309,7 @@ def test_watching_a_folder_that_is_not_there_ends(project: Path) -> None:
 def test_watching_generates_on_each_save_and_outlives_a_broken_one(project: Path) -> None:
     command = [sys.executable, "-u", "-m", "toolwright", "generate", "--watch"]
     log = project / "log"
-    with log.open("wb") as out, subprocess.Popen(command, cwd=project, stdout=out, stderr=out) as process:
+    with log.open("wb") as out, running(command, cwd=project, stdout=out, stderr=out) as process:
         try:
             _until(log, "watching diary.yaml and all that is read for them; interrupt to stop")
             manifest = project / "diary.yaml"

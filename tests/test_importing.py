@@ -27,6 +27,7 @@ from starlette.routing import Route
 
 import conformance
 from packages import check, imported
+from processes import running
 from serving import Handling, asgi, served
 from test_commands import toolwright
 from toolwright.compile.syntax import yamlwriter
@@ -234,7 +235,7 @@ def test_a_signal_ends_the_process_too(
     pid = tmp_path / "pid"
     server = "import os, pathlib, time; pathlib.Path('pid').write_text(str(os.getpid())); time.sleep(60)"
     command = [sys.executable, "-m", "toolwright", *verb, "--", sys.executable, "-c", server]
-    with subprocess.Popen(
+    with running(
         command, cwd=tmp_path, stderr=subprocess.PIPE, preexec_fn=lambda: signal.signal(signal.SIGINT, before)
     ) as process:
         started = time.monotonic()
@@ -473,7 +474,7 @@ def test_a_public_server_from_npm_over_stdio_from_import_to_call(tmp_path: Path)
 
 
 @pytest.mark.parametrize("name", sorted(path.name for path in CASES.iterdir()))
-def test_a_new_project_from_a_server_runs_at_once(name: str, tmp_path: Path) -> None:
+def test_a_new_project_from_a_server_runs_at_once(name: str, mypy: list[str], tmp_path: Path) -> None:
     command = [sys.executable, SCRIPTED, str(CASES / name / "server.json")]
     done = toolwright("new", "mine", "--from", "mcp", "--", *command, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -487,7 +488,7 @@ def test_a_new_project_from_a_server_runs_at_once(name: str, tmp_path: Path) -> 
     tested = subprocess.run(run, cwd=project, env=env, capture_output=True, text=True, check=False)
     assert "1 passed" in tested.stdout, tested.stdout + tested.stderr
     typed = subprocess.run(
-        [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path / "mypy"), "mine_server/handlers.py"],
+        [*mypy, str(project / "mine_server" / "handlers.py")],
         cwd=project,
         env={**os.environ, "MYPYPATH": env["PYTHONPATH"]},
         capture_output=True,

@@ -27,6 +27,7 @@ import corpus as real
 from conftest import ROOT
 from corpus import SHARDS
 from packages import manifest, tool
+from processes import running
 from test_commands import toolwright
 from toolwright.mock import patterns, values
 from toolwright.runtime.violations import FullValidator as Validator
@@ -389,27 +390,26 @@ def test_all_else_has_a_placeholder(folder: Path) -> None:
 @contextlib.contextmanager
 def http(folder: Path, *argv: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """A mock over HTTP, and its URL."""
-    process = subprocess.Popen(
+    with running(
         [sys.executable, "-m", "toolwright", "mock", "manifest.json", "--http", "127.0.0.1:0", *argv],
         cwd=folder,
         env={**os.environ, "TMPDIR": str(folder / "tmp")},
         stderr=subprocess.PIPE,
         text=True,
-    )
-    assert process.stderr is not None
-    try:
-        said = ""
-        while "startup complete" not in said:
-            line = process.stderr.readline()
-            assert line, said
-            said += line
-        found = re.search(r"serving (http://\S+)", said)
-        assert found is not None
-        yield process, found[1]
-    finally:
-        process.send_signal(signal.SIGTERM)
-        process.wait(20)
-        process.stderr.close()
+    ) as process:
+        assert process.stderr is not None
+        try:
+            said = ""
+            while "startup complete" not in said:
+                line = process.stderr.readline()
+                assert line, said
+                said += line
+            found = re.search(r"serving (http://\S+)", said)
+            assert found is not None
+            yield process, found[1]
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.wait(20)
 
 
 def test_over_http(folder: Path) -> None:
@@ -427,18 +427,18 @@ def test_a_signal_stops_cleanly(number: signal.Signals, folder: Path) -> None:
 
 
 def test_a_signal_before_the_server_runs(folder: Path) -> None:
-    process = subprocess.Popen(
+    with running(
         [sys.executable, "-m", "toolwright", "mock", "manifest.json"],
         cwd=folder,
         env={**os.environ, "TMPDIR": str(folder / "tmp")},
         stdin=subprocess.PIPE,
         stderr=subprocess.PIPE,
-    )
-    while not list((folder / "tmp").iterdir()):
-        assert process.poll() is None
-        time.sleep(0.01)
-    process.terminate()
-    _, said = process.communicate(timeout=20)
+    ) as process:
+        while not list((folder / "tmp").iterdir()):
+            assert process.poll() is None
+            time.sleep(0.01)
+        process.terminate()
+        _, said = process.communicate(timeout=20)
     assert b"Traceback" not in said
     assert list((folder / "tmp").iterdir()) == []
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import shutil
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -11,19 +13,15 @@ import pytest
 
 import mutations
 from toolwright import cli
-from toolwright.incremental import worker
 from toolwright.project import lock
 
 MANY = 60
 """Documents of each kind; each takes as long as a command. Thousands were tried once."""
 
 
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """What the manifest refers to."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(worker, "worthwhile", lambda: False)  # what it would load is loaded once, here
-    (tmp_path / "more").mkdir()
+def written(folder: Path) -> Path:
+    """The manifest, what it refers to, and the other documents."""
+    (folder / "more").mkdir()
     for name, value in (
         ("m.json", mutations.MANIFEST),
         ("list.json", mutations.TOOLS),
@@ -31,10 +29,26 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("more/a.json", {"tools": []}),
         ("api.json", mutations.OPENAPI),
     ):
-        (tmp_path / name).write_text(json.dumps(value))
-    (tmp_path / "readme.md").write_text("# Hi")
-    (tmp_path / "i.png").write_bytes(b"\x89PNG\r\n\x1a\n")
-    return tmp_path
+        (folder / name).write_text(json.dumps(value))
+    (folder / "readme.md").write_text("# Hi")
+    (folder / "i.png").write_bytes(b"\x89PNG\r\n\x1a\n")
+    return folder
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(worker, "worthwhile", lambda: False)  # what it would load is loaded once, here
+    return written(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def generated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What the manifest gives, with its lock."""
+    folder = written(tmp_path_factory.mktemp("generated"))
+    with contextlib.chdir(folder):
+        assert run("generate", "m.json", "-q") == 0
+    return folder / "generated"
 
 
 def run(*argv: str) -> int:
@@ -79,8 +93,8 @@ def test_any_openapi_document(seed: int, folder: Path, capsys: pytest.CaptureFix
 
 
 @pytest.mark.parametrize("seed", range(MANY))
-def test_any_lock(seed: int, folder: Path) -> None:
-    assert run("generate", "m.json", "-q") == 0
+def test_any_lock(seed: int, folder: Path, generated: Path) -> None:
+    shutil.copytree(generated, folder / "generated")
     path = folder / "generated" / lock.NAME
     outside = {
         each: each.read_bytes() for each in folder.rglob("*") if each.is_file() and "generated" not in each.parts

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from processes import running
 from test_commands import toolwright
 
 ROOT = Path(__file__).parents[1]
@@ -38,7 +39,7 @@ def wheel(project: Path, folder: Path) -> Path:
 
 
 @pytest.mark.parametrize("name", ["calendar", "my-server", "true", "X509 tools", "mcp", "test"])
-def test_a_new_project_runs_at_once(name: str, tmp_path: Path) -> None:
+def test_a_new_project_runs_at_once(name: str, mypy: list[str], tmp_path: Path) -> None:
     done = toolwright("new", name, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     (project,) = tmp_path.iterdir()
@@ -50,10 +51,14 @@ def test_a_new_project_runs_at_once(name: str, tmp_path: Path) -> None:
     assert toolwright("check", "--strict", cwd=project).returncode == 0
     (handlers,) = project.glob("*_server/handlers.py")
     run(sys.executable, "-m", "ruff", "check", "--isolated", "--select", "F,UP,B", ".", cwd=project)
-    checked = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path / "mypy"), str(handlers)]
     env = os.pathsep.join(map(str, own))
     typed = subprocess.run(
-        checked, cwd=project, env={**os.environ, "MYPYPATH": env}, capture_output=True, text=True, check=False
+        [*mypy, str(handlers)],
+        cwd=project,
+        env={**os.environ, "MYPYPATH": env},
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert typed.returncode == 0, typed.stdout
     config = json.loads((project / "mcp.json").read_text())["mcpServers"][name]
@@ -76,15 +81,14 @@ def test_a_new_project_installs_and_runs_without_toolwright(tmp_path: Path) -> N
         "sys.argv = ['calendar-mcp']\n"
         "entry_points(group='console_scripts', name='calendar-mcp')['calendar-mcp'].load()()"
     )
-    process = subprocess.Popen(
+    with running(
         [sys.executable, "-c", program],
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(site)},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-    )
-    with process:
+    ) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         for request in requests:

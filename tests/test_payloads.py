@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 import yaml
 
+import forked
 import payloads
 from payloads import BASE, HARMLESS, PAYLOADS, Place
 from toolwright import cli, pycode
@@ -353,10 +354,9 @@ def test_a_hostile_server_stays_text(names: list[str], folder: Path) -> None:
             BASE, at | {place: PAYLOADS[name] for place in mine if place.pointer == ("server", "name")}
         )
         (folder / "script.json").write_text(json.dumps(listed(value)))
-        command = [sys.executable, "-m", "toolwright", "import", "mcp", "-o", "imported.yaml", "--"]
-        command += [sys.executable, str(ROOT / "tests" / "scripted.py"), "script.json"]
+        server = [sys.executable, str(ROOT / "tests" / "scripted.py"), "script.json"]
         (folder / "imported.yaml").unlink(missing_ok=True)
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
+        done = forked.run(["import", "mcp", "-o", "imported.yaml", "--", *server], folder)
         assert done.returncode == 0, (name, done.stderr)
         assert not UNSEEN & {*done.stdout, *done.stderr}, name
         checked = pipeline.compile_manifest(str(folder / "imported.yaml"), disk.Disk(), "imported.yaml")
@@ -373,9 +373,8 @@ def test_a_hostile_document_stays_text(names: list[str], folder: Path) -> None:
     packages: list[Path] = []
     for name in names if WHOLE else names[1::2]:
         (folder / "api.json").write_text(json.dumps(poisoned(document, PAYLOADS[name])))
-        command = [sys.executable, "-m", "toolwright", "import", "openapi", "api.json", "-o", "imported.yaml"]
         (folder / "imported.yaml").unlink(missing_ok=True)
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
+        done = forked.run(["import", "openapi", "api.json", "-o", "imported.yaml"], folder)
         assert done.returncode == 0, (name, done.stderr)
         assert not UNSEEN & {*done.stdout, *done.stderr}, name
         checked = pipeline.compile_manifest(str(folder / "imported.yaml"), disk.Disk(), "imported.yaml")

@@ -25,6 +25,7 @@ from starlette.responses import Response
 
 from fake_api import Asked, api
 from packages import generate, imported, manifest, tool
+from processes import running
 from serving import asgi
 from toolwright.runtime.redaction import mask
 
@@ -229,16 +230,17 @@ def over_http(project: Path, log: TextIO, environment: Mapping[str, str]) -> Ite
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         host, port = free.getsockname()
-    running = subprocess.Popen([*COMMAND, "--http", f"{host}:{port}"], cwd=project, stderr=log, env=environment)
-    try:
-        for _ in range(600):
-            with suppress(OSError), socket.create_connection((host, port), 1):
-                break
-            time.sleep(0.05)
-        yield f"http://{host}:{port}/mcp"
-    finally:
-        running.terminate()
-        running.wait(20)
+    command = [*COMMAND, "--http", f"{host}:{port}"]
+    with running(command, cwd=project, stderr=log, env=environment) as process:
+        try:
+            for _ in range(600):
+                with suppress(OSError), socket.create_connection((host, port), 1):
+                    break
+                time.sleep(0.05)
+            yield f"http://{host}:{port}/mcp"
+        finally:
+            process.terminate()
+            process.wait(20)
 
 
 @contextmanager

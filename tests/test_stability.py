@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from packages import generate, manifest, tool
+from processes import running
 from toolwright import package_data
 from toolwright.codegen import features
 
@@ -80,14 +81,13 @@ def test_a_thousand_tools_start_list_and_call(tmp_path: Path) -> None:
         "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
     }
     call = {"name": "tool_500", "arguments": {"text": "hello"}, "_meta": meta}
-    process = subprocess.Popen(
+    with running(
         [sys.executable, "-m", package, "--handlers", "echo:Echo"],
         cwd=tmp_path,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-    )
-    with process:
+    ) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         answers = []

@@ -17,6 +17,7 @@ import pytest
 import yaml
 
 from packages import generate, manifest, tool
+from processes import running
 from toolwright.compile.syntax import yamltext, yamlwriter
 from toolwright.diagnostics import Diagnostic, Place, Span, printers
 from toolwright.diff import printers as changes
@@ -169,17 +170,17 @@ def _manifest(folder: Path) -> Path:
 def _at_a_terminal(command: list[str], folder: Path) -> str:
     """What a command writes to a terminal."""
     ours, theirs = pty.openpty()
-    running = subprocess.Popen(
+    with running(
         command, cwd=folder, stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs, env={**os.environ, "TERM": "xterm"}
-    )
-    os.close(theirs)
-    data = b""
-    try:
-        while chunk := os.read(ours, 65536):
-            data += chunk
-    except OSError:  # so Linux says that nobody writes any more
-        pass
-    running.wait(60)
+    ) as process:
+        os.close(theirs)
+        data = b""
+        try:
+            while chunk := os.read(ours, 65536):
+                data += chunk
+        except OSError:  # so Linux says that nobody writes any more
+            pass
+        process.wait(60)
     os.close(ours)
     return data.decode().replace("\r\n", "\n")  # which the terminal makes of each line's end
 

@@ -25,6 +25,7 @@ import jsonschema_rs
 import pytest
 
 from conftest import ROOT
+from processes import running
 from toolwright import cli
 
 FOLDER = Path(__file__).with_name("transcripts")
@@ -106,15 +107,11 @@ def connection(package: str, paths: Sequence[Path]) -> Iterator[Connection]:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, paths))}
     command = [sys.executable, "-m", package]
     pipe = subprocess.PIPE
-    process = subprocess.Popen(command, env=environment, stdin=pipe, stdout=pipe, stderr=pipe, encoding="utf-8")
-    with process:
-        try:
-            yield Connection(process)
-            assert process.wait(PATIENCE) == 0
-            assert process.stderr is not None
-            assert "Traceback" not in process.stderr.read()
-        finally:
-            process.kill()
+    with running(command, env=environment, stdin=pipe, stdout=pipe, stderr=pipe, encoding="utf-8") as process:
+        yield Connection(process)
+        assert process.wait(PATIENCE) == 0
+        assert process.stderr is not None
+        assert "Traceback" not in process.stderr.read()
 
 
 def replay(script: str, connected: Connection) -> str:

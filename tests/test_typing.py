@@ -95,17 +95,18 @@ async def use(weather: WeatherClient) -> None:
 """
 
 
-def checker(name: str) -> list[str]:
+@pytest.fixture(params=["mypy", "pyright"])
+def checker(request: pytest.FixtureRequest, mypy: list[str]) -> list[str]:
     """The command of a type checker."""
-    if name == "mypy":
-        return [sys.executable, "-m", "mypy", "--strict", "--no-error-summary", "--no-incremental"]
+    if request.param == "mypy":
+        return [*mypy, "--no-error-summary"]
     found = Path(sys.executable).with_name("pyright")
     if not found.exists() and "CI" not in os.environ:
         pytest.skip("pyright is not installed")
     return [str(found), "--pythonpath", sys.executable]
 
 
-def lines(name: str, text: str, folder: Path) -> tuple[set[int], str]:
+def lines(checker: list[str], text: str, folder: Path) -> tuple[set[int], str]:
     """The lines that a type checker finds wrong."""
     path = folder / "handlers.py"
     path.write_text(text)
@@ -113,21 +114,19 @@ def lines(name: str, text: str, folder: Path) -> tuple[set[int], str]:
         f'{{"extraPaths": ["{ROOT / "generated"}"], "typeCheckingMode": "strict"}}'
     )
     env = {**os.environ, "MYPYPATH": str(ROOT / "generated")}
-    done = subprocess.run([*checker(name), str(path)], cwd=folder, env=env, capture_output=True, text=True, check=False)
+    done = subprocess.run([*checker, str(path)], cwd=folder, env=env, capture_output=True, text=True, check=False)
     found = re.findall(r"handlers\.py:(\d+)(?::\d+)?(?: -|:) error", done.stdout)
     return {int(line) for line in found}, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("name", ["mypy", "pyright"])
-def test_right_handlers_pass(name: str, tmp_path: Path) -> None:
-    found, printed = lines(name, RIGHT, tmp_path)
+def test_right_handlers_pass(checker: list[str], tmp_path: Path) -> None:
+    found, printed = lines(checker, RIGHT, tmp_path)
     assert found == set(), printed
     assert "rror:" not in printed
 
 
-@pytest.mark.parametrize("name", ["mypy", "pyright"])
-def test_wrong_handlers_are_found(name: str, tmp_path: Path) -> None:
-    found, printed = lines(name, WRONG, tmp_path)
+def test_wrong_handlers_are_found(checker: list[str], tmp_path: Path) -> None:
+    found, printed = lines(checker, WRONG, tmp_path)
     expected = {number for number, line in enumerate(WRONG.splitlines(), 1) if line.endswith("# error")}
     assert found == expected, printed
 
@@ -156,8 +155,7 @@ DEFAULTS: list[tuple[list[Any], list[Any]]] = [
 ]
 
 
-@pytest.mark.parametrize("name", ["mypy", "pyright"])
-def test_defaults_are_of_their_types(name: str, tmp_path: Path) -> None:
+def test_defaults_are_of_their_types(checker: list[str], tmp_path: Path) -> None:
     """Tuples of models and what is wider than its default: no error, and no cast that says nothing."""
     properties: dict[str, Any] = {}
     for number, (places, value) in enumerate(DEFAULTS):
@@ -171,5 +169,7 @@ def test_defaults_are_of_their_types(name: str, tmp_path: Path) -> None:
     for name in ("choosing.py", "model.py"):
         (runtime / name).write_text((ROOT / "generator" / "toolwright" / "runtime" / name).read_text("utf-8"))
     (tmp_path / "handlers.py").write_text(module.source.replace("from .._runtime.", "from _runtime."))
-    done = subprocess.run([*checker(name), "handlers.py"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [*checker, str(tmp_path / "handlers.py")], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr

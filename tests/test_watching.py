@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from processes import running
 from toolwright.commands.watching import Inputs, Pattern
 
 MANIFEST = """\
@@ -79,14 +79,10 @@ class Watching:
 def watched(project: Path) -> Iterator[Watching]:
     watching = Watching(project)
     command = [sys.executable, "-u", "-m", "toolwright", "generate", "--watch"]
-    with watching.log.open("wb") as out, subprocess.Popen(command, cwd=project, stdout=out, stderr=out) as process:
-        try:
-            watching.runs_again("watching diary.yaml and all that is read for them; interrupt to stop")
-            yield watching
-            assert process.poll() is None
-        finally:
-            process.terminate()
-            process.wait(10)
+    with watching.log.open("wb") as out, running(command, cwd=project, stdout=out, stderr=out) as process:
+        watching.runs_again("watching diary.yaml and all that is read for them; interrupt to stop")
+        yield watching
+        assert process.poll() is None
 
 
 def test_what_is_read_is_watched(project: Path) -> None:

@@ -38,7 +38,7 @@ TRANSPORTS: Final = ("stdio", "http", "events")
 _BOUND: Final = 20.0
 """Seconds after which a call of a test is given up; a client that waits so long waits for ever."""
 
-_STRAY: Final = 0.1
+_STRAY: Final = 0.05
 """Seconds that the client gives a server whose answer may still come."""
 
 
@@ -203,6 +203,7 @@ class Attacker:
 
     def __init__(self, transport: str, era: str, method: str, folder: Path) -> None:
         self._transport, self._era, self._method = transport, era, method
+        folder.mkdir(exist_ok=True)
         self._said = folder / "said"
         self._said.write_bytes(b"")
 
@@ -295,18 +296,22 @@ async def test_an_odd_opening_is_an_error(
 ) -> None:
     caplog.set_level(logging.CRITICAL + 1)
     wrong = {}
-    attacker = Attacker(transport, era, method, tmp_path)
-    for name, said in OPENINGS.items():
+
+    async def opened(attacker: Attacker) -> None:
+        with attacker.target() as target:
+            async with ShapeClient.connect(target, timeout=2) as client:
+                await client._prompt("other", {})
+
+    async def attempted(number: int, name: str, said: str) -> None:
+        attacker = Attacker(transport, era, method, tmp_path / str(number))
         attacker.say(said.encode("latin-1"))
-
-        async def opened() -> None:
-            with attacker.target() as target:
-                async with ShapeClient.connect(target, timeout=1) as client:
-                    await client._prompt("other", {})
-
-        error = await _outcome(opened())
+        error = await _outcome(opened(attacker))
         if not isinstance(error, mcp.MCPError):
             wrong[name] = repr(error)
+
+    async with anyio.create_task_group() as tasks:  # most of them are waited for until the time is over
+        for number, (name, said) in enumerate(OPENINGS.items()):
+            tasks.start_soon(attempted, number, name, said)
     assert wrong == {}
 
 

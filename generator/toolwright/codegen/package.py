@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from toolwright import naming
 from toolwright.codegen.client import client_page
 from toolwright.codegen.docstrings import about, sentence
 from toolwright.codegen.features import (

@@ -1,0 +1,33 @@
+"""Processes that tests start: they heed SIGINT, and nothing waits for one of them for ever."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+PATIENCE = 300
+"""Seconds after which a process is killed, which ends all that waits for it or reads what it says."""
+
+
+def heed_interrupts() -> None:
+    """Take SIGINT as usual where a shell ignores it, as it does for jobs in the background; children inherit that."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@contextmanager
+def running(command: Sequence[str], patience: float = PATIENCE, **options: Any) -> Iterator[subprocess.Popen[Any]]:
+    """A process, started as `subprocess.Popen` does, which is gone after the block."""
+    with subprocess.Popen(command, **options) as process:
+        end = threading.Timer(patience, process.kill)
+        end.daemon = True
+        end.start()
+        try:
+            yield process
+        finally:
+            end.cancel()
+            process.kill()
