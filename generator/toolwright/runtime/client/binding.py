@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 __all__ = ["OMIT", "Binding", "CallEvent", "Omit"]
 
-_WANTED: Final = {"drift": "drift", "on_question": "elicitation", "on_sample": "sampling", "roots": "sampling"}
+_WANTED: Final = {"on_question": "elicitation", "on_sample": "sampling", "roots": "sampling"}
 """Options of `connect`, with the features that they need, where the manifest does not ask for these by itself."""
 
 _T = TypeVar("_T")
@@ -153,11 +153,12 @@ class Binding:
             options = options.but(timeout=client.read_timeout_seconds if timeout is None else timeout)
         mirrored = cls._package.feature("headers", "client.mirrored_headers")
         made = cls(Session(client, in_flight, mirrored), subscriptions, options)
-        comparing = None if drift == "ignore" else cls._needed("drift", "drift", "client.drift")
 
         async def opened() -> None:
-            if comparing is not None:
-                await comparing.notice(made._session, cls._package.tools, options, drift)
+            if drift != "ignore":
+                from .drift import notice
+
+                await notice(made._session, cls._package.tools, options, drift)
 
         return Connection(client, made, None if subscriptions is None else subscriptions.close, opened)
 
