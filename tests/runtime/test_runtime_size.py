@@ -18,12 +18,12 @@ RESOURCES: dict[str, Any] = {"resources": [{"uri": "a://b", "name": "b", "toolwr
 KINDS: dict[str, tuple[int, dict[str, Any]]] = {
     "a server with one tool": (4450, manifest([ONE], emit=["server"])),
     "one whose tools answer with blocks": (4700, manifest([tool("say")], emit=["server"])),
-    "one that asks": (5000, manifest([{**ONE, "toolwright": ASKS}], emit=["server"])),
+    "one that asks": (5050, manifest([{**ONE, "toolwright": ASKS}], emit=["server"])),
     "one with resources": (4950, manifest([ONE], emit=["server"], **RESOURCES)),
     "one with alternatives": (5300, manifest([EITHER], emit=["server"])),
-    "a client of one tool": (3900, manifest([ONE], emit=["client"])),
-    "one that answers questions": (5050, manifest([ONE], emit=["client"], python={"features": ["elicitation"]})),
-    "both with one tool": (6850, manifest([ONE])),
+    "a client of one tool": (3850, manifest([ONE], emit=["client"])),
+    "one that answers questions": (5000, manifest([ONE], emit=["client"], python={"features": ["elicitation"]})),
+    "both with one tool": (6800, manifest([ONE])),
 }
 """The most lines of runtime that each kind of package may have, blank ones and docstrings included."""
 

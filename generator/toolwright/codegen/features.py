@@ -71,6 +71,7 @@ RUNTIME: Final[Mapping[str, tuple[str, ...]]] = {
         "client/thinning",
         "client/transport",
     ),
+    "client_primitives": ("client/primitives",),
     "headers": ("client/mirrored_headers",),
     "changes": ("client/subscriptions",),
     "drift": ("client/drift",),
@@ -189,6 +190,8 @@ def features(manifest: ir.Manifest) -> tuple[str, ...]:
             used.add("examples")
         if used & {"prompts", "resources"} or any(tool.output is None for tool in manifest.tools):
             used.add("content")
+    if every(manifest):
+        used.add("client_primitives")
     if "client" in manifest.emit and used & {"confirmation", "elicitation", "sampling"}:
         used.add("complexity")  # whatever a server sends as the schema of a question is checked
     waiting = [*used]
