@@ -74,6 +74,7 @@ RUNTIME: Final[Mapping[str, tuple[str, ...]]] = {
         "client/thinning",
         "client/transport",
     ),
+    "client_primitives": ("client/primitives",),
     "headers": ("client/mirrored_headers",),
     "changes": ("client/subscriptions",),
     "client_requests": ("client/callbacks", "client/elicitation", "server/client_requests"),
@@ -189,6 +190,8 @@ def features(manifest: ir.Manifest) -> tuple[str, ...]:
             used.add("http")
         if has_examples(manifest):
             used.add("examples")
+    if every(manifest):
+        used.add("client_primitives")
     if "client" in manifest.emit and used & {"confirmation", "elicitation", "sampling"}:
         used.add("complexity")  # whatever a server sends as the schema of a question is checked
     waiting = [*used]

@@ -7,14 +7,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from . import models as _models
-from ._runtime.client.binding import Binding
+from ._runtime.client.primitives import PrimitivesBinding
 from .registry import PACKAGE
 
 if TYPE_CHECKING:
     from mcp_types import BlobResourceContents, ContentBlock, TextResourceContents
 
 
-class DiaryClient(Binding):
+class DiaryClient(PrimitivesBinding):
     """Calls the MCP server `diary`: one method for each tool, resource and prompt.
 
         async with DiaryClient.connect(target) as diary:

@@ -5,7 +5,8 @@
 from __future__ import annotations
 
 from . import models as _models
-from ._runtime.client.binding import OMIT, Binding, Omit
+from ._runtime.client.binding import Binding
+from ._runtime.client.options import OMIT, Omit
 from .registry import PACKAGE
 
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from typing_extensions import deprecated
 
 from . import models as _models
-from ._runtime.client.binding import OMIT, Binding, Omit
+from ._runtime.client.binding import Binding
+from ._runtime.client.options import OMIT, Omit
 from .registry import PACKAGE
 
 if TYPE_CHECKING:
