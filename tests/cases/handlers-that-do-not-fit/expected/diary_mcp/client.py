@@ -13,6 +13,8 @@ from .registry import PACKAGE
 if TYPE_CHECKING:
     from mcp_types import BlobResourceContents, ContentBlock, TextResourceContents
 
+    from .models import ReadOutput
+
 
 class DiaryClient(PrimitivesBinding):
     """Calls the MCP server `diary`: one method for each tool, resource and prompt.
@@ -33,7 +35,7 @@ class DiaryClient(PrimitivesBinding):
         """
         return await self._call_content("write", {})
 
-    async def read(self) -> _models.ReadOutput:
+    async def read(self) -> ReadOutput:
         """Reads.
 
         Tool ``read``.

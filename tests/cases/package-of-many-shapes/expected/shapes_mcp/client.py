@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         EverythingAtOnceInputPlace,
         EverythingAtOnceInputPlaces,
         EverythingAtOnceNode,
+        EverythingAtOnceOutput,
     )
 
 
@@ -61,7 +62,7 @@ class ShapesClient(Binding):
         from_: str | Omit = OMIT,
         StartTime: str | Omit = OMIT,
         StartTime_less_than_sign: str | Omit = OMIT,
-    ) -> _models.EverythingAtOnceOutput:
+    ) -> EverythingAtOnceOutput:
         """Ends with a quote: "x"
 
         And has \\ and \"\"\" and {{ braces }} in it.
