@@ -183,13 +183,13 @@ def test_docstrings_say_what_a_type_cannot() -> None:
     assert isinstance(made_class, ast.ClassDef)
     said = [node.value for node in made_class.body[1:] if isinstance(node, ast.Expr)]
     assert [each.value for each in said if isinstance(each, ast.Constant)] == [
-        "A name. 2 to 9 characters. Matches `^a\\d`.",
-        "At least 1. Less than 5. A multiple of 2.",
-        "At least 1 item. No item twice. Each item: format: uri.",
+        "A name. 2–9 characters. Pattern: `^a\\d`.",
+        "Minimum: 1. Less than 5. Multiple of 2.",
+        "At least 1 item. Items are unique. Each item: format: uri.",
         "Two\n    lines\n\n    The schema's default, null, is not of this type.\n    ",
         'One of 1.5, {"a": 1}.',
         "Always 9223372036854775808.",
-        "At most 1 key. Needs `k`.",
+        "At most 1 key. Requires `k`.",
     ]
 
 
@@ -202,7 +202,7 @@ def test_docstrings_are_silent_about_keywords_of_other_dialects() -> None:
         ("http://json-schema.org/draft-04/schema#", []),
         ("http://json-schema.org/draft-06/schema#", [always]),
         (DRAFT_7, ["Encoded as base64.", always, further]),
-        (modules.LATEST, ["Encoded as base64.", always, "`a` needs `b`.", further]),
+        (modules.LATEST, ["Encoded as base64.", always, "`a` requires `b`.", further]),
     ):
         (parameter,) = datamodel.modules([modules.tool("do_it", {"$schema": uri, **wire})])[0].parameters
         assert parameter.doc == " ".join(["At least 1 key.", *said, "Deprecated."])

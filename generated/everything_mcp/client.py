@@ -277,11 +277,11 @@ class EverythingClient(PrimitivesBinding):
     async def complete_read_template_data(
         self, argument: Literal["id"], value: str, given: Mapping[str, str] | None = None
     ) -> Completion:
-        """What may stand for an argument of the resource template ``test://template/{id}/data``.
+        """Completion values for an argument of the resource template ``test://template/{id}/data``.
 
         Args:
             argument: Which one.
-            value: What stands there so far.
+            value: What has been typed so far.
             given: The other arguments, as far as they are known.
         """
         return await self._complete("template", "test://template/{id}/data", argument, value, given)
@@ -307,11 +307,11 @@ class EverythingClient(PrimitivesBinding):
     async def complete_prompt_test_prompt_with_arguments(
         self, argument: Literal["arg1", "arg2"], value: str, given: Mapping[str, str] | None = None
     ) -> Completion:
-        """What may stand for an argument of the prompt ``test_prompt_with_arguments``.
+        """Completion values for an argument of the prompt ``test_prompt_with_arguments``.
 
         Args:
             argument: Which one.
-            value: What stands there so far.
+            value: What has been typed so far.
             given: The other arguments, as far as they are known.
         """
         return await self._complete("prompt", "test_prompt_with_arguments", argument, value, given)

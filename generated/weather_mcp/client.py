@@ -51,7 +51,7 @@ class WeatherClient(PrimitivesBinding):
 
         Args:
             location: City name or zip code. At least 1 character.
-            days: 1 to 7. Default: 3.
+            days: Range: 1–7. Default: 3.
         """
         return await self._call("get_forecast", {"location": location, "days": days}, _models.GetForecastOutput)
 
@@ -79,11 +79,11 @@ class WeatherClient(PrimitivesBinding):
     async def complete_read_current(
         self, argument: Literal["city"], value: str, given: Mapping[str, str] | None = None
     ) -> Completion:
-        """What may stand for an argument of the resource template ``weather://{city}/now``.
+        """Completion values for an argument of the resource template ``weather://{city}/now``.
 
         Args:
             argument: Which one.
-            value: What stands there so far.
+            value: What has been typed so far.
             given: The other arguments, as far as they are known.
         """
         return await self._complete("template", "weather://{city}/now", argument, value, given)
@@ -102,11 +102,11 @@ class WeatherClient(PrimitivesBinding):
     async def complete_prompt_plan_day(
         self, argument: Literal["city"], value: str, given: Mapping[str, str] | None = None
     ) -> Completion:
-        """What may stand for an argument of the prompt ``plan_day``.
+        """Completion values for an argument of the prompt ``plan_day``.
 
         Args:
             argument: Which one.
-            value: What stands there so far.
+            value: What has been typed so far.
             given: The other arguments, as far as they are known.
         """
         return await self._complete("prompt", "plan_day", argument, value, given)

@@ -14,7 +14,7 @@ class GetForecastInput(Model, extra="forbid"):
     """City name or zip code. At least 1 character."""
 
     days: int = 3
-    """1 to 7."""
+    """Range: 1–7."""
 
 
 class GetForecastOutputDays(Model):

@@ -27,4 +27,4 @@ class GetWeatherOutput(Model):
 
     conditions: str
     humidity: int
-    """Relative humidity in percent. 0 to 100."""
+    """Relative humidity in percent. Range: 0–100."""

@@ -65,7 +65,7 @@ def _sentences(document: Document, leaf: Leaf) -> Iterator[str]:
     yield from _plain_sentences({name: value for name, value in keywords.items() if name not in fixed})
     yield from _members(document, leaf, keywords)
     if keywords.get("uniqueItems") is True:
-        yield "No item twice."
+        yield "Items are unique."
     yield from _keys(keywords)
     if any(keyword in keywords for keyword in _CONDITIONS):
         yield "The schema has further conditions."
@@ -100,9 +100,9 @@ def _plain_sentences(keywords: Mapping[str, Json]) -> Iterator[str]:
     yield from _range(keywords)
     multiple = _number(keywords.get("multipleOf"))
     if multiple is not None:
-        yield f"A multiple of {_plain(multiple)}."
+        yield f"Multiple of {_plain(multiple)}."
     for keyword, said in (
-        ("pattern", "Matches `{}`."),
+        ("pattern", "Pattern: `{}`."),
         ("format", "Format: {}."),
         ("contentEncoding", "Encoded as {}."),
         ("contentMediaType", "Media type: {}."),
@@ -115,7 +115,7 @@ def _counts(low: int | float | None, high: int | float | None, one: str) -> Iter
     if low is not None and low == high:
         yield f"Exactly {_counted(low, one)}."
     elif low is not None and low > 0 and high is not None:
-        yield f"{_plain(low)} to {_counted(high, one)}."
+        yield f"{_span(low, high)} {one}s."
     elif low is not None and low > 0:
         yield f"At least {_counted(low, one)}."
     elif high is not None:
@@ -130,13 +130,13 @@ def _range(keywords: Mapping[str, Json]) -> Iterator[str]:
     if keywords.get("exclusiveMaximum") is True:
         high, below = None, high
     if low is not None and high is not None:
-        yield f"{_plain(low)} to {_plain(high)}."
+        yield f"Range: {_span(low, high)}."
     elif low is not None:
-        yield f"At least {_plain(low)}."
+        yield f"Minimum: {_plain(low)}."
     elif high is not None:
-        yield f"At most {_plain(high)}."
+        yield f"Maximum: {_plain(high)}."
     if above is not None:
-        yield f"More than {_plain(above)}."
+        yield f"Greater than {_plain(above)}."
     if below is not None:
         yield f"Less than {_plain(below)}."
 
@@ -158,18 +158,18 @@ def _keys(keywords: Mapping[str, Json]) -> Iterator[str]:
     """What is said of keys beside the properties."""
     properties, required = keywords.get("properties") or {}, keywords.get("required")
     if isinstance(required, list) and (unnamed := [name for name in required if name not in properties]):
-        yield f"Needs {_listed(unnamed)}."
+        yield f"Requires {_listed(unnamed)}."
     for keyword in ("anyOf", "oneOf"):
         choices = keywords.get(keyword)
         if isinstance(choices, list) and all(
             isinstance(each, dict) and each.keys() == {"required"} for each in choices
         ):
-            yield f"Needs {', or '.join(_listed(each['required']) for each in choices)}."
+            yield f"Requires {', or '.join(_listed(each['required']) for each in choices)}."
     if "patternProperties" in keywords or "propertyNames" in keywords:
         yield "The schema says which keys it takes."
     together = keywords.get("dependentRequired")
     for name, names in together.items() if isinstance(together, dict) else ():
-        yield f"`{name}` needs {_listed(names)}."
+        yield f"`{name}` requires {_listed(names)}."
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -182,6 +182,10 @@ def _number(value: Json) -> int | float | None:
 
 def _plain(value: int | float) -> str:
     return str(int(value)) if isinstance(value, float) and value.is_integer() and abs(value) < 1e15 else str(value)
+
+
+def _span(low: int | float, high: int | float) -> str:
+    return f"{_plain(low)}{' to ' if low < 0 or high < 0 else '–'}{_plain(high)}"
 
 
 def _counted(count: int | float, one: str) -> str:

@@ -364,7 +364,7 @@ def _completion_method(primitive: ir.Primitive) -> ClientMethod:
     kind = literal("prompt" if primitive.kind == "prompt" else "template")
     described = [
         ("argument", "Which one."),
-        ("value", "What stands there so far."),
+        ("value", "What has been typed so far."),
         ("given", "The other arguments, as far as they are known."),
     ]
     return ClientMethod(
@@ -380,7 +380,7 @@ def _completion_method(primitive: ir.Primitive) -> ClientMethod:
         call=Name("_complete"),
         arguments=(kind, literal(primitive.key), Name("argument"), Name("value"), Name("given")),
         deprecated=None,
-        doc=arguments_doc(f"What may stand for an argument of the {primitive.kind} ``{primitive.key}``.", described),
+        doc=arguments_doc(f"Completion values for an argument of the {primitive.kind} ``{primitive.key}``.", described),
         place=primitive.place,
     )
 

@@ -70,13 +70,13 @@ class ShapesClient(Binding):
         Tool ``everything-at-once``: destructive, idempotent. Deprecated since 2.0.0; use nothing.
 
         Args:
-            text: 1 to 80 characters. Matches `^[a-z]+$`.
-            count: How many. At least 1. Default: 3.
-            ratio: More than 0.
+            text: 1–80 characters. Pattern: `^[a-z]+$`.
+            count: How many. Minimum: 1. Default: 3.
+            ratio: Greater than 0.
             maybe: May be null
             mode: Default: "fast".
             when: Format: date-time.
-            tags: No item twice. Default: [].
+            tags: Items are unique. Default: [].
             place: Where
         """
         return await self._call(

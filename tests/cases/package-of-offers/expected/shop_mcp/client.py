@@ -70,11 +70,11 @@ class ShopClient(PrimitivesBinding):
     async def complete_read_items(
         self, argument: Literal["category"], value: str, given: Mapping[str, str] | None = None
     ) -> Completion:
-        """What may stand for an argument of the resource template ``shop://{category}/items{/path*}``.
+        """Completion values for an argument of the resource template ``shop://{category}/items{/path*}``.
 
         Args:
             argument: Which one.
-            value: What stands there so far.
+            value: What has been typed so far.
             given: The other arguments, as far as they are known.
         """
         return await self._complete("template", "shop://{category}/items{/path*}", argument, value, given)
@@ -88,11 +88,11 @@ class ShopClient(PrimitivesBinding):
     async def complete_read_search(
         self, argument: Literal["q"], value: str, given: Mapping[str, str] | None = None
     ) -> Completion:
-        """What may stand for an argument of the resource template ``shop://search{?q,lang}``.
+        """Completion values for an argument of the resource template ``shop://search{?q,lang}``.
 
         Args:
             argument: Which one.
-            value: What stands there so far.
+            value: What has been typed so far.
             given: The other arguments, as far as they are known.
         """
         return await self._complete("template", "shop://search{?q,lang}", argument, value, given)
@@ -112,11 +112,11 @@ class ShopClient(PrimitivesBinding):
     async def complete_prompt_gift(
         self, argument: Literal["for"], value: str, given: Mapping[str, str] | None = None
     ) -> Completion:
-        """What may stand for an argument of the prompt ``gift``.
+        """Completion values for an argument of the prompt ``gift``.
 
         Args:
             argument: Which one.
-            value: What stands there so far.
+            value: What has been typed so far.
             given: The other arguments, as far as they are known.
         """
         return await self._complete("prompt", "gift", argument, value, given)

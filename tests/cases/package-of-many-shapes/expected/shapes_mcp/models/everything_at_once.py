@@ -54,13 +54,13 @@ class EverythingAtOnceInput(Model, extra="forbid"):
     """Arguments of the tool ``everything-at-once``."""
 
     text: str
-    """1 to 80 characters. Matches `^[a-z]+$`."""
+    """1–80 characters. Pattern: `^[a-z]+$`."""
 
     count: int = 3
-    """How many. At least 1."""
+    """How many. Minimum: 1."""
 
     ratio: float | None = None
-    """More than 0."""
+    """Greater than 0."""
 
     maybe: Nullable[str] = None
     """May be null"""
@@ -71,7 +71,7 @@ class EverythingAtOnceInput(Model, extra="forbid"):
     """Format: date-time."""
 
     tags: list[str] = []
-    """No item twice."""
+    """Items are unique."""
 
     point: tuple[float, float] | None = None
     leg: tuple[EverythingAtOnceInputLegItem0, EverythingAtOnceInputLegItem1] | None = None

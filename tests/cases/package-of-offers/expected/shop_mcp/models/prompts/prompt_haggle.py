@@ -17,4 +17,4 @@ class PromptHagglePriceAnswer(Model):
     """An answer to ``price``: How much?"""
 
     sum: float | None = None
-    """At least 0."""
+    """Minimum: 0."""
