@@ -183,7 +183,7 @@ def test_docstrings_say_what_a_type_cannot() -> None:
     assert isinstance(made_class, ast.ClassDef)
     said = [node.value for node in made_class.body[1:] if isinstance(node, ast.Expr)]
     assert [each.value for each in said if isinstance(each, ast.Constant)] == [
-        "A name. 2–9 characters. Pattern: `^a\\d`.",
+        "A name. 2\u20139 characters. Pattern: `^a\\d`.",
         "Minimum: 1. Less than 5. Multiple of 2.",
         "At least 1 item. Items are unique. Each item: format: uri.",
         "Two\n    lines\n\n    The schema's default, null, is not of this type.\n    ",

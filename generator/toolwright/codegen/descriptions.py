@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from toolwright.codegen.types import Document, Expression
     from toolwright.ir import Json
 
+_DASH = "\u2013"  # an en dash
 _LONGEST = 200
 _CONDITIONS = ("if", "not", "dependentSchemas", "dependencies", "unevaluatedProperties", "unevaluatedItems", "contains")
 
@@ -185,7 +186,7 @@ def _plain(value: int | float) -> str:
 
 
 def _span(low: int | float, high: int | float) -> str:
-    return f"{_plain(low)}{' to ' if low < 0 or high < 0 else '–'}{_plain(high)}"
+    return f"{_plain(low)}{' to ' if low < 0 or high < 0 else _DASH}{_plain(high)}"
 
 
 def _counted(count: int | float, one: str) -> str:
