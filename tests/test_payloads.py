@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import ast
+import fcntl
+import hashlib
 import json
 import os
 import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import pytest
 import yaml
@@ -30,6 +32,8 @@ ROOT = Path(__file__).parents[1]
 SOURCES = ROOT / "generator" / "toolwright"
 WHOLE = "TOOLWRIGHT_WHOLE_PAYLOADS" in os.environ
 PLACES = payloads.places(BASE)
+
+Settle: TypeAlias = Callable[[str, Sequence[Place]], list[Place]]
 
 
 def test_the_base_has_something_at_every_place() -> None:
@@ -73,12 +77,30 @@ def settled(folder: Path, payload: str, at: Sequence[Place]) -> list[Place]:
 
 
 @pytest.fixture(scope="session")
-def free(tmp_path_factory: pytest.TempPathFactory) -> list[Place]:
-    """The places that take any text that people could read."""
-    folder = tmp_path_factory.mktemp("free")
+def settle(tmp_path_factory: pytest.TempPathFactory) -> Settle:
+    """As `settled`, for the payload of a name, but once in however many processes the tests run."""
+    own = tmp_path_factory.getbasetemp()
+    shared = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+    folder = tmp_path_factory.mktemp("settled")
     for name, text in payloads.FILES.items():
         (folder / name).write_text(text)
-    return settled(folder, PAYLOADS["double quotes"], PLACES)
+
+    def settle(name: str, at: Sequence[Place]) -> list[Place]:
+        indexes = [PLACES.index(place) for place in at]
+        known = shared / f"settled-{hashlib.sha256(json.dumps([name, indexes]).encode()).hexdigest()}.json"
+        with known.with_suffix(".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not known.exists():
+                known.write_text(json.dumps([PLACES.index(place) for place in settled(folder, PAYLOADS[name], at)]))
+        return [PLACES[index] for index in json.loads(known.read_text())]
+
+    return settle
+
+
+@pytest.fixture(scope="session")
+def free(settle: Settle) -> list[Place]:
+    """The places that take any text that people could read."""
+    return settle("double quotes", PLACES)
 
 
 def skeleton(text: str) -> Any:
@@ -172,12 +194,12 @@ GROUPS = [[*PAYLOADS][start::4] for start in range(4)]
 
 
 @pytest.mark.parametrize("names", GROUPS)
-def test_a_payload_everywhere_stays_text(names: list[str], folder: Path, free: list[Place]) -> None:
+def test_a_payload_everywhere_stays_text(names: list[str], folder: Path, free: list[Place], settle: Settle) -> None:
     packages: list[Path] = []
     harmless: dict[tuple[Place, ...], dict[str, bytes]] = {}
     for name in names:
         payload = PAYLOADS[name]
-        kept = settled(folder, payload, PLACES if WHOLE else free)
+        kept = settle(name, PLACES if WHOLE else free)
         assert len(kept) > len(PLACES) / 2, name
         wanted = payloads.placed(BASE, dict.fromkeys(kept, payload))
         files = compiled(folder, wanted)
@@ -269,6 +291,7 @@ def test_pages_and_messages_show_a_payload_as_text(
     names: list[str],
     folder: Path,
     free: list[Place],
+    settle: Settle,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -288,7 +311,7 @@ def test_pages_and_messages_show_a_payload_as_text(
     harmless: dict[tuple[Place, ...], list[tuple[str, ...]]] = {}
     for index, name in enumerate(names):
         payload = PAYLOADS[name]
-        kept = settled(folder, payload, free)
+        kept = settle(name, free)
         hostile_page = page(payloads.placed(BASE, dict.fromkeys(kept, payload)))
         if (*kept,) not in harmless:
             harmless[*kept,] = page(payloads.placed(BASE, dict.fromkeys(kept, HARMLESS))).tags

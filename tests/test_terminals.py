@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 import yaml
 
+import forked
 from packages import generate, manifest, tool
 from processes import running
 from toolwright.compile.syntax import yamltext, yamlwriter
@@ -212,8 +213,8 @@ def test_commands(tmp_path: Path) -> None:
         ["mock", "no\x1b[2J\u202e.yaml"],
         ["docs", "no\x1b[2J\u202e.yaml", "-o", "out"],
     ):
-        done = subprocess.run([*toolwright, *arguments], cwd=tmp_path, capture_output=True, timeout=120, check=False)
-        printed = done.stdout.decode() + done.stderr.decode()
+        done = forked.run(arguments, tmp_path)
+        printed = done.stdout + done.stderr
         assert printed, arguments
         assert not harmful(printed), (arguments, printed)
         assert "Traceback" not in printed, printed
