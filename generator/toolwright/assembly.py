@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import posixpath
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
 
 import pydantic_core
 
 from toolwright import naming
 from toolwright.diagnostics import Place
-from toolwright.schemas import dialects
+from toolwright.schemas import bundling, dialects
+from toolwright.schemas.circles import circles
 from toolwright.schemas.references import Folder, Key, Outline, is_plain
 
 if TYPE_CHECKING:
@@ -55,7 +57,7 @@ class Declared:
         return self.place
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Assembly:
     """A whole bundle.
 
@@ -96,15 +98,30 @@ class Assembly:
 
     def closure(self, root: Outline) -> tuple[Outline, ...]:
         """`root` and all shared schemas that it leads to, in the order in which they are first reached."""
-        reached = {root.place: root}
-        waiting = [root]
-        for found in waiting:  # grows while it is read
-            for key in found.shared():
-                other = self.shared[key]
-                if other.place not in reached:
-                    reached[other.place] = other
+        others = (self.shared[key] for key in self.reached(root))
+        return (root, *(found for found in others if found is not root))
+
+    def reached(self, root: Outline) -> tuple[Key, ...]:
+        """The shared schemas that `root` leads to, in the order in which they are first reached."""
+        reached = dict.fromkeys(root.shared())
+        waiting = [*reached]
+        for key in waiting:  # grows while it is read
+            for other in self.shared[key].shared():
+                if other not in reached:
+                    reached[other] = None
                     waiting.append(other)
         return tuple(waiting)
+
+    @cached_property
+    def circles(self) -> Mapping[Key, tuple[Key, ...]]:
+        """For each shared schema those that it leads to and that lead to it, itself among them, in a fixed order."""
+        found = circles({key: found.shared() for key, found in self.shared.items()})
+        return {key: tuple(sorted(members)) for members in found for key in members}
+
+    @cached_property
+    def bundled(self) -> bundling.Kept:
+        """What bundling has made of its shared schemas."""
+        return bundling.Kept()
 
 
 Section: TypeAlias = Literal["resources", "resourceTemplates", "prompts"]

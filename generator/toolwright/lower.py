@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from toolwright.diagnostics import Place
-    from toolwright.schemas.references import Outline
+    from toolwright.schemas.references import Key, Outline
     from toolwright.source import File
 
 FORMAT = 1
@@ -65,7 +65,7 @@ def lower(assembly: Assembly, source: str) -> ir.Manifest:
         prompts=tuple(offer for offer, _ in offers["prompts"]),
         files={_packed(file): file.data for file in assembly.bundle.files.values()},
         shared=tuple(
-            ir.SharedSchema(key.name, naming.shared(key.name), _schema(found, assembly))
+            ir.SharedSchema(key.name, naming.shared(key.name), _schema(found, assembly), circle=_circle(key, assembly))
             for key, found in assembly.shared.items()
             if isinstance(found.schema, dict)
         ),
@@ -208,7 +208,14 @@ def _questions(declared: Declared, assembly: Assembly) -> tuple[ir.Question, ...
 
 def _schema(found: Outline, assembly: Assembly) -> ir.Schema:
     made = bundled(found, assembly)
-    return ir.Schema(wire=made.wire, dialect=found.dialect.uri, place=found.place, shared=made.shared)
+    dialect, place = found.dialect.uri, found.place
+    return ir.Schema(wire=made.wire, dialect=dialect, place=place, shared=made.shared, own=made.own)
+
+
+def _circle(key: Key, assembly: Assembly) -> str | None:
+    """What the shared schemas are called by that lead to each other, this one among them."""
+    members = assembly.circles[key]
+    return min(each.name for each in members) if len(members) > 1 else None
 
 
 def _examples(entries: Sequence[ir.Json], place: Place) -> tuple[ir.Example, ...]:

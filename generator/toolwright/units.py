@@ -19,7 +19,8 @@ from toolwright.pycode import Code, Name, code, join, trusted
 
 if TYPE_CHECKING:
     from toolwright.helper import Helper
-    from toolwright.models import ModelModule
+    from toolwright.modelling.classes import Imported
+    from toolwright.models import SharedModules
 
 _CLASS = "\nclass "
 _DECORATOR = "\n    @deprecated("
@@ -50,13 +51,11 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """The unit of each tool and of each offer, in the manifest's order, and the models of each shared schema that has a
-    class.
-    """
+    """The unit of each tool and of each offer, in the manifest's order, and the models of shared schemas."""
 
     units: Mapping[str, Unit]
     offers: Sequence[Unit]
-    shared: Mapping[str, ModelModule]
+    shared: SharedModules
 
 
 class Generated(Protocol):
@@ -121,13 +120,14 @@ def _few(
     shared: Sequence[ir.SharedSchema],
     source: str,
     command: str,
-) -> tuple[list[Unit], list[Unit], dict[str, ModelModule]]:
-    if not (tools or offers or shared):
-        return [], [], {}
+) -> tuple[list[Unit], list[Unit], SharedModules]:
     from toolwright import models
 
-    units = make(tools, shared, source, command) if tools else []
-    return units, _offers(offers, modelled, source, command), models.shared_modules(shared)
+    if not (tools or offers or shared):
+        return [], [], models.SharedModules()
+    homes = models.homes(shared)
+    units = make(tools, homes, source, command) if tools else []
+    return units, _offers(offers, modelled, source, command), models.shared_modules(shared, homes)
 
 
 def _offers(offers: Sequence[ir.Offer], modelled: frozenset[str], source: str, command: str) -> list[Unit]:
@@ -156,22 +156,25 @@ def _offers(offers: Sequence[ir.Offer], modelled: frozenset[str], source: str, c
 
 def _many(tools: Sequence[ir.Tool], shared: Sequence[ir.SharedSchema], source: str, command: str) -> list[Unit]:
     """The units of any number of tools, made on all processors."""
+    from toolwright import models
+
+    homes = models.homes(shared)
     batches = [tools[start : start + BATCH] for start in range(0, len(tools), BATCH)]
     if len(batches) < 2 or (processors := os.cpu_count() or 1) < 2:
-        return [unit for batch in batches for unit in make(batch, shared, source, command)]
+        return [unit for batch in batches for unit in make(batch, homes, source, command)]
     from concurrent.futures import ProcessPoolExecutor
 
     with ProcessPoolExecutor(min(processors, len(batches))) as pool:
-        jobs = [pool.submit(make, batch, shared, source, command) for batch in batches]
+        jobs = [pool.submit(make, batch, homes, source, command) for batch in batches]
         return [unit for job in jobs for unit in job.result()]
 
 
-def make(tools: Sequence[ir.Tool], shared: Sequence[ir.SharedSchema], source: str, command: str) -> list[Unit]:
+def make(tools: Sequence[ir.Tool], homes: Mapping[str, Imported], source: str, command: str) -> list[Unit]:
     """The units of some tools, made here and now.
 
     Args:
         tools: The tools.
-        shared: The manifest's shared schemas.
+        homes: Where the classes of the manifest's shared schemas are.
         source: The manifest's path, as headers show it.
         command: What generates its package, as headers show it.
     """
@@ -179,7 +182,7 @@ def make(tools: Sequence[ir.Tool], shared: Sequence[ir.SharedSchema], source: st
     from toolwright.plan import clients
 
     head = render.header(source, command)
-    made = zip(tools, models.modules(tools, shared), strict=True)
+    made = zip(tools, models.modules(tools, homes), strict=True)
     return [
         Unit(
             module=render.page(head, plan.Page("", "module.py", {"source": module.source})),

@@ -33,7 +33,7 @@ from toolwright.pycode import Code, Name
 
 if TYPE_CHECKING:
     from toolwright import ir
-    from toolwright.models import ModelModule
+    from toolwright.models import ModelModule, SharedModules
     from toolwright.units import Unit
 
 _COMMON_EXPORTS = {
@@ -158,7 +158,7 @@ def of_models(
     manifest: ir.Manifest,
     units: Mapping[str, Unit],
     offer_units: Sequence[Unit],
-    shared: Mapping[str, ModelModule],
+    shared: SharedModules,
 ) -> tuple[Page, ...]:
     """The other pages, but for the modules of single tools and offers, which their units have.
 
@@ -166,14 +166,14 @@ def of_models(
         manifest: The lowered manifest.
         units: What was made of each tool, by its name on the wire.
         offer_units: What was made of each resource, resource template and prompt that the client has methods for.
-        shared: The model module of each shared schema that has classes, by its name under `schemas`.
+        shared: The model modules of shared schemas.
     """
     title = _title(manifest)
     pages = [
-        Page("__init__.py", "__init__.py", _package(manifest, title, units, offer_units, shared)),
-        Page("models/__init__.py", "__init__.py", _models(title, manifest, units, offer_units, shared)),
+        Page("__init__.py", "__init__.py", _package(manifest, title, units, offer_units, shared.of)),
+        Page("models/__init__.py", "__init__.py", _models(title, manifest, units, offer_units, shared.of)),
     ]
-    if shared:
+    if shared.of:
         pages.append(
             Page(
                 "models/shared/__init__.py",
@@ -181,10 +181,12 @@ def of_models(
                 {"source": docstring(f"Models of the schemas that several tools of {title} share.")},
             )
         )
+        modules = {
+            schema.names.module: shared.of[schema.name] for schema in manifest.shared if schema.name in shared.of
+        }
         pages += [
-            Page(f"models/shared/{schema.names.module}.py", "module.py", {"source": shared[schema.name].source})
-            for schema in manifest.shared
-            if schema.name in shared
+            Page(f"models/shared/{name}.py", "module.py", {"source": module.source})
+            for name, module in (*shared.circles.items(), *modules.items())
         ]
     if "client" in manifest.emit:
         methods = (*(units[tool.name].method for tool in manifest.tools), *(unit.method for unit in offer_units))

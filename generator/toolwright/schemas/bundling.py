@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import posixpath
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
@@ -26,42 +26,97 @@ _GONE: Final = object()
 
 @dataclass(frozen=True, slots=True)
 class Bundled:
-    """`wire` is the schema with all it refers to; `shared` has the name under `schemas` of each bundled pointer."""
+    """`wire` is the schema with all it refers to; `shared` has the name under `schemas` of each bundled pointer.
+
+    `own` is `wire` without what was bundled.
+    """
 
     wire: Json
     shared: Mapping[str, str]
+    own: Json
+
+
+@dataclass(slots=True)
+class Kept:
+    """What was made already, so that what many schemas refer to is the same object in each.
+
+    `schemas` are the shared schemas as they are bundled where each has its own name. `shared` are the tables of their
+    names by what leads to them, and `circles` what is bundled into each member of a circle.
+    """
+
+    schemas: dict[tuple[str, Key], Json] = field(default_factory=dict)
+    shared: dict[tuple[str, Key | None, frozenset[Key]], Mapping[str, str]] = field(default_factory=dict)
+    circles: dict[tuple[str, Key], tuple[Mapping[str, Json], Mapping[str, str]]] = field(default_factory=dict)
 
 
 def bundle(root: Outline, assembly: Assembly) -> Bundled:
     """Bundle what `root` refers to into its own `$defs` (`definitions` before 2019-09).
 
     A shared schema keeps its name there; where the name is taken, `shared_` goes in front, and where that is taken
-    too, a digest of its file and name goes behind. A shared schema that leads back to itself is itself: `#`.
+    too, a digest of its file and name goes behind. A shared schema that leads back to itself is itself, `#`, unless it
+    does so by others, and nothing forbids that it stands among them once more.
     """
     if root.plain or not isinstance(root.schema, dict) or not (root.references or HANDLE in root.keys):
-        return Bundled(root.schema, {})
+        return Bundled(root.schema, {}, root.schema)
     keyword = root.dialect.defs
-    reached = [found for found in assembly.closure(root) if found.place != root.place]
-    keys = [Key(found.place.file, str(found.place.pointer[-1])) for found in reached]
     own = root.schema.get(keyword) or {}
+    itself = Key(root.place.file, str(root.place.pointer[-1])) if root.place.pointer[0] == "schemas" else None
+    if itself is not None and not own and not root.anchors and len(assembly.circles[itself]) > 1:
+        defs, shared = _of_circle(itself, keyword, assembly)
+        wire = edited(root.schema, _edits(root, (), {key: (keyword, key.name) for key in root.shared()}))
+        return Bundled({**wire, keyword: defs}, shared, wire)
+    keys = [key for key in assembly.reached(root) if key != itself]
+    alone = itself is None or len(assembly.circles[itself]) == 1
+    if keys and alone and {key.name for key in keys}.isdisjoint(own) and len({key.name for key in keys}) == len(keys):
+        homes: dict[Key, Pointer] = {key: () if key == itself else (keyword, key.name) for key in root.shared()}
+        wire = edited(root.schema, _edits(root, (), homes))
+        defs = {**(wire.get(keyword) or {}), **{key.name: _kept(key, keyword, assembly) for key in keys}}
+        leading = keyword, itself, frozenset(assembly.circles[key][0] for key in root.shared())
+        if leading not in assembly.bundled.shared:
+            assembly.bundled.shared[leading] = {pointer_text((keyword, key.name)): key.name for key in keys}
+        return Bundled({**wire, keyword: defs}, assembly.bundled.shared[leading], wire)
     names = _names(keys, own, posixpath.dirname(assembly.bundle.entry))
-    homes: dict[Key, Pointer] = {key: (keyword, name) for key, name in names.items()}
-    if root.place.pointer[0] == "schemas":
-        homes[Key(root.place.file, str(root.place.pointer[-1]))] = ()
-    wire = _edited(root.schema, _edits(root, (), homes))
-    if not reached:
-        return Bundled(wire, {})
+    homes = {key: (keyword, name) for key, name in names.items()}
+    if itself is not None:
+        homes[itself] = ()
+    wire = edited(root.schema, _edits(root, (), homes))
+    if not keys:
+        return Bundled(wire, {}, wire)
     defs = dict(wire.get(keyword) or {})
-    for key, found in zip(keys, reached, strict=True):
-        defs[names[key]] = _edited(found.schema, _edits(found, homes[key], homes))
-    return Bundled({**wire, keyword: defs}, {pointer_text(homes[key]): key.name for key in keys})
+    for key in keys:
+        found = assembly.shared[key]
+        defs[names[key]] = edited(found.schema, _edits(found, homes[key], homes))
+    return Bundled({**wire, keyword: defs}, {pointer_text(homes[key]): key.name for key in keys}, wire)
+
+
+def _of_circle(member: Key, keyword: str, assembly: Assembly) -> tuple[Mapping[str, Json], Mapping[str, str]]:
+    """What is bundled into each member of a circle: all members, and what they lead to."""
+    first = assembly.circles[member][0]
+    made = assembly.bundled.circles.get((keyword, first))
+    if made is None:
+        keys = assembly.reached(assembly.shared[first])
+        defs = {key.name: _kept(key, keyword, assembly) for key in keys}
+        shared = {pointer_text((keyword, key.name)): key.name for key in keys}
+        made = assembly.bundled.circles[keyword, first] = defs, shared
+    return made
+
+
+def _kept(key: Key, keyword: str, assembly: Assembly) -> Json:
+    """A shared schema where all shared schemas are bundled under their own names."""
+    made = assembly.bundled.schemas
+    if (keyword, key) not in made:
+        found = assembly.shared[key]
+        homes = {other: (keyword, other.name) for other in (key, *found.shared())}
+        made[keyword, key] = edited(found.schema, _edits(found, homes[key], homes))
+    return made[keyword, key]
 
 
 def _names(keys: Iterable[Key], own: Mapping[str, Json], folder: str) -> dict[Key, str]:
     names: dict[Key, str] = {}
+    taken = {*own}
     for key in keys:
-        taken = {*own, *names.values()}
         names[key] = next(name for name in _tries(key, folder) if name not in taken)
+        taken.add(names[key])
     return names
 
 
@@ -89,8 +144,8 @@ def _edits(found: Outline, home: Pointer, homes: Mapping[Key, Pointer]) -> dict[
     return edits
 
 
-def _edited(value: Json, edits: Mapping[Pointer, Any]) -> Json:
-    """`value` with `edits` made in copies of what holds them."""
+def edited(value: Json, edits: Mapping[Pointer, Any]) -> Json:
+    """A value with `edits` made in copies of what holds them: other values at pointers."""
     if not edits:
         return value
     below: dict[str | int, dict[Pointer, Any]] = {}
@@ -99,7 +154,7 @@ def _edited(value: Json, edits: Mapping[Pointer, Any]) -> Json:
     copy: Any = dict(value) if isinstance(value, dict) else list(value)
     for step, inner in below.items():
         if () not in inner:
-            copy[step] = _edited(copy[step], inner)
+            copy[step] = edited(copy[step], inner)
         elif inner[()] is _GONE:
             del copy[step]
         else:
