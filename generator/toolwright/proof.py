@@ -39,7 +39,7 @@ def digests(assembly: Assembly, made_by: Sequence[str]) -> Digests:
     folder = posixpath.dirname(assembly.bundle.entry)
     files = {path: posixpath.relpath(path, folder or ".") for path in assembly.bundle.documents}
     names = frozenset(tool.name for tool in assembly.tools)
-    shared = [[files[key.file], key.name, found.schema] for key, found in assembly.shared.items()]
+    shared = lock.digest(to_json([[files[key.file], key.name, found.schema] for key, found in assembly.shared.items()]))
 
     def digest(tool: Declared) -> str:
         parts: list[Json] = [tool.name, files[tool.place.file], tool.ours, _use(tool, names)]

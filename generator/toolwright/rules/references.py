@@ -131,6 +131,8 @@ def unique_anchors(assembly: Assembly) -> Iterator[Diagnostic]:
                 _below(found, pointer),
                 "rename one of the two",
             )
+    if not any(found.anchors for found in assembly.shared.values()):
+        return
     for root in (*assembly.outlines.values(), *assembly.asides.values()):
         first: dict[tuple[str, str], Outline] = {}
         for found in assembly.closure(root):

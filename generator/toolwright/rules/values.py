@@ -7,13 +7,14 @@ does not take is an error of its own, and judges nothing.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from toolwright.diagnostics import Diagnostic, Place, Pointer
 from toolwright.rules.references import is_enclosed
-from toolwright.schemas.bundling import bundle
-from toolwright.schemas.references import Broken, Outline, identifying, pointer_text
+from toolwright.schemas.bundling import bundle, edited
+from toolwright.schemas.references import Broken, Outline, Shared, identifying, pointer_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -30,7 +31,7 @@ def patterns(assembly: Assembly) -> Iterator[Diagnostic]:
     """Every `pattern`, and every key of `patternProperties`, is a regular expression that the server can compile."""
     for found in assembly.everything():
         for place, text in _patterns(found):
-            if isinstance(_compiled({"pattern": text}), str):
+            if not _is_expression(text):
                 yield Diagnostic(
                     "TW227",
                     f"`{text}` is not a regular expression of JSON Schema",
@@ -40,9 +41,17 @@ def patterns(assembly: Assembly) -> Iterator[Diagnostic]:
 
 
 def compilable(assembly: Assembly) -> Iterator[Diagnostic]:
-    """The validator takes every schema: what it may refuse, beside what other rules find, is half a surrogate pair."""
+    """The validator takes every schema: what it may refuse, beside what other rules find, is half a surrogate pair.
+
+    It refuses a schema where it refuses a part of it, so that each shared schema is looked at once.
+    """
+    refused = {found.place for found in assembly.everything() if not _is_taken(_alone(found))}
+    if not refused:
+        return
+    unsound = _unsound(assembly)
     for found in assembly.everything():
-        if _sound(assembly, found):
+        reached = {each.place for each in assembly.closure(found)}
+        if unsound.isdisjoint(reached) and not refused.isdisjoint(reached):
             made = _compiled(bundle(found, assembly).wire)
             if isinstance(made, str):
                 yield Diagnostic(
@@ -80,6 +89,7 @@ def schema_examples(assembly: Assembly) -> Iterator[Diagnostic]:
 
 def examples(assembly: Assembly) -> Iterator[Diagnostic]:
     """An example of a tool is a call that the tool accepts, and a result that it may give."""
+    unsound = _unsound(assembly)
     for tool in assembly.tools:
         entries = tool.ours.get("examples") or ()
         schemas = dict(assembly.schemas(tool)) if entries else {}
@@ -95,7 +105,7 @@ def examples(assembly: Assembly) -> Iterator[Diagnostic]:
                         at.key(),
                         f"give the tool an `{field}`, or take the {side} away",
                     )
-            elif given and _sound(assembly, found):
+            elif given and _sound(assembly, found, unsound):
                 judge = _Judge.of(assembly, bundle(found, assembly).wire)
                 for at, value in given:
                     for problem, narrow in judge.problems(value, at, root) if judge else ():
@@ -146,6 +156,7 @@ class _Judge:
 
 def _judged(assembly: Assembly, keyword: str) -> Iterator[tuple[Place, str, Json, _Judge]]:
     """Each value of `keyword` in a schema: its place, whose it is, the value, and the judge of that schema."""
+    unsound = _unsound(assembly)
     for found in assembly.everything():
         carriers = found.having(keyword)
         if not carriers or keyword not in found.dialect.plain:
@@ -153,7 +164,8 @@ def _judged(assembly: Assembly, keyword: str) -> Iterator[tuple[Place, str, Json
         referring = {
             reference.pointer[:length] for reference in found.references for length in range(len(reference.pointer) + 1)
         }
-        root = bundle(found, assembly).wire if referring and _sound(assembly, found) else None
+        within = any(pointer in referring for pointer, _ in carriers)
+        root = bundle(found, assembly).wire if within and _sound(assembly, found, unsound) else None
         for pointer, schema in carriers:
             if pointer not in referring:
                 judge = _Judge.of(assembly, {**schema, "$schema": found.dialect.uri})
@@ -185,15 +197,43 @@ def _compiled(schema: Mapping[str, Json], *, formats: bool = False) -> Validator
         return str(error).partition("\n")[0].rstrip(".")
 
 
-def _sound(assembly: Assembly, found: Outline) -> bool:
-    """Whether no other rule has said what keeps the validator from taking this schema."""
-    return not any(
-        isinstance(reference.target, Broken) or is_enclosed(assembly, root, reference)
-        for root in assembly.closure(found)
-        for reference in root.references
-    ) and not any(
-        isinstance(_compiled({"pattern": text}), str) for root in assembly.closure(found) for _, text in _patterns(root)
+def _alone(found: Outline) -> Json:
+    """A schema that refers to itself where it refers to a shared one."""
+    places = [(*ref.pointer, ref.keyword) for ref in found.references if isinstance(ref.target, Shared)]
+    return edited(found.schema, dict.fromkeys(places, "#"))
+
+
+def _is_taken(schema: Json) -> bool:
+    from toolwright.runtime.validation import compiled
+
+    try:
+        compiled(schema, formats=False)
+    except ValueError:
+        return False
+    return True
+
+
+@cache
+def _is_expression(text: str) -> bool:
+    return _is_taken({"pattern": text})
+
+
+def _unsound(assembly: Assembly) -> frozenset[Place]:
+    """The schemas of which other rules have said what keeps the validator from taking them."""
+    return frozenset(
+        found.place
+        for found in assembly.everything()
+        if any(
+            isinstance(reference.target, Broken) or is_enclosed(assembly, found, reference)
+            for reference in found.references
+        )
+        or not all(_is_expression(text) for _, text in _patterns(found))
     )
+
+
+def _sound(assembly: Assembly, found: Outline, unsound: frozenset[Place]) -> bool:
+    """Whether a schema and what it leads to are none of those that are `unsound`."""
+    return not unsound or unsound.isdisjoint(each.place for each in assembly.closure(found))
 
 
 def _patterns(found: Outline) -> Iterator[tuple[Place, str]]:
