@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -108,7 +108,7 @@ def digests(manifest: ir.Manifest, checked: Checked) -> lock.Entry:
         [entry.get("toolwright") for entry in manifest.document["tools"]],
         [[path, lock.digest(data)] for path, data in sorted(manifest.files.items())],
         list(checked.tools.items()),
-        [[shared.name, shared.schema.wire] for shared in manifest.shared],
+        [[shared.name, shared.circle, shared.schema.own] for shared in manifest.shared],
     ]
     text = json.dumps(parts, separators=(",", ":"))
     return lock.Entry(lock.digest(text.encode()), tools=checked.tools, clean=checked.clean)
@@ -165,10 +165,41 @@ def requirements(manifest: ir.Manifest) -> tuple[str, ...]:
     return tuple(sorted((*REQUIREMENTS, *CALLING))) if manifest.calls else REQUIREMENTS
 
 
-def _json(value: object) -> bytes:
-    from pydantic_core import to_json  # as `json` writes it with an indent, at a twentieth of the time
+def _json(document: Mapping[str, ir.Json]) -> bytes:
+    """A manifest as JSON. A shared schema that many tools hold is the same object in each, and laid out once."""
+    return b"".join((*_laid_out(document, 0, _TO_SHARED, {}), b"\n"))
 
-    return to_json(value, indent=2) + b"\n"
+
+_TO_SHARED = (("tools",), None, ("inputSchema", "outputSchema"), ("$defs", "definitions"), None)
+"""The keys that lead to bundled schemas, level by level; at some, all do."""
+
+
+def _laid_out(
+    value: ir.Json, depth: int, leading: Sequence[tuple[str, ...] | None], known: dict[int, bytes]
+) -> Iterator[bytes]:
+    """JSON as `json` writes it with an indent, in pieces; what stands at the end of `leading` keys is in `known`."""
+    from pydantic_core import to_json  # at a twentieth of the time that `json` takes
+
+    if not leading:
+        if id(value) not in known:
+            known[id(value)] = to_json(value, indent=2).replace(b"\n", b"\n" + b"  " * depth)
+        yield known[id(value)]
+    elif value and (isinstance(value, list) or (isinstance(value, dict) and _leads(value, leading[0]))):
+        opening, closing = (b"{", b"}") if isinstance(value, dict) else (b"[", b"]")
+        entries = value.items() if isinstance(value, dict) else ((None, each) for each in value)
+        for number, (key, each) in enumerate(entries):
+            yield (b"," if number else opening) + b"\n" + b"  " * (depth + 1)
+            if key is not None:
+                yield to_json(key) + b": "
+            goes_on = leading[0] is None or key in leading[0]
+            yield from _laid_out(each, depth + 1, leading[1:] if goes_on else (), known if goes_on else {})
+        yield b"\n" + b"  " * depth + closing
+    else:
+        yield from _laid_out(value, depth, (), {})
+
+
+def _leads(value: Mapping[str, ir.Json], keys: tuple[str, ...] | None) -> bool:
+    return keys is None or not value.keys().isdisjoint(keys)
 
 
 @cache
