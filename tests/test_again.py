@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from packages import manifest, tool
-from toolwright import cli, compiler, helper, ir, rules, units, workspace
+from toolwright import cli, compiler, helper, ir, models, rules, units, workspace
 
 Files = dict[str, Any]
 Edit = Callable[[Files], None]
@@ -276,7 +276,7 @@ def lowered(folder: Path) -> ir.Manifest:
 
 def test_a_helper_makes_what_would_be_made_here(tmp_path: Path) -> None:
     made = lowered(tmp_path)
-    parts = (made.tools, made.shared, made.source, made.command)
+    parts = (made.tools, models.homes(made.shared), made.source, made.command)
     second = helper.Helper()
     for _ in range(2):
         waiting = second.start(units.make, *parts)
@@ -287,7 +287,7 @@ def test_a_helper_makes_what_would_be_made_here(tmp_path: Path) -> None:
 
 def test_without_its_helper_a_run_does_the_work_itself(tmp_path: Path) -> None:
     made = lowered(tmp_path)
-    parts = (made.tools, made.shared, made.source, made.command)
+    parts = (made.tools, models.homes(made.shared), made.source, made.command)
     second = helper.Helper()
     second.stop()
     assert not second.alive

@@ -203,7 +203,7 @@ def test_shared_schemas_that_lead_to_each_other_have_the_same_bundled() -> None:
     node = {"properties": {"next": {"$ref": "#/schemas/Node"}, "tree": {"$ref": "#/schemas/Tree"}}}
     tree = {"items": {"$ref": "#/schemas/Node"}}
     one, two, three = lowered({"schemas": {"Node": node, "Tree": tree, "Forest": {"$ref": "#/schemas/Tree"}}}).shared
-    both = {
+    both: dict[str, Any] = {
         "Node": {"properties": {"next": {"$ref": "#/$defs/Node"}, "tree": {"$ref": "#/$defs/Tree"}}},
         "Tree": {"items": {"$ref": "#/$defs/Node"}},
     }
