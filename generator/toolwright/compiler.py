@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -167,35 +168,40 @@ def requirements(manifest: ir.Manifest) -> tuple[str, ...]:
 
 def _json(document: Mapping[str, ir.Json]) -> bytes:
     """A manifest as JSON. A shared schema that many tools hold is the same object in each, and laid out once."""
-    return b"".join((*_laid_out(document, 0, _TO_SHARED, {}), b"\n"))
+    made = BytesIO()
+    _lay_out(made, document, 0, _TO_SHARED, {})
+    made.write(b"\n")
+    return made.getvalue()
 
 
 _TO_SHARED = (("tools",), None, ("inputSchema", "outputSchema"), ("$defs", "definitions"), None)
 """The keys that lead to bundled schemas, level by level; at some, all do."""
 
 
-def _laid_out(
-    value: ir.Json, depth: int, leading: Sequence[tuple[str, ...] | None], known: dict[int, bytes]
-) -> Iterator[bytes]:
-    """JSON as `json` writes it with an indent, in pieces; what stands at the end of `leading` keys is in `known`."""
+def _lay_out(
+    made: BytesIO, value: ir.Json, depth: int, leading: Sequence[tuple[str, ...] | None], known: dict[int, bytes]
+) -> None:
+    """Write JSON as `json` does with an indent; what stands at the end of `leading` keys is kept in `known`."""
     from pydantic_core import to_json  # at a twentieth of the time that `json` takes
 
+    margin = b"\n" + b"  " * depth
     if not leading:
         if id(value) not in known:
-            known[id(value)] = to_json(value, indent=2).replace(b"\n", b"\n" + b"  " * depth)
-        yield known[id(value)]
+            known[id(value)] = to_json(value, indent=2).replace(b"\n", margin)
+        made.write(known[id(value)])
     elif value and (isinstance(value, list) or (isinstance(value, dict) and _leads(value, leading[0]))):
         opening, closing = (b"{", b"}") if isinstance(value, dict) else (b"[", b"]")
         entries = value.items() if isinstance(value, dict) else ((None, each) for each in value)
         for number, (key, each) in enumerate(entries):
-            yield (b"," if number else opening) + b"\n" + b"  " * (depth + 1)
+            made.write(b"," if number else opening)
+            made.write(margin + b"  ")
             if key is not None:
-                yield to_json(key) + b": "
+                made.write(to_json(key) + b": ")
             goes_on = leading[0] is None or key in leading[0]
-            yield from _laid_out(each, depth + 1, leading[1:] if goes_on else (), known if goes_on else {})
-        yield b"\n" + b"  " * depth + closing
+            _lay_out(made, each, depth + 1, leading[1:] if goes_on else (), known if goes_on else {})
+        made.write(margin + closing)
     else:
-        yield from _laid_out(value, depth, (), {})
+        _lay_out(made, value, depth, (), {})
 
 
 def _leads(value: Mapping[str, ir.Json], keys: tuple[str, ...] | None) -> bool:
