@@ -1,11 +1,16 @@
 """How compiling grows: from nothing, with one tool changed, and with nothing changed, beside datamodel-codegen.
 
     python bench/scale.py [TOOLS …]
+    python bench/scale.py circle [SCHEMAS …]
 
 For each number of tools (by default 10, 100 and 1000) and each form of the manifest (one YAML file, one JSON file, one
 included file for each tool) it compiles from nothing, again after one tool's description and schema changed, and again
 after nothing changed. `datamodel-codegen --input-file-type mcp-tools` with Black makes the models alone for the same
 tools. Targets: cold no slower than the models alone; one changed at most 1/8 of cold, nothing changed at most 1/15.
+
+With `circle` it compiles shared schemas that all lead to each other (by default 125, 250, 500 and 1000), with six tools
+for each ten of them, and tells the first use of a model. Every tool carries all of them on the wire, so that
+`manifest.json` grows with their product. Targets, of 1000: at most 60 s and 600 MiB, of all processes together.
 """
 
 from __future__ import annotations
@@ -22,7 +27,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tools import tools
+from tools import circle, tools
 from toolwright.compile.syntax import yamlwriter
 
 BIN = Path(sys.executable).parent
@@ -102,8 +107,74 @@ def measure(form: Callable[[Path, Sequence[Any]], str], size: int, folder: Path)
     return least(cold), least(one), least(nothing)
 
 
+def together(command: Sequence[str], folder: Path) -> Cost:
+    """Run a command to its end; the memory is the most that all its processes had at one time, looked at often.
+
+    Pages that they share are counted once.
+    """
+    most = 0.0
+    start = time.perf_counter()
+    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL)
+    while process.poll() is None:
+        most = max(most, sum(map(_memory, _family(process.pid))))
+        time.sleep(0.05)
+    if process.returncode:
+        raise RuntimeError(f"{command} failed")
+    return Cost(time.perf_counter() - start, most)
+
+
+def _family(pid: int) -> list[int]:
+    """A process and all below it."""
+    try:
+        below = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    except OSError:  # it has ended
+        return []
+    return [pid, *(one for child in below for one in _family(int(child)))]
+
+
+def _memory(pid: int) -> float:
+    """The resident memory of a process in MiB, of pages that it shares its part."""
+    try:
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    except OSError:
+        return 0
+    return sum(int(line.split()[1]) for line in lines if line.startswith("Pss:")) / 1024
+
+
+_FIRST_USE = """
+import time
+from bench_mcp import TOOLS
+start = time.perf_counter()
+TOOLS["get_thing_0001"].Output.model_validate({"thing": {"next": {"parts": [{}]}}})
+print(time.perf_counter() - start)
+"""
+
+
+def circles(sizes: Sequence[int]) -> None:
+    """Print a table of shared schemas that all lead to each other."""
+    print(f"{'schemas':>8}{'tools':>7}{'manifest.json':>15}{'cold':>9}{'MiB':>7}{'classes':>9}{'first use':>11}")
+    for size in sizes:
+        count = max(1, size * 6 // 10)
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            shared, listed = circle(size, count)
+            (folder / "one.json").write_text(json.dumps({**_manifest(listed), "schemas": shared}))
+            cost = together([str(BIN / "toolwright"), "generate", "one.json", "-o", "out"], folder)
+            package = folder / "out" / "bench_mcp"
+            written = (package / "manifest.json").stat().st_size / 2**20
+            classes = sum(text.read_text().count("\nclass ") for text in package.glob("models/**/*.py"))
+            use = [sys.executable, "-c", _FIRST_USE]
+            first = float(subprocess.run(use, cwd=folder / "out", check=True, capture_output=True, text=True).stdout)
+        row = f"{size:>8}{count:>7}{written:>11.0f} MiB{cost.seconds:>8.1f}s{cost.memory:>7.0f}{classes:>9}"
+        print(f"{row}{first:>10.2f}s")
+    print("targets, of 1000 schemas: cold ≤ 60 s, ≤ 600 MiB")
+
+
 def main() -> None:
     """Print a table."""
+    if sys.argv[1:2] == ["circle"]:
+        circles([int(text) for text in sys.argv[2:]] or [125, 250, 500, 1000])
+        return
     sizes = [int(text) for text in sys.argv[1:]] or [10, 100, 1000]
     print(
         f"{'tools':>6}  {'manifest':14}{'cold':>9}{'/models':>9}{'one':>8}{'/cold':>8}{'none':>8}{'/cold':>8}{'MiB':>7}"

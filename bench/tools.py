@@ -66,3 +66,31 @@ def _tool(number: int) -> dict[str, Any]:
             "required": ["items", "total"],
         }
     return tool
+
+
+def circle(schemas: int, count: int) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Shared schemas that all lead to each other, and `count` tools whose results are such."""
+
+    def leading(number: int) -> dict[str, Any]:
+        return {"$ref": f"#/schemas/thing_{number % schemas:04}"}
+
+    shared = {
+        f"thing_{number:04}": {
+            "type": "object",
+            "properties": {
+                "next": leading(number + 1),
+                "parts": {"type": "array", "items": leading(7 * number + 3)},
+            },
+        }
+        for number in range(schemas)
+    }
+    listed = [
+        {
+            "name": f"get_thing_{number:04}",
+            "description": f"Get a thing of kind {number}.",
+            "inputSchema": {"type": "object", "properties": {"id": {"type": "string"}}, "required": ["id"]},
+            "outputSchema": {"type": "object", "properties": {"thing": leading(number * schemas // count)}},
+        }
+        for number in range(count)
+    ]
+    return shared, listed

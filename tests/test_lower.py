@@ -194,14 +194,23 @@ def test_shared_schemas_are_bundled_with_all_that_they_refer_to() -> None:
 
 
 def test_a_shared_schema_that_leads_back_to_itself_is_its_own_root() -> None:
+    manifest = lowered({"schemas": {"Node": {"properties": {"next": {"$ref": "#/schemas/Node"}}}}})
+    assert manifest.shared[0].schema.wire == {"properties": {"next": {"$ref": "#"}}}
+    assert manifest.shared[0].circle is None
+
+
+def test_shared_schemas_that_lead_to_each_other_have_the_same_bundled() -> None:
     node = {"properties": {"next": {"$ref": "#/schemas/Node"}, "tree": {"$ref": "#/schemas/Tree"}}}
     tree = {"items": {"$ref": "#/schemas/Node"}}
-    manifest = lowered({"schemas": {"Node": node, "Tree": tree}})
-    assert manifest.shared[0].schema.wire == {
-        "properties": {"next": {"$ref": "#"}, "tree": {"$ref": "#/$defs/Tree"}},
-        "$defs": {"Tree": {"items": {"$ref": "#"}}},
+    one, two, three = lowered({"schemas": {"Node": node, "Tree": tree, "Forest": {"$ref": "#/schemas/Tree"}}}).shared
+    both: dict[str, Any] = {
+        "Node": {"properties": {"next": {"$ref": "#/$defs/Node"}, "tree": {"$ref": "#/$defs/Tree"}}},
+        "Tree": {"items": {"$ref": "#/$defs/Node"}},
     }
-    assert manifest.shared[0].schema.shared == {"#/$defs/Tree": "Tree"}
+    assert one.schema.wire == {**both["Node"], "$defs": both}
+    assert two.schema.wire["$defs"] is one.schema.wire["$defs"]
+    assert one.schema.shared == {"#/$defs/Node": "Node", "#/$defs/Tree": "Tree"}
+    assert (one.circle, two.circle, three.circle) == ("Node", "Node", None)
 
 
 def test_references_inside_a_shared_schema_move_with_it() -> None:

@@ -592,14 +592,14 @@ def test_shared_schemas_are_imported() -> None:
         "$defs": {"Place": place, "Size": size, "Kind": kind},
     }
     pointers = {"#/$defs/Place": "Place", "#/$defs/Size": "Size", "#/$defs/Kind": "Kind"}
-    module = datamodel.modules([modules.tool("do_it", wire, shared=pointers)], shared)[0]
+    module = datamodel.modules([modules.tool("do_it", wire, shared=pointers)], datamodel.homes(shared))[0]
     assert module.names == ("DoItInput",)
     assert {name for each in module.parameters for name in each.type.names} == {"Literal", "Place"}
     assert "from .shared.place import Place\n" in module.source
-    assert datamodel.shared_module(shared[2], shared) is None
-    made_place, made_size = (datamodel.shared_module(each, shared) for each in shared[:2])
-    assert made_place is not None
-    assert made_size is not None
+    made = datamodel.shared_modules(shared)
+    assert [*made.of] == ["Place", "Size"]
+    assert not made.circles
+    made_place, made_size = made.of.values()
     assert "from ..._runtime.model import Model\nfrom .size import Size\n" in made_place.source
     load(made_size, "shared.size")
     load(made_place, "shared.place")
@@ -607,19 +607,24 @@ def test_shared_schemas_are_imported() -> None:
     assert outcome(loaded.DoItInput, {"place": {"name": "x", "size": {"w": 1, "h": 2}}, "kind": "a"}) is None
 
 
-def test_shared_schemas_that_lead_to_each_other_do_not_import_each_other() -> None:
+def test_shared_schemas_that_lead_to_each_other_are_in_one_module() -> None:
     person = {"type": "object", "properties": {"pet": {"$ref": "#/$defs/Pet"}}}
-    pet = {"type": "object", "properties": {"owner": {"$ref": "#"}}}
-    shared = (
-        ir.SharedSchema(
-            "Person", naming.shared("Person"), modules.schema({**person, "$defs": {"Pet": pet}}, {"#/$defs/Pet": "Pet"})
-        ),
-        ir.SharedSchema("Pet", naming.shared("Pet"), modules.schema(pet)),
-    )
-    made_person = datamodel.shared_module(shared[0], shared)
-    assert made_person is not None
-    assert made_person.names == ("Person", "PersonPet")
-    assert outcome(load(made_person, "shared.person").Person, {"pet": {"owner": {"pet": {}}}}) is None
+    pet = {"type": "object", "properties": {"owner": {"$ref": "#/$defs/Person"}}}
+    both = {"Person": person, "Pet": pet}
+    pointers = {"#/$defs/Person": "Person", "#/$defs/Pet": "Pet"}
+    shared = [
+        ir.SharedSchema(name, naming.shared(name), modules.schema({**wire, "$defs": both}, pointers), circle="Person")
+        for name, wire in both.items()
+    ]
+    made = datamodel.shared_modules(shared)
+    assert {name: module.names for name, module in made.of.items()} == {"Person": ("Person",), "Pet": ("Pet",)}
+    assert [*made.circles] == ["_person_circle"]
+    load(made.circles[Name("_person_circle")], "shared._person_circle")
+    loaded = load(made.of["Person"], "shared.person")
+    assert outcome(loaded.Person, {"pet": {"owner": {"pet": {}}}}) is None
+    owner = loaded.Person.model_validate({"pet": {"owner": {}}}).pet.owner
+    assert type(owner) is loaded.Person
+    assert load(made.of["Pet"], "shared.pet").Pet is type(loaded.Person.model_validate({"pet": {}}).pet)
 
 
 def tools_of(corpus: Path) -> Iterator[dict[str, Any]]:

@@ -29,23 +29,30 @@ class Schema:
 
     `wire` is what goes on the wire: verbatim, but for shared schemas bundled below `$defs` (`definitions` before
     2019-09). `dialect` is the identifier of its meta-schema. `shared` maps each JSON pointer in `wire` that a bundled
-    shared schema has (`#/$defs/Place`) to the name it has under `schemas`.
+    shared schema has (`#/$defs/Place`) to the name it has under `schemas`. `own` is `wire` without these, where it is
+    known.
     """
 
     wire: Mapping[str, Json]
     dialect: str
     place: Place
     shared: Mapping[str, str] = field(default_factory=dict)
+    own: Mapping[str, Json] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class SharedSchema:
-    """A schema under `schemas`, which several tools may use, with its own references bundled."""
+    """A schema under `schemas`, which several tools may use, with its own references bundled.
+
+    `circle` is the first name, in the order of the alphabet, of the shared schemas that lead to it and it to them; none
+    where there is no other.
+    """
 
     name: str
     names: Names
     schema: Schema
     redacted: tuple[tuple[str, ...], ...] = ()
+    circle: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from pydantic_core import ValidationError, core_schema
 from .model import ALTERNATIVES
 
 CLASSES: Final[WeakValueDictionary[str, type[BaseModel]]] = WeakValueDictionary()
-"""The classes of models by pydantic's references to them."""
+"""The classes of models by the references to them."""
 
 OUTLINE: Final = "_toolwright_outline"
 """The attribute of a class that has its outline."""
@@ -55,6 +55,11 @@ class Outline:
         return all(_is_one(value[key], allowed) for key, allowed in self.constants.items() if key in value)
 
 
+def refer(cls: type[BaseModel], reference: str) -> None:
+    """Take note of a reference to a model, which may be looked at later."""
+    CLASSES[reference] = cls
+
+
 def note(cls: type[BaseModel], reference: str, fields: Mapping[str, Any], keys: Mapping[str, str]) -> None:
     """Take note of a model.
 
@@ -68,7 +73,7 @@ def note(cls: type[BaseModel], reference: str, fields: Mapping[str, Any], keys: 
     required = frozenset(keys[name] for name in fields if cls.__pydantic_fields__[name].is_required())
     known = frozenset(keys.values()) if cls.model_config.get("extra") == "forbid" else None
     setattr(cls, OUTLINE, Outline(required, known, constants))
-    CLASSES[reference] = cls
+    refer(cls, reference)
 
 
 def _constants(schema: Any) -> frozenset[object]:
@@ -311,6 +316,7 @@ class _Here:
     """This module, as models ask it."""
 
     choose = staticmethod(choose)
+    refer = staticmethod(refer)
     note = staticmethod(note)
 
 

@@ -6,11 +6,12 @@ their way. It writes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from io import BytesIO
 from typing import TYPE_CHECKING
 
-from toolwright import package_data
+from toolwright import mcp, package_data
 
 if TYPE_CHECKING:
     from toolwright import ir
@@ -66,7 +67,7 @@ def make_artifacts(manifest: ir.Manifest, models: Callable[[], Made]) -> tuple[A
         Artifact(f"{root}/.gitattributes", b"* linguist-generated=true\n"),
     ]
     made = models()
-    pages = map(rendered, package.of_models(manifest, used, made.units, made.primitives, made.shared))
+    pages = map(rendered, package.of_models(manifest, used, made))
     modules = [
         Artifact(f"{root}/models/{tool.names.module}.py", made.units[tool.name].module.encode())
         for tool in manifest.tools
@@ -84,7 +85,43 @@ def requirements(manifest: ir.Manifest) -> tuple[str, ...]:
     return tuple(sorted((*REQUIREMENTS, *CALLING))) if manifest.calls else REQUIREMENTS
 
 
-def _json(value: object) -> bytes:
-    from pydantic_core import to_json  # as `json` writes it with an indent, at a twentieth of the time
+def _json(document: Mapping[str, ir.Json]) -> bytes:
+    """A manifest as JSON. A shared schema that many tools hold is the same object in each, and laid out once."""
+    made = BytesIO()
+    _lay_out(made, document, 0, _TO_SHARED, {})
+    made.write(b"\n")
+    return made.getvalue()
 
-    return to_json(value, indent=2) + b"\n"
+
+_TO_SHARED = (("tools",), None, mcp.SCHEMAS, ("$defs", "definitions"), None)
+"""The keys that lead to bundled schemas, level by level; at some, all do."""
+
+
+def _lay_out(
+    made: BytesIO, value: ir.Json, depth: int, leading: Sequence[tuple[str, ...] | None], known: dict[int, bytes]
+) -> None:
+    """Write JSON as `json` does with an indent; what stands at the end of `leading` keys is kept in `known`."""
+    from pydantic_core import to_json  # at a twentieth of the time that `json` takes
+
+    margin = b"\n" + b"  " * depth
+    if not leading:
+        if id(value) not in known:
+            known[id(value)] = to_json(value, indent=2).replace(b"\n", margin)
+        made.write(known[id(value)])
+    elif value and (isinstance(value, list) or (isinstance(value, dict) and _leads(value, leading[0]))):
+        opening, closing = (b"{", b"}") if isinstance(value, dict) else (b"[", b"]")
+        entries = value.items() if isinstance(value, dict) else ((None, each) for each in value)
+        for number, (key, each) in enumerate(entries):
+            made.write(b"," if number else opening)
+            made.write(margin + b"  ")
+            if key is not None:
+                made.write(to_json(key) + b": ")
+            goes_on = leading[0] is None or key in leading[0]
+            _lay_out(made, each, depth + 1, leading[1:] if goes_on else (), known if goes_on else {})
+        made.write(margin + closing)
+    else:
+        _lay_out(made, value, depth, (), {})
+
+
+def _leads(value: Mapping[str, ir.Json], keys: tuple[str, ...] | None) -> bool:
+    return keys is None or not value.keys().isdisjoint(keys)

@@ -96,7 +96,8 @@ class ClassPlan:
 class Part:
     """A document and the class of its root, with its role. `title` says in the class's docstring what it is.
 
-    `redacted` are the ways to what nobody but the handler may see.
+    `redacted` are the ways to what nobody but the handler may see. `stem` is the start of the names of classes for its
+    `$defs`, where that is not the module's.
     """
 
     document: Document
@@ -104,14 +105,16 @@ class Part:
     role: ClassRole
     title: str
     redacted: tuple[Way, ...] = ()
+    stem: Name | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """A class of another module: a shared schema's."""
+    """A class of another module: a shared schema's. `aliases` are shared schemas that are nothing but this one."""
 
     name: Name
     module: Name
+    aliases: tuple[str, ...] = ()
 
 
 Key: TypeAlias = Object | Expression
@@ -134,14 +137,14 @@ class _Found:
 
 
 def plan_classes(
-    stem: Name, parts: Sequence[Part], imported: Mapping[Object, Imported]
+    stem: Name, parts: Sequence[Part], imported: Mapping[str, Imported]
 ) -> tuple[tuple[ClassPlan, ...], tuple[Imported, ...]]:
     """Plan the classes of one module.
 
     Args:
         stem: The start of the names of classes for `$defs`.
         parts: The module's documents, in the order of their classes.
-        imported: The objects that have a class in another module.
+        imported: The class of each shared schema that has one, by its name under `schemas`.
 
     Returns:
         The classes, those of the roots first, and the classes that must be imported, by name.
@@ -153,7 +156,7 @@ def plan_classes(
 class _Planner:
     stem: Name
     parts: Sequence[Part]
-    imported: Mapping[Object, Imported]
+    imported: Mapping[str, Imported]
     found: dict[Key, _Found] = field(default_factory=dict)
     names: dict[Key, Name] = field(default_factory=dict)
     twins: dict[Key, Key] = field(default_factory=dict)
@@ -170,6 +173,9 @@ class _Planner:
             for thing, names in marks(part.document, part.redacted, self.imported).properties.items():
                 self.redacted[thing] |= names
         self._name({key: part.name for key, part in roots.items()})
+        for twin, first in self.twins.items():
+            if isinstance(twin, Object) and isinstance(first, Object) and twin in self.redacted:
+                self.redacted[first] |= self.redacted[twin]
         plans = []
         for key, found in self.found.items():
             if key in self.twins:
@@ -211,8 +217,8 @@ class _Planner:
         for alternative in document.shape(expression):
             match alternative:
                 case Object(properties=properties) if properties:
-                    if alternative in self.imported:
-                        self.used.add(self.imported[alternative])
+                    if (home := self._home(document, alternative)) is not None:
+                        self.used.add(home)
                     else:
                         yield alternative, alternative.pointer if alternative.pointer is not None else pointer
                 case Object(values=values) if values is not None:
@@ -226,11 +232,9 @@ class _Planner:
 
     def _name(self, fixed: Mapping[Key, Name]) -> None:
         """Give each class its name, from the shortest on, until no two meet."""
-        stems = {part.document.name: part.name for part in self.parts}
+        stems = {part.document.name: (part.stem or self.stem, part.name) for part in self.parts}
         every = {
-            key: _ladder(self.stem, stems[found.document.name], found)
-            for key, found in self.found.items()
-            if key not in fixed
+            key: _ladder(*stems[found.document.name], found) for key, found in self.found.items() if key not in fixed
         }
         self.twins = self._twins({key: ladder[0] for key, ladder in every.items()})
         ladders = {key: ladder for key, ladder in every.items() if key not in self.twins}
@@ -240,7 +244,9 @@ class _Planner:
             if isinstance(key, Object)
             for name in naming.fields(each.name for each in key.properties).values()
         }
-        taken = naming.MODEL_NAMES | attributes | {*fixed.values()} | {each.name for each in self.imported.values()}
+        bundled = {id(part.document.bundled): part.document.bundled.values() for part in self.parts}.values()
+        imported = {self.imported[name].name for names in bundled for name in names if name in self.imported}
+        taken = naming.MODEL_NAMES | attributes | {*fixed.values()} | imported
         height = dict.fromkeys(ladders, 0)
         while True:
             names = {key: _rung(key, ladder, height[key]) for key, ladder in ladders.items()}
@@ -301,7 +307,7 @@ class _Planner:
         return (
             f"{what} of ``{owner}``."
             if owner is not None
-            else f"{what} of the {_WHOLE.get(found.document.name, 'answer')}."
+            else f"{what} of the {_WHOLE.get(found.document.name.partition(' ')[0], 'answer')}."
         )
 
     def _class(self, key: Key, document: Document, doc: str, *, is_root: bool) -> ClassPlan:
@@ -322,8 +328,8 @@ class _Planner:
             self._field(document, each.name, attributes[each.name], each.expression, required=each.name in key.required)
             for each in key.properties
         )
-        hidden = {name for each in alike if isinstance(each, Object) for name in self.redacted.get(each, ())}
-        return ClassPlan(name, doc, roles, is_root, closed=key.closed, fields=fields, redacted=tuple(sorted(hidden)))
+        redacted = tuple(sorted(self.redacted.get(key, ())))
+        return ClassPlan(name, doc, roles, is_root, closed=key.closed, fields=fields, redacted=redacted)
 
     def _field(self, document: Document, wire: str, name: Name, expression: Expression, *, required: bool) -> FieldPlan:
         shape = document.shape(expression)
@@ -393,12 +399,21 @@ class _Planner:
                 return {"type": "array", "prefixItems": [self._type(document, item) for item in items]}
             case Object(properties=properties, values=values):
                 if properties:
-                    return {"$ref": f"#/$defs/{self._class_of(alternative)}"}
+                    return {"$ref": f"#/$defs/{self._class_of(document, alternative)}"}
                 values_type = self._type(document, values) if values is not None else {}
                 return {"type": "object", "additionalProperties": values_type or True}
 
-    def _class_of(self, thing: Object) -> Name:
-        return self.imported[thing].name if thing in self.imported else self.names[thing]
+    def _class_of(self, document: Document, thing: Object) -> Name:
+        home = self._home(document, thing)
+        return home.name if home is not None else self.names[thing]
+
+    def _home(self, document: Document, thing: Object) -> Imported | None:
+        """The class that an object has as a shared schema; as the last one in the document, where it is several."""
+        name = document.shared(thing)
+        home = self.imported.get(name) if name is not None else None
+        if name is None or home is None or not home.aliases:
+            return home
+        return self.imported[document.last_of((name, *home.aliases))]
 
     def _default(self, document: Document, value: Json, expression: Expression) -> _Value | None:
         """The Python expression of a default, or nothing where it is not of the expression's type."""
@@ -441,7 +456,7 @@ class _Planner:
             for name in known.keys() & value.keys():
                 if self._default(document, value[name], known[name]) is None:
                     return None
-            return _validated(self._class_of(thing), dict(value))
+            return _validated(self._class_of(document, thing), dict(value))
         if thing.values is None:
             return _Value(literal(dict(value)))
         members = [self._entry(document, name, each, thing.values) for name, each in value.items()]

@@ -22,10 +22,9 @@ from toolwright.codegen.inspection import declared
 from toolwright.codegen.literals import docstring, literal, requoted
 from toolwright.codegen.redaction import marks
 from toolwright.codegen.surface import Class, ClassRole, Field, Parameter, Surface, Type
-from toolwright.codegen.types import Document, Leaf, Object
+from toolwright.codegen.types import Document
 from toolwright.diagnostics import Place
 from toolwright.jsonschema import dialects
-from toolwright.jsonschema.pointers import pointer_text
 from toolwright.pycode import Code, Name, checked, code, join, trusted
 from toolwright.runtime.texts import steps
 
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
 
     from toolwright.codegen.classes import ClassPlan, FieldPlan
     from toolwright.codegen.redaction import Way
-    from toolwright.codegen.types import Expression
     from toolwright.ir import Json
 
 
@@ -63,34 +61,57 @@ def load() -> None:
     """Load the generator and have it write a class, so that the first tool takes it no longer than the others."""
     properties = {"type": "object", "properties": {"any": {"type": "string"}}}
     schema = ir.Schema(properties, dialects.DRAFT_2020_12.uri, Place(""))
-    shared_module(ir.SharedSchema("any", naming.shared("any"), schema))
+    shared_modules([ir.SharedSchema("any", naming.shared("any"), schema)])
 
 
-def modules(tools: Sequence[ir.Tool], shared: Sequence[ir.SharedSchema] = ()) -> list[ModelModule]:
+def homes(shared: Iterable[ir.SharedSchema]) -> dict[str, Imported]:
+    """The class of each shared schema that has one, by its name under `schemas`, and its module below `models.shared`.
+
+    One that is not an object with properties has none.
+    """
+    found: dict[str, ir.SharedSchema] = {}
+    aliases: dict[str, list[str]] = defaultdict(list)
+    for schema in shared:
+        document = Document("shared", schema.schema)
+        thing = document.only_object(document.root)
+        if thing is not None:
+            found[schema.name] = schema
+            if (other := document.shared(thing)) is not None:
+                aliases[other].append(schema.name)
+    return {
+        name: Imported(naming.shared_class(schema.names), Name(schema.names.module), tuple(aliases[name]))
+        for name, schema in found.items()
+    }
+
+
+def modules(tools: Sequence[ir.Tool], shared: Mapping[str, Imported] | None = None) -> list[ModelModule]:
     """The models of each tool: `{Stem}Input`, `{Stem}Output` if it has an output schema, and the classes below them.
 
     A module depends on its own tool alone, whatever the others are; together they are made faster.
 
     Args:
         tools: The tools.
-        shared: The manifest's shared schemas; those that are objects are imported from their own modules.
+        shared: The `homes` of the manifest's shared schemas, from which their classes are imported.
     """
-    return _modules([_draft(tool, shared) for tool in tools])
+    imported = _in("shared.", shared or {})
+    return _modules([_draft(tool, imported) for tool in tools])
 
 
-def _draft(tool: ir.Tool, shared: Sequence[ir.SharedSchema]) -> _Draft:
+def _in(folder: str, shared: Mapping[str, Imported]) -> dict[str, Imported]:
+    """Where classes are imported from, for modules beside a folder, or in it."""
+    return {name: replace(each, module=Name(f".{folder}{each.module}")) for name, each in shared.items()}
+
+
+def _draft(tool: ir.Tool, imported: Mapping[str, Imported]) -> _Draft:
     stem = tool.names.stem
-    documents = [(Document("input", tool.input, merged=True), tool.input)]
     title = f"Arguments of the tool ``{tool.name}``."
-    parts = [Part(documents[0][0], naming.input_class(tool.names), "input", title, _ways(tool))]
+    arguments = Document("input", tool.input, merged=True)
+    parts = [Part(arguments, naming.input_class(tool.names), "input", title, _ways(tool))]
     if tool.output is not None:
         output = Document("output", tool.output, merged=_is_of_objects(tool.output))
-        documents.append((output, tool.output))
         parts.append(Part(output, naming.output_class(tool.names), "output", f"Result of the tool ``{tool.name}``."))
-    for part, schema in _answers(tool.questions):
-        parts.append(part)
-        documents.append((part.document, schema))
-    plans, used = plan_classes(stem, parts, _imported(documents, shared, ".shared."))
+    parts += _answers(tool.questions)
+    plans, used = plan_classes(stem, parts, imported)
     doc = f"Models of the tool ``{tool.name}``."
     return _Draft(doc, tuple(parts), plans, used, Name(".._runtime.model"), tool.place)
 
@@ -122,7 +143,7 @@ def _primitive_draft(primitive: ir.Primitive) -> _Draft:
     role: ClassRole = "arguments" if primitive.kind == "prompt" else "variables"
     name = naming.arguments(primitive.names, primitive.kind)
     parts = [Part(Document("input", schema, merged=True), name, role, f"{sentence(role)} of {of}.")]
-    parts += [part for part, _ in _answers(primitive.questions)]
+    parts += _answers(primitive.questions)
     plans, used = plan_classes(primitive.names.stem, parts, {})
     return _Draft(f"Models of {of}.", tuple(parts), plans, used, Name("..._runtime.model"), primitive.place)
 
@@ -136,86 +157,115 @@ def _arguments(arguments: Sequence[ir.Argument]) -> Json:
     return {"type": "object", "properties": properties, "required": required}
 
 
-def _answers(questions: Sequence[ir.Question]) -> Iterator[tuple[Part, ir.Schema]]:
+def _answers(questions: Sequence[ir.Question]) -> Iterator[Part]:
     """The answers to those questions that are asked with a form."""
     for question in questions:
         if question.schema is not None:
             document = Document(f"question {question.name}", question.schema, merged=True)
             title = f"An answer to ``{question.name}``: {question.message}"
-            yield Part(document, question.answer, "answer", title), question.schema
+            yield Part(document, question.answer, "answer", title)
 
 
-def shared_modules(shared: Sequence[ir.SharedSchema]) -> dict[str, ModelModule]:
-    """The models of each shared schema that has a class, by its name under `schemas`."""
-    made = {each.name: shared_module(each, shared) for each in shared}
-    return {name: module for name, module in made.items() if module is not None}
+@dataclass(frozen=True, slots=True)
+class SharedModules:
+    """The modules of shared schemas: `of` has that of each that has a class, by its name under `schemas`.
+
+    Those that lead to each other have their classes in one module, since modules cannot import each other; their own
+    modules take them from there. `circles` are these modules by their names below `models.shared`.
+    """
+
+    of: Mapping[str, ModelModule] = field(default_factory=dict)
+    circles: Mapping[Name, ModelModule] = field(default_factory=dict)
 
 
-def shared_module(schema: ir.SharedSchema, shared: Sequence[ir.SharedSchema] = ()) -> ModelModule | None:
-    """The models of a shared schema, or nothing where it is not an object with properties, and so has no class.
+def shared_modules(shared: Sequence[ir.SharedSchema], found: Mapping[str, Imported] | None = None) -> SharedModules:
+    """The models of shared schemas.
 
     Args:
-        schema: The shared schema.
         shared: All of the manifest's shared schemas.
+        found: Their `homes`, where they are known.
     """
-    document = Document("shared", schema.schema)
-    if _only_object(document, document.root) is None:
-        return None
-    title = f"The shared schema ``{schema.name}``."
-    part = Part(document, naming.shared_class(schema.names), "shared", title, schema.redacted)
-    plans, used = plan_classes(schema.names.stem, [part], _imported([(document, schema.schema)], shared, "."))
-    doc = f"Models of the shared schema ``{schema.name}``."
-    return _modules([_Draft(doc, (part,), plans, used, Name("..._runtime.model"), schema.schema.place)])[0]
+    imported = _in("", homes(shared) if found is None else found)
+    groups: dict[tuple[str, bool], list[ir.SharedSchema]] = defaultdict(list)
+    for schema in shared:
+        if schema.name in imported:
+            groups[schema.circle or schema.name, schema.circle is None].append(schema)
+    drafts = [_shared_draft(members, imported) for members in groups.values()]
+    of: dict[str, ModelModule] = {}
+    circles: dict[Name, ModelModule] = {}
+    for members, draft in zip(groups.values(), drafts, strict=True):
+        (module,) = _modules([draft])
+        if len(members) == 1:
+            of[members[0].name] = module
+            continue
+        home = _circle_module(members)
+        circles[home] = module
+        classes = {each.name: each for each in module.classes}
+        for schema in members:
+            names = draft.groups[naming.shared_class(schema.names)]
+            of[schema.name] = _taken_from(home, schema, [classes[name] for name in names])
+    return SharedModules({schema.name: of[schema.name] for schema in shared if schema.name in of}, circles)
+
+
+def _shared_draft(members: Sequence[ir.SharedSchema], imported: Mapping[str, Imported]) -> _Draft:
+    """The module of a shared schema, or of several that lead to each other."""
+    alone = len(members) == 1
+    parts = tuple(
+        Part(
+            Document("shared" if alone else f"shared {schema.name}", schema.schema),
+            naming.shared_class(schema.names),
+            "shared",
+            f"The shared schema ``{schema.name}``.",
+            schema.redacted,
+            schema.names.stem,
+        )
+        for schema in members
+    )
+    plans, used = plan_classes(members[0].names.stem, parts, imported)
+    own = {plan.name for plan in plans}
+    first = members[0]
+    doc = "Models of shared schemas that lead to each other."
+    if alone:
+        doc = f"Models of the shared schema ``{first.name}``."
+    others = tuple(each for each in used if each.name not in own)
+    return _Draft(doc, parts, plans, others, Name("..._runtime.model"), first.schema.place, circle=not alone)
+
+
+def _circle_module(members: Iterable[ir.SharedSchema]) -> Name:
+    """The module of schemas that lead to each other: it is called by the first of them in the alphabet's order."""
+    first = min(members, key=lambda schema: schema.name)
+    return Name(f"_{first.names.module}_circle")
+
+
+def _taken_from(home: Name, schema: ir.SharedSchema, classes: Iterable[Class]) -> ModelModule:
+    """The module of a shared schema whose classes are in the module `home`."""
+    own = tuple(replace(each, place=schema.schema.place) for each in classes)
+    exports = join(", ", [code("{} as {}", name, name) for name in sorted(each.name for each in own)])
+    head = code(_HEAD, docstring(f"Models of the shared schema ``{schema.name}``."))
+    return ModelModule(join("\n", [head, code("from .{} import {}", home, exports)]), own, ())
 
 
 def redacting(tools: Sequence[ir.Tool], shared: Sequence[ir.SharedSchema]) -> tuple[ir.SharedSchema, ...]:
     """The shared schemas with the ways to what the policies of all tools redact in them."""
-    homes = {_home(schema): schema for schema in shared}
+    imported = homes(shared)
+    schemas = {schema.name: schema.schema for schema in shared}
     found: dict[str, set[Way]] = defaultdict(set)
-    waiting = [(Document("input", tool.input, merged=True), tool.input, _ways(tool)) for tool in tools if _ways(tool)]
+    waiting = [(Document("input", tool.input, merged=True), _ways(tool)) for tool in tools if _ways(tool)]
     while waiting:
-        document, schema, ways = waiting.pop()
-        imported = _imported([(document, schema)], shared, "")
-        for thing, way in marks(document, ways, imported).elsewhere:
-            home = homes[imported[thing]]
-            if way not in found[home.name]:
-                found[home.name].add(way)
-                waiting.append((Document("shared", home.schema), home.schema, (way,)))
+        document, ways = waiting.pop()
+        for name, way in marks(document, ways, imported).elsewhere:
+            if way not in found[name]:
+                found[name].add(way)
+                waiting.append((Document("shared", schemas[name]), (way,)))
     return tuple(replace(schema, redacted=tuple(sorted(found[schema.name]))) for schema in shared)
-
-
-def _home(schema: ir.SharedSchema, folder: str = "") -> Imported:
-    return Imported(naming.shared_class(schema.names), Name(f"{folder}{schema.names.module}"))
-
-
-def _only_object(document: Document, expression: Expression) -> Object | None:
-    """The object that an expression stands for, where it has properties and is nothing else."""
-    shape = document.shape(expression)
-    return shape[0] if len(shape) == 1 and isinstance(shape[0], Object) and shape[0].properties else None
-
-
-def _imported(
-    documents: Iterable[tuple[Document, ir.Schema]], shared: Sequence[ir.SharedSchema], folder: str
-) -> dict[Object, Imported]:
-    """The objects in these documents that have their class in a shared schema's module.
-
-    One that leads back to the document's own root is not imported, since modules cannot import each other.
-    """
-    homes = {schema.name: schema for schema in shared}
-    found = {}
-    for document, schema in documents:
-        for name in schema.wire.get(document.dialect.defs) or () if schema.shared else ():
-            leaf = Leaf(document.name, (document.dialect.defs, name))
-            home = homes.get(schema.shared.get(pointer_text(leaf.pointer), ""))
-            thing = _only_object(document, leaf)
-            if home is not None and thing is not None and not document.leads(leaf, document.root):
-                found[thing] = _home(home, folder)
-    return found
 
 
 @dataclass(frozen=True, slots=True)
 class _Draft:
-    """A module before its classes are written; `runtime` is the module of their bases, `place` what it is made of."""
+    """A module before its classes are written; `runtime` is the module of their bases, `place` what it is made of.
+
+    Where it is a `circle`, each part stands for itself, and the order of its classes is left to their parts.
+    """
 
     doc: str
     parts: tuple[Part, ...]
@@ -223,11 +273,23 @@ class _Draft:
     used: tuple[Imported, ...]
     runtime: Name
     place: Place
+    circle: bool = False
 
     @property
     def own(self) -> frozenset[str]:
         """The names of its classes."""
         return frozenset(plan.name for plan in self.plans)
+
+    @property
+    def groups(self) -> Mapping[Name, tuple[Name, ...]]:
+        """The classes that stand together, by the first of them."""
+        roots = {part.name for part in self.parts if self.circle}
+        groups: list[list[Name]] = []
+        for plan in self.plans:
+            if not groups or plan.name in roots:
+                groups.append([])
+            groups[-1].append(plan.name)
+        return {names[0]: tuple(names) for names in groups}
 
     @property
     def taken(self) -> frozenset[str]:
@@ -237,10 +299,11 @@ class _Draft:
 
 def surface_of(manifest: ir.Manifest) -> Surface:
     """What the package of a manifest offers."""
-    tools = modules(manifest.tools, manifest.shared)
+    known = homes(manifest.shared)
+    tools = modules(manifest.tools, known)
     primitives = (*manifest.resources, *manifest.templates, *manifest.prompts)
     served = primitive_modules([each for each in primitives if each.has_model and "server" in manifest.emit])
-    every = (*tools, *served, *shared_modules(manifest.shared).values())
+    every = (*tools, *served, *shared_modules(manifest.shared, known).of.values())
     return surface.of(
         manifest,
         {tool.name: module.parameters for tool, module in zip(manifest.tools, tools, strict=True)},
@@ -295,7 +358,7 @@ def _module(draft: _Draft, written: Mapping[Name, Written]) -> ModelModule:
         },
         {each.module: each.name for each in draft.used},
     )
-    ordered = _ordered(draft.plans, written)
+    ordered = _ordered(draft, written)
     root = draft.plans[0]
     parameters = [_parameter(each, written[root.name].types[each.name]) for each in root.fields]
     return ModelModule(
@@ -314,14 +377,16 @@ from __future__ import annotations
 """
 
 
-def _ordered(plans: Sequence[ClassPlan], written: Mapping[Name, Written]) -> list[Name]:
+def _ordered(draft: _Draft, written: Mapping[Name, Written]) -> list[Name]:
     """The classes in the order in which they are written.
 
-    A class comes after those that it refers to, as far as they do not refer to each other. Those of other values than
-    objects come last, in the generator's order, since Python reads what stands in brackets after their base at once.
+    Those that stand together do: there, a class comes after those that it refers to, as far as they do not refer to
+    each other. Those of other values than objects come last, in the generator's order, since Python reads what stands
+    in brackets after their base at once.
     """
-    order = _after({plan.name: _references(plan) for plan in plans})
-    last = {plan.name for plan in plans if plan.root is not None}
+    named = {plan.name: _references(plan) for plan in draft.plans}
+    order = [name for group in draft.groups.values() for name in _after({name: named[name] for name in group})]
+    last = {plan.name for plan in draft.plans if plan.root is not None}
     return [name for name in order if name not in last] + [name for name in written if name in last]
 
 

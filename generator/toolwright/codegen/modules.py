@@ -6,23 +6,24 @@ others, and elsewhere.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from toolwright import ir
 from toolwright.codegen import features
 from toolwright.codegen.render import Page
 from toolwright.codegen.units import Made, Unit
-from toolwright.pycode import code, join
+from toolwright.pycode import Name, code, join
 
 if TYPE_CHECKING:
+    from toolwright.codegen.classes import Imported
     from toolwright.codegen.datamodel import ModelModule
 
 
 def make_all(manifest: ir.Manifest) -> Made:
     """All units of a manifest, made here and now."""
     rest = make_rest(*arguments_of_rest(manifest))
-    units = make(manifest.tools, shared(manifest), manifest.source, manifest.command) if manifest.tools else []
+    units = make(manifest.tools, homes(manifest.shared), manifest.source, manifest.command) if manifest.tools else []
     return Made({tool.name: unit for tool, unit in zip(manifest.tools, units, strict=True)}, *rest)
 
 
@@ -41,7 +42,7 @@ def make_rest(
     shared: Sequence[ir.SharedSchema],
     source: str,
     command: str,
-) -> tuple[list[Unit], dict[str, ModelModule]]:
+) -> tuple[list[Unit], Mapping[str, ModelModule], Mapping[Name, ModelModule]]:
     """The units of resources, templates and prompts, and the models of shared schemas.
 
     Args:
@@ -54,13 +55,15 @@ def make_rest(
     from toolwright.codegen import render, surface
 
     made: dict[str, ModelModule] = {}
-    of_shared: dict[str, ModelModule] = {}
+    of_shared: Mapping[str, ModelModule] = {}
+    circles: Mapping[Name, ModelModule] = {}
     if modelled or shared:
         from toolwright.codegen import datamodel
 
         served = [primitive for primitive in primitives if primitive.key in modelled]
         made = dict(zip((one.key for one in served), datamodel.primitive_modules(served), strict=True))
-        of_shared = datamodel.shared_modules(shared)
+        found = datamodel.shared_modules(shared)
+        of_shared, circles = found.of, found.circles
     head = render.header(source, command)
     units = []
     for primitive in primitives:
@@ -75,7 +78,7 @@ def make_rest(
                 home=features.primitive_module(primitive),
             )
         )
-    return units, of_shared
+    return units, of_shared, circles
 
 
 def shared(manifest: ir.Manifest) -> Sequence[ir.SharedSchema]:
@@ -87,19 +90,28 @@ def shared(manifest: ir.Manifest) -> Sequence[ir.SharedSchema]:
     return datamodel.redacting(manifest.tools, manifest.shared)
 
 
-def make(tools: Sequence[ir.Tool], shared: Sequence[ir.SharedSchema], source: str, command: str) -> list[Unit]:
+def homes(shared: Sequence[ir.SharedSchema]) -> Mapping[str, Imported]:
+    """Where the classes of shared schemas are, by their names under `schemas`."""
+    if not shared:
+        return {}
+    from toolwright.codegen import datamodel
+
+    return datamodel.homes(shared)
+
+
+def make(tools: Sequence[ir.Tool], homes: Mapping[str, Imported], source: str, command: str) -> list[Unit]:
     """The units of some tools, made here and now.
 
     Args:
         tools: The tools.
-        shared: The manifest's shared schemas.
+        homes: Where the classes of the manifest's shared schemas are.
         source: The manifest's path, as headers show it.
         command: What generates its package, as headers show it.
     """
     from toolwright.codegen import datamodel, render, surface
 
     head = render.header(source, command)
-    made = zip(tools, datamodel.modules(tools, shared), strict=True)
+    made = zip(tools, datamodel.modules(tools, homes), strict=True)
     return [
         Unit(
             module=render.page(head, Page("", "module.py", {"source": module.source})),

@@ -30,8 +30,7 @@ from toolwright.pycode import Name
 
 if TYPE_CHECKING:
     from toolwright import ir
-    from toolwright.codegen.datamodel import ModelModule
-    from toolwright.codegen.units import Unit
+    from toolwright.codegen.units import Made
 
 _EXPORTS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "answers": {"._runtime.answers": ("Accepted", "Cancelled", "Declined")},
@@ -104,28 +103,20 @@ def of_manifest(manifest: ir.Manifest, used: Sequence[str]) -> tuple[Page, ...]:
     return tuple(pages)
 
 
-def of_models(
-    manifest: ir.Manifest,
-    used: Sequence[str],
-    units: Mapping[str, Unit],
-    primitive_modules: Sequence[Unit],
-    shared: Mapping[str, ModelModule],
-) -> tuple[Page, ...]:
+def of_models(manifest: ir.Manifest, used: Sequence[str], made: Made) -> tuple[Page, ...]:
     """The other pages, but for the modules of single primitives, which their units have.
 
     Args:
         manifest: The lowered manifest.
         used: The features of the runtime that the package uses.
-        units: What was made of each tool, by its name on the wire.
-        primitive_modules: What was made of each resource, resource template and prompt that the client has methods for.
-        shared: The model module of each shared schema that has classes, by its name under `schemas`.
+        made: The units and the models of shared schemas.
     """
     title = _title(manifest)
     pages = [
-        Page("__init__.py", "__init__.py", _package(manifest, used, title, units, primitive_modules, shared)),
-        Page("models/__init__.py", "__init__.py", _models(title, manifest, used, units, primitive_modules, shared)),
+        Page("__init__.py", "__init__.py", _package(manifest, used, title, made)),
+        Page("models/__init__.py", "__init__.py", _models(title, manifest, used, made)),
     ]
-    if shared:
+    if made.shared:
         pages.append(
             Page(
                 "models/shared/__init__.py",
@@ -133,14 +124,15 @@ def of_models(
                 {"source": docstring(f"Models of the schemas that several tools of {title} share.")},
             )
         )
+        modules = {each.names.module: made.shared[each.name] for each in manifest.shared if each.name in made.shared}
         pages += [
-            Page(f"models/shared/{schema.names.module}.py", "module.py", {"source": shared[schema.name].source})
-            for schema in manifest.shared
-            if schema.name in shared
+            Page(f"models/shared/{name}.py", "module.py", {"source": module.source})
+            for name, module in (*made.circles.items(), *modules.items())
         ]
     if "client" in manifest.emit:
-        methods = (*(units[tool.name].method for tool in manifest.tools), *(unit.method for unit in primitive_modules))
-        pages.append(Page("client.py", "client.py", client_page(title, manifest, units, primitive_modules), methods))
+        methods = (*(made.units[tool.name].method for tool in manifest.tools), *(one.method for one in made.primitives))
+        page = client_page(title, manifest, made.units, made.primitives)
+        pages.append(Page("client.py", "client.py", page, methods))
     return tuple(pages)
 
 
@@ -152,9 +144,7 @@ def _package(
     manifest: ir.Manifest,
     used: Sequence[str],
     title: str,
-    units: Mapping[str, Unit],
-    primitive_modules: Sequence[Unit],
-    shared: Mapping[str, ModelModule],
+    made: Made,
 ) -> Mapping[str, Any]:
     homes: dict[str, list[str]] = defaultdict(list)
     tables: list[Mapping[str, Sequence[str]]] = [_EXPORTS[name] for name in used if name in _EXPORTS]
@@ -166,10 +156,9 @@ def _package(
         ]
     if "client" in manifest.emit:
         tables.append({".client": (naming.client_class(manifest.stem),)})
-    made = [unit.classes for unit in (*units.values(), *primitive_modules)] + [
-        module.names for module in shared.values()
-    ]
-    tables.append({".models": [name for classes in made for name in classes]})
+    classes = [unit.classes for unit in (*made.units.values(), *made.primitives)]
+    classes += [module.names for module in made.shared.values()]
+    tables.append({".models": [name for names in classes for name in names]})
     away = tuple(f"._runtime.{half}." for half in ("client", "server") if half not in manifest.emit)
     for table in tables:
         for module, names in table.items():
@@ -187,17 +176,17 @@ def _models(
     title: str,
     manifest: ir.Manifest,
     used: Sequence[str],
-    units: Mapping[str, Unit],
-    primitive_modules: Sequence[Unit],
-    shared: Mapping[str, ModelModule],
+    made: Made,
 ) -> Mapping[str, Any]:
-    homes: dict[str, list[str]] = {f".{tool.names.module}": list(units[tool.name].classes) for tool in manifest.tools}
-    homes |= {
-        f".shared.{schema.names.module}": list(shared[schema.name].names)
-        for schema in manifest.shared
-        if schema.name in shared
+    homes: dict[str, list[str]] = {
+        f".{tool.names.module}": list(made.units[tool.name].classes) for tool in manifest.tools
     }
-    homes |= {f".{unit.home}": list(unit.classes) for unit in primitive_modules if unit.classes}
+    homes |= {
+        f".shared.{schema.names.module}": list(made.shared[schema.name].names)
+        for schema in manifest.shared
+        if schema.name in made.shared
+    }
+    homes |= {f".{unit.home}": list(unit.classes) for unit in made.primitives if unit.classes}
     return {
         "doc": f"Models of {title}, each loaded when it is first used.",
         "runtime": Name(".._runtime"),

@@ -19,17 +19,17 @@ Way: TypeAlias = tuple[str, ...]
 
 @dataclass(slots=True)
 class Marks:
-    """What is redacted: properties by their objects, and ways into objects that are described elsewhere."""
+    """What is redacted: properties by their objects, and ways into shared schemas, which are described elsewhere."""
 
     properties: dict[Object, set[str]] = field(default_factory=lambda: defaultdict(set))
-    elsewhere: set[tuple[Object, Way]] = field(default_factory=set)
+    elsewhere: set[tuple[str, Way]] = field(default_factory=set)
 
     def of(self, thing: Object) -> tuple[str, ...]:
         """The redacted properties of an object, sorted; not all of them need be among those that it names."""
         return tuple(sorted(self.properties.get(thing, ())))
 
 
-def marks(document: Document, ways: Iterable[Way], imported: Collection[Object] = ()) -> Marks:
+def marks(document: Document, ways: Iterable[Way], imported: Collection[str] = ()) -> Marks:
     """What `ways` lead to from the root of a document.
 
     A value that gets no class of its own is redacted as a whole, in the object that holds it, since more than what a
@@ -38,7 +38,7 @@ def marks(document: Document, ways: Iterable[Way], imported: Collection[Object] 
     Args:
         document: The document.
         ways: From its root.
-        imported: The objects whose classes are elsewhere.
+        imported: The shared schemas whose classes are elsewhere, by their names under `schemas`.
     """
     walk = _Walk(document, imported)
     for way in ways:
@@ -49,7 +49,7 @@ def marks(document: Document, ways: Iterable[Way], imported: Collection[Object] 
 @dataclass(slots=True)
 class _Walk:
     document: Document
-    imported: Collection[Object]
+    imported: Collection[str]
     made: Marks = field(default_factory=Marks)
     seen: dict[tuple[Expression, Way], bool] = field(default_factory=dict)
 
@@ -67,8 +67,9 @@ class _Walk:
     def _alternative(self, alternative: object, way: Way, *, is_root: bool) -> bool:
         match alternative:
             case Object(properties=properties) if properties or is_root:
-                if alternative in self.imported and not is_root:
-                    self.made.elsewhere.add((alternative, way))
+                name = self.document.shared(alternative)
+                if name is not None and name in self.imported and not is_root:
+                    self.made.elsewhere.add((name, way))
                 else:
                     self._object(alternative, way)
                 return True

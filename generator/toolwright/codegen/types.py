@@ -16,6 +16,7 @@ from toolwright import ir
 from toolwright.diagnostics import Pointer
 from toolwright.ir import Json
 from toolwright.jsonschema import dialects, references
+from toolwright.jsonschema.pointers import pointer_text
 
 Scalar: TypeAlias = Literal["string", "number", "integer", "boolean", "null"]
 
@@ -149,7 +150,10 @@ def _depth(parts: Sequence[Expression]) -> int:
 
 
 class Document:
-    """One schema, which gives the shapes of its parts. Results are kept, so that asking again costs a look-up."""
+    """One schema, which gives the shapes of its parts. Results are kept, so that asking again costs a look-up.
+
+    A shared schema that is bundled into it is looked at when something leads there, and only then.
+    """
 
     def __init__(self, name: str, schema: ir.Schema, *, merged: bool = False) -> None:
         """Read a schema.
@@ -158,27 +162,38 @@ class Document:
             name: What tells its leaves from those of other documents.
             schema: The schema. A reference in it that does not resolve in it stands for anything.
             merged: Whether its root is one object, with the properties of all alternatives that it has as an object.
+
+        Attributes:
+            bundled: For each pointer that a bundled shared schema has, its name under `schemas`.
         """
         self.name = name
         self.dialect = dialects.of(schema.wire) or dialects.DRAFT_2020_12
         self.root = Leaf(name, ())
+        self.bundled = schema.shared
         self._merged = merged
-        outline = references.Outline(schema.place, schema.wire, self.dialect, references.Folder("", {}))
-        self._values = outline.schemas
-        self._targets = {
-            (reference.pointer, reference.keyword): Leaf(name, reference.target.pointer)
-            for reference in outline.references
-            if isinstance(reference.target, references.Local) and _is_static(reference, outline)
-        }
+        self._outline = references.Outline(
+            schema.place,
+            schema.wire,
+            self.dialect,
+            references.Folder("", {}),
+            own=schema.own,
+            apart=lambda pointer: pointer_text(pointer[:2]) in schema.shared,
+        )
+        self._values = self._outline.schemas
+        self._targets: dict[tuple[Pointer, str], Leaf] = {}
+        self._followed = 0
+        self._follow()
         self._shapes: dict[Expression, Shape] = {}
         self._open: set[Expression] = set()
 
     def value(self, leaf: Leaf) -> Json:
         """The subschema itself."""
+        self._look(leaf.pointer)
         return self._values[leaf.pointer]
 
     def target(self, leaf: Leaf) -> Leaf | None:
         """Where the subschema's `$ref` leads."""
+        self._look(leaf.pointer)
         return self._targets.get((leaf.pointer, "$ref"))
 
     def keywords(self, leaf: Leaf) -> Mapping[str, Json]:
@@ -215,19 +230,16 @@ class Document:
             expression = target
         return expression
 
-    def leads(self, start: Leaf, end: Leaf) -> bool:
-        """Whether references lead from the subschema `start`, or from within it, to `end`."""
-        seen: set[Leaf] = set()
-        pending = [start]
-        while pending:
-            here = pending.pop()
-            seen.add(here)
-            size = len(here.pointer)
-            following = {target for (place, _), target in self._targets.items() if place[:size] == here.pointer}
-            if end in following:
-                return True
-            pending += following - seen
-        return False
+    def only_object(self, expression: Expression) -> Object | None:
+        """The object that an expression stands for, where it has properties and is nothing else."""
+        shape = self.shape(expression)
+        return shape[0] if len(shape) == 1 and isinstance(shape[0], Object) and shape[0].properties else None
+
+    def shared(self, thing: Object) -> str | None:
+        """The name under `schemas` of the bundled schema that an object is the whole of."""
+        place = (thing.pointer or ())[:2]
+        name = self.bundled.get(pointer_text(place))
+        return name if name is not None and self.only_object(Leaf(self.name, place)) == thing else None
 
     def shape(self, expression: Expression) -> Shape:
         """The alternatives of an expression, in the order of the source; none where no instance is valid."""
@@ -268,6 +280,29 @@ class Document:
         for step in steps:
             if (pointer := (*leaf.pointer, keyword, *step)) in self._values:
                 yield Leaf(self.name, pointer)
+
+    def last_of(self, names: Collection[str]) -> str:
+        """Of some bundled schemas, by their names under `schemas`, the one that stands last."""
+        places = reversed(self._outline.schema[self.dialect.defs])
+        found = (self.bundled.get(pointer_text((self.dialect.defs, place))) for place in places)
+        return next(name for name in found if name is not None and name in names)
+
+    def _look(self, pointer: Pointer) -> None:
+        """Look at a bundled schema, where something leads into it for the first time."""
+        if self.bundled and pointer not in self._values and self._outline.enter(pointer[:2]):
+            self._follow()
+
+    def _follow(self) -> None:
+        """Note where the references lead that were found since the last time."""
+        while new := self._outline.references[self._followed :]:
+            self._followed += len(new)
+            if any(reference.keyword != "$ref" for reference in new):  # which count what they may lead to
+                for name in self._outline.schema.get(self.dialect.defs) or ():
+                    self._outline.enter((self.dialect.defs, name))
+            for reference in new:
+                if isinstance(reference.target, references.Local) and _is_static(reference, self._outline):
+                    target = Leaf(self.name, reference.target.pointer)
+                    self._targets[reference.pointer, reference.keyword] = target
 
     def _child(self, leaf: Leaf, keyword: str) -> Leaf | None:
         return next(self.children(leaf, keyword), None)

@@ -30,9 +30,11 @@ class Unit:
 class Made:
     """The units of a manifest, in its order: of tools by their names, and of resources, templates and prompts.
 
-    `shared` has the models of each shared schema that has a class.
+    `shared` has the models of each shared schema that has a class, and `circles` those modules, by their names below
+    `models.shared`, that hold the classes of shared schemas that lead to each other.
     """
 
     units: Mapping[str, Unit]
     primitives: Sequence[Unit]
     shared: Mapping[str, ModelModule]
+    circles: Mapping[Name, ModelModule]

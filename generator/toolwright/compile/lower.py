@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from toolwright.compile.source import File
     from toolwright.diagnostics import Place
-    from toolwright.jsonschema.references import Outline
+    from toolwright.jsonschema.references import Key, Outline
 
 FORMAT = 1
 """The version of the manifest's format, and of `manifest.json`."""
@@ -65,7 +65,7 @@ def lower(resolved: Resolved, source: str) -> ir.Manifest:
         prompts=tuple(primitive for primitive, _ in primitives[mcp.PROMPTS]),
         files={_packed(file): file.data for file in resolved.bundle.files.values()},
         shared=tuple(
-            ir.SharedSchema(key.name, naming.shared(key.name), _schema(found, resolved))
+            ir.SharedSchema(key.name, naming.shared(key.name), _schema(found, resolved), circle=_circle(key, resolved))
             for key, found in resolved.shared.items()
             if isinstance(found.schema, dict)
         ),
@@ -217,7 +217,14 @@ def _questions(declared: Declared, resolved: Resolved) -> tuple[ir.Question, ...
 
 def _schema(found: Outline, resolved: Resolved) -> ir.Schema:
     made = resolved.bundled(found)
-    return ir.Schema(wire=made.wire, dialect=found.dialect.uri, place=found.place, shared=made.shared)
+    dialect, place = found.dialect.uri, found.place
+    return ir.Schema(wire=made.wire, dialect=dialect, place=place, shared=made.shared, own=made.own)
+
+
+def _circle(key: Key, resolved: Resolved) -> str | None:
+    """What the shared schemas are called by that lead to each other, this one among them."""
+    members = resolved.shared_schemas.circles[key]
+    return min(each.name for each in members) if len(members) > 1 else None
 
 
 def _examples(entries: Sequence[ir.Json], place: Place) -> tuple[ir.Example, ...]:

@@ -15,8 +15,8 @@ import pydantic_core
 from toolwright import mcp, naming
 from toolwright.diagnostics import Place
 from toolwright.jsonschema import dialects
-from toolwright.jsonschema.bundling import bundle
-from toolwright.jsonschema.references import Folder, Key, Outline, closure, is_plain
+from toolwright.jsonschema.bundling import SharedSchemas, bundle
+from toolwright.jsonschema.references import Folder, Key, Outline, is_plain
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Mapping
@@ -69,16 +69,16 @@ class Resolved:
     """A whole bundle.
 
     `outlines` has the input and output schema of each tool by its place; `primitives` has the resources, resource
-    templates and prompts, in order; `shared` has the schemas under `schemas` of the manifest and its fragments, in
-    order, then those of other files that one of these refers to. `extension_schemas` are the other schemas below
-    `toolwright` keys: of questions, and of the states of handles.
+    templates and prompts, in order; `shared_schemas` has the schemas under `schemas` of the manifest and its
+    fragments, in order, then those of other files that one of these refers to. `extension_schemas` are the other
+    schemas below `toolwright` keys: of questions, and of the states of handles.
     """
 
     bundle: Bundle
     tools: tuple[Declared, ...]
     primitives: Mapping[mcp.Section, tuple[Declared, ...]]
     outlines: Mapping[Place, Outline]
-    shared: Mapping[Key, Outline]
+    shared_schemas: SharedSchemas
     extension_schemas: Mapping[Place, Outline]
 
     @property
@@ -86,6 +86,11 @@ class Resolved:
         """The manifest itself."""
         value: Mapping[str, Json] = self.bundle.documents[self.bundle.entry].value
         return value
+
+    @property
+    def shared(self) -> Mapping[Key, Outline]:
+        """The shared schemas."""
+        return self.shared_schemas.outlines
 
     @property
     def declared(self) -> tuple[Declared, ...]:
@@ -105,11 +110,11 @@ class Resolved:
 
     def closure(self, root: Outline) -> tuple[Outline, ...]:
         """`root` and all shared schemas that it leads to, in the order in which they are first reached."""
-        return closure(root, self.shared)
+        return self.shared_schemas.closure(root)
 
     def bundled(self, root: Outline) -> Bundled:
         """`root` as it goes on the wire, with all shared schemas that it leads to."""
-        return bundle(root, self.shared)
+        return bundle(root, self.shared_schemas)
 
 
 def resolve(bundle: Bundle) -> Resolved:
@@ -150,7 +155,7 @@ def resolve(bundle: Bundle) -> Resolved:
                 schema = bundle.documents[key.file].value["schemas"][key.name]
                 shared[key] = outlined(Place(key.file, ("schemas", key.name)), schema)
                 waiting.append(shared[key])
-    return Resolved(bundle, declared, declared_primitives, outlines, shared, extension_schemas)
+    return Resolved(bundle, declared, declared_primitives, outlines, SharedSchemas(shared), extension_schemas)
 
 
 def _saved(bundle: Bundle) -> frozenset[str]:

@@ -36,7 +36,7 @@ def of_resolved(resolved: Resolved, made_by: Sequence[str]) -> Keys:
     folder = posixpath.dirname(resolved.bundle.entry)
     files = {path: posixpath.relpath(path, folder or ".") for path in resolved.bundle.documents}
     names = frozenset(tool.name for tool in resolved.tools)
-    shared = [[files[key.file], key.name, found.schema] for key, found in resolved.shared.items()]
+    shared = digest(to_json([[files[key.file], key.name, found.schema] for key, found in resolved.shared.items()]))
 
     def of_tool(tool: Declared) -> str:
         parts: list[Json] = [tool.name, files[tool.place.file], tool.extension, _use(tool, names)]
@@ -70,7 +70,7 @@ def of_manifest(manifest: ir.Manifest, tools: Mapping[str, str]) -> str:
         [entry.get("toolwright") for entry in manifest.document["tools"]],
         [[path, digest(data)] for path, data in sorted(manifest.files.items())],
         list(tools.items()),
-        [[shared.name, shared.schema.wire] for shared in manifest.shared],
+        [[shared.name, shared.circle, shared.schema.own] for shared in manifest.shared],
     ]
     return digest(to_json(parts))
 

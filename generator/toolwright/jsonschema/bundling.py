@@ -7,12 +7,14 @@ is the same object as in the source.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
+from toolwright.jsonschema.circles import circles
 from toolwright.jsonschema.pointers import pointer_text
-from toolwright.jsonschema.references import HANDLE, Key, Local, Outline, Shared, closure
+from toolwright.jsonschema.references import HANDLE, Key, Local, Outline, Shared
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -25,42 +27,125 @@ _GONE: Final = object()
 
 @dataclass(frozen=True, slots=True)
 class Bundled:
-    """`wire` is the schema with all it refers to; `shared` has the name under `schemas` of each bundled pointer."""
+    """`wire` is the schema with all it refers to; `shared` has the name under `schemas` of each bundled pointer.
+
+    `own` is `wire` without what was bundled.
+    """
 
     wire: Json
     shared: Mapping[str, str]
+    own: Json
 
 
-def bundle(root: Outline, shared: Mapping[Key, Outline]) -> Bundled:
+@dataclass(frozen=True)
+class SharedSchemas:
+    """The shared schemas of a manifest, what they lead to, and what was bundled of them already.
+
+    What many schemas refer to is the same object in each. `outlines` are the schemas in order. `schemas` are those that
+    were bundled where each has its own name, `names` are the tables of their names by what leads to them, and `members`
+    is what is bundled into each member of a circle.
+    """
+
+    outlines: Mapping[Key, Outline]
+    schemas: dict[tuple[str, Key], Json] = field(default_factory=dict, init=False, repr=False, compare=False)
+    names: dict[tuple[str, Key | None, frozenset[Key]], Mapping[str, str]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+    members: dict[tuple[str, Key], tuple[Mapping[str, Json], Mapping[str, str]]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+
+    @cached_property
+    def circles(self) -> Mapping[Key, tuple[Key, ...]]:
+        """For each shared schema those that it leads to and that lead to it, itself among them, in a fixed order."""
+        found = circles({key: found.shared() for key, found in self.outlines.items()})
+        return {key: tuple(sorted(members)) for members in found for key in members}
+
+    def reached(self, root: Outline) -> tuple[Key, ...]:
+        """The shared schemas that `root` leads to, in the order in which they are first reached."""
+        reached = dict.fromkeys(root.shared())
+        waiting = [*reached]
+        for key in waiting:  # grows while it is read
+            for other in self.outlines[key].shared():
+                if other not in reached:
+                    reached[other] = None
+                    waiting.append(other)
+        return tuple(waiting)
+
+    def closure(self, root: Outline) -> tuple[Outline, ...]:
+        """`root` and all shared schemas that it leads to, in the order in which they are first reached."""
+        others = (self.outlines[key] for key in self.reached(root))
+        return (root, *(found for found in others if found is not root))
+
+
+def bundle(root: Outline, shared: SharedSchemas) -> Bundled:
     """Bundle what `root` refers to, of all `shared` schemas, into its own `$defs` (`definitions` before 2019-09).
 
     A shared schema keeps its name there; where the name is taken, `shared_` goes in front, and where that is taken
-    too, a digest of its file and name goes behind. A shared schema that leads back to itself is itself: `#`.
+    too, a digest of its file and name goes behind. A shared schema that leads back to itself is itself, `#`, unless it
+    does so by others, and nothing forbids that it stands among them once more.
     """
     if root.plain or not isinstance(root.schema, dict) or not (root.references or HANDLE in root.keys):
-        return Bundled(root.schema, {})
+        return Bundled(root.schema, {}, root.schema)
     keyword = root.dialect.defs
-    reached = [found for found in closure(root, shared) if found.place != root.place]
-    keys = [Key(found.place.file, str(found.place.pointer[-1])) for found in reached]
     own = root.schema.get(keyword) or {}
-    names = _names(keys, own, root.folder.path)
-    homes: dict[Key, Pointer] = {key: (keyword, name) for key, name in names.items()}
-    if root.place.pointer[0] == "schemas":
-        homes[Key(root.place.file, str(root.place.pointer[-1]))] = ()
-    wire = _edited(root.schema, _edits(root, (), homes))
-    if not reached:
-        return Bundled(wire, {})
+    itself = Key(root.place.file, str(root.place.pointer[-1])) if root.place.pointer[0] == "schemas" else None
+    alone = itself is None or len(shared.circles[itself]) == 1
+    if itself is not None and not alone and not own and not root.anchors:
+        defs, names = _of_circle(itself, keyword, shared)
+        wire = edited(root.schema, _edits(root, (), {key: (keyword, key.name) for key in root.shared()}))
+        return Bundled({**wire, keyword: defs}, names, wire)
+    keys = [key for key in shared.reached(root) if key != itself]
+    if keys and alone and {key.name for key in keys}.isdisjoint(own) and len({key.name for key in keys}) == len(keys):
+        homes: dict[Key, Pointer] = {key: () if key == itself else (keyword, key.name) for key in root.shared()}
+        wire = edited(root.schema, _edits(root, (), homes))
+        defs = {**(wire.get(keyword) or {}), **{key.name: _kept(key, keyword, shared) for key in keys}}
+        leading = keyword, itself, frozenset(shared.circles[key][0] for key in root.shared())
+        if leading not in shared.names:
+            shared.names[leading] = {pointer_text((keyword, key.name)): key.name for key in keys}
+        return Bundled({**wire, keyword: defs}, shared.names[leading], wire)
+    taken = _names(keys, own, root.folder.path)
+    homes = {key: (keyword, name) for key, name in taken.items()}
+    if itself is not None:
+        homes[itself] = ()
+    wire = edited(root.schema, _edits(root, (), homes))
+    if not keys:
+        return Bundled(wire, {}, wire)
     defs = dict(wire.get(keyword) or {})
-    for key, found in zip(keys, reached, strict=True):
-        defs[names[key]] = _edited(found.schema, _edits(found, homes[key], homes))
-    return Bundled({**wire, keyword: defs}, {pointer_text(homes[key]): key.name for key in keys})
+    for key in keys:
+        found = shared.outlines[key]
+        defs[taken[key]] = edited(found.schema, _edits(found, homes[key], homes))
+    return Bundled({**wire, keyword: defs}, {pointer_text(homes[key]): key.name for key in keys}, wire)
+
+
+def _of_circle(member: Key, keyword: str, shared: SharedSchemas) -> tuple[Mapping[str, Json], Mapping[str, str]]:
+    """What is bundled into each member of a circle: all members, and what they lead to."""
+    first = shared.circles[member][0]
+    made = shared.members.get((keyword, first))
+    if made is None:
+        keys = shared.reached(shared.outlines[first])
+        defs = {key.name: _kept(key, keyword, shared) for key in keys}
+        names = {pointer_text((keyword, key.name)): key.name for key in keys}
+        made = shared.members[keyword, first] = defs, names
+    return made
+
+
+def _kept(key: Key, keyword: str, shared: SharedSchemas) -> Json:
+    """A shared schema where all shared schemas are bundled under their own names."""
+    made = shared.schemas
+    if (keyword, key) not in made:
+        found = shared.outlines[key]
+        homes = {other: (keyword, other.name) for other in (key, *found.shared())}
+        made[keyword, key] = edited(found.schema, _edits(found, homes[key], homes))
+    return made[keyword, key]
 
 
 def _names(keys: Iterable[Key], own: Mapping[str, Json], folder: str) -> dict[Key, str]:
     names: dict[Key, str] = {}
+    taken = {*own}
     for key in keys:
-        taken = {*own, *names.values()}
         names[key] = next(name for name in _tries(key, folder) if name not in taken)
+        taken.add(names[key])
     return names
 
 
@@ -88,8 +173,8 @@ def _edits(found: Outline, home: Pointer, homes: Mapping[Key, Pointer]) -> dict[
     return edits
 
 
-def _edited(value: Json, edits: Mapping[Pointer, Any]) -> Json:
-    """`value` with `edits` made in copies of what holds them."""
+def edited(value: Json, edits: Mapping[Pointer, Any]) -> Json:
+    """A value with `edits` made in copies of what holds them: other values at pointers."""
     if not edits:
         return value
     below: dict[str | int, dict[Pointer, Any]] = {}
@@ -98,7 +183,7 @@ def _edited(value: Json, edits: Mapping[Pointer, Any]) -> Json:
     copy: Any = dict(value) if isinstance(value, dict) else list(value)
     for step, inner in below.items():
         if () not in inner:
-            copy[step] = _edited(copy[step], inner)
+            copy[step] = edited(copy[step], inner)
         elif inner[()] is _GONE:
             del copy[step]
         else:

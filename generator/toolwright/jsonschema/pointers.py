@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from toolwright.ir import Json
 
 
+@lru_cache(maxsize=1 << 16)
 def pointer_text(pointer: Pointer) -> str:
     """A pointer as the fragment of a URI: `("$defs", "a b")` gives `#/$defs/a%20b`."""
     return "#" + "".join(f"/{_fragment(str(step))}" for step in pointer)

@@ -8,6 +8,7 @@ each resolved to a place in the same root, to a shared schema, or to a meta-sche
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
@@ -20,7 +21,7 @@ from toolwright.jsonschema.pointers import pointer_text
 from toolwright.runtime.texts import steps
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 
     from toolwright.diagnostics import Place, Pointer
     from toolwright.ir import Json
@@ -99,6 +100,8 @@ class Outline:
     """One root schema, which stands at `place`. What is in it is looked up when it is asked for.
 
     `plain` says that it is known to have neither references nor handles, so that nobody need look for them.
+    `apart` tells of a pointer whether it leads into one of the schemas that are bundled into this one, and `own` is the
+    schema without these: nobody looks at them before `enter` is called.
     """
 
     place: Place
@@ -106,6 +109,8 @@ class Outline:
     dialect: Dialect
     folder: Folder
     plain: bool = False
+    own: Json = None
+    apart: Callable[[Pointer], bool] | None = None
 
     @property
     def schemas(self) -> Mapping[Pointer, Json]:
@@ -133,10 +138,22 @@ class Outline:
         return self._walked.repeated
 
     @cached_property
+    def _shared(self) -> tuple[Key, ...]:
+        return tuple(dict.fromkeys(ref.target.key for ref in self.references if isinstance(ref.target, Shared)))
+
+    @cached_property
     def _walked(self) -> _Walk:
-        walk = _Walk(self.place, self.schema, self.dialect, self.folder)
-        walk.walk()
+        walk = _Walk(self.place, self.schema, self.dialect, self.folder, self.apart)
+        walk.enter((), self.schema if self.own is None else self.own)
         return walk
+
+    def enter(self, place: Pointer) -> bool:
+        """Look at a bundled schema, by its place; whether it is one, and nobody had before."""
+        walk = self._walked
+        if not walk.is_apart(place):
+            return False
+        walk.enter(place, at(self.schema, place))
+        return True
 
     @property
     def identified(self) -> bool:
@@ -153,7 +170,7 @@ class Outline:
 
     def shared(self) -> Iterable[Key]:
         """The shared schemas that it refers to, each once, in order."""
-        return dict.fromkeys(ref.target.key for ref in self.references if isinstance(ref.target, Shared))
+        return self._shared
 
     def folded(self, pointer: Pointer) -> Iterable[Pointer]:
         """The schema at `pointer`, and the schemas above it that apply it to their own instance."""
@@ -175,19 +192,6 @@ class Folder:
     schemas: Mapping[str, Iterable[str]]
 
 
-def closure(root: Outline, shared: Mapping[Key, Outline]) -> tuple[Outline, ...]:
-    """`root` and all of the `shared` schemas that it leads to, in the order in which they are first reached."""
-    reached = {root.place: root}
-    waiting = [root]
-    for found in waiting:  # grows while it is read
-        for key in found.shared():
-            other = shared[key]
-            if other.place not in reached:
-                reached[other.place] = other
-                waiting.append(other)
-    return tuple(waiting)
-
-
 def is_plain(text: bytes) -> bool:
     """Whether schemas that stand in this JSON can have neither references nor handles."""
     return not any(keyword in text for keyword in _LINKING)
@@ -199,6 +203,9 @@ class _Walk:
     schema: Json
     dialect: Dialect
     folder: Folder
+    apart: Callable[[Pointer], bool] | None
+    entered: set[Pointer] = field(default_factory=set)
+    targets: dict[Pointer, list[Pointer]] = field(default_factory=lambda: defaultdict(list))
     schemas: dict[Pointer, Json] = field(default_factory=dict)
     keys: set[str] = field(default_factory=set)
     references: list[Reference] = field(default_factory=list)
@@ -207,14 +214,25 @@ class _Walk:
     anchors: dict[tuple[str, str], Pointer] = field(default_factory=dict)
     repeated: list[Pointer] = field(default_factory=list)
 
-    def walk(self) -> None:
+    def is_apart(self, pointer: Pointer) -> bool:
+        return self.apart is not None and pointer[:2] not in self.entered and self.apart(pointer)
+
+    def enter(self, place: Pointer, schema: Json) -> None:
+        self.entered.add(place)
         waiting: list[tuple[Pointer, str, str]] = []
-        self._enter((), self.schema, waiting)
+        self._enter(place, schema, waiting)
+        for target in self.targets.pop(place, ()):
+            self._enter(target, at(self.schema, target), waiting)
         for pointer, keyword, text in waiting:  # grows while it is read: targets that no keyword leads to
             reference = self._reference(pointer, keyword, text)
             self.references.append(reference)
-            if isinstance(reference.target, Local) and reference.target.pointer not in self.schemas:
-                self._enter(reference.target.pointer, at(self.schema, reference.target.pointer), waiting)
+            if not isinstance(reference.target, Local) or reference.target.pointer in self.schemas:
+                continue
+            target = reference.target.pointer
+            if self.is_apart(target):
+                self.targets[target[:2]].append(target)
+            else:
+                self._enter(target, at(self.schema, target), waiting)
 
     def _enter(self, start: Pointer, schema: Json, waiting: list[tuple[Pointer, str, str]]) -> None:
         """Take down the schemas at and below `start`, and what refers in them."""

@@ -7,6 +7,7 @@ as 1. It never decides whether an instance is valid; that is the schema's busine
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
@@ -29,6 +30,9 @@ class Alternatives(Protocol):
 
     def choose(self, union: Any, exact: Callable[[Any], Any]) -> Any:
         """The core schema of a union, with each alternative made `exact`."""
+
+    def refer(self, cls: type[BaseModel], reference: str) -> None:
+        """Take note of a reference to a model."""
 
     def note(self, cls: type[BaseModel], reference: str, fields: Mapping[str, Any], keys: Mapping[str, str]) -> None:
         """Take note of a model, by pydantic's reference to it, of its fields and of their names on the wire."""
@@ -256,6 +260,58 @@ def _is_marked(schema: Any) -> bool:
     return bool(schema.get("metadata", {}).get(_NULL_ALLOWED))
 
 
+class _Building(threading.local):
+    """What is known while core schemas are made; nothing in between.
+
+    Attributes:
+        now: The class whose fields pydantic looks at.
+        met: The classes that it met, each with the references to it.
+    """
+
+    now: type[BaseModel] | None = None
+    met: dict[type[BaseModel], list[Any]] | None = None
+
+
+_BUILDING: Final = _Building()
+
+
+def _one_by_one(cls: type[BaseModel], handler: GetCoreSchemaHandler, make: Callable[[], CoreSchema]) -> CoreSchema:
+    """The core schema of a class, as `make` makes it; where a field holds another class, a reference to it.
+
+    Pydantic would go down into each class that it meets, and come to the end of Python's stack where a hundred lead to
+    each other. So they wait until this one is done, and the references learn what pydantic calls them.
+    """
+    met = _BUILDING.met
+    if met is not None and cls is not _BUILDING.now:
+        name = f"{cls.__module__}.{cls.__qualname__}:{id(cls)}"
+        reference = core_schema.definition_reference_schema(name)
+        met.setdefault(cls, []).append(reference)
+        for alternatives in ALTERNATIVES:
+            alternatives.refer(cls, name)
+        return reference
+    if met is not None:
+        return make()
+    _BUILDING.met = met = {cls: []}
+    _BUILDING.now = cls
+    try:
+        made: dict[type[BaseModel], CoreSchema] = {cls: make()}
+        while waiting := [other for other in met if other not in made]:
+            for other in waiting:
+                _BUILDING.now = other
+                made[other] = handler.generate_schema(other)
+    finally:
+        _BUILDING.met = _BUILDING.now = None
+    for other, references in met.items():
+        for reference in references:
+            reference["schema_ref"] = _name_in(made[other])
+    return made[cls]
+
+
+def _name_in(schema: Any) -> str:
+    """What pydantic calls the class of a core schema."""
+    return str(schema["schema_ref"] if schema["type"] == "definition-ref" else _model_part(schema)["ref"])
+
+
 class Model(BaseModel):
     """Base of the models of JSON objects.
 
@@ -267,6 +323,7 @@ class Model(BaseModel):
     __test__: ClassVar[bool] = False  # pytest takes no model for a test, whatever its name
 
     model_config = ConfigDict(
+        defer_build=True,  # until a class is used, since others that it needs may come later
         extra="allow",
         protected_namespaces=(),
         ser_json_inf_nan="constants",  # else they would go out as `null`
@@ -308,6 +365,10 @@ class Model(BaseModel):
     @classmethod
     def __get_pydantic_core_schema__(cls, source: type[BaseModel], handler: GetCoreSchemaHandler) -> CoreSchema:
         """What pydantic makes of the fields, without its coercions, and with our rule of what goes out."""
+        return _one_by_one(cls, handler, lambda: cls._toolwright_schema(source, handler))
+
+    @classmethod
+    def _toolwright_schema(cls, source: type[BaseModel], handler: GetCoreSchemaHandler) -> CoreSchema:
         schema = handler(source)
         model = _model_part(handler.resolve_ref_schema(schema))
         if model is None or model["cls"] is not cls or "serialization" in model:
@@ -354,13 +415,17 @@ class Root(RootModel[T], Generic[T]):
 
     __test__: ClassVar[bool] = False
 
-    model_config = ConfigDict(ser_json_inf_nan="constants")
+    model_config = ConfigDict(defer_build=True, ser_json_inf_nan="constants")
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: type[BaseModel], handler: GetCoreSchemaHandler) -> CoreSchema:
         """What pydantic makes of the root's type, without its coercions."""
-        schema = handler(source)
-        model = _model_part(handler.resolve_ref_schema(schema))
-        if model is not None and model["cls"] is cls:
-            model["schema"] = _exact(model["schema"])
-        return schema
+
+        def make() -> CoreSchema:
+            schema = handler(source)
+            model = _model_part(handler.resolve_ref_schema(schema))
+            if model is not None and model["cls"] is cls:
+                model["schema"] = _exact(model["schema"])
+            return schema
+
+        return _one_by_one(cls, handler, make)

@@ -131,6 +131,8 @@ def unique_anchors(resolved: Resolved) -> Iterator[Diagnostic]:
                 _below(found, pointer),
                 "rename one of the two",
             )
+    if not any(found.anchors for found in resolved.shared.values()):
+        return
     for root in (*resolved.outlines.values(), *resolved.extension_schemas.values()):
         first: dict[tuple[str, str], Outline] = {}
         for found in resolved.closure(root):

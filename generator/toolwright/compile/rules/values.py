@@ -7,13 +7,15 @@ does not take is an error of its own, and judges nothing.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from toolwright.compile.rules.references import is_enclosed
 from toolwright.diagnostics import Diagnostic, Place, Pointer
+from toolwright.jsonschema.bundling import edited
 from toolwright.jsonschema.pointers import pointer_text
-from toolwright.jsonschema.references import Broken, Outline, identifying
+from toolwright.jsonschema.references import Broken, Outline, Shared, identifying
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -30,7 +32,7 @@ def patterns(resolved: Resolved) -> Iterator[Diagnostic]:
     """Every `pattern`, and every key of `patternProperties`, is a regular expression that the server can compile."""
     for found in resolved.everything():
         for place, text in _patterns(found):
-            if isinstance(_compiled({"pattern": text}), str):
+            if not _is_expression(text):
                 yield Diagnostic(
                     "TW227",
                     f"`{text}` is not a regular expression of JSON Schema",
@@ -40,9 +42,17 @@ def patterns(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def compilable(resolved: Resolved) -> Iterator[Diagnostic]:
-    """The validator takes every schema: what it may refuse, beside what other rules find, is half a surrogate pair."""
+    """The validator takes every schema: what it may refuse, beside what other rules find, is half a surrogate pair.
+
+    It refuses a schema where it refuses a part of it, so that each shared schema is looked at once.
+    """
+    refused = {found.place for found in resolved.everything() if not _is_taken(_alone(found))}
+    if not refused:
+        return
+    unsound = _unsound(resolved)
     for found in resolved.everything():
-        if _sound(resolved, found):
+        reached = {each.place for each in resolved.closure(found)}
+        if unsound.isdisjoint(reached) and not refused.isdisjoint(reached):
             made = _compiled(resolved.bundled(found).wire)
             if isinstance(made, str):
                 yield Diagnostic(
@@ -80,6 +90,7 @@ def schema_examples(resolved: Resolved) -> Iterator[Diagnostic]:
 
 def examples(resolved: Resolved) -> Iterator[Diagnostic]:
     """An example of a tool is a call that the tool accepts, and a result that it may give."""
+    unsound = _unsound(resolved)
     for tool in resolved.tools:
         entries = tool.extension.get("examples") or ()
         schemas = dict(resolved.schemas(tool)) if entries else {}
@@ -95,7 +106,7 @@ def examples(resolved: Resolved) -> Iterator[Diagnostic]:
                         at.key(),
                         f"give the tool an `{field}`, or take the {side} away",
                     )
-            elif given and _sound(resolved, found):
+            elif given and _sound(resolved, found, unsound):
                 judge = _Judge.of(resolved, resolved.bundled(found).wire)
                 for at, value in given:
                     for problem, narrow in judge.problems(value, at, root) if judge else ():
@@ -146,6 +157,7 @@ class _Judge:
 
 def _judged(resolved: Resolved, keyword: str) -> Iterator[tuple[Place, str, Json, _Judge]]:
     """Each value of `keyword` in a schema: its place, whose it is, the value, and the judge of that schema."""
+    unsound = _unsound(resolved)
     for found in resolved.everything():
         carriers = found.having(keyword)
         if not carriers or keyword not in found.dialect.plain:
@@ -153,7 +165,8 @@ def _judged(resolved: Resolved, keyword: str) -> Iterator[tuple[Place, str, Json
         referring = {
             reference.pointer[:length] for reference in found.references for length in range(len(reference.pointer) + 1)
         }
-        root = resolved.bundled(found).wire if referring and _sound(resolved, found) else None
+        within = any(pointer in referring for pointer, _ in carriers)
+        root = resolved.bundled(found).wire if within and _sound(resolved, found, unsound) else None
         for pointer, schema in carriers:
             if pointer not in referring:
                 judge = _Judge.of(resolved, {**schema, "$schema": found.dialect.uri})
@@ -185,15 +198,43 @@ def _compiled(schema: Mapping[str, Json], *, formats: bool = False) -> Validator
         return str(error).partition("\n")[0].rstrip(".")
 
 
-def _sound(resolved: Resolved, found: Outline) -> bool:
-    """Whether no other rule has said what keeps the validator from taking this schema."""
-    return not any(
-        isinstance(reference.target, Broken) or is_enclosed(resolved, root, reference)
-        for root in resolved.closure(found)
-        for reference in root.references
-    ) and not any(
-        isinstance(_compiled({"pattern": text}), str) for root in resolved.closure(found) for _, text in _patterns(root)
+def _alone(found: Outline) -> Json:
+    """A schema that refers to itself where it refers to a shared one."""
+    places = [(*ref.pointer, ref.keyword) for ref in found.references if isinstance(ref.target, Shared)]
+    return edited(found.schema, dict.fromkeys(places, "#"))
+
+
+def _is_taken(schema: Json) -> bool:
+    from toolwright.runtime.patterns import compiled
+
+    try:
+        compiled(schema, formats=False)
+    except ValueError:
+        return False
+    return True
+
+
+@cache
+def _is_expression(text: str) -> bool:
+    return _is_taken({"pattern": text})
+
+
+def _unsound(resolved: Resolved) -> frozenset[Place]:
+    """The schemas of which other rules have said what keeps the validator from taking them."""
+    return frozenset(
+        found.place
+        for found in resolved.everything()
+        if any(
+            isinstance(reference.target, Broken) or is_enclosed(resolved, found, reference)
+            for reference in found.references
+        )
+        or not all(_is_expression(text) for _, text in _patterns(found))
     )
+
+
+def _sound(resolved: Resolved, found: Outline, unsound: frozenset[Place]) -> bool:
+    """Whether a schema and what it leads to are none of those that are `unsound`."""
+    return not unsound or unsound.isdisjoint(each.place for each in resolved.closure(found))
 
 
 def _patterns(found: Outline) -> Iterator[tuple[Place, str]]:

@@ -1,0 +1,55 @@
+"""Which things lead to each other: the strongly connected components of a graph.
+
+Takes what each thing leads to; looks at each step once, however many things there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from typing import TypeVar
+
+T = TypeVar("T", bound=Hashable)
+
+
+def circles(following: Mapping[T, Iterable[T]]) -> list[tuple[T, ...]]:
+    """The circles of things that lead to each other, each after those that it leads to (Tarjan 1972).
+
+    A thing that leads back to itself by none but itself is alone, as one that does not.
+
+    Args:
+        following: What each thing leads to, all of it among the keys.
+    """
+    found: list[tuple[T, ...]] = []
+    number: dict[T, int] = {}
+    lowest: dict[T, int] = {}
+    open_: dict[T, None] = {}
+    for start in following:
+        if start in number:
+            continue
+        path: list[tuple[T, Iterator[T]]] = []
+        entering = [start]
+        while path or entering:
+            for here in entering:
+                number[here] = lowest[here] = len(number)
+                open_[here] = None
+                path.append((here, iter(following[here])))
+            entering = []
+            here, rest = path[-1]
+            for other in rest:
+                if other not in number:
+                    entering = [other]
+                    break
+                if other in open_:
+                    lowest[here] = min(lowest[here], number[other])
+            if entering:
+                continue
+            path.pop()
+            if path:
+                above = path[-1][0]
+                lowest[above] = min(lowest[above], lowest[here])
+            if lowest[here] == number[here]:
+                members: list[T] = []
+                while not members or members[-1] != here:
+                    members.append(open_.popitem()[0])
+                found.append(tuple(reversed(members)))
+    return found
