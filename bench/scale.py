@@ -96,6 +96,7 @@ def measure(form: Callable[[Path, Sequence[Any]], str], size: int, folder: Path)
     cold, one, nothing = [], [], []
     for turn in range(ROUNDS):
         shutil.rmtree(folder / "out", ignore_errors=True)
+        shutil.rmtree(folder / ".toolwright_cache", ignore_errors=True)
         cold.append(run(command, folder))
         for step in range(3):
             tool = listed[size // 2]

@@ -18,7 +18,7 @@ from packages import manifest, tool
 from toolwright import cli, ir
 from toolwright.codegen import modules
 from toolwright.compile import pipeline, rules
-from toolwright.incremental import worker
+from toolwright.incremental import cache, worker
 from toolwright.project import disk
 
 Files = dict[str, Any]
@@ -242,19 +242,23 @@ def test_a_schema_that_breaks_is_told(tmp_path: Path, capsys: pytest.CaptureFixt
     assert "error[TW203]: `intger` is not a JSON Schema type" in both(broken, tmp_path, capsys)
 
 
-def test_a_lock_that_was_edited_proves_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "generated" / LOCK
-    wordless = files()
-    del wordless["manifest.json"]["tools"][0]["description"]
-    generated(tmp_path, wordless, capsys)
-    forged = json.loads(path.read_text())["manifests"]["manifest.json"]["tools"]["first"]
+@pytest.mark.parametrize("data", [b"", b"{", b"[]", b'{"format": 0}', b'{"format": 1, "units": {"a": [1]}}', b"\xff"])
+def test_a_cache_that_cannot_be_used_is_as_good_as_none(
+    data: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    what = files()
+    generated(tmp_path, what, capsys)
+    (kept,) = (tmp_path / disk.CACHE).glob("*.json")
+    kept.write_bytes(data)
+    in_the_middle(what)
+    again, _ = generated(tmp_path, what, capsys)
     shutil.rmtree(tmp_path / "generated")
-    shutil.rmtree(tmp_path / disk.CACHE, ignore_errors=True)
-    generated(tmp_path, files(), capsys)
-    kept = json.loads(path.read_text())
-    kept["manifests"]["manifest.json"]["tools"]["first"] = forged
-    path.write_text(json.dumps(kept))
-    assert "warning[TW312]" in generated(tmp_path, wordless, capsys)[1]
+    shutil.rmtree(tmp_path / disk.CACHE)
+    cold, _ = generated(tmp_path, what, capsys)
+    assert {path: data for path, data in again.items() if path != LOCK} == {
+        path: data for path, data in cold.items() if path != LOCK
+    }
+    assert cache.load(kept.read_bytes()).units
 
 
 def test_what_is_clean_is_not_judged_again(

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from toolwright import cli
-from toolwright.incremental import worker
+from toolwright.incremental import digests, worker
 from toolwright.project import disk, journal, lock
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="it forks")
@@ -221,6 +221,6 @@ def test_what_one_command_writes_replaces_what_its_killed_run_left(tmp_path: Pat
 
 
 def test_a_lock_keeps_each_digest_that_a_file_may_have() -> None:
-    both = frozenset({lock.digest(b"1"), lock.digest(b"2")})
+    both = frozenset({digests.digest(b"1"), digests.digest(b"2")})
     known = lock.load(lock.dump(lock.Lock("1", {"m": lock.Entry("", {"a.py": both, "b.py": both})})))
     assert known.manifests["m"].files == {"a.py": both, "b.py": both}

@@ -10,10 +10,10 @@ import pytest
 from mcp_types.version import SUPPORTED_PROTOCOL_VERSIONS
 
 from toolwright import mcp, package_data
-from toolwright.runtime import revisions
+from toolwright.runtime import package, revisions
 from toolwright.runtime.client import drift
 from toolwright.runtime.client.confirmation import is_dangerous
-from toolwright.runtime.server import completion, lists, sdk
+from toolwright.runtime.server import elicitation, lists, sdk
 
 
 def test_the_revisions_are_those_of_the_sdk() -> None:
@@ -34,7 +34,7 @@ def test_the_manifests_schema_has_the_same_facts() -> None:
 def test_the_runtime_has_the_same_lists() -> None:
     assert {section.method: section.name for section in mcp.SECTIONS} == sdk._LISTS
     assert {section.name: section.capability for section in mcp.SECTIONS} == lists._KINDS
-    assert {one.name: one.key for one in (mcp.TEMPLATES, mcp.PROMPTS)} == completion._KEYS
+    assert {section.name: section.key for section in mcp.SECTIONS} == package._KEYS
     assert {section.capability for section in mcp.SECTIONS} == set(get_args(lists.Kind))
 
 
@@ -42,7 +42,7 @@ def test_the_runtime_has_the_same_revisions() -> None:
     since = mcp.SINCE["tools"]
     assert {field: since.get(field, "") for field in drift._FIELDS} == drift._FIELDS
     assert revisions.FIRST_STATELESS == mcp.SINCE_ANY_ROOT == mcp.SINCE_HEADER == mcp.REVISIONS[-1]
-    assert {revisions.FIRST_AUDIO, revisions.FIRST_LINKS, revisions.FIRST_CHOICES} <= set(mcp.REVISIONS)
+    assert {revisions.FIRST_AUDIO, revisions.FIRST_LINKS, elicitation._FIRST_CHOICES} <= set(mcp.REVISIONS)
 
 
 @pytest.mark.parametrize("destructive", [True, False, None])

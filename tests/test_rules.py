@@ -43,8 +43,7 @@ def codes(bundle: Bundle) -> list[str]:
 
 
 def test_every_export_is_a_name_that_no_model_may_take() -> None:
-    own = [package._COMMON_EXPORTS, package._SERVER_EXPORTS, package._CLIENT_EXPORTS]  # its own lists
-    tables = [*own, *package.PRIMITIVE_EXPORTS.values()]
+    tables = package._EXPORTS.values()
     assert {name for table in tables for exports in table.values() for name in exports} <= names.EXPORTS
 
 

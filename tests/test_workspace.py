@@ -8,10 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from toolwright.project.artifacts import Artifact
 
 from toolwright import __version__
+from toolwright.codegen.artifacts import Artifact
 from toolwright.diagnostics import Place
+from toolwright.incremental import digests
 from toolwright.project import disk, freshness, inside, journal, lock, tree
 from toolwright.project.tree import Changes
 
@@ -28,7 +29,7 @@ def write(output: Path, files: dict[str, str], *, manifest: str = MANIFEST, forc
 
 
 def entry(hash_: str, files: list[tuple[str, bytes]]) -> lock.Entry:
-    return lock.Entry(hash_, {path: frozenset({lock.digest(data)}) for path, data in files}, {"a": "sha256:3"})
+    return lock.Entry(hash_, {path: frozenset({digests.digest(data)}) for path, data in files}, {"a": "sha256:3"})
 
 
 def contents(output: Path) -> dict[str, str]:
@@ -195,9 +196,9 @@ def test_a_lock_in_conflict_is_read_as_both_sides() -> None:
     merged = lock.load(text).manifests["m"]
     assert merged.hash == ""
     assert merged.files == {
-        "a.py": {lock.digest(b"1"), lock.digest(b"3")},
-        "b.py": {lock.digest(b"2")},
-        "c.py": {lock.digest(b"4")},
+        "a.py": {digests.digest(b"1"), digests.digest(b"3")},
+        "b.py": {digests.digest(b"2")},
+        "c.py": {digests.digest(b"4")},
     }
 
 
@@ -365,6 +366,6 @@ def test_a_lock_makes_nothing_be_read_that_its_manifest_cannot_name(
     monkeypatch.chdir(tmp_path)
     output = tmp_path / "out"
     reader = disk.Disk()
-    made = lock.Lock(__version__, {MANIFEST: lock.Entry("sha256:1", {}, {}, {path: "sha256:2"})})
+    made = lock.Lock(__version__, {MANIFEST: lock.Entry("sha256:1", {}, {path: "sha256:2"})})
     assert not freshness.untouched(reader, output, made, MANIFEST, "")
-    assert disk.inputs == {}
+    assert reader.inputs == {}

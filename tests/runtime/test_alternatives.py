@@ -234,7 +234,7 @@ def test_a_large_value_is_looked_at_a_few_times_only() -> None:
 @pytest.mark.parametrize(("tagged", "leaf"), [(True, {"kind": "c"}), (False, {"of_b": "x"})])
 def test_models_are_made_at_any_depth(tagged: bool, leaf: Any) -> None:
     module, loaded = modules.made(trees.schema("anyOf", tagged=tagged), name=f"trees_{tagged}".lower())
-    model = getattr(loaded, module.input)
+    model = getattr(loaded, module.names[0])
     node = {"kind": "b"} if tagged else {}
     took = {}
     for depth in (24, 96):
@@ -253,7 +253,7 @@ def test_models_are_made_at_any_depth(tagged: bool, leaf: Any) -> None:
 def test_an_object_that_stands_twice_in_a_value_becomes_two_models() -> None:
     module, loaded = modules.made(trees.schema("anyOf", tagged=False), name="trees_twice")
     leaf = {"of_a": "x"}
-    made = getattr(loaded, module.input).model_validate({"node": {"children": [leaf, leaf, {"children": [leaf]}]}})
+    made = getattr(loaded, module.names[0]).model_validate({"node": {"children": [leaf, leaf, {"children": [leaf]}]}})
     first, second, third = made.node.children
     assert len({id(first), id(second), id(third.children[0])}) == 3
 
@@ -262,10 +262,10 @@ def test_the_alternative_with_the_most_fields_is_taken() -> None:
     one, two = ({"type": "object", "properties": {key: {} for key in keys}} for keys in ("a", "abc"))
     nested = {"type": "object", "properties": {"x": {"anyOf": [one, two]}, "y": {"anyOf": [{"type": "null"}, two]}}}
     module, loaded = modules.made(nested, name="most_fields")
-    made = getattr(loaded, module.input).model_validate({"x": {"a": 1, "b": 2}, "y": None})
+    made = getattr(loaded, module.names[0]).model_validate({"x": {"a": 1, "b": 2}, "y": None})
     assert "b" in type(made.x).model_fields
     assert made.y is None
-    again = getattr(loaded, module.input).model_validate({"x": {"a": 1}})
+    again = getattr(loaded, module.names[0]).model_validate({"x": {"a": 1}})
     assert "b" not in type(again.x).model_fields
 
 
@@ -284,7 +284,7 @@ def test_a_class_around_a_value_counts_as_no_field() -> None:
         "$defs": {"Any": {"anyOf": [{"type": "integer"}, {"type": "array", "items": {"$ref": "#/$defs/Any"}}]}},
     }
     module, loaded = modules.made(schema, name="classes_around")
-    made = getattr(loaded, module.input).model_validate({"it": {"b": 1}})
+    made = getattr(loaded, module.names[0]).model_validate({"it": {"b": 1}})
     assert made.it.b == 1
 
 

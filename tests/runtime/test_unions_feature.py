@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -43,7 +43,7 @@ class Counting:
 @pytest.fixture
 def counting(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counting]:
     counting = Counting()
-    monkeypatch.setattr(unions, "install", lambda: model.ALTERNATIVES.__setitem__(slice(None), [counting]))
+    monkeypatch.setattr(unions, "install", lambda: model.ALTERNATIVES.__setitem__(slice(None), [cast("Any", counting)]))
     yield counting
     model.ALTERNATIVES.clear()
 
