@@ -84,7 +84,8 @@ BOTH_ERAS: Final = ("tools_call", "json-schema-2020-12-preservation")
 
 def _played(folder: Path, scenario: str, *options: str) -> list[Mapping[str, Any]]:
     """Compile the scenario's tools, let the suite run the client, and give what it checked."""
-    generate(folder, manifest(TOOLS[scenario], name="scenario", emit=["client"]))
+    features = {"features": ["elicitation", "sampling"]}
+    generate(folder, manifest(TOOLS[scenario], name="scenario", emit=["client"], python=features))
     results = folder / "results"
     done = subprocess.run(
         [

@@ -87,6 +87,7 @@ def test_a_module_reads_as_if_written_by_hand() -> None:
         "\n"
         "    location: str\n"
         '    """City name or zip code. At least 1 character."""\n'
+        "\n"
         '    units: Literal["metric", "imperial"] = "metric"\n'
         "\n"
         "\n"

@@ -13,6 +13,7 @@ import pytest
 
 import mutations
 from toolwright import cli
+from toolwright.incremental import worker
 from toolwright.project import lock
 
 MANY = 60

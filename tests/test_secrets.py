@@ -201,6 +201,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     value = manifest(
         tools,
         name="secrets",
+        python={"features": ["drift", "elicitation"]},
         policy={"redact": ["/common"]},
         apis={"fake": {"baseUrl": "http://127.0.0.1:9", "baseUrlEnv": "FAKE_URL", "retries": 0}},
         schemas={"Creds": {"type": "object", "properties": {"token": {"type": "string"}}}},
@@ -399,13 +400,13 @@ def test_a_client_shows_what_a_server_says_without_what_a_terminal_obeys(package
 
 
 def test_questions_and_drift_are_clean_when_shown(package: Any) -> None:
-    question_class = import_module("secrets_mcp._runtime.client.callbacks").Question
-    errors = import_module("secrets_mcp._runtime.errors")
+    question_class = import_module("secrets_mcp._runtime.client.questions").Question
+    drift = import_module("secrets_mcp._runtime.client.drift")
     question = question_class(NASTY, url=f"https://example.com/{NASTY}")
     assert question.message == NASTY
-    for shown in (str(question), repr(question), str(errors.DriftError([NASTY])), str(errors.DriftWarning([NASTY]))):
+    for shown in (str(question), repr(question), str(drift.DriftError([NASTY])), str(drift.DriftWarning([NASTY]))):
         assert not {"\x1b", "\u202e", "\x9b"} & {*shown}
-    assert errors.DriftError([NASTY]).changes == (NASTY,)
+    assert drift.DriftError([NASTY]).changes == (NASTY,)
 
 
 def test_the_log_of_a_client_has_no_secret(package: Any, caplog: pytest.LogCaptureFixture) -> None:

@@ -166,8 +166,7 @@ def test_defaults_are_of_their_types(checker: list[str], tmp_path: Path) -> None
     assert all(each.default is not None for each in module.parameters)
     runtime = tmp_path / "_runtime"
     runtime.mkdir()
-    for name in ("choosing.py", "model.py"):
-        (runtime / name).write_text((ROOT / "generator" / "toolwright" / "runtime" / name).read_text("utf-8"))
+    (runtime / "model.py").write_text((ROOT / "generator" / "toolwright" / "runtime" / "model.py").read_text("utf-8"))
     (tmp_path / "handlers.py").write_text(module.source.replace("from .._runtime.", "from _runtime."))
     done = subprocess.run(
         [*checker, str(tmp_path / "handlers.py")], cwd=tmp_path, capture_output=True, text=True, check=False

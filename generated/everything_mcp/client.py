@@ -6,7 +6,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from ._runtime.client.binding import OMIT, Binding, Omit
+from ._runtime.client.options import OMIT, Omit
+from ._runtime.client.primitives import PrimitivesBinding
 from .registry import PACKAGE
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from .models import JsonSchema202012ToolAddress
 
 
-class EverythingClient(Binding):
+class EverythingClient(PrimitivesBinding):
     """Calls the MCP server `everything`: one method for each tool, resource and prompt.
 
         async with EverythingClient.connect(target) as everything:

@@ -7,7 +7,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from . import models as _models
-from ._runtime.client.binding import OMIT, Binding, Omit
+from ._runtime.client.options import OMIT, Omit
+from ._runtime.client.primitives import PrimitivesBinding
 from .registry import PACKAGE
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from .models import GetForecastOutput, GetWeatherOutput
 
 
-class WeatherClient(Binding):
+class WeatherClient(PrimitivesBinding):
     """Calls the MCP server `weather`: one method for each tool, resource and prompt.
 
         async with WeatherClient.connect(target) as weather:

@@ -923,7 +923,6 @@ def test_tools_can_have_all_names_but_these() -> None:
 @pytest.mark.parametrize(
     ("option", "value", "feature"),
     [
-        ("drift", "warn", "drift"),
         ("on_question", dict, "elicitation"),
         ("on_sample", str, "sampling"),
         ("roots", ["docs"], "sampling"),

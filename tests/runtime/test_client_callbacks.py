@@ -18,8 +18,9 @@ import pytest
 
 from serving import KINDS, Handler, Handling, ask, reached
 from toolwright.runtime.answers import Accepted, Cancelled, Declined
-from toolwright.runtime.client.binding import OMIT, Binding, Omit
+from toolwright.runtime.client.binding import OMIT, Omit
 from toolwright.runtime.client.live import list_prompts, list_resource_templates, list_resources, list_tools
+from toolwright.runtime.client.primitives import PrimitivesBinding
 from toolwright.runtime.client.questions import Question
 from toolwright.runtime.model import Model
 from toolwright.runtime.package import Package, Tool
@@ -40,7 +41,7 @@ PACKAGE.manifest = {
 }
 
 
-class TownClient(Binding):
+class TownClient(PrimitivesBinding):
     _package = PACKAGE
 
     async def ask(self) -> list[mcp_types.ContentBlock]:

@@ -37,7 +37,7 @@ GET: dict[str, Any] = {
 }
 COUNT: dict[str, Any] = {"name": "count", "inputSchema": {"type": "object"}, "outputSchema": {"type": "array"}}
 
-PACKAGE = Package("sample_mcp", tools=[Tool("get"), Tool("count")], features=["drift"])
+PACKAGE = Package("sample_mcp", tools=[Tool("get"), Tool("count")])
 PACKAGE.manifest = {"toolwright": 1, "server": {"name": "sample", "version": "1"}, "tools": [GET, COUNT]}
 
 
@@ -265,7 +265,7 @@ async def test_a_compiled_server_does_not_drift_from_its_own_client(name: str, m
         compiled = importlib.import_module(f"{name}_mcp.registry").PACKAGE
 
         class client(Binding):  # noqa: N801 - the package has no feature for drift
-            _package = Package(f"{name}_mcp", tools=[*compiled.tools.values()], features=["drift"])
+            _package = Package(f"{name}_mcp", tools=[*compiled.tools.values()])
 
         async with client.connect(mcp.Client(made, mode=mode), drift="error"):
             pass

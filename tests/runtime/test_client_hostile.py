@@ -22,11 +22,11 @@ import pytest
 
 import hostile
 from hostile import HANDSHAKE, STATELESS, Said, filled, listening
-from toolwright.runtime.client.binding import Binding
 from toolwright.runtime.client.bounds import Bounds, TooLargeError
 from toolwright.runtime.client.errors import InvalidResult
 from toolwright.runtime.client.live import list_prompts, list_resource_templates, list_resources, list_tools
 from toolwright.runtime.client.network import _Events
+from toolwright.runtime.client.primitives import PrimitivesBinding
 from toolwright.runtime.model import Model
 from toolwright.runtime.package import Package, Tool
 
@@ -72,7 +72,7 @@ PACKAGE.manifest = {
 }
 
 
-class ShapeClient(Binding):
+class ShapeClient(PrimitivesBinding):
     _package = PACKAGE
 
     async def render(self) -> RenderOutput:

@@ -34,6 +34,11 @@ def client_page(
         ".models": sorted(names - typing - abc - protocol - {"Omit"}),
     }
     primitives = ", resource and prompt" if primitive_modules else ""
+    base = Name("PrimitivesBinding" if primitive_modules else "Binding")
+    runtime: dict[str, Sequence[str]] = {
+        f"._runtime.client.{'primitives' if primitive_modules else 'binding'}": [base],
+        "._runtime.client.options": ["OMIT", "Omit"] if "Omit" in names else [],
+    }
     return {
         "doc": f"A typed client of {title}.",
         "stem": manifest.stem,
@@ -50,6 +55,7 @@ is left out of the request. Results are checked against the tool's output schema
             for deprecated in [one.deprecated for one in manifest.tools] + [one.deprecated for one in every(manifest)]
         ),
         "outputs": has_outputs,
-        "binding": [*map(Name, ("OMIT", "Binding", "Omit") if "Omit" in names else ("Binding",))],
+        "base": base,
+        "runtime": as_homes(dict(sorted(runtime.items()))),
         "imports": as_homes(homes),
     }

@@ -29,6 +29,7 @@ RUNTIME: Final[Mapping[str, tuple[str, ...]]] = {
         "server/asgi",
         "server/calls",
         "server/cancellation",
+        "server/content",
         "server/context",
         "server/dispatcher",
         "server/features",
@@ -56,6 +57,7 @@ RUNTIME: Final[Mapping[str, tuple[str, ...]]] = {
         "client/bounded_transports",
         "client/bounds",
         "client/confirmation",
+        "client/drift",
         "client/errors",
         "client/guarded",
         "client/in_flight",
@@ -72,14 +74,13 @@ RUNTIME: Final[Mapping[str, tuple[str, ...]]] = {
         "client/thinning",
         "client/transport",
     ),
+    "client_primitives": ("client/primitives",),
     "headers": ("client/mirrored_headers",),
     "changes": ("client/subscriptions",),
-    "drift": ("client/drift",),
     "client_requests": ("client/callbacks", "client/elicitation", "server/client_requests"),
     "elicitation": ("server/elicitation",),
     "confirmation": ("server/confirmation",),
     "sampling": ("server/sampling",),
-    "content": ("server/content",),
     "primitives": ("primitives",),
     "resources": ("server/resources",),
     "prompts": ("server/prompts",),
@@ -99,8 +100,9 @@ _IMPLIED: Final[Mapping[str, tuple[str, ...]]] = {
     "elicitation": ("alternatives", "client_requests"),
     "client_requests": ("answers",),
     "client": ("answers",),
+    "server": ("answers",),
     "complexity": ("alternatives", "patterns"),
-    "http": ("content", "redaction"),
+    "http": ("redaction",),
     "resources": ("primitives",),
     "prompts": ("primitives",),
     "completion": ("primitives",),
@@ -188,8 +190,8 @@ def features(manifest: ir.Manifest) -> tuple[str, ...]:
             used.add("http")
         if has_examples(manifest):
             used.add("examples")
-        if used & {"prompts", "resources"} or any(tool.output is None for tool in manifest.tools):
-            used.add("content")
+    if every(manifest):
+        used.add("client_primitives")
     if "client" in manifest.emit and used & {"confirmation", "elicitation", "sampling"}:
         used.add("complexity")  # whatever a server sends as the schema of a question is checked
     waiting = [*used]

@@ -37,20 +37,20 @@ _EXPORTS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "tools": {".registry": ("TOOLS",)},
     "server": {
         "._runtime.errors": ("ToolError",),
+        "._runtime.server.content": ("audio", "embedded", "image", "link", "text"),
         "._runtime.server.returns": ("Content", "MaybeAwaitable", "Reply", "Returns"),
         ".server": ("asgi_app", "build_server"),
     },
-    "content": {"._runtime.server.content": ("audio", "embedded", "image", "link", "text")},
     "completion": {"._runtime.server.completion": ("Completing",)},
     "prompts": {"._runtime.server.prompts": ("Messages", "assistant", "user")},
     "resources": {"._runtime.server.resources": ("ResourceContents",)},
     "client": {
+        "._runtime.client.drift": ("DriftError", "DriftWarning"),
         "._runtime.client.errors": ("CallRefused", "InvalidResult", "ToolFailed"),
         "._runtime.client.live": ("list_prompts", "list_resource_templates", "list_resources", "list_tools"),
         "._runtime.client.options": ("OMIT", "CallEvent", "Omit"),
     },
     "changes": {"._runtime.client.subscriptions": ("ListChanged", "ResourceUpdated", "changes")},
-    "drift": {"._runtime.client.drift": ("DriftError", "DriftWarning")},
     "client_requests": {"._runtime.client.questions": ("Question",)},
 }
 """What a package exports of each of its features, by the modules that define it."""

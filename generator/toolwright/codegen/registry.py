@@ -27,7 +27,6 @@ _ASKED_FOR: Final = frozenset(
         "completion",
         "complexity",
         "confirmation",
-        "drift",
         "headers",
         "http",
         "patterns",

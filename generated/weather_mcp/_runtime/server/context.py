@@ -31,6 +31,10 @@ LogLevel: TypeAlias = Literal["debug", "info", "notice", "warning", "error", "cr
 LOG_LEVELS: Final[tuple[LogLevel, ...]] = get_args(LogLevel)
 
 
+_FEATURES: Final = {"can": "elicitation", "once": "elicitation", "roots": "sampling", "sample": "sampling"}
+"""What `ctx` has beside, where the package has these features."""
+
+
 class Channel(Protocol):
     """The way to the caller of one request."""
 
@@ -122,6 +126,15 @@ class Context:
         it cannot, as over stdio or with an older client, nothing happens.
         """
         await self._channel.release()
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Say what the manifest lacks. Raises AttributeError."""
+            if name in _FEATURES:
+                message = f"`ctx.{name}` needs `python: {{features: [{_FEATURES[name]}]}}` in the manifest"
+                raise AttributeError(message, name=name, obj=self)
+            raise AttributeError(f"`ctx` has no `{name}`", name=name, obj=self)
 
     def leaves(self, error: BaseException) -> bool:
         """Whether what leaves the handler is no failure of its own: its request is being cancelled."""

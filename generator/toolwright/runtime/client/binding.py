@@ -25,25 +25,18 @@ from .session import Session
 from .transport import Connection, Target, client_for
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
     from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
     from mcp import Client
-    from mcp_types import (
-        BlobResourceContents,
-        CallToolResult,
-        Completion,
-        ContentBlock,
-        PromptMessage,
-        TextResourceContents,
-    )
+    from mcp_types import CallToolResult, ContentBlock
 
     from ..package import Package, Tool
 
 __all__ = ["OMIT", "Binding", "CallEvent", "Omit"]
 
-_WANTED: Final = {"drift": "drift", "on_question": "elicitation", "on_sample": "sampling", "roots": "sampling"}
+_WANTED: Final = {"on_question": "elicitation", "on_sample": "sampling", "roots": "sampling"}
 """Options of `connect`, with the features that they need, where the manifest does not ask for these by itself."""
 
 _T = TypeVar("_T")
@@ -153,11 +146,12 @@ class Binding:
             options = options.but(timeout=client.read_timeout_seconds if timeout is None else timeout)
         mirrored = cls._package.feature("headers", "client.mirrored_headers")
         made = cls(Session(client, in_flight, mirrored), subscriptions, options)
-        comparing = None if drift == "ignore" else cls._needed("drift", "drift", "client.drift")
 
         async def opened() -> None:
-            if comparing is not None:
-                await comparing.notice(made._session, cls._package.tools, options, drift)
+            if drift != "ignore":
+                from .drift import notice
+
+                await notice(made._session, cls._package.tools, options, drift)
 
         return Connection(client, made, None if subscriptions is None else subscriptions.close, opened)
 
@@ -217,36 +211,6 @@ class Binding:
     async def _call_content(self, name: str, arguments: Mapping[str, object]) -> list[ContentBlock]:
         """Call a tool that has no `outputSchema`."""
         return await self._perform(self._package.tools[name], arguments, lambda _, result: result.content)
-
-    async def _read(self, uri: str) -> list[TextResourceContents | BlobResourceContents]:
-        """Read a resource."""
-        return (await self._session.read(uri, self._options)).contents
-
-    async def _read_from(
-        self, template: str, params: Mapping[str, str | Sequence[str] | Omit]
-    ) -> list[TextResourceContents | BlobResourceContents]:
-        """Read a resource whose URI a template gives (RFC 6570); parameters that are `OMIT` are left out of it."""
-        from mcp.shared.uri_template import UriTemplate
-
-        return await self._read(UriTemplate.parse(template).expand(to_json(params)))
-
-    async def _prompt(self, name: str, arguments: Mapping[str, str | Omit]) -> list[PromptMessage]:
-        """Get a prompt with its arguments filled in."""
-        return (await self._session.prompt(name, to_json(arguments), self._options)).messages
-
-    async def _complete(
-        self,
-        ref: Literal["prompt", "template"],
-        name: str,
-        argument: str,
-        value: str,
-        given: Mapping[str, str] | None,
-    ) -> Completion:
-        """Complete an argument of a prompt, whose name is given, or of a template, given as it is written."""
-        from mcp_types import PromptReference, ResourceTemplateReference
-
-        of = PromptReference(name=name) if ref == "prompt" else ResourceTemplateReference(uri=name)
-        return (await self._session.complete(of, argument, value, given, self._options)).completion
 
     async def _perform(self, tool: Tool, given: Mapping[str, object], read: Callable[[Tool, CallToolResult], _T]) -> _T:
         """One call: tell its start, ask for leave, send it, check its result, tell its end."""

@@ -21,21 +21,16 @@ from .input_required import run_rounds
 from .pages import fetch_pages
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+    from collections.abc import AsyncIterator, Awaitable, Callable
 
     from mcp import Client
     from mcp.shared.dispatcher import ProgressFnT
     from mcp_types import (
         CallToolRequestParams,
         CallToolResult,
-        CompleteResult,
-        GetPromptResult,
         InputRequiredResult,
         PaginatedResult,
-        PromptReference,
-        ReadResourceResult,
         Request,
-        ResourceTemplateReference,
         Result,
     )
     from pydantic import TypeAdapter
@@ -77,7 +72,7 @@ class Session:
 
         async def send(params: CallToolRequestParams) -> CallToolResult | InputRequiredResult:
             request = CallToolRequest(params=params)
-            kind = _or_question(CallToolResult)
+            kind = or_question(CallToolResult)
             if self._headers is None:
                 return await self.send(request, kind, options)
             sent: CallToolResult | InputRequiredResult = await self._headers.sent(
@@ -86,50 +81,6 @@ class Session:
             return sent
 
         return await run_rounds(self.client, CallToolRequestParams(name=tool.name, arguments=arguments), send)
-
-    async def prompt(self, name: str, arguments: dict[str, str], options: Options) -> GetPromptResult:
-        """Get a prompt with its arguments filled in (`prompts/get`)."""
-        from mcp_types import GetPromptRequest, GetPromptRequestParams, GetPromptResult
-
-        return await run_rounds(
-            self.client,
-            GetPromptRequestParams(name=name, arguments=arguments or None),
-            lambda params: self.send(GetPromptRequest(params=params), _or_question(GetPromptResult), options),
-        )
-
-    async def read(self, uri: str, options: Options) -> ReadResourceResult:
-        """Read a resource (`resources/read`)."""
-        from mcp_types import ReadResourceRequest, ReadResourceRequestParams, ReadResourceResult
-
-        return await run_rounds(
-            self.client,
-            ReadResourceRequestParams(uri=uri),
-            lambda params: self.send(ReadResourceRequest(params=params), _or_question(ReadResourceResult), options),
-        )
-
-    async def complete(
-        self,
-        ref: PromptReference | ResourceTemplateReference,
-        argument: str,
-        value: str,
-        given: Mapping[str, str] | None,
-        options: Options,
-    ) -> CompleteResult:
-        """Complete an argument (`completion/complete`), with those that were given before it."""
-        from mcp_types import (
-            CompleteRequest,
-            CompleteRequestParams,
-            CompleteResult,
-            CompletionArgument,
-            CompletionContext,
-        )
-
-        params = CompleteRequestParams(
-            ref=ref,
-            argument=CompletionArgument(name=argument, value=value),
-            context=None if given is None else CompletionContext(arguments=dict(given)),
-        )
-        return await self.send(CompleteRequest(params=params), CompleteResult, options)
 
     def pages(self, fetch: Callable[..., Awaitable[_Page]], options: Options) -> AsyncIterator[_Page]:
         """All pages of a list.
@@ -205,7 +156,7 @@ def _awaited(on_progress: OnProgress | None) -> ProgressFnT | None:
 
 
 @cache
-def _or_question(result: type[_Result]) -> TypeAdapter[_Result | InputRequiredResult]:
+def or_question(result: type[_Result]) -> TypeAdapter[_Result | InputRequiredResult]:
     """A result of this kind, or `input_required`."""
     from mcp_types import InputRequiredResult
     from pydantic import TypeAdapter

@@ -7,14 +7,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from . import models as _models
-from ._runtime.client.binding import Binding
+from ._runtime.client.primitives import PrimitivesBinding
 from .registry import PACKAGE
 
 if TYPE_CHECKING:
     from mcp_types import BlobResourceContents, ContentBlock, TextResourceContents
 
+    from .models import ReadOutput
 
-class DiaryClient(Binding):
+
+class DiaryClient(PrimitivesBinding):
     """Calls the MCP server `diary`: one method for each tool, resource and prompt.
 
         async with DiaryClient.connect(target) as diary:
@@ -33,7 +35,7 @@ class DiaryClient(Binding):
         """
         return await self._call_content("write", {})
 
-    async def read(self) -> _models.ReadOutput:
+    async def read(self) -> ReadOutput:
         """Reads.
 
         Tool ``read``.

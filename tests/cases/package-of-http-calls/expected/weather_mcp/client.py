@@ -4,11 +4,15 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from . import models as _models
-from ._runtime.client.binding import OMIT, Binding, Omit
+from ._runtime.client.binding import Binding
+from ._runtime.client.options import OMIT, Omit
 from .registry import PACKAGE
+
+if TYPE_CHECKING:
+    from .models import GetWeatherOutput
 
 
 class WeatherClient(Binding):
@@ -25,7 +29,7 @@ class WeatherClient(Binding):
 
     async def get_weather(
         self, *, location: str, units: Literal["metric", "imperial"] | Omit = OMIT
-    ) -> _models.GetWeatherOutput:
+    ) -> GetWeatherOutput:
         """Get the weather.
 
         Tool ``get_weather``: read-only, open world.

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from typing_extensions import deprecated
 
 from . import models as _models
-from ._runtime.client.binding import OMIT, Binding, Omit
+from ._runtime.client.binding import Binding
+from ._runtime.client.options import OMIT, Omit
 from .registry import PACKAGE
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
         EverythingAtOnceInputPlace,
         EverythingAtOnceInputPlaces,
         EverythingAtOnceNode,
+        EverythingAtOnceOutput,
     )
 
 
@@ -60,7 +62,7 @@ class ShapesClient(Binding):
         from_: str | Omit = OMIT,
         StartTime: str | Omit = OMIT,
         StartTime_less_than_sign: str | Omit = OMIT,
-    ) -> _models.EverythingAtOnceOutput:
+    ) -> EverythingAtOnceOutput:
         """Ends with a quote: "x"
 
         And has \\ and \"\"\" and {{ braces }} in it.

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Literal
 
 from typing_extensions import deprecated
 
-from ._runtime.client.binding import OMIT, Binding, Omit
+from ._runtime.client.options import OMIT, Omit
+from ._runtime.client.primitives import PrimitivesBinding
 from .registry import PACKAGE
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from .models import Basket
 
 
-class ShopClient(Binding):
+class ShopClient(PrimitivesBinding):
     """Calls the MCP server `shop`: one method for each tool, resource and prompt.
 
         async with ShopClient.connect(target) as shop:

@@ -10,6 +10,7 @@ from ._runtime.lazy import lazy
 
 if TYPE_CHECKING:
     from ._runtime.answers import Accepted as Accepted, Cancelled as Cancelled, Declined as Declined
+    from ._runtime.client.drift import DriftError as DriftError, DriftWarning as DriftWarning
     from ._runtime.client.errors import (
         CallRefused as CallRefused,
         InvalidResult as InvalidResult,
@@ -40,6 +41,7 @@ else:
         __name__,
         {
             "._runtime.answers": ("Accepted", "Cancelled", "Declined"),
+            "._runtime.client.drift": ("DriftError", "DriftWarning"),
             "._runtime.client.errors": ("CallRefused", "InvalidResult", "ToolFailed"),
             "._runtime.client.live": ("list_prompts", "list_resource_templates", "list_resources", "list_tools"),
             "._runtime.client.options": ("OMIT", "CallEvent", "Omit"),

@@ -7,13 +7,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from . import models as _models
-from ._runtime.client.binding import OMIT, Binding, Omit
+from ._runtime.client.binding import Binding
+from ._runtime.client.options import OMIT, Omit
 from .registry import PACKAGE
 
 if TYPE_CHECKING:
     from mcp_types import ContentBlock
 
-    from .models import Place
+    from .models import LocateOutput, Place
 
 
 class PartsClient(Binding):
@@ -28,7 +29,7 @@ class PartsClient(Binding):
 
     _package = PACKAGE
 
-    async def locate(self, *, near: Place | Omit = OMIT) -> _models.LocateOutput:
+    async def locate(self, *, near: Place | Omit = OMIT) -> LocateOutput:
         """Locate something.
 
         Tool ``locate``.

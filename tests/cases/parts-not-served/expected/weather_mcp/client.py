@@ -6,14 +6,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ._runtime.client.binding import Binding
+from ._runtime.client.primitives import PrimitivesBinding
 from .registry import PACKAGE
 
 if TYPE_CHECKING:
     from mcp_types import ContentBlock, PromptMessage
 
 
-class WeatherClient(Binding):
+class WeatherClient(PrimitivesBinding):
     """Calls the MCP server `weather`: one method for each tool, resource and prompt.
 
         async with WeatherClient.connect(target) as weather:

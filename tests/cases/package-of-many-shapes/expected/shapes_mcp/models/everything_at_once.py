@@ -11,18 +11,24 @@ from pydantic import Field
 from .._runtime.model import Model, Nullable, Root
 
 
+class EverythingAtOnceInputLegItem0(Model):
+    """Item 0 of ``leg``."""
+
+    city: str
+
+
+class EverythingAtOnceInputLegItem1(Model):
+    """Item 1 of ``leg``."""
+
+    town: str | None = None
+    km: float | None = None
+
+
 class EverythingAtOnceInputPlace(Model):
     """The value of ``place``."""
 
     city: str
     country_code: Annotated[str | None, Field(alias="country-code")] = None
-
-
-class EverythingAtOnceNode(Model):
-    """``Node`` among the schema's definitions."""
-
-    value: int | None = None
-    children: list[EverythingAtOnceNode] | None = None
 
 
 class EverythingAtOnceInputPlaces(Model):
@@ -37,17 +43,11 @@ class EverythingAtOnceInputEither(Model):
     id: int
 
 
-class EverythingAtOnceInputLegItem0(Model):
-    """Item 0 of ``leg``."""
+class EverythingAtOnceNode(Model):
+    """``Node`` among the schema's definitions."""
 
-    city: str
-
-
-class EverythingAtOnceInputLegItem1(Model):
-    """Item 1 of ``leg``."""
-
-    town: str | None = None
-    km: float | None = None
+    value: int | None = None
+    children: list[EverythingAtOnceNode] | None = None
 
 
 class EverythingAtOnceInput(Model, extra="forbid"):

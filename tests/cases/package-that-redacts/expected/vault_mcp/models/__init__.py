@@ -6,7 +6,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from .._runtime import unions as _unions
 from .._runtime.lazy import lazy
+
+_unions.install()
 
 if TYPE_CHECKING:
     from .open_vault import (

@@ -12,19 +12,6 @@ from .._runtime.model import Model
 from .shared.credentials import Credentials
 
 
-class OpenVaultInputSecretMore(Model, redacted={"puk"}):
-    """The value of ``more``."""
-
-    puk: int | None = None
-
-
-class OpenVaultInputSecret(Model, redacted={"more", "pin"}):
-    """The value of ``secret``."""
-
-    pin: int | None = None
-    more: OpenVaultInputSecretMore | None = None
-
-
 class OpenVaultInputToken(Model, redacted={"value"}):
     """One form of ``token``."""
 
@@ -36,6 +23,19 @@ class OpenVaultInputKeys(Model, redacted={"key"}):
 
     name: str | None = None
     key: str | None = None
+
+
+class OpenVaultInputSecretMore(Model, redacted={"puk"}):
+    """The value of ``more``."""
+
+    puk: int | None = None
+
+
+class OpenVaultInputSecret(Model, redacted={"more", "pin"}):
+    """The value of ``secret``."""
+
+    pin: int | None = None
+    more: OpenVaultInputSecretMore | None = None
 
 
 class OpenVaultInput(Model, redacted={"api-key", "debug", "labels", "secret", "token"}):
