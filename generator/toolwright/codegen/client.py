@@ -37,6 +37,12 @@ class ClientMethod:
     arguments: tuple[Code | tuple[Code, ...], ...]
     deprecated: str | None
     doc: str
+    gives_model: bool = False
+
+    @property
+    def annotation(self) -> Code:
+        """The type of what it gives, as the module writes it, which imports no model."""
+        return code("_models.{}", self.returns) if self.gives_model else self.returns
 
 
 def client_method(tool: ir.Tool, module: ModelModule) -> ClientMethod:
@@ -49,11 +55,12 @@ def client_method(tool: ir.Tool, module: ModelModule) -> ClientMethod:
     return ClientMethod(
         name=tool.names.method,
         signature=(*_BEFORE[: 2 if module.parameters else 1], *map(_parameter, module.parameters)),
-        returns=code("_models.{}", output) if output else code("list[ContentBlock]"),
+        returns=output or code("list[ContentBlock]"),
         call=Name("_call" if output else "_call_content"),
         arguments=(literal(tool.name), sent, *([Name(f"_models.{output}")] if output else [])),
         deprecated=deprecation(tool.deprecated),
         doc=doc,
+        gives_model=output is not None,
     )
 
 

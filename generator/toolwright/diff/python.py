@@ -249,7 +249,9 @@ def _methods(node: ast.ClassDef) -> Iterator[tuple[str, _Method]]:
                     *zip(listed.kwonlyargs, listed.kw_defaults, strict=True),
                 )
             }
-            yield inner.name, _Method(members, ast.unparse(inner.returns) if inner.returns else "None")
+            yield inner.name, _Method(
+                members, ast.unparse(inner.returns).removeprefix("_models.") if inner.returns else "None"
+            )
 
 
 def _attributes(node: ast.ClassDef) -> Iterator[tuple[str, _Member]]:
