@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from toolwright.codegen.datamodel import ModelModule
     from toolwright.codegen.modules import Unit
 
-_EXPORTS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+EXPORTS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "answers": {"._runtime.answers": ("Accepted", "Cancelled", "Declined")},
     "tools": {".registry": ("TOOLS",)},
     "server": {
@@ -171,7 +171,7 @@ def _package(
     shared: Mapping[str, ModelModule],
 ) -> Mapping[str, Any]:
     homes: dict[str, list[str]] = defaultdict(list)
-    tables: list[Mapping[str, Sequence[str]]] = [_EXPORTS[name] for name in used if name in _EXPORTS]
+    tables: list[Mapping[str, Sequence[str]]] = [EXPORTS[name] for name in used if name in EXPORTS]
     if "server" in manifest.emit:
         tables += [
             {f"._runtime.server.{context_module(used)}": ("Context",)},
