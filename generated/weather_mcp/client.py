@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from mcp_types import BlobResourceContents, Completion, ContentBlock, PromptMessage, TextResourceContents
 
-    from .models import GetForecastOutput, GetWeatherOutput
-
 
 class WeatherClient(PrimitivesBinding):
     """Calls the MCP server `weather`: one method for each tool, resource and prompt.
@@ -33,7 +31,7 @@ class WeatherClient(PrimitivesBinding):
 
     async def get_weather(
         self, *, location: str, units: Literal["metric", "imperial"] | Omit = OMIT
-    ) -> GetWeatherOutput:
+    ) -> _models.GetWeatherOutput:
         """Get current weather information for a location.
 
         Tool ``get_weather``: read-only, open world.
@@ -44,7 +42,7 @@ class WeatherClient(PrimitivesBinding):
         """
         return await self._call("get_weather", {"location": location, "units": units}, _models.GetWeatherOutput)
 
-    async def get_forecast(self, *, location: str, days: int | Omit = OMIT) -> GetForecastOutput:
+    async def get_forecast(self, *, location: str, days: int | Omit = OMIT) -> _models.GetForecastOutput:
         """Get a daily forecast for a location, for up to a week.
 
         Tool ``get_forecast``: read-only, open world.

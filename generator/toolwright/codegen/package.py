@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from toolwright import ir
     from toolwright.codegen.units import Made
 
-_EXPORTS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+EXPORTS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "answers": {"._runtime.answers": ("Accepted", "Cancelled", "Declined")},
     "tools": {".registry": ("TOOLS",)},
     "server": {
@@ -147,7 +147,7 @@ def _package(
     made: Made,
 ) -> Mapping[str, Any]:
     homes: dict[str, list[str]] = defaultdict(list)
-    tables: list[Mapping[str, Sequence[str]]] = [_EXPORTS[name] for name in used if name in _EXPORTS]
+    tables: list[Mapping[str, Sequence[str]]] = [EXPORTS[name] for name in used if name in EXPORTS]
     if "server" in manifest.emit:
         tables += [
             {f"._runtime.server.{context_module(used)}": ("Context",)},

@@ -169,7 +169,7 @@ class ClientMethod:
     """One method of the client, which calls the method `call` of the base with `arguments`.
 
     An argument that is a list itself has the entries of a dictionary. `by_name` says that its parameters are given by
-    their names alone.
+    their names alone, and `gives_model` that it returns a model.
     """
 
     role: MethodRole
@@ -182,6 +182,12 @@ class ClientMethod:
     deprecated: str | None
     doc: str
     place: Place
+    gives_model: bool = False
+
+    @property
+    def annotation(self) -> Code:
+        """The type of what it returns, as the module writes it, which imports no model for that."""
+        return code("_models.{}", self.returns.text) if self.gives_model else self.returns.text
 
     @property
     def signature(self) -> tuple[Code, ...]:
@@ -192,7 +198,8 @@ class ClientMethod:
     @property
     def names(self) -> frozenset[Name]:
         """The names that its signature needs, but for builtins and defaults."""
-        return self.returns.names.union(*(parameter.type.names for parameter in self.parameters))
+        returned = frozenset[Name]() if self.gives_model else self.returns.names
+        return returned.union(*(parameter.type.names for parameter in self.parameters))
 
 
 @dataclass(frozen=True, slots=True)
@@ -328,6 +335,7 @@ def tool_method(tool: ir.Tool, parameters: Sequence[Parameter]) -> ClientMethod:
         deprecated=deprecation(tool.deprecated),
         doc=arguments_doc(tool_doc(tool), described),
         place=tool.place,
+        gives_model=output is not None,
     )
 
 

@@ -89,8 +89,8 @@ class Museum(MuseumHandlers):
         await asyncio.sleep(PAUSE)
         return "Everything is somewhere else."
 
-    async def read_room(self, params: ReadRoomParams, ctx: Context) -> str | None:
-        return None if params.room == "cellar" else f"There is a pot in the {params.room}."
+    async def read_room(self, args: ReadRoomParams, ctx: Context) -> str | None:
+        return None if args.room == "cellar" else f"There is a pot in the {args.room}."
 
     async def prompt_souvenirs(self, args: object, ctx: Context) -> list[PromptMessage]:
         return [user(link("museum://picture", name="picture")), assistant(image(FILES / "pixel.png"))]
