@@ -13,8 +13,6 @@ from .registry import PACKAGE
 if TYPE_CHECKING:
     from mcp_types import BlobResourceContents, ContentBlock, TextResourceContents
 
-    from .models import ReadOutput
-
 
 class DiaryClient(PrimitivesBinding):
     """Calls the MCP server `diary`: one method for each tool, resource and prompt.
@@ -35,7 +33,7 @@ class DiaryClient(PrimitivesBinding):
         """
         return await self._call_content("write", {})
 
-    async def read(self) -> ReadOutput:
+    async def read(self) -> _models.ReadOutput:
         """Reads.
 
         Tool ``read``.

@@ -4,15 +4,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from . import models as _models
 from ._runtime.client.binding import Binding
 from ._runtime.client.options import OMIT, Omit
 from .registry import PACKAGE
-
-if TYPE_CHECKING:
-    from .models import SearchOutput
 
 
 class SomebodyClient(Binding):
@@ -27,7 +22,7 @@ class SomebodyClient(Binding):
 
     _package = PACKAGE
 
-    async def search(self, *, query: str, limit: int | Omit = OMIT) -> SearchOutput:
+    async def search(self, *, query: str, limit: int | Omit = OMIT) -> _models.SearchOutput:
         """Search for something.
 
         Tool ``search``.

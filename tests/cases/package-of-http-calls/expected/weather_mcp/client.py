@@ -4,15 +4,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from . import models as _models
 from ._runtime.client.binding import Binding
 from ._runtime.client.options import OMIT, Omit
 from .registry import PACKAGE
-
-if TYPE_CHECKING:
-    from .models import GetWeatherOutput
 
 
 class WeatherClient(Binding):
@@ -29,7 +26,7 @@ class WeatherClient(Binding):
 
     async def get_weather(
         self, *, location: str, units: Literal["metric", "imperial"] | Omit = OMIT
-    ) -> GetWeatherOutput:
+    ) -> _models.GetWeatherOutput:
         """Get the weather.
 
         Tool ``get_weather``: read-only, open world.

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
         EverythingAtOnceInputPlace,
         EverythingAtOnceInputPlaces,
         EverythingAtOnceNode,
-        EverythingAtOnceOutput,
     )
 
 
@@ -62,7 +61,7 @@ class ShapesClient(Binding):
         from_: str | Omit = OMIT,
         StartTime: str | Omit = OMIT,
         StartTime_less_than_sign: str | Omit = OMIT,
-    ) -> EverythingAtOnceOutput:
+    ) -> _models.EverythingAtOnceOutput:
         """Ends with a quote: "x"
 
         And has \\ and \"\"\" and {{ braces }} in it.

@@ -14,7 +14,7 @@ from .registry import PACKAGE
 if TYPE_CHECKING:
     from mcp_types import ContentBlock
 
-    from .models import LocateOutput, Place
+    from .models import Place
 
 
 class PartsClient(Binding):
@@ -29,7 +29,7 @@ class PartsClient(Binding):
 
     _package = PACKAGE
 
-    async def locate(self, *, near: Place | Omit = OMIT) -> LocateOutput:
+    async def locate(self, *, near: Place | Omit = OMIT) -> _models.LocateOutput:
         """Locate something.
 
         Tool ``locate``.
