@@ -73,11 +73,10 @@ class Session:
 
         async def send(params: CallToolRequestParams) -> CallToolResult | InputRequiredResult:
             request = CallToolRequest(params=params)
-            kind = or_question(CallToolResult)
             if self._headers is None:
-                return await self.send(request, kind, options)
+                return await self.send(request, or_question(CallToolResult), options)
             sent: CallToolResult | InputRequiredResult = await self._headers.sent(
-                tool, options.timeout, lambda: self.send(request, kind, options)
+                tool, options.timeout, lambda: self.send(request, or_question(CallToolResult), options)
             )
             return sent
 

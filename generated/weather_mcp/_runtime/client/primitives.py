@@ -28,11 +28,13 @@ class PrimitivesBinding(Binding):
         """Read a resource (`resources/read`)."""
         from mcp_types import ReadResourceRequest, ReadResourceRequestParams, ReadResourceResult
 
-        session, kind = self._session, or_question(ReadResourceResult)
+        session = self._session
         result: ReadResourceResult = await run_rounds(
             session.client,
             ReadResourceRequestParams(uri=uri),
-            lambda params: session.send(ReadResourceRequest(params=params), kind, self._options),
+            lambda params: session.send(
+                ReadResourceRequest(params=params), or_question(ReadResourceResult), self._options
+            ),
         )
         return result.contents
 
@@ -48,11 +50,11 @@ class PrimitivesBinding(Binding):
         """Get a prompt with its arguments filled in (`prompts/get`)."""
         from mcp_types import GetPromptRequest, GetPromptRequestParams, GetPromptResult
 
-        session, kind = self._session, or_question(GetPromptResult)
+        session = self._session
         result: GetPromptResult = await run_rounds(
             session.client,
             GetPromptRequestParams(name=name, arguments=to_json(arguments) or None),
-            lambda params: session.send(GetPromptRequest(params=params), kind, self._options),
+            lambda params: session.send(GetPromptRequest(params=params), or_question(GetPromptResult), self._options),
         )
         return result.messages
 
