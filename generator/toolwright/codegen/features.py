@@ -179,9 +179,11 @@ def needs_handlers(manifest: ir.Manifest) -> bool:
 def features(manifest: ir.Manifest) -> tuple[str, ...]:
     """The features of the runtime that the package of a manifest uses, in the order of the table."""
     used = {"models", *manifest.emit, *manifest.features}
-    used |= {"unions"} if any(map(may_be_union, _modelled_schemas(manifest))) else set()
+    schemas = _schemas(manifest.tools)
+    modelled_schemas = (*schemas, *(shared.schema for shared in manifest.shared))
+    used |= {"unions"} if any(may_be_union(_own(schema)) for schema in modelled_schemas) else set()
     if manifest.emit:
-        used |= {"tools", *_of_tools(manifest.tools)}
+        used |= {"tools", *_of_tools(manifest.tools), *_of_schemas(schemas, manifest.shared)}
         if asking_contexts(manifest):
             used.add("elicitation")
     if "server" in manifest.emit:
@@ -203,30 +205,43 @@ def features(manifest: ir.Manifest) -> tuple[str, ...]:
 
 
 def _of_tools(tools: Sequence[ir.Tool]) -> Iterator[str]:
-    """The features that tools need by their policies and schemas."""
+    """The features that tools need by their policies."""
     if any(tool.policy.get("redact") for tool in tools):
         yield "redaction"
     if any(tool.policy.get("confirm") for tool in tools):
         yield "confirmation"
-    for tool in tools:
-        for schema in (tool.input, tool.output):
-            if schema is not None:
-                yield from _of_schema(schema.wire)
 
 
-def _of_schema(schema: object) -> Iterator[str]:
-    """The features that a schema needs; a property that is called like a keyword may make it one too many."""
-    pairs = [*_pairs(schema)]
-    words = {key for key, _ in pairs}
-    references = [value for key, value in pairs if key in _REFERENCES and isinstance(value, str)]
+def _of_schemas(schemas: Sequence[ir.Schema], shared: Sequence[ir.SharedSchema]) -> Iterator[str]:
+    """The features that schemas need; a property that is called like a keyword may make it one too many.
+
+    What is bundled into many of them is looked at once.
+    """
+    bundled = {id(schema.shared): schema.shared for schema in schemas}
+    reached = {name for names in bundled.values() for name in names.values()}
+    words: set[str] = set()
+    references: set[str] = set()
+    doubtful: list[ir.Schema] = []
+    for schema in (*schemas, *(each.schema for each in shared if each.name in reached)):
+        pairs = [*_pairs(_own(schema))]
+        referring = {value for key, value in pairs if key in _REFERENCES and isinstance(value, str)}
+        words.update(key for key, _ in pairs)
+        references |= referring
+        if referring or len(pairs) > _MANY:
+            doubtful.append(schema)
     if "x-mcp-header" in words:
         yield "headers"
     if words & _CHOICES:
         yield "alternatives"
-    if (references or len(pairs) > _MANY) and _may_multiply(schema):
+    if any(_may_multiply(schema.wire) for schema in doubtful):
         yield "complexity"
     if words & _PATTERNS or not all(map(_PLAIN.fullmatch, references)):
         yield "patterns"
+
+
+def _own(schema: ir.Schema) -> object:
+    """A schema without those that are bundled into it."""
+    return schema.wire if schema.own is None else schema.own
 
 
 def _pairs(value: object) -> Iterator[tuple[str, object]]:
@@ -241,13 +256,9 @@ def _pairs(value: object) -> Iterator[tuple[str, object]]:
             waiting += here
 
 
-def _modelled_schemas(manifest: ir.Manifest) -> Iterator[object]:
-    """The schemas that have models."""
-    yield from (shared.schema.wire for shared in manifest.shared)
-    for tool in manifest.tools:
-        yield tool.input.wire
-        if tool.output is not None:
-            yield tool.output.wire
+def _schemas(tools: Sequence[ir.Tool]) -> list[ir.Schema]:
+    """The schemas of tools."""
+    return [schema for tool in tools for schema in (tool.input, tool.output) if schema is not None]
 
 
 _SCHEMAS: Final = ("$defs", "definitions", "properties")
