@@ -13,6 +13,7 @@ from typing import Any, Literal, get_args, get_origin
 from urllib.parse import unquote
 
 import jsonschema_rs
+from mcp_types import TextContent
 from pydantic import RootModel
 
 import instances
@@ -129,7 +130,7 @@ class Echo:
             if self.call is None or not self.call.has_result:
                 raise self.module.ToolError(echoed)
             model = tool.Output.model_validate(self.call.result)
-            return self.module.Reply(model, [self.module.text(echoed)])
+            return self.module.Reply(model, [TextContent(type="text", text=echoed)])
 
         return answer
 

@@ -85,7 +85,8 @@ BOTH_ERAS: Final = ("tools_call", "json-schema-2020-12-preservation")
 def _played(folder: Path, scenario: str, *options: str) -> list[Mapping[str, Any]]:
     """Compile the scenario's tools, let the suite run the client, and give what it checked."""
     features = {"features": ["elicitation", "sampling"]}
-    generate(folder, manifest(TOOLS[scenario], name="scenario", emit=["client"], python=features))
+    more = {"emit": ["client"], "python": features, "prompts": [{"name": "any"}]}  # so that clients read and prompt
+    generate(folder, manifest(TOOLS[scenario], name="scenario", **more))
     results = folder / "results"
     done = subprocess.run(
         [

@@ -201,7 +201,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     value = manifest(
         tools,
         name="secrets",
-        python={"features": ["drift", "elicitation"]},
+        python={"features": ["elicitation"]},
         policy={"redact": ["/common"]},
         apis={"fake": {"baseUrl": "http://127.0.0.1:9", "baseUrlEnv": "FAKE_URL", "retries": 0}},
         schemas={"Creds": {"type": "object", "properties": {"token": {"type": "string"}}}},

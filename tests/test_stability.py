@@ -144,7 +144,7 @@ def test_all_features_together_are_whole(emit: list[str], tmp_path: Path) -> Non
     value = manifest(
         [tool("one", {"a": {"type": "string", "pattern": "^a"}}, toolwright=asked), tool("two")],
         emit=emit,
-        python={"features": ["changes", "content", "drift", "elicitation", "sampling"]},
+        python={"features": ["changes", "elicitation", "sampling"]},
     )
     folder = tmp_path / generate(tmp_path, value) / "_runtime"
     there = {path.relative_to(folder).with_suffix("").as_posix() for path in folder.rglob("*.py")}

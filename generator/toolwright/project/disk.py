@@ -105,7 +105,7 @@ def write_cache(output: Path, manifest: str, data: bytes) -> None:
 
 
 def _cache_file(output: Path, manifest: str) -> Path:
-    name = f"{posixpath.basename(manifest)[:40]}.{digests.digest(manifest.encode())[-16:]}.json"
+    name = f"{posixpath.basename(manifest)[:40]}.{digests.digest(os.fsencode(manifest))[-16:]}.json"
     return above(output) / CACHE / name
 
 
