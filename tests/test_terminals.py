@@ -59,7 +59,7 @@ def test_whatever_cannot_be_seen_is_marked() -> None:
 
 
 def test_one_module_prints() -> None:
-    """All else hands its text to `commands.printing`; in servers, to the log or to `main`."""
+    """All else hands its text to `commands.console`; in servers, to the log or to `main`."""
     found: dict[str, set[str]] = {}
     for path in ROOT.rglob("*.py"):
         name = path.relative_to(ROOT).as_posix()
@@ -79,11 +79,11 @@ def test_one_module_prints() -> None:
             if isinstance(node, ast.Attribute) and ast.unparse(node) in ("sys.__stdout__", "sys.__stderr__"):
                 found.setdefault(name, set()).add(ast.unparse(node))
     assert found == {
-        "commands/printing.py": {"print"},
-        "importing/live.py": {"logging.getLogger"},  # to silence
-        "runtime/http_calls.py": {"logging.getLogger"},  # likewise
+        "commands/console.py": {"print"},
+        "importers/live.py": {"logging.getLogger"},  # to silence
+        "runtime/http/calls.py": {"logging.getLogger"},  # likewise
         "runtime/logs.py": {"logging.getLogger", "logging.basicConfig", "logging.StreamHandler"},
-        "runtime/main.py": {"sys.stderr.write"},
+        "runtime/server/main.py": {"sys.stderr.write"},
     }
 
 
