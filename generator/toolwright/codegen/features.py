@@ -75,7 +75,7 @@ RUNTIME: Final[Mapping[str, tuple[str, ...]]] = {
         "client/transport",
     ),
     "client_primitives": ("client/primitives",),
-    "headers": ("client/mirrored_headers",),
+    "headers": ("client/parameter_headers",),
     "changes": ("client/subscriptions",),
     "client_requests": ("client/callbacks", "client/elicitation", "server/client_requests"),
     "elicitation": ("server/elicitation",),

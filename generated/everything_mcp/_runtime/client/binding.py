@@ -145,8 +145,8 @@ class Binding:
         )
         if client is target:
             options = options.but(timeout=client.read_timeout_seconds if timeout is None else timeout)
-        mirrored = cls._package.feature("headers", "client.mirrored_headers")
-        made = cls(Session(client, in_flight, mirrored), subscriptions, options)
+        mirroring = cls._package.feature("headers", "client.parameter_headers")
+        made = cls(Session(client, in_flight, mirroring), subscriptions, options)
 
         async def opened() -> None:
             if drift != "ignore":
