@@ -11,15 +11,15 @@ from toolwright import ir, naming
 from toolwright.codegen import datamodel
 from toolwright.codegen.surface import ClassRole
 from toolwright.diagnostics import Place
+from toolwright.runtime import formats, maps, unions
 from toolwright.runtime import model as runtime
-from toolwright.runtime import unions
 
 LATEST = "https://json-schema.org/draft/2020-12/schema"
 PLACE = Place("tools.yaml")
 
 
-def schema(wire: Mapping[str, Any], shared: Mapping[str, str] | None = None) -> ir.Schema:
-    return ir.Schema(wire, wire.get("$schema", LATEST), PLACE, shared or {})
+def schema(wire: Mapping[str, Any], shared: Mapping[str, str] | None = None, *, rich: bool = False) -> ir.Schema:
+    return ir.Schema(wire, wire.get("$schema", LATEST), PLACE, shared or {}, rich=rich)
 
 
 def tool(
@@ -54,6 +54,8 @@ def load(made: datamodel.ModelModule, name: str = "tool") -> ModuleType:
         parent = sys.modules.setdefault(package, ModuleType(package))
         parent.__path__ = []
     sys.modules["loaded._runtime.model"] = runtime
+    sys.modules["loaded._runtime.maps"] = maps
+    formats.install()
     unions.install()
     module = ModuleType(f"loaded.models.{name}")
     module.__package__ = module.__name__.rpartition(".")[0]

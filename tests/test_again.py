@@ -286,7 +286,7 @@ def lowered(folder: Path) -> ir.Manifest:
 
 def test_workers_make_what_would_be_made_here(tmp_path: Path) -> None:
     made = lowered(tmp_path)
-    parts = (made.tools, modules.homes(made.shared), made.source, made.command)
+    parts = (made.tools, modules.homes_for(made.tools, made.shared), made.source, made.command)
     workers = worker.Workers()
     results = workers.begin([(modules.make, parts)] * 3, 2)
     assert results() == [modules.make(*parts)] * 3
@@ -295,7 +295,7 @@ def test_workers_make_what_would_be_made_here(tmp_path: Path) -> None:
 
 def test_what_a_worker_cannot_do_is_done_here(tmp_path: Path) -> None:
     made = lowered(tmp_path)
-    parts = (made.tools, modules.homes(made.shared), made.source, made.command)
+    parts = (made.tools, modules.homes_for(made.tools, made.shared), made.source, made.command)
     workers = worker.Workers()
     for each in workers._workers:
         each._process.kill()

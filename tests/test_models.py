@@ -594,7 +594,7 @@ def test_shared_schemas_are_imported() -> None:
     pointers = {"#/$defs/Place": "Place", "#/$defs/Size": "Size", "#/$defs/Kind": "Kind"}
     module = datamodel.modules([modules.tool("do_it", wire, shared=pointers)], datamodel.homes(shared))[0]
     assert module.names == ("DoItInput",)
-    assert {name for each in module.parameters for name in each.type.names} == {"Literal", "Place"}
+    assert {name for each in module.parameters for name in each.type.names} == {"Kind", "Place"}
     assert "from .shared.place import Place\n" in module.source
     made = datamodel.shared_modules(shared)
     assert [*made.of] == ["Place", "Size"]

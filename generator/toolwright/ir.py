@@ -30,7 +30,7 @@ class Schema:
     `wire` is what goes on the wire: verbatim, but for shared schemas bundled below `$defs` (`definitions` before
     2019-09). `dialect` is the identifier of its meta-schema. `shared` maps each JSON pointer in `wire` that a bundled
     shared schema has (`#/$defs/Place`) to the name it has under `schemas`. `own` is `wire` without these, where it is
-    known.
+    known. `rich` says that strings with a format are more than texts in Python (`python: {formats: rich}`).
     """
 
     wire: Mapping[str, Json]
@@ -38,6 +38,16 @@ class Schema:
     place: Place
     shared: Mapping[str, str] = field(default_factory=dict)
     own: Mapping[str, Json] | None = None
+    rich: bool = False
+
+    @property
+    def extended(self) -> tuple[str, ...]:
+        """The shared schemas that its root refers to, itself or in `allOf`, by their names under `schemas`."""
+        if not self.shared or not isinstance(self.wire, dict):
+            return ()
+        parts = [self.wire, *(self.wire.get("allOf") or ())]
+        references = [part["$ref"] for part in parts if isinstance(part, dict) and "$ref" in part]
+        return tuple(self.shared[each] for each in references if each in self.shared)
 
 
 @dataclass(frozen=True, slots=True)

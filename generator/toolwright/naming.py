@@ -22,7 +22,7 @@ _NO_WORD = re.compile(r"[\W_]+")
 _PLAIN = re.compile(r"[A-Za-z0-9_]*")
 _GAPS = re.compile(r"\0+")
 
-ANNOTATION_NAMES = frozenset({"bool", "dict", "float", "int", "list", "str", "tuple"})
+ANNOTATION_NAMES = frozenset({"bool", "bytes", "dict", "float", "int", "list", "str", "tuple"})
 """Names that annotations use: a member of a class that took one would hide the type from the members below it."""
 
 CLIENT_NAMES = frozenset({"connect", "raw", "tasks", "with_options"})
@@ -34,8 +34,30 @@ DECORATOR_NAMES = frozenset({"abstractmethod", "deprecated"})
 CONTEXT = Name("Context")
 """What handlers get as `ctx`, if they have nothing to ask."""
 
+FORMAT_NAMES = frozenset({"AnyUrl", "UUID", "bytes", "dt_date", "dt_datetime", "dt_time"})
+"""Names that annotations of formatted texts use."""
+
+MAPPING_NAMES = frozenset({"clear", "get", "items", "keys", "pop", "popitem", "setdefault", "update", "values"})
+"""What models that are mappings have beside their fields."""
+
 MODEL_NAMES = frozenset(
-    {"Annotated", "Any", "Field", "Literal", "Model", "Nullable", "Optional", "Root", "Union", "cast"}
+    {
+        *(
+            "Annotated",
+            "Any",
+            "AnyUrl",
+            "Field",
+            "Final",
+            "Literal",
+            "Map",
+            "Model",
+            "Nullable",
+            "OpenModel",
+            "Optional",
+            "Root",
+        ),
+        *("TypeAlias", "UUID", "Union", "cast"),
+    }
 )
 """Names that a module of models imports, so that no class may have one."""
 
@@ -179,6 +201,11 @@ def shared(name: str) -> Names:
 def shared_class(names: Names) -> Name:
     """The class of the shared schema with these names."""
     return names.stem + "Model" if names.stem in MODEL_NAMES else names.stem
+
+
+def values(names: Names) -> Name:
+    """The tuple of the values of the shared enumeration with these names: `STATUS_VALUES`."""
+    return Name(f"{names.method.upper()}_VALUES")
 
 
 def package(server: str) -> Name:

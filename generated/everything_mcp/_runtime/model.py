@@ -43,6 +43,20 @@ ALTERNATIVES: Final[list[Alternatives]] = []
 """What is asked of unions; without it, pydantic chooses."""
 
 
+class Formats(Protocol):
+    """What texts with a format are in Python; `formats` says it, in packages whose models have such."""
+
+    def with_texts(self, union: Any) -> Any:
+        """The core schema of a union in which texts are read as its types."""
+
+    def write(self, value: object) -> str | None:
+        """The text of a value, where it is of such a type."""
+
+
+FORMATS: Final[list[Formats]] = []
+"""What is asked of types that stand for texts, where models have such."""
+
+
 _NULL_ALLOWED = "null allowed"
 
 
@@ -229,6 +243,10 @@ def _exact(schema: Any) -> Any:
         case "dict" if "values_schema" in schema:
             return {**schema, "values_schema": _exact(schema["values_schema"])}
         case "union":
+            for formats in FORMATS:
+                schema = formats.with_texts(schema)
+            if schema["type"] != "union":
+                return schema
             if ALTERNATIVES:
                 return ALTERNATIVES[-1].choose(schema, _exact)
             return {**schema, "choices": [_exact(choice) for choice in schema["choices"]]}
@@ -404,6 +422,8 @@ class Model(BaseModel):
         )
         for alternatives in ALTERNATIVES:
             alternatives.note(cls, str(model["ref"]), fields["fields"], keys)
+        if "extras_schema" in fields:
+            fields["extras_schema"] = _exact(fields["extras_schema"])
         hidden = {name: key for name, key in cls._toolwright_wire.defaulted() if name != key}
         if hidden:
             model["schema"] = core_schema.no_info_wrap_validator_function(_unmixed(hidden), model["schema"])

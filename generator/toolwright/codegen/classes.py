@@ -17,7 +17,7 @@ import hashlib
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Literal, LiteralString, TypeAlias
 
@@ -25,10 +25,11 @@ from toolwright import naming
 from toolwright.codegen import descriptions
 from toolwright.codegen.literals import literal
 from toolwright.codegen.redaction import Way, marks
-from toolwright.codegen.surface import ClassRole
+from toolwright.codegen.surface import ClassRole, Parameter
 from toolwright.codegen.types import (
     ANY,
     Alternative,
+    AnyOf,
     Const,
     Document,
     Expression,
@@ -37,6 +38,7 @@ from toolwright.codegen.types import (
     Items,
     Leaf,
     Object,
+    Property,
     Shape,
     written,
 )
@@ -79,7 +81,10 @@ class ClassPlan:
     """One class: of an object, with its fields, or of another value, with its type as a schema in `root`.
 
     `roles` are those of the documents that it is for; `is_root` says that it is for the whole of one. `redacted` are
-    the properties that are never shown, by their names on the wire.
+    the properties that are never shown, by their names on the wire. `shared` is the class of a shared schema that it is
+    another name for, where it `is_alias`, or else inherits from, so that it has only the `fields` that are new;
+    `needed` are the inherited properties that it requires. `values` is the type, as a schema, of what the keys hold
+    that are no properties, where it is a mapping of these.
     """
 
     name: Name
@@ -90,6 +95,10 @@ class ClassPlan:
     fields: tuple[FieldPlan, ...] = ()
     root: Json = None
     redacted: tuple[str, ...] = ()
+    shared: Imported | None = None
+    is_alias: bool = False
+    needed: frozenset[str] = frozenset()
+    values: Json = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,11 +119,16 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """A class of another module: a shared schema's. `aliases` are shared schemas that are nothing but this one."""
+    """What stands for a shared schema in another module: a class, or for an enumeration its type.
+
+    `members` are the values of an enumeration, `null` among them. `parameters` are the fields of a class as arguments,
+    where it is what a tool takes.
+    """
 
     name: Name
     module: Name
-    aliases: tuple[str, ...] = ()
+    members: tuple[Json, ...] = ()
+    parameters: tuple[Parameter, ...] = ()
 
 
 Key: TypeAlias = Object | Expression
@@ -164,12 +178,22 @@ class _Planner:
     seen: set[Expression] = field(default_factory=set)
     types: dict[Expression, Json] = field(default_factory=dict)
     redacted: dict[Object, set[str]] = field(default_factory=lambda: defaultdict(set))
+    attributes: set[Name] = field(default_factory=set)
     defaults: dict[tuple[Expression, int], _Value | None] = field(default_factory=dict)
 
     def plan(self) -> tuple[tuple[ClassPlan, ...], tuple[Imported, ...]]:
-        roots = {_root(part.document): part for part in self.parts}
+        aliases: list[ClassPlan] = []
+        roots: dict[Key, Part] = {}
         for part in self.parts:
-            self._collect(part.document, _root(part.document))
+            root = _root(part.document)
+            home = self._home(part.document, root) if isinstance(root, Object) else None
+            if home is not None:
+                self.used.add(home)
+                doc = self._root_doc(part)
+                aliases.append(ClassPlan(part.name, doc, frozenset({part.role}), True, shared=home, is_alias=True))
+                continue
+            roots[root] = part
+            self._collect(part.document, root)
             for thing, names in marks(part.document, part.redacted, self.imported).properties.items():
                 self.redacted[thing] |= names
         self._name({key: part.name for key, part in roots.items()})
@@ -182,7 +206,7 @@ class _Planner:
                 continue
             doc = self._root_doc(roots[key]) if key in roots else self._doc(found)
             plans.append(self._class(key, found.document, doc, is_root=key in roots))
-        return tuple(plans), tuple(sorted(self.used, key=lambda each: each.name))
+        return (*plans, *aliases), tuple(sorted(self.used, key=lambda each: each.name))
 
     def _collect(self, document: Document, root: Key) -> None:
         """Find what gets a class, from the root on, in the order of the source."""
@@ -194,10 +218,30 @@ class _Planner:
                 continue
             self.found[key] = _Found(document, {pointer})
             if isinstance(key, Object):
-                for each in key.properties:
+                for each in self._own(document, key):
                     waiting += self._within(document, each.expression, (*pointer, "properties", each.name), ())
-            elif not _is_plain_object(document.shape(key)):
+                if key.values is not None:
+                    waiting += self._within(document, key.values, (*pointer, "additionalProperties"), ())
+            else:
                 waiting += self._alternatives(document, key, pointer, (key,))
+
+    def _own(self, document: Document, thing: Object) -> Sequence[Property]:
+        """The properties of an object that its class does not inherit."""
+        _, others = self._base(document, thing)
+        return [each for each in thing.properties if each not in others]
+
+    def _base(self, document: Document, thing: Object) -> tuple[Imported | None, Sequence[Property]]:
+        """The class of a shared schema that an object's class inherits from, with the properties that it has.
+
+        The object's schema refers to the shared one, and what it says beside changes none of these.
+        """
+        found: list[tuple[Imported, Sequence[Property]]] = []
+        for other in document.extended(thing):
+            home = self._home(document, other)
+            same = {*other.properties} <= {*thing.properties} and other.values == thing.values
+            if home is not None and same and home.name not in {part.name for part in self.parts}:
+                found.append((home, other.properties))
+        return found[0] if len(found) == 1 else (None, ())
 
     def _within(
         self, document: Document, expression: Expression, pointer: Pointer, above: tuple[Expression, ...]
@@ -238,7 +282,7 @@ class _Planner:
         }
         self.twins = self._twins({key: ladder[0] for key, ladder in every.items()})
         ladders = {key: ladder for key, ladder in every.items() if key not in self.twins}
-        attributes = {
+        self.attributes = {
             name
             for key in self.found
             if isinstance(key, Object)
@@ -246,7 +290,7 @@ class _Planner:
         }
         bundled = {id(part.document.bundled): part.document.bundled.values() for part in self.parts}.values()
         imported = {self.imported[name].name for names in bundled for name in names if name in self.imported}
-        taken = naming.MODEL_NAMES | attributes | {*fixed.values()} | imported
+        taken = naming.MODEL_NAMES | self.attributes | {part.name for part in self.parts} | imported
         height = dict.fromkeys(ladders, 0)
         while True:
             names = {key: _rung(key, ladder, height[key]) for key, ladder in ladders.items()}
@@ -318,18 +362,36 @@ class _Planner:
         if not isinstance(key, Object):
             shape = document.shape(key)
             if key == document.root and _is_plain_object(shape):
-                things = [each for each in shape if isinstance(each, Object)]
-                redacted = tuple(sorted({name for each in things for name in self.redacted.get(each, ())}))
-                closed = any(each.closed for each in things)
-                return ClassPlan(name, doc, roles, is_root, closed=closed, redacted=redacted)
+                (thing,) = (each for each in shape if isinstance(each, Object))
+                redacted = tuple(sorted(self.redacted.get(thing, ())))
+                values = self._type(document, thing.values) if thing.values is not None else None
+                if values is not None and "input" not in roles:
+                    return ClassPlan(name, doc, roles, is_root, root=values, values=values)
+                return ClassPlan(name, doc, roles, is_root, closed=thing.closed, redacted=redacted, values=values)
             return ClassPlan(name, doc, roles, is_root, root=self._schema(document, shape))
         attributes = naming.fields(each.name for each in key.properties)
-        fields = tuple(
+        base, inherited = self._base(document, key)
+        if base is not None:
+            self.used.add(base)
+        fields = [
             self._field(document, each.name, attributes[each.name], each.expression, required=each.name in key.required)
             for each in key.properties
-        )
+            if each not in inherited
+        ]
         redacted = tuple(sorted(self.redacted.get(key, ())))
-        return ClassPlan(name, doc, roles, is_root, closed=key.closed, fields=fields, redacted=redacted)
+        values = self._type(document, key.values) if key.values is not None and base is None else {}
+        return ClassPlan(
+            name,
+            doc,
+            roles,
+            is_root,
+            closed=key.closed,
+            fields=_unshadowed(fields, naming.MAPPING_NAMES if values or base is not None else ()),
+            values=values or None,
+            redacted=redacted,
+            shared=base,
+            needed=key.required & {each.name for each in inherited},
+        )
 
     def _field(self, document: Document, wire: str, name: Name, expression: Expression, *, required: bool) -> FieldPlan:
         shape = document.shape(expression)
@@ -352,8 +414,10 @@ class _Planner:
                 )
             if found is None or found.source == "None":
                 default, form = code("None"), "nullable" if nullable or not shape else "absent"
-        named = document.settled(expression) in self.names
-        schema = self._type(document, expression) if named else self._schema(document, shape, null=form == "plain")
+        if document.settled(expression) in self.names or self._enumeration(document, expression) is not None:
+            schema = self._type(document, expression)
+        else:
+            schema = self._schema(document, shape, self._enumerations(document, expression), null=form == "plain")
         source = found.source if found is not None else None
         is_made = found is not None and found.builds and default is None
         is_cast = is_made and source is not None and _needs_cast(source, schema, given[0])
@@ -363,17 +427,51 @@ class _Planner:
         settled = document.settled(expression)
         if settled in self.names:
             return {"$ref": f"#/$defs/{self.names[settled]}"}
+        if (home := self._enumeration(document, settled)) is not None:
+            self.used.add(home)
+            return {"$ref": f"#/$defs/{home.name}"}
         if settled not in self.seen:
             return {}
         if settled not in self.types:
-            self.types[settled] = self._schema(document, document.shape(settled))
+            named = self._enumerations(document, settled)
+            self.types[settled] = self._schema(document, document.shape(settled), named)
         return self.types[settled]
 
-    def _schema(self, document: Document, shape: Shape, *, null: bool = True) -> Json:
-        """A shape as a schema with nothing but types; without `null`, a shape that takes it and more loses it."""
+    def _enumeration(self, document: Document, expression: Expression) -> Imported | None:
+        """The type of a shared enumeration, where an expression is but a reference to it."""
+        name = document.shared_whole(expression)
+        home = self.imported.get(name) if name is not None else None
+        return home if home is not None and home.members and home.name not in self.attributes else None
+
+    def _enumerations(self, document: Document, expression: Expression) -> list[Imported]:
+        """The types of shared enumerations that are alternatives of an expression."""
+        found: dict[Imported, None] = {}
+        seen: set[Expression] = set()
+        pending = [expression] if document.bundled else []
+        while pending:
+            here = document.settled(pending.pop(0))
+            if (home := self._enumeration(document, here)) is not None:
+                found[home] = None
+            elif here not in seen and isinstance(here, Leaf):
+                pending += [leaf for keyword in ("anyOf", "oneOf") for leaf in document.children(here, keyword)]
+            elif here not in seen and isinstance(here, AnyOf):
+                pending += here.parts
+            seen.add(here)
+        return [*found]
+
+    def _schema(self, document: Document, shape: Shape, named: Sequence[Imported] = (), *, null: bool = True) -> Json:
+        """A shape as a schema with nothing but types; without `null`, a shape that takes it and more loses it.
+
+        Of its constants, those of the enumerations that are `named` go by their names.
+        """
         members = [each.value for each in shape if isinstance(each, Const)]
         anything = ANY in shape or _is_everything(shape)
         choices: list[Json] = []
+        for home in named:
+            if all(_NULL in shape if each is None else _is_among(each, members) for each in home.members):
+                self.used.add(home)
+                choices.append({"$ref": f"#/$defs/{home.name}"})
+                members = [each for each in members if not _is_among(each, home.members)]
         for alternative in shape:
             match alternative:
                 case Const() if members:
@@ -381,8 +479,9 @@ class _Planner:
                     members = []
                 case Const() | Free("null" | "any"):
                     pass
-                case Free(name) if not (anything and ANY not in shape):
-                    choices.append({"type": name})
+                case Free(name, form) if not (anything and ANY not in shape):
+                    choices += [{"type": name, "format": form}] if form else []
+                    choices += [{"type": name}] if {"type": name} not in choices else []
                 case Object() | Items() | Fixed() if not (anything and _is_plain(alternative)):
                     choices.append(self._container(document, alternative))
         if anything:
@@ -408,12 +507,9 @@ class _Planner:
         return home.name if home is not None else self.names[thing]
 
     def _home(self, document: Document, thing: Object) -> Imported | None:
-        """The class that an object has as a shared schema; as the last one in the document, where it is several."""
+        """The class that an object has as a shared schema."""
         name = document.shared(thing)
-        home = self.imported.get(name) if name is not None else None
-        if name is None or home is None or not home.aliases:
-            return home
-        return self.imported[document.last_of((name, *home.aliases))]
+        return self.imported.get(name) if name is not None else None
 
     def _default(self, document: Document, value: Json, expression: Expression) -> _Value | None:
         """The Python expression of a default, or nothing where it is not of the expression's type."""
@@ -465,6 +561,29 @@ class _Planner:
     def _entry(self, document: Document, key: str, value: Json, expression: Expression) -> _Value | None:
         found = self._default(document, value, expression)
         return _Value(code("{}: {}", literal(key), found.source), found.builds) if found is not None else None
+
+
+def _is_among(value: Json, members: Iterable[Json]) -> bool:
+    """Whether a constant is one of some others; unlike `in`, this tells `1` from `true`."""
+    return any(type(value) is type(each) and value == each for each in members)
+
+
+def _unshadowed(fields: Sequence[FieldPlan], reserved: Iterable[str]) -> tuple[FieldPlan, ...]:
+    """Fields of one class, none of which has a `reserved` name, or is called like a class that the fields' types name.
+
+    In the body of a class, the attribute would hide it.
+    """
+    named = {*reserved, *(name for each in fields for name in referred(each.schema))}
+    if any(form for each in fields for form in formatted(each.schema)):
+        named |= naming.FORMAT_NAMES
+    names = {each.name for each in fields}
+    made = []
+    for each in fields:
+        name = each.name
+        while name in named or (name != each.name and name in names):
+            name += "_"
+        made.append(replace(each, name=name))
+    return tuple(made)
 
 
 def _given(document: Document, expression: Expression) -> list[Json]:
@@ -532,6 +651,14 @@ def _named_keys(value: Json, alternative: Alternative) -> int:
     return sum(each.name in value for each in alternative.properties)
 
 
+def enumerated(document: Document) -> tuple[Json, ...]:
+    """The values of a schema that is one of some constants, `null` among them; else none."""
+    shape = document.shape(document.root)
+    members = tuple(each.value if isinstance(each, Const) else None for each in shape)
+    is_enumeration = all(isinstance(each, Const) or each == _NULL for each in shape)
+    return members if is_enumeration and members != (None,) * len(members) else ()
+
+
 def _is_everything(shape: Shape) -> bool:
     """Whether every JSON value is of one of the alternatives' types."""
     free = {each.type for each in shape if isinstance(each, Free)}
@@ -560,6 +687,18 @@ def referred(schema: Json) -> Iterator[Name]:
                 yield from referred(part)
         case {"items": inner} | {"additionalProperties": inner}:
             yield from referred(inner)
+
+
+def formatted(schema: Json) -> Iterator[str]:
+    """The formats of texts in a schema with nothing but types."""
+    match schema:
+        case {"format": form}:
+            yield str(form)
+        case {"anyOf": parts} | {"prefixItems": parts}:
+            for part in parts:
+                yield from formatted(part)
+        case {"items": inner} | {"additionalProperties": inner}:
+            yield from formatted(inner)
 
 
 def _is_of(value: Json, name: str) -> bool:

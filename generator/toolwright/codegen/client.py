@@ -7,16 +7,23 @@ from typing import TYPE_CHECKING, Any
 
 from toolwright import naming
 from toolwright.codegen.features import every, output_class
-from toolwright.codegen.imports import as_homes
+from toolwright.codegen.imports import DATES, as_homes, import_of_dates
 from toolwright.pycode import Name
 
 if TYPE_CHECKING:
     from toolwright import ir
     from toolwright.codegen.units import Unit
 
-_PROTOCOL_TYPES = frozenset(
-    {"BlobResourceContents", "Completion", "ContentBlock", "PromptMessage", "TextResourceContents"}
+_HOMES: tuple[Mapping[str, frozenset[str]], ...] = (
+    {"collections.abc": frozenset({"Mapping", "Sequence"}), "uuid": frozenset({"UUID"})},
+    {
+        "mcp_types": frozenset(
+            {"BlobResourceContents", "Completion", "ContentBlock", "PromptMessage", "TextResourceContents"}
+        ),
+        "pydantic": frozenset({"AnyUrl"}),
+    },
 )
+"""Where it takes the names from that are no models, by the sections of its imports."""
 
 
 def client_page(
@@ -26,13 +33,15 @@ def client_page(
     names = {name for unit in (*units.values(), *primitive_modules) for name in unit.names}
     has_outputs = any(output_class(tool) for tool in manifest.tools)
     typing = names & {"Any", "Literal"}
-    abc = names & {"Mapping", "Sequence"}
-    protocol = names & _PROTOCOL_TYPES
-    homes: dict[str, Sequence[str]] = {
-        "collections.abc": sorted(abc),
-        "mcp_types": sorted(protocol),
-        ".models": sorted(names - typing - abc - protocol - {"Omit"}),
-    }
+    sections: list[dict[str, Sequence[str]]] = [
+        {module: sorted(names & those) for module, those in section.items()} for section in _HOMES
+    ]
+    elsewhere = frozenset().union(*(those for section in _HOMES for those in section.values()))
+    sections.append({".models": sorted(names - typing - elsewhere - {"Omit"} - DATES.keys())})
+    imports = [found for section in sections if (found := as_homes(section))]
+    dates = import_of_dates(map(Name, names))
+    if dates is not None and not any(sections[0].values()):
+        imports.insert(0, ())
     primitives = ", resource and prompt" if primitive_modules else ""
     base = Name("PrimitivesBinding" if primitive_modules else "Binding")
     runtime: dict[str, Sequence[str]] = {
@@ -49,7 +58,7 @@ def client_page(
 
 The target is a URL, a command as a list of strings, or a server object in the same process. What a call leaves out
 is left out of the request. Results are checked against the tool's output schema.""",
-        "typing": as_homes({"typing": [*typing, *(["TYPE_CHECKING"] if any(homes.values()) else [])]}),
+        "typing": as_homes({"typing": [*typing, *(["TYPE_CHECKING"] if imports else [])]}),
         "deprecates": any(
             deprecated is not None
             for deprecated in [one.deprecated for one in manifest.tools] + [one.deprecated for one in every(manifest)]
@@ -57,5 +66,6 @@ is left out of the request. Results are checked against the tool's output schema
         "outputs": has_outputs,
         "base": base,
         "runtime": as_homes(dict(sorted(runtime.items()))),
-        "imports": as_homes(homes),
+        "dates": dates,
+        "imports": imports,
     }

@@ -15,13 +15,14 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from toolwright import ir, naming, package_data
-from toolwright.codegen import surface
-from toolwright.codegen.classes import Imported, Part, plan_classes, referred
+from toolwright.codegen import descriptions, surface
+from toolwright.codegen.classes import Imported, Part, enumerated, formatted, plan_classes, referred
 from toolwright.codegen.docstrings import sentence
+from toolwright.codegen.imports import import_of_dates, import_order
 from toolwright.codegen.inspection import declared
 from toolwright.codegen.literals import docstring, literal, requoted
 from toolwright.codegen.redaction import marks
-from toolwright.codegen.surface import Class, ClassRole, Field, Parameter, Surface, Type
+from toolwright.codegen.surface import Class, ClassRole, Enumeration, Field, Parameter, Surface, Type
 from toolwright.codegen.types import Document
 from toolwright.diagnostics import Place
 from toolwright.jsonschema import dialects
@@ -42,19 +43,20 @@ if TYPE_CHECKING:
 class ModelModule:
     """A module of models.
 
-    `source` is its text, without a header and not formatted. `classes` are all that it defines, those of the roots
-    first. `parameters` are those of the client's method, made of the first class: the required ones first, else in the
-    schema's order.
+    `source` is its text, without a header and not formatted. `classes` are all that it defines. `parameters` are those
+    of the client's method, made of the first part's class: the required ones first, else in the schema's order.
     """
 
     source: Code
     classes: tuple[Class, ...]
     parameters: tuple[Parameter, ...]
+    enumerations: tuple[Enumeration, ...] = ()
 
     @property
     def names(self) -> tuple[Name, ...]:
-        """The names of its classes."""
-        return tuple(each.name for each in self.classes)
+        """The names that it defines."""
+        types = (name for each in self.enumerations for name in (each.name, each.values))
+        return (*(each.name for each in self.classes), *types)
 
 
 def load() -> None:
@@ -64,23 +66,53 @@ def load() -> None:
     shared_modules([ir.SharedSchema("any", naming.shared("any"), schema)])
 
 
-def homes(shared: Iterable[ir.SharedSchema]) -> dict[str, Imported]:
-    """The class of each shared schema that has one, by its name under `schemas`, and its module below `models.shared`.
+def homes(shared: Sequence[ir.SharedSchema], tools: Iterable[ir.Tool] = ()) -> dict[str, Imported]:
+    """What stands for each shared schema, by its name under `schemas`, and its module below `models.shared`.
 
-    One that is not an object with properties has none.
+    An object with properties has a class, an enumeration the name of its type, and anything else nothing.
+
+    Args:
+        shared: The manifest's shared schemas.
+        tools: Those whose models are to be made with it.
     """
-    found: dict[str, ir.SharedSchema] = {}
-    aliases: dict[str, list[str]] = defaultdict(list)
+    found: dict[str, Imported] = {}
     for schema in shared:
         document = Document("shared", schema.schema)
-        thing = document.only_object(document.root)
-        if thing is not None:
-            found[schema.name] = schema
-            if (other := document.shared(thing)) is not None:
-                aliases[other].append(schema.name)
+        members = enumerated(document)
+        if members or document.only_object(document.root) is not None:
+            found[schema.name] = Imported(naming.shared_class(schema.names), Name(schema.names.module), members)
+    taken = _taken_whole(tools, {schema.name: schema for schema in shared}, found)
+    return found | _with_parameters(shared, taken, found)
+
+
+def _taken_whole(
+    tools: Iterable[ir.Tool], shared: Mapping[str, ir.SharedSchema], homes: Mapping[str, Imported]
+) -> frozenset[str]:
+    """The shared schemas with classes that the arguments of tools may be, or may extend."""
+    waiting = [name for tool in tools for name in tool.input.extended]
+    seen: set[str] = set()
+    while waiting:
+        name = waiting.pop()
+        if name not in seen:
+            seen.add(name)
+            waiting += shared[name].schema.extended
+    return frozenset(name for name in seen if name in homes and not homes[name].members)
+
+
+def _with_parameters(
+    shared: Sequence[ir.SharedSchema], names: Collection[str], homes: Mapping[str, Imported]
+) -> dict[str, Imported]:
+    """The homes of those shared schemas that have these names, with their fields as arguments."""
+    imported = _in("", homes)
+    schemas = [schema for schema in shared if schema.name in names]
+    drafts = []
+    for schema in schemas:
+        others = [each for each in shared if schema.circle is not None and each.circle == schema.circle]
+        members = [schema, *(each for each in others if each is not schema and each.name in homes)]
+        drafts.append(_shared_draft(members, imported))
     return {
-        name: Imported(naming.shared_class(schema.names), Name(schema.names.module), tuple(aliases[name]))
-        for name, schema in found.items()
+        schema.name: replace(homes[schema.name], parameters=module.parameters)
+        for schema, module in zip(schemas, _modules(drafts), strict=True)
     }
 
 
@@ -113,7 +145,7 @@ def _draft(tool: ir.Tool, imported: Mapping[str, Imported]) -> _Draft:
     parts += _answers(tool.questions)
     plans, used = plan_classes(stem, parts, imported)
     doc = f"Models of the tool ``{tool.name}``."
-    return _Draft(doc, tuple(parts), plans, used, Name(".._runtime.model"), tool.place)
+    return _Draft(doc, tuple(parts), plans, used, Name(".._runtime"), tool.place)
 
 
 def _ways(tool: ir.Tool) -> tuple[Way, ...]:
@@ -145,7 +177,7 @@ def _primitive_draft(primitive: ir.Primitive) -> _Draft:
     parts = [Part(Document("input", schema, merged=True), name, role, f"{sentence(role)} of {of}.")]
     parts += _answers(primitive.questions)
     plans, used = plan_classes(primitive.names.stem, parts, {})
-    return _Draft(f"Models of {of}.", tuple(parts), plans, used, Name("..._runtime.model"), primitive.place)
+    return _Draft(f"Models of {of}.", tuple(parts), plans, used, Name("..._runtime"), primitive.place)
 
 
 def _arguments(arguments: Sequence[ir.Argument]) -> Json:
@@ -188,10 +220,14 @@ def shared_modules(shared: Sequence[ir.SharedSchema], found: Mapping[str, Import
     imported = _in("", homes(shared) if found is None else found)
     groups: dict[tuple[str, bool], list[ir.SharedSchema]] = defaultdict(list)
     for schema in shared:
-        if schema.name in imported:
+        if schema.name in imported and not imported[schema.name].members:
             groups[schema.circle or schema.name, schema.circle is None].append(schema)
     drafts = [_shared_draft(members, imported) for members in groups.values()]
-    of: dict[str, ModelModule] = {}
+    of = {
+        schema.name: _enumeration(schema, imported[schema.name])
+        for schema in shared
+        if schema.name in imported and imported[schema.name].members
+    }
     circles: dict[Name, ModelModule] = {}
     for members, draft in zip(groups.values(), drafts, strict=True):
         (module,) = _modules([draft])
@@ -228,7 +264,44 @@ def _shared_draft(members: Sequence[ir.SharedSchema], imported: Mapping[str, Imp
     if alone:
         doc = f"Models of the shared schema ``{first.name}``."
     others = tuple(each for each in used if each.name not in own)
-    return _Draft(doc, parts, plans, others, Name("..._runtime.model"), first.schema.place, circle=not alone)
+    return _Draft(doc, parts, plans, others, Name("..._runtime"), first.schema.place, circle=not alone)
+
+
+def _enumeration(schema: ir.SharedSchema, home: Imported) -> ModelModule:
+    """The module of a shared schema that is one of some values."""
+    values = naming.values(schema.names)
+    members = [each for each in home.members if each is not None]
+    kind = code("Literal[{}]{}", join(", ", map(literal, members)), code(" | None" if None in home.members else ""))
+    document = Document("shared", schema.schema)
+    title = f"The shared schema ``{schema.name}``."
+    source = code(
+        _ENUMERATION,
+        code(_HEAD, docstring(title)),
+        home.name,
+        kind,
+        docstring(descriptions.summary(document, document.root) or title),
+        values,
+        home.name,
+        literal(home.members),
+        docstring(f"The values of `{home.name}`, in the schema's order."),
+    )
+    value = Type(kind, _choices_of(home.members))
+    return ModelModule(source, (), (), (Enumeration(home.name, values, value, schema.schema.place),))
+
+
+def _choices_of(members: Iterable[Json]) -> tuple[Code, ...]:
+    """The types that are one of some constants, each for itself."""
+    return tuple(code("None") if each is None else code("Literal[{}]", literal(each)) for each in members)
+
+
+_ENUMERATION = """{}
+from typing import Final, Literal, TypeAlias
+
+{}: TypeAlias = {}
+{}
+
+{}: Final[tuple[{}, ...]] = {}
+{}"""
 
 
 def _circle_module(members: Iterable[ir.SharedSchema]) -> Name:
@@ -262,7 +335,7 @@ def redacting(tools: Sequence[ir.Tool], shared: Sequence[ir.SharedSchema]) -> tu
 
 @dataclass(frozen=True, slots=True)
 class _Draft:
-    """A module before its classes are written; `runtime` is the module of their bases, `place` what it is made of.
+    """A module before its classes are written; `runtime` is the package of their bases, `place` what it is made of.
 
     Where it is a `circle`, each part stands for itself, and the order of its classes is left to their parts.
     """
@@ -299,7 +372,7 @@ class _Draft:
 
 def surface_of(manifest: ir.Manifest) -> Surface:
     """What the package of a manifest offers."""
-    known = homes(manifest.shared)
+    known = homes(manifest.shared, manifest.tools)
     tools = modules(manifest.tools, known)
     primitives = (*manifest.resources, *manifest.templates, *manifest.prompts)
     served = primitive_modules([each for each in primitives if each.has_model and "server" in manifest.emit])
@@ -307,7 +380,8 @@ def surface_of(manifest: ir.Manifest) -> Surface:
     return surface.of(
         manifest,
         {tool.name: module.parameters for tool, module in zip(manifest.tools, tools, strict=True)},
-        (made for module in every for made in module.classes),
+        surface.with_inherited([made for module in every for made in module.classes]),
+        (made for module in every for made in module.enumerations),
     )
 
 
@@ -349,26 +423,42 @@ def _modules(drafts: Sequence[_Draft]) -> list[ModelModule]:
 
 
 def _module(draft: _Draft, written: Mapping[Name, Written]) -> ModelModule:
-    own = [written[plan.name] for plan in draft.plans]
+    own = [written[plan.name] for plan in draft.plans if not plan.is_alias]
+    typing = {name for each in own for name in each.typing}
+    typing |= {"TypeAlias"} if len(own) < len(draft.plans) else set()
+    formats = {_FORMATS[form] for plan in draft.plans for form in _formats(plan)}
     imports = _imports(
         {
-            Name("typing"): {name for each in own for name in each.typing},
-            Name("pydantic"): {name for plan in draft.plans for name in _pydantic(plan)},
-            draft.runtime: {name for plan in draft.plans for name in _runtime(plan)},
+            Name("typing"): typing,
+            Name("uuid"): formats & {"UUID"},
+            Name("pydantic"): {name for plan in draft.plans for name in _pydantic(plan)} | (formats & {"AnyUrl"}),
+            draft.runtime + ".model": {name for plan in draft.plans for name in _runtime(plan)},
+            draft.runtime + ".maps": {_base(plan) for plan in draft.plans if plan.values is not None},
         },
         {each.module: each.name for each in draft.used},
+        import_of_dates(formats),
     )
     ordered = _ordered(draft, written)
-    root = draft.plans[0]
-    parameters = [_parameter(each, written[root.name].types[each.name]) for each in root.fields]
+    classes = [code("\n\n{}", written[name].source) for name in ordered]
+    aliases = [
+        code("{}: TypeAlias = {}\n{}", plan.name, plan.shared.name, docstring(plan.doc))
+        for plan in draft.plans
+        if plan.shared is not None and plan.is_alias
+    ]
+    last = [code("\n" if classes else ""), join("\n\n", aliases)] if aliases else []
     return ModelModule(
-        source=join(
-            "\n",
-            [code(_HEAD, docstring(draft.doc)), *imports, *(code("\n\n{}", written[name].source) for name in ordered)],
-        ),
-        classes=tuple(_class(plan, written[plan.name], draft.place) for plan in draft.plans),
-        parameters=tuple(sorted(parameters, key=lambda each: not each.required)),
+        source=join("\n", [code(_HEAD, docstring(draft.doc)), *imports, *classes, *last]),
+        classes=tuple(_class(plan, written.get(plan.name), draft.place) for plan in draft.plans),
+        parameters=_parameters(next(plan for plan in draft.plans if plan.name == draft.parts[0].name), written),
     )
+
+
+def _parameters(root: ClassPlan, written: Mapping[Name, Written]) -> tuple[Parameter, ...]:
+    """The fields of a class as arguments, what it inherits before what is new."""
+    inherited = root.shared.parameters if root.shared is not None else ()
+    made = [replace(each, required=each.required or each.wire in root.needed) for each in inherited]
+    made += [_parameter(each, written[root.name].types[each.name]) for each in root.fields]
+    return tuple(sorted(made, key=lambda each: not each.required))
 
 
 _HEAD = """{}
@@ -387,7 +477,7 @@ def _ordered(draft: _Draft, written: Mapping[Name, Written]) -> list[Name]:
     named = {plan.name: _references(plan) for plan in draft.plans}
     order = [name for group in draft.groups.values() for name in _after({name: named[name] for name in group})]
     last = {plan.name for plan in draft.plans if plan.root is not None}
-    return [name for name in order if name not in last] + [name for name in written if name in last]
+    return [name for name in order if name not in last and name in written] + [name for name in written if name in last]
 
 
 def _references(plan: ClassPlan) -> list[Name]:
@@ -414,17 +504,28 @@ def _after(named: Mapping[Name, Iterable[Name]]) -> tuple[Name, ...]:
     return tuple(order)
 
 
-def _imports(known: Mapping[Name, Iterable[str]], shared: Mapping[Name, Name]) -> Iterator[Code]:
+def _imports(known: Mapping[Name, Collection[str]], shared: Mapping[Name, Name], dates: Code | None) -> Iterator[Code]:
     """The lines that import these names: from far to near, with an empty line between the kinds of modules."""
     kinds = defaultdict(list)
     for home, names in {**known, **{home: {name} for home, name in shared.items()}}.items():
         if names:
-            kinds["." if home.startswith(".") else home].append((-home.count("."), home, sorted(names)))
-    for number, kind in enumerate(kinds.values()):
+            kind = "." if home.startswith(".") else "pydantic" if home == "pydantic" else "Python"
+            kinds[kind].append((-home.count("."), home, sorted(names, key=import_order)))
+    if dates is not None:
+        yield dates
+        if "Python" not in kinds:
+            yield code("")
+    for number, section in enumerate(kinds.values()):
         if number:
             yield code("")
-        for _, home, names in sorted(kind):
+        for _, home, names in sorted(section):
             yield code("from {} import {}", home, join(", ", map(Name, names)))
+
+
+def _formats(plan: ClassPlan) -> Iterator[str]:
+    """The formats of texts in the types of a class."""
+    for schema in (plan.root, plan.values, *(each.schema for each in plan.fields)):
+        yield from formatted(schema)
 
 
 def _pydantic(plan: ClassPlan) -> Iterator[Name]:
@@ -434,18 +535,29 @@ def _pydantic(plan: ClassPlan) -> Iterator[Name]:
 
 
 def _runtime(plan: ClassPlan) -> Iterator[Name]:
-    """What the source of a class needs of the runtime."""
-    yield Name("Model" if plan.root is None else "Root")
+    """What the source of a class needs of the runtime's models."""
+    if plan.shared is None and plan.values is None:
+        yield _base(plan)
     if any(field.form == "nullable" for field in plan.fields):
         yield Name("Nullable")
 
 
-def _class(plan: ClassPlan, written: Written, place: Place) -> Class:
+def _base(plan: ClassPlan) -> Name:
+    """The class of the runtime that a class inherits from."""
+    if plan.values is None:
+        return Name("Model" if plan.root is None else "Root")
+    return Name("OpenModel" if plan.root is None else "Map")
+
+
+def _class(plan: ClassPlan, written: Written | None, place: Place) -> Class:
+    types = written.types if written is not None else {}
     fields = tuple(
-        Field(field.wire, field.name, _annotation(field, written.types[field.name]), field.default, field.doc)
+        Field(field.wire, field.name, _annotation(field, types[field.name]), field.default, field.doc)
         for field in plan.fields
     )
-    return Class(plan.name, plan.roles, plan.is_root, fields, place)
+    base = plan.shared.name if plan.shared is not None else None
+    values = written.values if written is not None else None
+    return Class(plan.name, plan.roles, plan.is_root, fields, place, base, is_alias=plan.is_alias, values=values)
 
 
 def _annotation(plan: FieldPlan, kind: Type) -> Type:
@@ -465,31 +577,39 @@ def _parameter(plan: FieldPlan, kind: Type) -> Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What the generator made of a class: its source, the types of its fields, and the names of `typing` in it."""
+    """What the generator made of a class: its source, the types of its fields and, of a mapping, of its values, and the
+    names of `typing` in it."""
 
     source: Code
     types: Mapping[Name, Type]
     typing: frozenset[str]
+    values: Type | None
 
 
-def _written(plans: Sequence[ClassPlan], used: Iterable[Imported]) -> dict[Name, Written]:
+def _written(plans: Sequence[ClassPlan], used: Collection[Imported]) -> dict[Name, Written]:
     """What the generator makes of these classes, in its own order."""
     from datamodel_code_generator.parser.jsonschema import JsonSchemaParser
 
+    plans = [plan for plan in plans if not plan.is_alias]
+    if not plans:
+        return {}
     roots = {plan.name for plan in plans if plan.root is not None}
+    by_name = {plan.name: plan for plan in plans}
     definitions = {plan.name: _definition(plan, roots) for plan in plans}
     for each in used:
         definitions[each.name] = {"x-python-import": {"module": each.module.lstrip("."), "name": each.name}}
-    views = defaultdict(dict, {plan.name: {"plan": _view(plan)} for plan in plans})
+    views = defaultdict(
+        dict, {plan.name: {"plan": _view(plan, roots if plan.root is not None else by_name)} for plan in plans}
+    )
     config = _config().model_copy(update={"extra_template_data": views})
     parser = JsonSchemaParser(json.dumps({"$defs": definitions}), config=config)
     text = parser.parse()
     if not isinstance(text, str):
         raise TypeError(f"datamodel-code-generator gave {type(text).__name__}")
-    by_name = {plan.name: plan for plan in plans}
     models = {model.class_name: model for model in parser.results}
     classes = [declared(part.strip()) for part in text.split(_CUT)[1:]]
-    made = {name: _taken(source, by_name[name], models[name]) for name, source in classes}
+    members: dict[Code, Sequence[Code]] = {each.name: _choices_of(each.members) for each in used if each.members}
+    made = {name: _taken(source, by_name[name], models[name], members) for name, source in classes}
     parser.dispose()  # its objects hold each other, and there are many
     return made
 
@@ -523,11 +643,14 @@ def _config() -> JSONSchemaParserConfig:
     )
 
 
+_VALUES = "_values"
+"""What the generator is told that a field is called which stands for the values of a mapping; no attribute is."""
+
 _CUT = "\f"
 """What our templates have before each class; no literal holds it."""
 
 
-def _taken(source: Code, plan: ClassPlan, model: DataModel) -> Written:
+def _taken(source: Code, plan: ClassPlan, model: DataModel, members: Mapping[Code, Sequence[Code]]) -> Written:
     """A class as the generator made it."""
     used = {each.import_ for field in model.fields for each in field.data_type.all_imports if each.from_ == "typing"}
     if any(field.wire != field.name for field in plan.fields):
@@ -535,15 +658,22 @@ def _taken(source: Code, plan: ClassPlan, model: DataModel) -> Written:
     if any(field.is_cast for field in plan.fields):
         used.add("cast")
     printed = {field.original_name: field.data_type for field in model.fields}
-    types = {field.name: _type(printed[field.name], field.schema) for field in plan.fields}
-    return Written(source, types, frozenset(map(Name, used)))
+    types = {field.name: _type(printed[field.name], field.schema, members) for field in plan.fields}
+    values = printed.get(_VALUES)
+    of_values = _type(values, plan.values, members) if values is not None and plan.values is not None else None
+    return Written(source, types, frozenset(map(Name, used)), of_values)
 
 
-def _type(printed: DataType, schema: Json) -> Type:
-    """A type as the generator prints it, whose source was looked through with its class."""
+def _type(printed: DataType, schema: Json, members: Mapping[Code, Sequence[Code]]) -> Type:
+    """A type as the generator prints it, whose source was looked through with its class.
+
+    `members` are what the types of shared enumerations stand for.
+    """
     hint = printed.type_hint
     names = {Name(each.import_) for each in printed.all_imports if each.from_ == "typing"}
-    return Type(trusted(requoted(hint)), tuple(_choices(printed, hint)), frozenset(names.union(referred(schema))))
+    names |= {_FORMATS[form] for form in formatted(schema)} - naming.ANNOTATION_NAMES
+    choices = [one for each in _choices(printed, hint) for one in members.get(each, [each])]
+    return Type(trusted(requoted(hint)), tuple(choices), frozenset(names.union(referred(schema))))
 
 
 def _choices(printed: DataType, hint: str) -> Iterator[Code]:
@@ -562,10 +692,12 @@ def _choices(printed: DataType, hint: str) -> Iterator[Code]:
 def _definition(plan: ClassPlan, roots: Collection[str]) -> Json:
     """A class as a schema. Its properties go by the names of the attributes, and all are required: whether one can be
     absent is told to the template, not to the generator. `roots` are the classes that come last."""
-    if plan.root is not None:
+    if plan.root is not None and plan.values is None:
         # The generator forgets the items of a list that is recursive at the top.
         return {"anyOf": [_with_tuples(plan.root, roots)]}
-    properties = {field.name: _with_tuples(field.schema) for field in plan.fields}
+    properties: dict[str, Json] = {field.name: _with_tuples(field.schema) for field in plan.fields}
+    if plan.values is not None:
+        properties[_VALUES] = _with_tuples(plan.values, roots if plan.root is not None else ())
     return {"type": "object", "properties": properties, "required": list(properties)}
 
 
@@ -582,6 +714,8 @@ def _with_tuples(schema: Json, later: Collection[str] = ()) -> Json:
             return {"type": "object", "x-python-type": _in_tuple(schema)}
         case {"anyOf": choices}:
             return {"anyOf": [_with_tuples(choice, later) for choice in choices]}
+        case {"format": form}:
+            return {"type": "object", "x-python-type": _FORMATS[form]}
         case {"type": "array", "items": item}:
             return {"type": "array", "items": _with_tuples(item, later)}
         case {"type": "object", "additionalProperties": values}:
@@ -603,6 +737,8 @@ def _in_tuple(schema: Json) -> Code:
             return code("list[{}]", _in_tuple(item))
         case {"type": "object", "additionalProperties": values}:
             return code("dict[str, {}]", _in_tuple({} if values is True else values))
+        case {"format": form}:
+            return _FORMATS[form]
         case {"type": name}:
             return _SCALARS[name]
         case {"$ref": reference}:
@@ -610,6 +746,16 @@ def _in_tuple(schema: Json) -> Code:
         case _:
             return code("Any")
 
+
+_FORMATS = {
+    "base64": Name("bytes"),
+    "date": Name("dt_date"),
+    "date-time": Name("dt_datetime"),
+    "time": Name("dt_time"),
+    "uri": Name("AnyUrl"),
+    "uuid": Name("UUID"),
+}
+"""The types of texts with a format."""
 
 _SCALARS = {
     "string": code("str"),
@@ -620,15 +766,22 @@ _SCALARS = {
 }
 
 
-def _view(plan: ClassPlan) -> dict[str, Any]:
-    """A class as the templates need it: everything in it is Python source, which the generator writes as it is."""
+def _view(plan: ClassPlan, later: Collection[str]) -> dict[str, Any]:
+    """A class as the templates need it: everything in it is Python source, which the generator writes as it is.
+
+    `later` are the classes that may come after it.
+    """
     keywords = [
         *([code('extra="forbid"')] if plan.closed else ()),
         *([code("redacted={{{}}}", join(", ", map(literal, plan.redacted)))] if plan.redacted else ()),
     ]
     return {
         "cut": _CUT,
-        "bases": join(", ", [Name("Model"), *keywords]),
+        "base": plan.shared.name if plan.shared is not None else _base(plan),
+        "is_mapping": plan.values is not None,
+        "is_recursive": not {*later}.isdisjoint(referred(plan.values)),
+        "keywords": join("", [code(", {}", each) for each in keywords]),
+        "of_values": _VALUES,
         "doc": docstring(plan.doc, 4),
         "quoted": lambda kind: literal(requoted(kind)),
         "fields": {

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 RUNTIME: Final[Mapping[str, tuple[str, ...]]] = {
     "models": ("errors", "lazy", "model", "package", "terminal"),
     "unions": ("unions",),
+    "maps": ("maps",),
+    "formats": ("formats",),
     "tools": ("faults", "instances", "logs", "nesting", "revisions", "texts", "validation"),
     "patterns": ("patterns",),
     "alternatives": ("alternatives",),
@@ -182,6 +184,8 @@ def features(manifest: ir.Manifest) -> tuple[str, ...]:
     schemas = _schemas(manifest.tools)
     modelled_schemas = (*schemas, *(shared.schema for shared in manifest.shared))
     used |= {"unions"} if any(may_be_union(_own(schema)) for schema in modelled_schemas) else set()
+    used |= {"maps"} if any(may_be_mapping(_own(schema)) for schema in modelled_schemas) else set()
+    used |= {"formats"} if any(schema.rich for schema in modelled_schemas) else set()
     if manifest.emit:
         used |= {"tools", *_of_tools(manifest.tools), *_of_schemas(schemas, manifest.shared)}
         if asking_contexts(manifest):
@@ -246,14 +250,8 @@ def _own(schema: ir.Schema) -> object:
 
 def _pairs(value: object) -> Iterator[tuple[str, object]]:
     """All keys in a JSON value with what stands there."""
-    waiting = [value]
-    while waiting:
-        here = waiting.pop()
-        if isinstance(here, Mapping):
-            yield from here.items()
-            waiting += here.values()
-        elif isinstance(here, list | tuple):
-            waiting += here
+    for here in _mappings(value):
+        yield from here.items()
 
 
 def _schemas(tools: Sequence[ir.Tool]) -> list[ir.Schema]:
@@ -295,6 +293,44 @@ def may_be_union(schema: object) -> bool:
                 waiting += below.values()
         waiting += [here[keyword] for keyword in _SCHEMA if keyword in here]
     return False
+
+
+def may_be_mapping(schema: object) -> bool:
+    """Whether a model of a schema may be a mapping: not where all that says what other keys hold stands for itself."""
+    waiting: list[tuple[object, bool]] = [(schema, True)]
+    while waiting:
+        here, is_class = waiting.pop()
+        if not isinstance(here, Mapping):
+            continue
+        combined = [each for key, each in here.items() if key not in _KNOWN and key != "patternProperties"]
+        if _says_values(here) and (is_class or "properties" in here or combined):
+            return True
+        for keyword in _SCHEMAS:
+            below = here.get(keyword)
+            if isinstance(below, Mapping):
+                waiting += [(each, keyword != "properties") for each in below.values()]
+        waiting += [(here[keyword], False) for keyword in _SCHEMA if keyword in here]
+        if any(_says_values(inner) for each in combined for inner in _mappings(each)):
+            return True
+    return False
+
+
+def _says_values(schema: Mapping[str, object]) -> bool:
+    """Whether a schema says what keys hold that are no properties."""
+    rest = schema.get("additionalProperties")
+    return bool(isinstance(rest, Mapping) and rest) or "patternProperties" in schema
+
+
+def _mappings(value: object) -> Iterator[Mapping[str, object]]:
+    """All objects in a JSON value."""
+    waiting = [value]
+    while waiting:
+        here = waiting.pop()
+        if isinstance(here, Mapping):
+            yield here
+            waiting += here.values()
+        elif isinstance(here, list | tuple):
+            waiting += here
 
 
 def _may_multiply(schema: object) -> bool:

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from toolwright.codegen.literals import literal
-from toolwright.pycode import Code, Name, code
+from toolwright.pycode import Code, Name, code, join
+
+DATES = {Name("dt_date"): Name("date"), Name("dt_datetime"): Name("datetime"), Name("dt_time"): Name("time")}
+"""What generated modules call the classes of Python's `datetime`, whose own names many fields have."""
+
+
+def import_of_dates(names: Iterable[Name]) -> Code | None:
+    """The line that imports those of `DATES` that are among some names."""
+    found = [code("{} as {}", DATES[name], name) for name in sorted(names) if name in DATES]
+    return code("from datetime import {}", join(", ", found)) if found else None
 
 
 @dataclass(frozen=True, slots=True)

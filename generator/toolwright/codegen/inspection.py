@@ -61,13 +61,25 @@ def require_declarations(written: ast.ClassDef) -> None:
             case _:
                 raise _refused(written, part)
         for text in _texts_among_types(kind):
-            if not text.isidentifier():
+            if not _is_type(text):
                 raise _refused(written, ast.Constant(text))
         for node in inside:
             if not isinstance(node, _KNOWN) or (isinstance(node, ast.Call) and not _makes_a_field(node)):
                 raise _refused(written, node)
     if written.decorator_list:
         raise _refused(written, written.decorator_list[0])
+
+
+def _is_type(text: str) -> bool:
+    """Whether a text is a type that is looked up later: a name, or built of names alone."""
+    if text.isidentifier():
+        return True
+    nodes = [*ast.walk(ast.parse(text, mode="eval").body)]
+    return all(isinstance(node, (*_TYPES, ast.Load)) and not _is_text(node) for node in nodes)
+
+
+def _is_text(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
 
 
 def _is_literal(value: ast.expr) -> bool:

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 def make_all(manifest: ir.Manifest) -> Made:
     """All units of a manifest, made here and now."""
     rest = make_rest(*arguments_of_rest(manifest))
-    units = make(manifest.tools, homes(manifest.shared), manifest.source, manifest.command) if manifest.tools else []
+    homes = homes_for(manifest.tools, manifest.shared) if manifest.tools else {}
+    units = make(manifest.tools, homes, manifest.source, manifest.command)
     return Made({tool.name: unit for tool, unit in zip(manifest.tools, units, strict=True)}, *rest)
 
 
@@ -90,13 +91,13 @@ def shared(manifest: ir.Manifest) -> Sequence[ir.SharedSchema]:
     return datamodel.redacting(manifest.tools, manifest.shared)
 
 
-def homes(shared: Sequence[ir.SharedSchema]) -> Mapping[str, Imported]:
-    """Where the classes of shared schemas are, by their names under `schemas`."""
+def homes_for(tools: Sequence[ir.Tool], shared: Sequence[ir.SharedSchema]) -> Mapping[str, Imported]:
+    """What stands for shared schemas in the models of some tools, by their names under `schemas`."""
     if not shared:
         return {}
     from toolwright.codegen import datamodel
 
-    return datamodel.homes(shared)
+    return datamodel.homes(shared, tools)
 
 
 def make(tools: Sequence[ir.Tool], homes: Mapping[str, Imported], source: str, command: str) -> list[Unit]:

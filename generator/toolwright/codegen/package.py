@@ -167,7 +167,7 @@ def _package(
     return {
         "doc": f"{sentence(title)}.{about(manifest)}",
         "runtime": Name("._runtime"),
-        "unions": False,
+        "installed": [],
         "homes": sorted(as_homes(homes), key=lambda home: home.module),
     }
 
@@ -190,6 +190,6 @@ def _models(
     return {
         "doc": f"Models of {title}, each loaded when it is first used.",
         "runtime": Name(".._runtime"),
-        "unions": "unions" in used,
+        "installed": [Name(name) for name in ("formats", "unions") if name in used],
         "homes": as_homes(homes),
     }

@@ -68,7 +68,7 @@ class _Walk:
         match alternative:
             case Object(properties=properties) if properties or is_root:
                 name = self.document.shared(alternative)
-                if name is not None and name in self.imported and not is_root:
+                if name is not None and name in self.imported:
                     self.made.elsewhere.add((name, way))
                 else:
                     self._object(alternative, way)
@@ -87,6 +87,9 @@ class _Walk:
 
     def _object(self, thing: Object, way: Way) -> None:
         named = {each.name: each.expression for each in thing.properties}
+        for other in map(self.document.shared, self.document.extended(thing)):
+            if other is not None and other in self.imported:  # whose class may be the base of this one's
+                self.made.elsewhere.add((other, way))
         for name in way[:1] or named or ("",):
             below = name in named and self.follow(named[name], way[1:])
             if not way[1:] or not below:

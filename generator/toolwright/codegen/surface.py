@@ -8,7 +8,7 @@ holds reads it here, never in generated text.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from toolwright import ir, mcp, naming
@@ -73,13 +73,34 @@ class Class:
     """A class of models.
 
     `roles` are several where schemas that are word for word the same share it. `is_root` says that its instances are
-    the whole of what its role says, and not parts of it.
+    the whole of what its role says, and not parts of it. `base` is the class that it inherits from, or where it
+    `is_alias` is another name for; its `fields` are those that are new, and `inherited` the others, where they are
+    known. `values` is the type of what its keys hold that are no fields, where it is a mapping of these.
     """
 
     name: Name
     roles: frozenset[ClassRole]
     is_root: bool
     fields: tuple[Field, ...]
+    place: Place
+    base: Name | None = None
+    is_alias: bool = False
+    inherited: tuple[Field, ...] = ()
+    values: Type | None = None
+
+    @property
+    def all_fields(self) -> tuple[Field, ...]:
+        """Its fields, the inherited ones first."""
+        return (*self.inherited, *self.fields)
+
+
+@dataclass(frozen=True, slots=True)
+class Enumeration:
+    """A type that is one of some values: its name, that of the tuple of its `values`, and what it stands for."""
+
+    name: Name
+    values: Name
+    type: Type
     place: Place
 
 
@@ -209,15 +230,33 @@ class Surface:
     handlers: tuple[HandlerMethod, ...]
     client: tuple[ClientMethod, ...]
     classes: tuple[Class, ...]
+    enumerations: tuple[Enumeration, ...] = ()
 
 
-def of(manifest: ir.Manifest, parameters: Mapping[str, Sequence[Parameter]], classes: Iterable[Class]) -> Surface:
+def with_inherited(classes: Sequence[Class]) -> Iterator[Class]:
+    """Classes with the fields that they inherit from others that are among them."""
+    by_name = {each.name: each for each in classes}
+
+    def inherited(one: Class) -> tuple[Field, ...]:
+        base = by_name.get(one.base) if one.base is not None else None
+        return (*inherited(base), *base.fields) if base is not None else ()
+
+    return (replace(each, inherited=inherited(each)) for each in classes)
+
+
+def of(
+    manifest: ir.Manifest,
+    parameters: Mapping[str, Sequence[Parameter]],
+    classes: Iterable[Class],
+    enumerations: Iterable[Enumeration] = (),
+) -> Surface:
     """What the package of a manifest offers.
 
     Args:
         manifest: The lowered manifest.
         parameters: Those of the client's method of each tool, by the tool's name on the wire.
         classes: The classes of its models.
+        enumerations: The types of its shared enumerations.
     """
     calls = [tool_method(tool, parameters[tool.name]) for tool in manifest.tools]
     calls += [method for primitive in _primitives(manifest) for method in primitive_methods(primitive)]
@@ -225,6 +264,7 @@ def of(manifest: ir.Manifest, parameters: Mapping[str, Sequence[Parameter]], cla
         handlers=handler_methods(manifest) if "server" in manifest.emit else (),
         client=tuple(calls) if "client" in manifest.emit else (),
         classes=tuple(classes),
+        enumerations=tuple(enumerations),
     )
 
 
@@ -252,13 +292,20 @@ def _tool_handler(tool: ir.Tool) -> HandlerMethod:
         key=tool.name,
         names=tool.names,
         name=tool.names.method,
-        parameters=(Taken(Name("args"), plain(naming.input_class(tool.names))), _context(tool)),
+        parameters=(Taken(Name("args"), _input(tool)), _context(tool)),
         wrapper=Name("Returns"),
         result=plain(Name("Content") if tool.output is None else naming.output_class(tool.names)),
         doc=f"{doc}\n\nNeed not be written: it is the HTTP call `{tool.call}`." if tool.call else doc,
         place=tool.place,
         is_optional=tool.call is not None,
     )
+
+
+def _input(tool: ir.Tool) -> Type:
+    """The type of a tool's arguments; the shared classes that it extends, or is, are as good."""
+    kind = plain(naming.input_class(tool.names))
+    others = (naming.shared_class(naming.shared(name)) for name in tool.input.extended)
+    return replace(kind, choices=(*kind.choices, *others))
 
 
 def _primitive_handler(primitive: ir.Primitive) -> HandlerMethod:

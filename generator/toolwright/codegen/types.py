@@ -66,9 +66,10 @@ ANYTHING = AllOf(())
 
 @dataclass(frozen=True, slots=True)
 class Free:
-    """Any value of one scalar type; `any` is any value of any type."""
+    """Any value of one scalar type; `any` is any value of any type. `format` is that of a string which has a type."""
 
     type: Scalar | Literal["any"]
+    format: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +121,13 @@ class Object:
 Alternative: TypeAlias = Free | Const | Items | Fixed | Object
 Shape: TypeAlias = tuple[Alternative, ...]
 
+BASE64 = "base64"
+FORMATS = frozenset({BASE64, "date", "date-time", "time", "uri", "uuid"})
+"""The formats of strings, `contentEncoding` among them, that have types in Python."""
+
 ANY = Free("any")
 LIST = Items(ANYTHING)
+_STRING = Free("string")
 OBJECT = Object()
 
 
@@ -171,6 +177,7 @@ class Document:
         self.root = Leaf(name, ())
         self.bundled = schema.shared
         self._merged = merged
+        self._rich = schema.rich
         self._outline = references.Outline(
             schema.place,
             schema.wire,
@@ -241,6 +248,22 @@ class Document:
         name = self.bundled.get(pointer_text(place))
         return name if name is not None and self.only_object(Leaf(self.name, place)) == thing else None
 
+    def shared_whole(self, expression: Expression) -> str | None:
+        """The name under `schemas` of the bundled schema that an expression is but a reference to."""
+        settled = self.settled(expression) if self.bundled else expression
+        if not isinstance(settled, Leaf) or len(settled.pointer) != 2:
+            return None
+        return self.bundled.get(pointer_text(settled.pointer))
+
+    def extended(self, thing: Object) -> Iterator[Object]:
+        """The objects of bundled schemas that the schema of an object refers to, itself or in `allOf`."""
+        if thing.pointer is None:
+            return
+        leaf = Leaf(self.name, thing.pointer)
+        for part in (leaf, *self.children(leaf, "allOf")):
+            if (target := self.target(part)) is not None and (other := self.only_object(self.settled(target))):
+                yield other
+
     def shape(self, expression: Expression) -> Shape:
         """The alternatives of an expression, in the order of the source; none where no instance is valid."""
         known = self._shapes.get(expression)
@@ -280,12 +303,6 @@ class Document:
         for step in steps:
             if (pointer := (*leaf.pointer, keyword, *step)) in self._values:
                 yield Leaf(self.name, pointer)
-
-    def last_of(self, names: Collection[str]) -> str:
-        """Of some bundled schemas, by their names under `schemas`, the one that stands last."""
-        places = reversed(self._outline.schema[self.dialect.defs])
-        found = (self.bundled.get(pointer_text((self.dialect.defs, place))) for place in places)
-        return next(name for name in found if name is not None and name in names)
 
     def _look(self, pointer: Pointer) -> None:
         """Look at a bundled schema, where something leads into it for the first time."""
@@ -357,10 +374,18 @@ class Document:
                 return self._object(leaf, keywords)
             case "array":
                 return self._list(leaf, keywords)
+            case "string" if self._rich:
+                return Free(name, self._format(keywords))
             case "string" | "number" | "integer" | "boolean" | "null":
                 return Free(name)
             case _:
                 return ANY
+
+    def _format(self, keywords: Mapping[str, Json]) -> str | None:
+        if keywords.get("contentEncoding") == BASE64 and "contentEncoding" in self.dialect.keywords:
+            return BASE64
+        found = keywords.get("format")
+        return found if isinstance(found, str) and found in FORMATS else None
 
     def _object(self, leaf: Leaf, keywords: Mapping[str, Json]) -> Object:
         required = keywords.get("required")
@@ -497,6 +522,8 @@ def _union(alternatives: Iterable[Alternative]) -> Shape:
     """The alternatives, each once; what another includes is left out, unless it says more to a reader."""
     unique = [*dict.fromkeys(alternatives)]
     free = {alternative.type for alternative in unique if isinstance(alternative, Free)}
+    if _STRING in unique:
+        unique = [each for each in unique if not (isinstance(each, Free) and each.format)]
     plain = [each for each in unique if isinstance(each, Object) and not each.properties]
     if len(plain) > 1:
         unique[unique.index(plain[0])] = _join(plain)
@@ -542,6 +569,8 @@ def _meet(first: Alternative, second: Alternative) -> Alternative | None:
             return Fixed(tuple(all_of(item, second.item) for item in first.items))
         case (Items(), Fixed()):
             return Fixed(tuple(all_of(first.item, item) for item in second.items))
+        case (Free("string"), Free("string")):
+            return first if second in (first, _STRING) else second if first == _STRING else _STRING
         case (Free("number"), Free("integer") | Const("integer")):
             return second
         case (Free("integer") | Const("integer"), Free("number")):

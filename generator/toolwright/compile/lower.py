@@ -218,7 +218,8 @@ def _questions(declared: Declared, resolved: Resolved) -> tuple[ir.Question, ...
 def _schema(found: Outline, resolved: Resolved) -> ir.Schema:
     made = resolved.bundled(found)
     dialect, place = found.dialect.uri, found.place
-    return ir.Schema(wire=made.wire, dialect=dialect, place=place, shared=made.shared, own=made.own)
+    rich = (resolved.entry.get("python") or {}).get("formats") == "rich"
+    return ir.Schema(wire=made.wire, dialect=dialect, place=place, shared=made.shared, own=made.own, rich=rich)
 
 
 def _circle(key: Key, resolved: Resolved) -> str | None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
 
 from toolwright import mcp
-from toolwright.codegen.surface import Class, ClientMethod, Field, HandlerMethod, Surface, Taken
+from toolwright.codegen.surface import Class, ClientMethod, Enumeration, Field, HandlerMethod, Surface, Taken
 from toolwright.diagnostics import Place
 from toolwright.diagnostics.suggestions import quoted
 from toolwright.diff.changes import Change, Impact
@@ -38,6 +38,7 @@ def changes(pair: Pair) -> Iterator[Change]:
     yield from _handlers(sides)
     yield from _client(sides)
     yield from _classes(sides)
+    yield from _enumerations(sides)
 
 
 def _package(old: ir.Manifest, new: ir.Manifest) -> Iterator[Change]:
@@ -104,7 +105,7 @@ def _call(was: ClientMethod, method: ClientMethod, about: _About) -> Iterator[Ch
         elif then.default is None and now.default is not None:
             yield about.change("TW584", "compatible", f"the parameter `{name}` is no longer required")
         taken, takes = frozenset(then.given.choices), frozenset(now.given.choices)
-        if taken != takes:
+        if taken != takes and then.given.text != now.given.text:
             message = f"`{name}` was `{then.given.text}`, and is `{now.given.text}`"
             yield about.change("TW585", "may break" if taken - takes else "compatible", message)
     for name in old:
@@ -121,16 +122,32 @@ def _classes(sides: _Sides) -> Iterator[Change]:
         about = sides.about(f"class `{name}`", was, new.get(name))
         if name in new:
             yield from _fields(was, new[name], about)
+            yield from _values(was, new[name], about)
         else:
             yield about.change("TW586", "breaking", "the class is gone")
 
 
+def _enumerations(sides: _Sides) -> Iterator[Change]:
+    """Changes of the types of shared enumerations."""
+    old, new = _by_name(sides.old.enumerations), _by_name(sides.new.enumerations)
+    for name, was in old.items():
+        now = new.get(name)
+        about = sides.about(f"type `{name}`", was, now)
+        if now is None:
+            yield about.change("TW586", "breaking", "the type is gone")
+        elif was.type != now.type:
+            less, more = ({*one.type.choices} - {*other.type.choices} for one, other in ((was, now), (now, was)))
+            message = f"`{name}` was `{was.type.text}`, and is `{now.type.text}`"
+            yield about.change("TW588", "may break", message, _why_retyped("both", frozenset(more), frozenset(less)))
+
+
 def _fields(was: Class, now: Class, about: _About) -> Iterator[Change]:
-    """Changes of the attributes of a class."""
+    """Changes of the attributes of a class; those that it inherits from the same one as before are that one's."""
     use = _use(now)
     is_read = use == "input" and now.is_root  # callers give its attributes as keywords
     makers = f"{'handlers' if use == 'output' else 'typed callers'} that make one must give it"
-    old, new = _by_name(was.fields), _by_name(now.fields)
+    is_heir = was.base is not None and (was.base, was.is_alias) == (now.base, now.is_alias)
+    old, new = (_by_name(each.fields if is_heir else each.all_fields) for each in (was, now))
     for name, field in new.items():
         if name in old:
             yield from _field(old[name], field, about, use, None if is_read else makers)
@@ -141,6 +158,18 @@ def _fields(was: Class, now: Class, about: _About) -> Iterator[Change]:
     for name in old:
         if name not in new:
             yield about.change("TW587", "breaking", f"the attribute `{name}` is gone")
+
+
+def _values(was: Class, now: Class, about: _About) -> Iterator[Change]:
+    """A change of what a class holds as a mapping."""
+    before, after = (each.values.text if each.values is not None else None for each in (was, now))
+    if before == after:
+        return
+    if before is None or after is None:
+        gone = "no longer" if after is None else "now"
+        yield about.change("TW588", "may break", f"it is {gone} a mapping of keys to `{before or after}`")
+    else:
+        yield about.change("TW588", "may break", f"its values were `{before}`, and are `{after}`")
 
 
 def _field(was: Field, now: Field, about: _About, use: Use, makers: str | None) -> Iterator[Change]:
@@ -196,7 +225,7 @@ def _narrowed(pair: Pair) -> tuple[ir.Manifest, ir.Manifest]:
     return old, new
 
 
-_Named = TypeVar("_Named", Class, ClientMethod, Field, HandlerMethod, Taken)
+_Named = TypeVar("_Named", Class, ClientMethod, Enumeration, Field, HandlerMethod, Taken)
 
 
 def _by_name(those: Iterable[_Named]) -> Mapping[str, _Named]:
@@ -207,7 +236,7 @@ def _signature(method: HandlerMethod) -> str:
     return f"({', '.join(parameter.source for parameter in method.parameters)}) -> {method.returns}"
 
 
-_Compared: TypeAlias = Class | ClientMethod | HandlerMethod
+_Compared: TypeAlias = Class | ClientMethod | Enumeration | HandlerMethod
 _Key: TypeAlias = tuple[str, str]
 
 

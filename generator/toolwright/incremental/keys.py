@@ -32,7 +32,9 @@ class Keys:
 
 def of_resolved(resolved: Resolved, made_by: Sequence[str]) -> Keys:
     """The keys of a resolved manifest; `made_by` is what else goes into all that is generated."""
-    head = hashlib.sha256(to_json([*made_by, resolved.entry.get("formats"), resolved.entry.get("policy")]))
+    rich = (resolved.entry.get("python") or {}).get("formats")
+    settings = [resolved.entry.get("formats"), resolved.entry.get("policy"), rich]
+    head = hashlib.sha256(to_json([*made_by, *settings]))
     folder = posixpath.dirname(resolved.bundle.entry)
     files = {path: posixpath.relpath(path, folder or ".") for path in resolved.bundle.documents}
     names = frozenset(tool.name for tool in resolved.tools)

@@ -66,7 +66,7 @@ class Reuse(Steps):
         rest = modules.arguments_of_rest(manifest)
         _, modelled, shared, source, command = rest
         jobs: list[Job] = [(modules.make_rest, rest)]
-        homes = modules.homes(shared) if batches else {}
+        homes = modules.homes_for(todo, shared) if batches else {}
         jobs += [(modules.make, (batch, homes, source, command)) for batch in batches]
         if self._workers is None or not (batches or modelled or shared):
             results = None

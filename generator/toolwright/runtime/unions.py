@@ -29,7 +29,7 @@ OUTLINE: Final = "_toolwright_outline"
 
 _ALL: Final = -1
 _ANY: Final = "any"
-_SCALARS: Final = frozenset({"str", "int", "float", "bool", "none", "literal"})
+_SCALARS: Final = frozenset({"str", "int", "float", "bool", "none", "literal", "function-plain"})
 _LISTS: Final = frozenset({"list", "set", "frozenset", "tuple"})
 
 

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from pydantic import BaseModel
 
+from ..model import FORMATS
 from ..nesting import DepthError, is_too_deep
 from ..texts import joined
 from .options import Omit
@@ -68,6 +69,9 @@ def _json(value: object, place: str) -> Any:
         return {_key(key, place): _json(below, f"{place}.{key}") for key, below in value.items()}
     if isinstance(value, list | tuple):
         return [_json(below, f"{place}[{index}]") for index, below in enumerate(value)]
+    for formats in FORMATS:
+        if (text := formats.write(value)) is not None:
+            return text
     raise TypeError(f"{place}: a value of type {type(value).__name__} is not JSON")  # and may be a secret
 
 

@@ -165,7 +165,10 @@ def _data(tool: Tool, expected: type[Model] | type[Root[Any]], value: object) ->
         return value.model_dump(mode="json")
     if isinstance(value, dict) or (not issubclass(expected, Model) and not isinstance(value, Model | Root)):
         return value
-    raise TypeError(f"{tool.method} returned {_kind(value)}; it should return {expected.__name__}")
+    found, wanted = _kind(value), expected.__name__
+    if type(value).__name__ == wanted:
+        found, wanted = (f"{kind.__module__}.{kind.__qualname__}" for kind in (type(value), expected))
+    raise TypeError(f"{tool.method} returned {found}; it should return {wanted}, the class of the tool {tool.name}")
 
 
 def _content(tool: Tool, value: object) -> list[dict[str, Any]]:

@@ -41,11 +41,13 @@ if TYPE_CHECKING:
     from .client import PartsClient as PartsClient
     from .handlers import PartsHandlers as PartsHandlers
     from .models import (
+        UNIT_VALUES as UNIT_VALUES,
         IssuesInput as IssuesInput,
         LocateInput as LocateInput,
         LocateOutput as LocateOutput,
         MeasureInput as MeasureInput,
         Place as Place,
+        Unit as Unit,
     )
     from .registry import TOOLS as TOOLS
     from .server import asgi_app as asgi_app, build_server as build_server
@@ -64,7 +66,7 @@ else:
             "._runtime.server.returns": ("Content", "MaybeAwaitable", "Reply", "Returns"),
             ".client": ("PartsClient",),
             ".handlers": ("PartsHandlers",),
-            ".models": ("IssuesInput", "LocateInput", "LocateOutput", "MeasureInput", "Place"),
+            ".models": ("UNIT_VALUES", "IssuesInput", "LocateInput", "LocateOutput", "MeasureInput", "Place", "Unit"),
             ".registry": ("TOOLS",),
             ".server": ("asgi_app", "build_server"),
         },

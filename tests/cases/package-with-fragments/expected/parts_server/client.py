@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from . import models as _models
 from ._runtime.client.binding import Binding
@@ -14,7 +14,7 @@ from .registry import PACKAGE
 if TYPE_CHECKING:
     from mcp_types import ContentBlock
 
-    from .models import Place
+    from .models import Place, Unit
 
 
 class PartsClient(Binding):
@@ -39,7 +39,7 @@ class PartsClient(Binding):
         """
         return await self._call("locate", {"near": near}, _models.LocateOutput)
 
-    async def measure(self, *, start: Place, unit: Literal["km", "miles"] | Omit = OMIT) -> list[ContentBlock]:
+    async def measure(self, *, start: Place, unit: Unit | Omit = OMIT) -> list[ContentBlock]:
         """Measure the way between two places.
 
         Tool ``measure``.

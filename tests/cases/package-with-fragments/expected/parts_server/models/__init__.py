@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from .measure import MeasureInput as MeasureInput
     from .issues import IssuesInput as IssuesInput
     from .shared.place import Place as Place
+    from .shared.unit import UNIT_VALUES as UNIT_VALUES, Unit as Unit
 else:
     __getattr__, __dir__, __all__ = lazy(
         __name__,
@@ -21,5 +22,6 @@ else:
             ".measure": ("MeasureInput",),
             ".issues": ("IssuesInput",),
             ".shared.place": ("Place",),
+            ".shared.unit": ("UNIT_VALUES", "Unit"),
         },
     )

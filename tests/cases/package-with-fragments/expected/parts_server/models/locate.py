@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 from .._runtime.model import Model
 from .shared.place import Place
 
@@ -15,10 +17,8 @@ class LocateInput(Model):
     """Where something is"""
 
 
-class LocateOutput(Model):
-    """Result of the tool ``locate``.
+LocateOutput: TypeAlias = Place
+"""Result of the tool ``locate``.
 
-    Where something is
-    """
-
-    city: str
+Where something is
+"""

@@ -4,10 +4,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from .._runtime.model import Model
 from .shared.place import Place
+from .shared.unit import Unit
 
 
 class MeasureInput(Model):
@@ -16,4 +15,4 @@ class MeasureInput(Model):
     start: Place
     """Where something is"""
 
-    unit: Literal["km", "miles"] = "km"
+    unit: Unit = "km"
