@@ -17,7 +17,7 @@ import pytest
 
 from server_fixture import HELLO, write_package
 from server_process import Process
-from toolwright.runtime.server.main import _listen
+from toolwright.runtime.server.main import listen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -220,7 +220,7 @@ def test_small_answers_are_sent_at_once() -> None:
             found.set_result(connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
             writer.close()
 
-        listener = _listen("127.0.0.1", 0)
+        listener = listen("127.0.0.1", 0)
         async with await asyncio.start_server(connected, sock=listener):
             _, writer = await asyncio.open_connection(*listener.getsockname()[:2])
             try:

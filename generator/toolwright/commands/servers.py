@@ -113,7 +113,7 @@ def of(url: str | None, command: Sequence[str] | None, arguments: argparse.Names
     if (url is None) == (command is None):
         raise UsageError("name one server: a URL, or a command after `--`")
     headers = dict(_header(text) for text in arguments.header)
-    environment = dict(_variable(text) for text in arguments.env)
+    environment = dict(variable(text) for text in arguments.env)
     if command is not None:
         if not command:
             raise UsageError("the command after `--` is empty")
@@ -156,7 +156,8 @@ def _header(text: str) -> tuple[str, str]:
     return key.strip(), value.strip()
 
 
-def _variable(text: str) -> tuple[str, str]:
+def variable(text: str) -> tuple[str, str]:
+    """The name and the value that an `--env` means. Raises UsageError, which shows no value."""
     key, equals, value = text.partition("=")
     if not key:
         raise UsageError("--env takes NAME or NAME=VALUE")
