@@ -95,6 +95,7 @@ def _turn(arguments: argparse.Namespace, serving: Serving) -> ir.Manifest | None
     if (problem := processes.prove(start, {})) is not None:
         err(f"toolwright: the server cannot be made:\n{problem}")
         return None
+    sys.stdout.flush()  # before the server writes
     try:
         serving.replace(start, {})
     except OSError as error:

@@ -138,7 +138,7 @@ def _warn(arguments: argparse.Namespace, entry: Entry, start: Launch, file: Path
     from toolwright.serving import processes
 
     title = entry.client.title
-    if not file.parent.is_dir():
+    if arguments.scope == "user" and not file.parent.is_dir():
         err(f"note: {file.parent} is not there yet; is {title} installed?")
     if replaced := entry.replaced():
         err(f"note: {title} puts variables of its own in place of what starts with `$`, as in {', '.join(replaced)}")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from toolwright.compile.syntax import jsontext
@@ -135,6 +135,8 @@ class _Text:
         rest = _REST.match(self.text, end)
         if not self.text[line:start].strip() and rest is not None and rest[0]:
             start, end = line, rest.end()
+        elif comma:
+            end += len(self.text[end:]) - len(self.text[end:].lstrip(" \t"))
         text = self.text[:start] + self.text[end:]
         above = _COMMA.match(self.plain, children[index - 1][1][1].end) if comma is None and index else None
         if above is None:
@@ -166,9 +168,18 @@ def _read(text: str, comments: bool) -> _Text | None:
         return None
     _, problems = jsontext.parse(bare)
     if problems:
-        raise UnfitError(problems[0])
+        raise UnfitError(_told(bare, problems[0], comments))
     root, _ = jsontext.tree(bare)
     return _Text(text, plain, bare, root)
+
+
+def _told(text: str, problem: Problem, comments: bool) -> Problem:
+    """A problem of JSON, in words of a settings file."""
+    if comments and text.startswith("/*", problem.start):
+        return Problem(problem.code, "this comment is not closed", problem.start, problem.end, "close it with `*/`")
+    if text[problem.start : problem.start + 1] in ("/", "#"):
+        return replace(problem, help="the client reads no comments here" if not comments else None)
+    return problem
 
 
 def _blank(found: re.Match[str]) -> str:
