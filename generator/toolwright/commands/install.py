@@ -28,6 +28,7 @@ def add(verbs: Any) -> None:
     )
     install.add_argument("client", metavar="CLIENT", nargs="?", help="the client, such as claude; --list names all")
     launching.options(install)
+    install.late = "manifests"
     install.add_argument("--list", action="store_true", help="list the clients and their files, and write nothing")
     install.add_argument("--print", action="store_true", help="print what would be written, with all values")
     install.add_argument("--remove", action="store_true", help="take the server out of the client's configuration")

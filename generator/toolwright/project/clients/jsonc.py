@@ -179,7 +179,7 @@ def _told(text: str, problem: Problem, comments: bool) -> Problem:
         return Problem(problem.code, "this comment is not closed", problem.start, problem.end, "close it with `*/`")
     if text[problem.start : problem.start + 1] in ("/", "#"):
         return replace(problem, help="the client reads no comments here" if not comments else None)
-    return problem
+    return replace(problem, help=None) if problem.code == "TW008" else problem  # its help is for manifests
 
 
 def _blank(found: re.Match[str]) -> str:
