@@ -75,6 +75,30 @@ def test_generate_writes_once(project: Path) -> None:
     assert {path: path.stat().st_mtime_ns for path in project.rglob("*") if path.is_file()} == times
 
 
+def test_what_a_package_needs_is_told_when_it_changes(project: Path) -> None:
+    manifest = project / "specs" / "weather.yaml"
+    assert "it needs" not in toolwright("generate", "-q", str(manifest), cwd=project).stdout
+    manifest.write_text(manifest.read_text().replace("version: 1.0.0", "version: 1.0.1"))
+    again = toolwright("generate", "specs/weather.yaml", cwd=project)
+    assert re.fullmatch(r"generated/weather_mcp: 1 file written, \d+ files unchanged\n", again.stdout)
+    page = project / "generated" / "weather_mcp" / "_runtime" / "README.md"
+    assert "\nIt needs `jsonschema-rs>=0.60`, `mcp>=2.3,<3`, `pydantic>=2.12`.\n" in page.read_text()
+    manifest.write_text(manifest.read_text().replace("tools:\n", CALL, 1))
+    called = toolwright("generate", "specs/weather.yaml", cwd=project)
+    assert "  it needs httpx2>=2.10, jsonschema-rs" in called.stdout, called.stderr
+
+
+CALL = """\
+apis:
+  it: {baseUrl: "https://example.com"}
+tools:
+  - name: get_it
+    description: Gets it.
+    inputSchema: {type: object}
+    toolwright: {http: {api: it, url: /it}}
+"""
+
+
 def test_generate_check_shows_the_difference(project: Path) -> None:
     toolwright("generate", "specs/weather.yaml", cwd=project)
     assert toolwright("generate", "--check", "specs/weather.yaml", cwd=project).returncode == 0
