@@ -18,6 +18,7 @@ from typing import Any
 import mcp
 import pytest
 
+from conftest import ROOT
 from processes import running
 from test_commands import toolwright
 from test_watching import write
@@ -286,3 +287,22 @@ def test_what_a_module_imports_of_its_project_is_found(tmp_path: Path) -> None:
     assert there == {"app/__init__.py", "app/one.py", "app/two/__init__.py", "three.py"}
     assert {"app/missing.py", "app/missing/__init__.py", "pydantic.py"} <= found
     assert not any(name.startswith("os") for name in found)
+
+
+def test_the_first_page_works_as_written(tmp_path: Path) -> None:
+    page = (ROOT / "README.md").read_text("utf-8")
+    manifest, handlers, call = re.findall(r"^```(?:yaml|python)\n(.*?)^```", page, re.DOTALL | re.MULTILINE)[:3]
+    write(tmp_path / "specs" / "weather.yaml", manifest)
+    write(tmp_path / "weather.py", handlers)
+    command = "toolwright dev specs/weather.yaml"
+    assert page.index("pip install .") < page.index(command) < page.index("python examples/call.py")
+    with dev(tmp_path, *command.split()[2:]) as it:
+        it.says("interrupt to stop")
+        write(tmp_path / "call.py", call.replace("http://127.0.0.1:8000/mcp", it.url))
+        environment = {**os.environ, "PYTHONPATH": "generated"}
+        called = subprocess.run(
+            [sys.executable, "call.py"], cwd=tmp_path, env=environment, capture_output=True, text=True
+        )
+    assert (called.returncode, called.stdout) == (0, "22.5\n"), called.stderr
+    ours = (ROOT / "examples" / "call.py").read_text("utf-8")
+    assert "".join(call.split()).partition("asyncio.run")[0].removeprefix("importasyncio") in "".join(ours.split())
