@@ -179,6 +179,12 @@ def test_a_host_that_no_name_can_be(project: Path) -> None:
     assert (told.startswith("process_mcp: cannot serve at ..:8000: "), status) == (True, "status 1")
 
 
+def test_a_number_that_is_no_open_listener(project: Path) -> None:
+    for number, why in ((0, "which is no "), (99, "which is no open listener: Bad file descriptor")):
+        told, status = refused(project, ["--handlers", "silent:Weather", "--http", f"fd:{number}"])
+        assert (told.startswith(f"process_mcp: --http is fd:{number}, {why}"), status) == (True, "status 1"), told
+
+
 def test_http(project: Path) -> None:
     process = Process(
         project,

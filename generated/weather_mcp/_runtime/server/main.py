@@ -168,10 +168,10 @@ def _opened(number: int) -> socket.socket:
     try:
         found = socket.socket(fileno=number)
         if not found.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
-            raise Unusable(f"--http is fd:{number}, which is no listener")
+            raise Unusable(f"--http is fd:{number}, which is no listener", status=1)
         return socket.socket(found.family, socket.SOCK_STREAM, socket.IPPROTO_TCP, fileno=found.detach())
     except OSError as error:
-        raise Unusable(f"--http is fd:{number}, which is no open listener: {_reason(error)}") from None
+        raise Unusable(f"--http is fd:{number}, which is no open listener: {_reason(error)}", status=1) from None
 
 
 def listen(host: str, port: int) -> socket.socket:
