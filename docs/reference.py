@@ -1,4 +1,6 @@
-"""Writes the references that come from the code, so that they cannot drift: of the manifest, diagnostics and changes.
+"""Writes the references that come from the code, so that they cannot drift.
+
+They are of the manifest, diagnostics, changes, and clients.
 
 python docs/reference.py [--check]
 """
@@ -17,6 +19,7 @@ from toolwright import package_data
 from toolwright.compile.rules.unserved import SECTIONS, SERVED
 from toolwright.diagnostics import CODES
 from toolwright.diff import changes
+from toolwright.project.clients.table import CLIENTS, Client
 
 HERE = Path(__file__).parent
 SCHEMA = package_data.MANIFEST_SCHEMA
@@ -68,6 +71,34 @@ def diff() -> str:
     words = (HERE / "diff.md").read_text("utf-8").partition("## Codes\n")[0]
     rows = [f"| {code} | {side} | {_cell(meaning)} |" for code, (side, meaning) in sorted(changes.CODES.items())]
     return "\n".join([f"{words}## Codes", "", "| code | side | what changed |", "|---|---|---|", *rows, ""])
+
+
+def serving() -> str:
+    """The page on `toolwright dev` and `install`: its words as they are, and one row for each client."""
+    words = (HERE / "serving.md").read_text("utf-8").partition("## Clients\n")[0]
+    rows = [
+        f"| `{client.name}`: {client.title} | {_files(client)} | {_code(client.project)} | `{client.key}` "
+        f"| {', '.join(f'[{number}]({source})' for number, source in enumerate(client.sources, 1))} |"
+        for client in CLIENTS.values()
+    ]
+    head = ["| client | file of a user | file of a project | servers in | source |", "|---|---|---|---|---|"]
+    return "\n".join([f"{words}## Clients", "", *head, *rows, ""])
+
+
+_SYSTEMS = {"darwin": "macOS", "linux": "Linux", "win32": "Windows"}
+
+
+def _files(client: Client) -> str:
+    """The files of a user, which are one or differ by system."""
+    files = dict.fromkeys(client.user.values())
+    if len(files) == 1:
+        return _code(*files)
+    return "; ".join(f"{name}: {_code(client.user[system])}" for system, name in _SYSTEMS.items())
+
+
+def _code(path: str | None) -> str:
+    """A path, with variables as shells write their defaults."""
+    return "none" if path is None else "`" + re.sub(r"\$\{(\w+):", r"${\1:-", path) + "`"
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +169,7 @@ def _cell(text: str) -> str:
 
 def main() -> None:
     """Write them, or with `--check` say which are stale."""
-    made = {"manifest.md": manifest(), "diagnostics.md": diagnostics(), "diff.md": diff()}
+    made = {"manifest.md": manifest(), "diagnostics.md": diagnostics(), "diff.md": diff(), "serving.md": serving()}
     stale = [
         name for name, text in made.items() if not (HERE / name).is_file() or (HERE / name).read_text("utf-8") != text
     ]

@@ -23,7 +23,7 @@ LAYERS = (
     ("incremental",),
     ("project",),
     ("importers",),
-    ("diff", "mock", "docs"),
+    ("diff", "mock", "docs", "serving"),
     ("commands",),
     ("cli",),
     ("__main__",),

@@ -75,6 +75,70 @@ def test_generate_writes_once(project: Path) -> None:
     assert {path: path.stat().st_mtime_ns for path in project.rglob("*") if path.is_file()} == times
 
 
+def test_what_a_package_needs_is_told_when_it_changes(project: Path) -> None:
+    manifest = project / "specs" / "weather.yaml"
+    assert "it needs" not in toolwright("generate", "-q", str(manifest), cwd=project).stdout
+    manifest.write_text(manifest.read_text().replace("version: 1.0.0", "version: 1.0.1"))
+    again = toolwright("generate", "specs/weather.yaml", cwd=project)
+    assert re.fullmatch(r"generated/weather_mcp: 1 file written, \d+ files unchanged\n", again.stdout)
+    page = project / "generated" / "weather_mcp" / "_runtime" / "README.md"
+    assert "\nIt needs `jsonschema-rs>=0.60`, `mcp>=2.3,<3`, `pydantic>=2.12`.\n" in page.read_text()
+    manifest.write_text(manifest.read_text().replace("tools:\n", CALL, 1))
+    called = toolwright("generate", "specs/weather.yaml", cwd=project)
+    assert "  it needs httpx2>=2.10, jsonschema-rs" in called.stdout, called.stderr
+
+
+SERVER = """\
+toolwright: 1
+server: {name: %s, version: 1.0.0}
+tools: [{name: ask, description: Asks., inputSchema: {type: object}}]
+"""
+
+
+def test_a_package_whose_name_changes_moves_as_a_whole(tmp_path: Path) -> None:
+    long = tmp_path / "airtable.yaml"
+    long.write_text(SERVER % "airtable-mcp-server" + "python: {package: airtable_mcp_server_mcp}\n")
+    assert toolwright("generate", "airtable.yaml", cwd=tmp_path).returncode == 0
+    (tmp_path / "old.yaml").write_text(long.read_text())
+    long.write_text(SERVER % "airtable-mcp-server")
+    done = toolwright("generate", "airtable.yaml", cwd=tmp_path)
+    assert re.match(r"generated/airtable_mcp: \d+ files written, \d+ files removed\n  it needs ", done.stdout)
+    made = {path.name for path in (tmp_path / "generated").iterdir()}
+    assert made == {"airtable_mcp", "toolwright.lock.json"}
+    assert "class AirtableClient" in (tmp_path / "generated" / "airtable_mcp" / "client.py").read_text()
+    assert toolwright("generate", "--check", "airtable.yaml", cwd=tmp_path).returncode == 0
+    changed = toolwright("diff", "old.yaml", "airtable.yaml", cwd=tmp_path)
+    assert "the package was `airtable_mcp_server_mcp`, and is `airtable_mcp`" in changed.stdout
+    assert toolwright("diff", "airtable.yaml", "airtable.yaml", cwd=tmp_path).returncode == 0
+
+
+def test_a_package_that_another_manifest_makes_is_not_taken_from_it(tmp_path: Path) -> None:
+    (tmp_path / "one.yaml").write_text(SERVER % "airtable")
+    (tmp_path / "two.yaml").write_text(SERVER % "airtable-mcp-server")
+    done = toolwright("generate", "one.yaml", "two.yaml", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "two.yaml:2:16: error[TW401]: `generated/airtable_mcp/__init__.py` is already made from `one.yaml`" in (
+        done.stderr
+    )
+    assert "another `python.package`" in done.stderr
+    with (tmp_path / "two.yaml").open("a") as file:
+        file.write("python: {package: airtable_mcp_server}\n")
+    done = toolwright("generate", "one.yaml", "two.yaml", cwd=tmp_path)
+    assert done.returncode == 0
+    assert (tmp_path / "generated" / "airtable_mcp_server" / "client.py").is_file()
+
+
+CALL = """\
+apis:
+  it: {baseUrl: "https://example.com"}
+tools:
+  - name: get_it
+    description: Gets it.
+    inputSchema: {type: object}
+    toolwright: {http: {api: it, url: /it}}
+"""
+
+
 def test_generate_check_shows_the_difference(project: Path) -> None:
     toolwright("generate", "specs/weather.yaml", cwd=project)
     assert toolwright("generate", "--check", "specs/weather.yaml", cwd=project).returncode == 0

@@ -38,7 +38,7 @@ def wheel(project: Path, folder: Path) -> Path:
     return site
 
 
-@pytest.mark.parametrize("name", ["calendar", "my-server", "true", "X509 tools", "mcp", "test"])
+@pytest.mark.parametrize("name", ["calendar", "my-mcp-server", "true", "X509 tools", "mcp", "test"])
 def test_a_new_project_runs_at_once(name: str, mypy: list[str], tmp_path: Path) -> None:
     done = toolwright("new", name, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -46,7 +46,21 @@ def test_a_new_project_runs_at_once(name: str, mypy: list[str], tmp_path: Path) 
     assert f"cd {project.name}" in done.stdout
     own = [project, project / "generated"]
     printed = run(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", cwd=project, path=own)
-    assert "2 passed" in printed
+    assert "3 passed" in printed  # one of them the manifest's example
+    package = next(project.glob("generated/*_mcp")).name
+    module = run(
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "--pyargs",
+        f"test_{package}",
+        cwd=tmp_path,
+        path=own,
+    )
+    assert "1 passed" in module
     assert toolwright("generate", "--check", cwd=project).returncode == 0
     assert toolwright("check", "--strict", cwd=project).returncode == 0
     (handlers,) = project.glob("*_server/handlers.py")

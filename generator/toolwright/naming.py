@@ -208,16 +208,40 @@ def values(names: Names) -> Name:
     return Name(f"{names.method.upper()}_VALUES")
 
 
+def server_words(server: str) -> tuple[str, ...]:
+    """The words of a server's name that tell it from other servers.
+
+    `mcp`, at the start and the end, and a `server` beside it are left out, as long as something is left:
+    `airtable-mcp-server` and `mcp-server-airtable` give `airtable`, and `weather-server`, `mcp` and `mcp-server` stay
+    as they are. What is left out would be said twice, since a package's name ends in `mcp` anyway, and a client's class
+    in `Client`: `airtable_mcp_server_mcp`, `AirtableMcpServerClient`.
+
+    Two servers may so get the name of one package, such as `airtable` and `airtable-mcp`. Then `generate` refuses the
+    second, and `python.package` tells them apart: a name that depended on the other manifests of a project would
+    change, and break all imports, when somebody adds one.
+    """
+    parts = words(server)
+    lower = tuple(part.lower() for part in parts)
+    start, end = 0, len(parts)
+    if lower[:1] == ("mcp",):
+        start = 2 if lower[1:2] == ("server",) else 1
+    if lower[-2:] in (("mcp", "server"), ("server", "mcp")):
+        end -= 2
+    elif lower[-1:] == ("mcp",):
+        end -= 1
+    return parts[start:end] or parts
+
+
 def package(server: str) -> Name:
-    """The import package for a server's name: `weather` gives `weather_mcp`; a name that ends in `mcp` keeps it."""
-    parts = [_lower(part) for part in words(server)]
+    """The import package for a server's name: `weather` and `weather-mcp` give `weather_mcp`."""
+    parts = [_lower(part) for part in server_words(server)]
     joined = "_".join(parts if parts[-1:] == ["mcp"] else [*parts, "mcp"])
     return Name(joined if joined.isidentifier() and joined != "mcp" else f"server_{joined}")
 
 
 def server_stem(server: str) -> Name:
-    """The stem of a server's own classes: `weather` gives `Weather`, as in `WeatherHandlers`."""
-    stem = _pascal(_lower("_".join(words(server))))
+    """The stem of a server's own classes: `weather` and `weather-mcp` give `Weather`, as in `WeatherHandlers`."""
+    stem = _pascal(_lower("_".join(server_words(server))))
     return Name(stem if stem.isidentifier() else f"Server{stem}")
 
 

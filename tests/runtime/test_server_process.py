@@ -17,7 +17,7 @@ import pytest
 
 from server_fixture import HELLO, write_package
 from server_process import Process
-from toolwright.runtime.server.main import _listen
+from toolwright.runtime.server.main import listen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -179,6 +179,12 @@ def test_a_host_that_no_name_can_be(project: Path) -> None:
     assert (told.startswith("process_mcp: cannot serve at ..:8000: "), status) == (True, "status 1")
 
 
+def test_a_number_that_is_no_open_listener(project: Path) -> None:
+    for number, why in ((0, "which is no "), (99, "which is no open listener: Bad file descriptor")):
+        told, status = refused(project, ["--handlers", "silent:Weather", "--http", f"fd:{number}"])
+        assert (told.startswith(f"process_mcp: --http is fd:{number}, {why}"), status) == (True, "status 1"), told
+
+
 def test_http(project: Path) -> None:
     process = Process(
         project,
@@ -220,7 +226,7 @@ def test_small_answers_are_sent_at_once() -> None:
             found.set_result(connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
             writer.close()
 
-        listener = _listen("127.0.0.1", 0)
+        listener = listen("127.0.0.1", 0)
         async with await asyncio.start_server(connected, sock=listener):
             _, writer = await asyncio.open_connection(*listener.getsockname()[:2])
             try:

@@ -63,7 +63,7 @@ def make_artifacts(manifest: ir.Manifest, models: Callable[[], Made]) -> tuple[A
         for name in features.runtime(manifest, used)
     ]
     rest += [
-        Artifact(f"{root}/_runtime/README.md", readme.readme(manifest, used).encode()),
+        Artifact(f"{root}/_runtime/README.md", readme.readme(manifest, used, requirements(manifest)).encode()),
         Artifact(f"{root}/.gitattributes", b"* linguist-generated=true\n"),
     ]
     made = models()

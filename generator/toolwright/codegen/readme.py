@@ -20,17 +20,25 @@ _PAGE = """\
 Copied by toolwright, as it is in every package that it generates; ordinary Python that imports nothing of toolwright.
 Do not edit it: `toolwright generate` writes it again, with what the manifest needs and no more.
 
+{needs}
+
 | module | what it is for |
 |---|---|
 {rows}
 """
 
 
-def readme(manifest: ir.Manifest, used: Sequence[str]) -> str:
-    """The page, in Markdown, of a package that uses these features."""
+def readme(manifest: ir.Manifest, used: Sequence[str], requirements: Sequence[str]) -> str:
+    """The page, in Markdown, of a package that uses these features and needs these distributions."""
     there = {*runtime(manifest, used)}
     modules = [module for feature in used for module in RUNTIME[feature] if module in there]
-    return _PAGE.format(rows="\n".join(f"| `{module}.py` | {_summary(module)} |" for module in modules))
+    rows = "\n".join(f"| `{module}.py` | {_summary(module)} |" for module in modules)
+    return _PAGE.format(needs=needs(requirements), rows=rows)
+
+
+def needs(requirements: Sequence[str]) -> str:
+    """The line of the page that says what must be installed, by which the next run knows whether that changed."""
+    return f"It needs {', '.join(f'`{one}`' for one in requirements)}."
 
 
 @cache

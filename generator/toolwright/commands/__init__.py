@@ -6,7 +6,7 @@ command line and gives the exit status.
 
 from __future__ import annotations
 
-from toolwright.commands import check, completion, diff, docs, generate, import_, mock, new, schema
+from toolwright.commands import check, completion, dev, diff, docs, generate, import_, install, mock, new, schema
 
-VERBS = (new, check, generate, diff, import_, mock, docs, schema, completion)
+VERBS = (new, check, generate, dev, install, diff, import_, mock, docs, schema, completion)
 """The modules, in the order in which `--help` lists them."""

@@ -172,14 +172,16 @@ class Printer:
             self.add(fit.findings.diagnostics, {written.path: Document(written.path, written.text, None)})
 
     def made(self, built: Built) -> None:
-        """Tell what was written of a package, and what it needs."""
+        """Tell what was written of a package, and what it needs, where that has changed."""
         changes = built.changes
         if changes is None or changes.refused or self._stale:
             return
         written = sum(change.new is not None for change in changes.changes)
         counts = [(written, "written"), (len(changes.changes) - written, "removed"), (changes.kept, "unchanged")]
         told = ", ".join(f"{_files(count)} {word}" for count, word in counts if count)
-        self.say(f"{built.package}: {told}\n  it needs {', '.join(built.requirements)}")
+        self.say(f"{built.package}: {told}")
+        if built.requirements:
+            self.say(f"  it needs {', '.join(built.requirements)}")
 
     def pruned(self, output: Path, known: Lock, changes: Changes) -> None:
         """Tell what was removed since its manifest is gone; `known` is the lock as it was."""

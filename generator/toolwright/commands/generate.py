@@ -39,7 +39,7 @@ def _generate(arguments: argparse.Namespace) -> int:
         raise UsageError("--watch writes, and --check writes nothing: give one of them")
     if arguments.check and arguments.stubs:
         raise UsageError("--stubs writes, and --check writes nothing: give one of them")
-    return _watch(arguments) if arguments.watch else _once(arguments)
+    return _watch(arguments) if arguments.watch else once(arguments)
 
 
 def _watch(arguments: argparse.Namespace) -> int:
@@ -51,7 +51,7 @@ def _watch(arguments: argparse.Namespace) -> int:
     if work is None:
         return printer.close()
     if not all(Path(path).parent.is_dir() for path in work.manifests):
-        return _once(arguments)  # which says what is not there
+        return once(arguments)  # which says what is not there
     announcement = f"watching {', '.join(work.manifests)} and all that is read for them; interrupt to stop\n"
 
     def read() -> watching.Inputs | None:
@@ -63,7 +63,7 @@ def _watch(arguments: argparse.Namespace) -> int:
     with suppress(KeyboardInterrupt):
         for _ in watching.runs(read):
             try:
-                _once(arguments)
+                once(arguments)
             except UsageError as error:  # the project's table was taken away, perhaps by a save that is not done
                 err(f"toolwright: {error}")
             if announcement and not arguments.quiet:
@@ -73,7 +73,8 @@ def _watch(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _once(arguments: argparse.Namespace) -> int:
+def once(arguments: argparse.Namespace) -> int:
+    """Generate, as the command line says; the exit status."""
     from toolwright.diagnostics import Diagnostic
     from toolwright.project import journal, layout, lock
 

@@ -34,6 +34,8 @@ class CommandParser(argparse.ArgumentParser):
 
     takes_command = False
     only_after: str | None = None
+    late: str | None = None
+    """An argument of one word that may also stand behind options that stand behind another; argparse knows no such."""
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse what stands before `--`."""
@@ -43,6 +45,9 @@ class CommandParser(argparse.ArgumentParser):
         if at >= 0 and (self.only_after is None or self.only_after in words[:at]):
             words, command = words[:at], words[at + 1 :]
         parsed, rest = super().parse_known_args(words, namespace)
+        if self.late is not None and not getattr(parsed, self.late) and len(rest) == 1 and not rest[0].startswith("-"):
+            setattr(parsed, self.late, tuple(rest))
+            rest = []
         if rest:  # told here, with this command's own usage
             takes_one = self.takes_command and (self.only_after is None or self.only_after in words)
             lacks_dashes = takes_one and command is None
@@ -113,7 +118,7 @@ def of(url: str | None, command: Sequence[str] | None, arguments: argparse.Names
     if (url is None) == (command is None):
         raise UsageError("name one server: a URL, or a command after `--`")
     headers = dict(_header(text) for text in arguments.header)
-    environment = dict(_variable(text) for text in arguments.env)
+    environment = dict(variable(text) for text in arguments.env)
     if command is not None:
         if not command:
             raise UsageError("the command after `--` is empty")
@@ -156,7 +161,8 @@ def _header(text: str) -> tuple[str, str]:
     return key.strip(), value.strip()
 
 
-def _variable(text: str) -> tuple[str, str]:
+def variable(text: str) -> tuple[str, str]:
+    """The name and the value that an `--env` means. Raises UsageError, which shows no value."""
     key, equals, value = text.partition("=")
     if not key:
         raise UsageError("--env takes NAME or NAME=VALUE")

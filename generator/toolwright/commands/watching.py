@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from watchfiles import Change
 
@@ -82,8 +82,13 @@ class Inputs:
         return frozenset[Path]().union(*(one.files() for one in self.patterns))
 
 
-def inputs(work: Run) -> Inputs:
-    """What a run reads. Whatever is wrong in it, the run itself tells."""
+def inputs(work: Run, *, imported: bool = False) -> Inputs:
+    """What a run reads. Whatever is wrong in it, the run itself tells.
+
+    Args:
+        work: What the run works on.
+        imported: Name what handwritten modules import of the project, too.
+    """
     from toolwright import diagnostics
     from toolwright.compile import source
     from toolwright.project import disk
@@ -95,7 +100,7 @@ def inputs(work: Run) -> Inputs:
         bundle, found = source.load(path, _Recorder(disk.Disk(), files, patterns))
         is_whole = is_whole and not diagnostics.has_errors(found)
         if bundle is not None:
-            files.update(_handwritten(bundle.documents[bundle.entry].value, work.target.handlers))
+            files.update(_handwritten(bundle.documents[bundle.entry].value, work.target.handlers, imported=imported))
     return Inputs(frozenset(one for path in files for one in _real(path)), frozenset(patterns), is_whole)
 
 
@@ -182,15 +187,17 @@ def _project_files(work: Run) -> Iterator[Path]:
             return
 
 
-def _handwritten(entry: object, folders: Iterable[str]) -> Iterator[Path]:
-    """Where the module of a manifest's handlers is, or could be."""
+def _handwritten(entry: object, folders: Sequence[str], *, imported: bool) -> Iterator[Path]:
+    """Where the module of a manifest's handlers is, or could be, and perhaps what it imports."""
     python = entry.get("python") if isinstance(entry, dict) else None
     named = python.get("handlers") if isinstance(python, dict) else None
-    steps = named.partition(":")[0].split(".") if isinstance(named, str) and "\0" not in named else [""]
-    for folder in folders if all(steps) else ():
-        path = Path(folder, *steps)
-        yield path.with_name(f"{path.name}.py")
-        yield path / "__init__.py"
+    module = named.partition(":")[0] if isinstance(named, str) and "\0" not in named else ""
+    if all(module.split(".")):
+        from toolwright.project import imports
+
+        yield from imports.candidates(module, folders)
+        if imported:
+            yield from imports.reached(module, folders)
 
 
 def _real(path: str | Path) -> Iterator[Path]:

@@ -52,6 +52,7 @@ class Target:
 class Built:
     """What came of one manifest. `changes` is None where there are none to make: it is wrong, or all is up to date.
 
+    `requirements` are what the package needs, where that has changed.
     `cache` is what the next run can use, once the changes are made: the manifest's name in the lock, and bytes.
     """
 
@@ -147,9 +148,16 @@ def _built(
         fit=fit(compiled.manifest, target.handlers, package.text("manifest.json")),
         package=layout.shown(target.folder, compiled.manifest.package),
         changes=tree.compare(there, known, name, made, compiled.artifacts, force=force, at=at, project=project),
-        requirements=artifacts.requirements(compiled.manifest),
+        requirements=_news(artifacts.requirements(compiled.manifest), package),
         cache=(name, cache.dump(steps.cache(compiled))),
     )
+
+
+def _news(requirements: tuple[str, ...], before: tree.Package) -> tuple[str, ...]:
+    """What a package needs, where that is other than what it needed when it was generated before."""
+    from toolwright.codegen import readme
+
+    return () if readme.needs(requirements) in (before.text("_runtime/README.md") or "") else requirements
 
 
 def package_at(path: str, compiled: Result) -> Place:

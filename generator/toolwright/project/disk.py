@@ -126,14 +126,14 @@ def create(path: Path, text: str, encoding: str = "utf-8") -> None:
     write(path, text.encode(encoding))
 
 
-def write(path: Path, data: bytes) -> None:
-    """Write one file, whole or not at all. Raises OSError, with the name of a file."""
+def write(path: Path, data: bytes, *, mode: int | None = None) -> None:
+    """Write one file, whole or not at all; a new one with that mode. Raises OSError, with the name of a file."""
     staged = None
     try:
         with suppress(FileExistsError):  # what stands there is no folder, which the next line tells better
             path.parent.mkdir(parents=True, exist_ok=True)
         temporary(path, 0, "toolwright").unlink(missing_ok=True)  # a killed run left it
-        staged = stage(path, data, 0, "toolwright")
+        staged = stage(path, data, 0, "toolwright", mode=mode)
         staged.replace(path)
     except OSError as error:
         if staged is not None:
@@ -146,9 +146,12 @@ def temporary(target: Path, number: int, run: str) -> Path:
     return target.with_name(f".{target.name[:40]}.{number}.{run}.tmp")
 
 
-def stage(target: Path, data: bytes, number: int, run: str, *, safe: bool = False) -> Path:
-    """Write `data` beside `target`, so that a rename puts it into place; where `safe`, it also outlasts a power cut."""
-    mode = target.stat().st_mode & 0o777 if target.is_file() else None
+def stage(target: Path, data: bytes, number: int, run: str, *, safe: bool = False, mode: int | None = None) -> Path:
+    """Write `data` beside `target`, so that a rename puts it into place; where `safe`, it also outlasts a power cut.
+
+    The file has the mode of the one that is there, else `mode`, else what is usual.
+    """
+    mode = target.stat().st_mode & 0o777 if target.is_file() else mode
     beside = temporary(target, number, run)
     handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, 0o666 if mode is None else mode)
     try:

@@ -10,13 +10,11 @@ import errno
 import os
 import re
 import secrets
-import sys
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from toolwright import __version__
-from toolwright.project import inside, lock
+from toolwright.project import inside, lock, locking
 from toolwright.project.disk import stage
 from toolwright.project.layout import above
 from toolwright.project.tree import above_each, remove_empty
@@ -104,19 +102,6 @@ def recover(output: Path) -> None:
         (output / f".{lock.NAME}.0.{run}.tmp").unlink(missing_ok=True)
 
 
-@contextmanager
-def alone(output: Path) -> Iterator[None]:
-    """Wait until no other run writes to an output folder, and keep others waiting; where the system can do that."""
-    if sys.platform == "win32":
-        yield
-        return
-    import fcntl
-
-    there = next(folder for folder in (above(output), *above(output).parents) if folder.is_dir())
-    with ExitStack() as held:
-        with suppress(OSError):  # some disks of other machines know no locks
-            handle = os.open(there, os.O_RDONLY)
-            held.callback(os.close, handle)
-            fcntl.flock(handle, fcntl.LOCK_EX)
-            held.callback(fcntl.flock, handle, fcntl.LOCK_UN)  # a helper may still have the handle
-        yield
+def alone(output: Path) -> AbstractContextManager[None]:
+    """Wait until no other run writes to an output folder, and keep others waiting."""
+    return locking.alone(above(output))

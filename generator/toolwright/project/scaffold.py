@@ -86,7 +86,7 @@ def create(name: str, folder: Path | None = None, origin: Callable[[], Origin] |
 def _fill(name: str, slug: str, origin: Origin | None) -> Path:
     """Make the whole project in a temporary folder."""
     stem = naming.server_stem(name)
-    module = Name(f"{slug.replace('-', '_')}_server")
+    module = Name("_".join([*(word.lower() for word in naming.server_words(name)), "server"]))
     values: dict[str, Any] = {
         "name": trusted(name),  # `_NAME` has let letters, digits, spaces, `-`, `_` and `.` through, and nothing else
         "file": trusted(f"{slug}.yaml"),

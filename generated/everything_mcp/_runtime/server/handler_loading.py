@@ -50,6 +50,8 @@ class Handwritten:
     def load(self) -> object:
         """The handlers that `module:name` leads to: looked for in the working folder first, then as Python does.
 
+        With Python's own `-P`, which a client's entry may have, the working folder is left out.
+
         A class is instantiated, and a function that makes handlers is called. Where none are named and none are needed,
         it is `None`.
 
@@ -67,7 +69,7 @@ class Handwritten:
         module, _, name = self.path.partition(":")
         if not module or not name:
             raise Unusable(f"{self.option} is {self.path!r}; it is MODULE:NAME, such as weather:Weather")
-        if (here := str(Path.cwd())) not in sys.path:
+        if not sys.flags.safe_path and (here := str(Path.cwd())) not in sys.path:
             sys.path.insert(0, here)
         found: Any = _import(module)
         for step in name.split("."):
@@ -94,7 +96,8 @@ def _import(name: str) -> object:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
         if error.name is not None and f"{name}.".startswith(f"{error.name}."):
-            raise Unusable(f"there is no module {error.name!r}; looked in {Path.cwd()} and in sys.path") from None
+            looked = "sys.path" if sys.flags.safe_path else f"{Path.cwd()} and in sys.path"
+            raise Unusable(f"there is no module {error.name!r}; looked in {looked}") from None
         refuse(f"{name} cannot be imported", error)
     except Exception as error:  # noqa: BLE001 - whatever it is, it says where
         refuse(f"{name} cannot be imported", error)

@@ -78,7 +78,12 @@ def _parser(package: Package) -> argparse.ArgumentParser:
         help="a class to make the handlers from, a function that makes them, or the handlers themselves"
         + (f" (default: {handlers})" if handlers else ""),
     )
-    parser.add_argument("--http", metavar="HOST:PORT", type=_address, help="serve Streamable HTTP at this address")
+    parser.add_argument(
+        "--http",
+        metavar="HOST:PORT",
+        type=address,
+        help="serve Streamable HTTP at this address; fd:N is a listener that is open already",
+    )
     parser.add_argument("--path", default="/mcp", help="with --http: where the endpoint is (default: /mcp)")
     parser.add_argument(
         "--allow-host",
@@ -93,8 +98,11 @@ def _parser(package: Package) -> argparse.ArgumentParser:
     return parser
 
 
-def _address(text: str) -> tuple[str, int]:
+def address(text: str) -> tuple[str, int] | int:
+    """A host and a port, or the number of an open listener. Raises argparse.ArgumentTypeError."""
     host, _, port = text.rpartition(":")
+    if host == "fd" and port.isdecimal():
+        return int(port)
     if not port.isdecimal() or int(port) > 65535:  # the largest there is
         raise argparse.ArgumentTypeError(f"{text!r} is not HOST:PORT, such as 127.0.0.1:8000")
     return host.removeprefix("[").removesuffix("]") or "127.0.0.1", int(port)
@@ -125,14 +133,15 @@ def _serve_http(handwritten: Handwritten, options: argparse.Namespace) -> None:
     from . import asgi, sdk
     from .shutdown import end_without_threads
 
-    host, port = options.http
     if not options.path.startswith("/"):
         raise Unusable(f"--path is {options.path!r}; it starts with /")
+    listener = _opened(options.http) if isinstance(options.http, int) else None
+    host = options.http[0] if listener is None else listener.getsockname()[0]
     hosts = [*options.allow_host, *([] if host in _EVERYWHERE else [f"[{host}]" if ":" in host else host])]
     app = asgi.asgi_app(
         sdk.build_server(handwritten.package, handwritten.load()), path=options.path, allowed_hosts=hosts
     )
-    listener = _listen(host, port)
+    listener = listener or listen(*options.http)
     host, port = listener.getsockname()[:2]
     _LOG.info("serving http://%s:%d%s", f"[{host}]" if ":" in host else host, port, options.path)
     if host in _EVERYWHERE and not options.allow_host:
@@ -153,10 +162,24 @@ def _serve_http(handwritten: Handwritten, options: argparse.Namespace) -> None:
     end_without_threads()
 
 
-def _listen(host: str, port: int) -> socket.socket:
+def _opened(number: int) -> socket.socket:
+    """The listener with that descriptor. Raises Unusable."""
+    try:
+        found = socket.socket(fileno=number)
+        if not found.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+            raise Unusable(f"--http is fd:{number}, which is no listener", status=1)
+        return socket.socket(found.family, socket.SOCK_STREAM, socket.IPPROTO_TCP, fileno=found.detach())
+    except OSError as error:
+        raise Unusable(f"--http is fd:{number}, which is no open listener: {_reason(error)}", status=1) from None
+
+
+def listen(host: str, port: int) -> socket.socket:
     """A listener that says that it is TCP's, which `socket.create_server` leaves out.
 
     Only where that is said does asyncio send small answers at once (TCP_NODELAY); else each waits for 40 ms.
+
+    Raises:
+        Unusable: The address cannot be had.
     """
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]

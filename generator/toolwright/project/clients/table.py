@@ -1,0 +1,201 @@
+"""MCP clients: where each keeps its servers, and in which form.
+
+One row a client, with the pages of its documentation that say so. Nothing here reads or writes a file.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal, TypeAlias
+
+Form: TypeAlias = Literal["json", "jsonc", "toml"]
+"""How a file is written: as JSON, as JSON with comments and commas after the last entry, or as TOML."""
+
+Scope: TypeAlias = Literal["user", "project"]
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """An MCP client.
+
+    Attributes:
+        name: What the command line calls it.
+        title: What its makers call it.
+        form: How its files are written. A client that reads comments has `jsonc`, so that they are no mistakes.
+        key: Where servers stand in its files.
+        user: The file for all that a user does, by `sys.platform`. `~` is the home folder, and `$NAME` a variable of
+            the environment, with what it is by default after a `:`.
+        project: The file for one project, from its folder; None where the client has none.
+        sources: Where its documentation says all this.
+        more: What its entries have beside `command`, `args` and `env`.
+        expands: What it replaces in texts of its file, such as `${NAME}`; None where it takes them as they are.
+        then: What a user does so that it sees a server that is new.
+    """
+
+    name: str
+    title: str
+    form: Form
+    key: str
+    user: Mapping[str, str]
+    project: str | None
+    sources: tuple[str, ...]
+    more: Mapping[str, str]
+    expands: re.Pattern[str] | None
+    then: str
+
+    def file(self, scope: Scope, folder: Path, environment: Mapping[str, str] = os.environ) -> Path | None:
+        """The configuration file; None where the client has none for this scope.
+
+        Args:
+            scope: Whose servers are in it.
+            folder: The project's folder.
+            environment: Where variables are looked up.
+        """
+        if scope == "project":
+            return None if self.project is None else folder / self.project
+        return _path(self.user.get(sys.platform, self.user["linux"]), environment)
+
+
+def _path(template: str, environment: Mapping[str, str]) -> Path:
+    """The path that a template of `Client.user` means."""
+
+    def value(found: re.Match[str]) -> str:
+        return environment.get(found[1]) or found[2]
+
+    return Path(re.sub(r"\$\{(\w+):([^}]*)\}", value, template)).expanduser()
+
+
+def _same(path: str) -> Mapping[str, str]:
+    return {"darwin": path, "linux": path, "win32": path}
+
+
+def _settings(path: str) -> Mapping[str, str]:
+    """Where applications keep their settings, system by system."""
+    return {
+        "darwin": f"~/Library/Application Support/{path}",
+        "linux": f"${{XDG_CONFIG_HOME:~/.config}}/{path}",
+        "win32": f"${{APPDATA:~/AppData/Roaming}}/{path}",
+    }
+
+
+_BRACED: Final = re.compile(r"\$\{")
+_DOLLAR: Final = re.compile(r"\$\{?\w")
+_STDIO: Final = {"type": "stdio"}
+
+CLIENTS: Final[Mapping[str, Client]] = {
+    client.name: client
+    for client in (
+        Client(
+            "claude",
+            "Claude Desktop",
+            "json",
+            "mcpServers",
+            _settings("Claude/claude_desktop_config.json"),
+            None,
+            ("https://modelcontextprotocol.io/docs/develop/connect-local-servers",),
+            {},
+            None,
+            "quit Claude Desktop and open it again",
+        ),
+        Client(
+            "claude-code",
+            "Claude Code",
+            "json",
+            "mcpServers",
+            _same("${CLAUDE_CONFIG_DIR:~}/.claude.json"),
+            ".mcp.json",
+            ("https://code.claude.com/docs/en/mcp", "https://code.claude.com/docs/en/settings"),
+            _STDIO,
+            _BRACED,
+            "start Claude Code again; `/mcp` lists its servers",
+        ),
+        Client(
+            "codex",
+            "Codex",
+            "toml",
+            "mcp_servers",
+            _same("${CODEX_HOME:~/.codex}/config.toml"),
+            ".codex/config.toml",
+            ("https://developers.openai.com/codex/mcp", "https://developers.openai.com/codex/config-advanced"),
+            {},
+            None,
+            "start Codex again; `/mcp` lists its servers",
+        ),
+        Client(
+            "cursor",
+            "Cursor",
+            "jsonc",
+            "mcpServers",
+            _same("~/.cursor/mcp.json"),
+            ".cursor/mcp.json",
+            ("https://cursor.com/docs/mcp",),
+            _STDIO,
+            _BRACED,
+            "switch it on in Cursor's settings, under MCP",
+        ),
+        Client(
+            "gemini",
+            "Gemini CLI",
+            "jsonc",
+            "mcpServers",
+            _same("~/.gemini/settings.json"),
+            ".gemini/settings.json",
+            (
+                "https://github.com/google-gemini/gemini-cli/blob/main/docs/tools/mcp-server.md",
+                "https://geminicli.com/docs/cli/configuration",
+            ),
+            {},
+            _DOLLAR,
+            "start Gemini CLI again; `/mcp` lists its servers",
+        ),
+        Client(
+            "vscode",
+            "VS Code",
+            "jsonc",
+            "servers",
+            _settings("Code/User/mcp.json"),
+            ".vscode/mcp.json",
+            (
+                "https://code.visualstudio.com/docs/copilot/reference/mcp-configuration",
+                "https://code.visualstudio.com/docs/configure/settings#_settings-file-locations",
+            ),
+            _STDIO,
+            _BRACED,
+            "start it with the command `MCP: List Servers`",
+        ),
+        Client(
+            "windsurf",
+            "Windsurf",
+            "jsonc",
+            "mcpServers",
+            _same("~/.codeium/windsurf/mcp_config.json"),
+            None,
+            ("https://docs.windsurf.com/windsurf/cascade/mcp",),
+            {},
+            _BRACED,
+            "press the refresh button of the MCP panel",
+        ),
+        Client(
+            "zed",
+            "Zed",
+            "jsonc",
+            "context_servers",
+            {
+                "darwin": "~/.config/zed/settings.json",
+                "linux": "${XDG_CONFIG_HOME:~/.config}/zed/settings.json",
+                "win32": "${APPDATA:~/AppData/Roaming}/Zed/settings.json",
+            },
+            None,
+            ("https://zed.dev/docs/ai/mcp", "https://zed.dev/docs/configuring-zed"),
+            {"source": "custom"},
+            None,
+            "look at the agent panel's settings: a green dot says that it runs",
+        ),
+    )
+}
+"""All clients, by what the command line calls them."""
