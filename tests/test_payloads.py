@@ -25,7 +25,7 @@ from payloads import BASE, HARMLESS, PAYLOADS, Place
 from toolwright import cli, pycode
 from toolwright.codegen import inspection, render
 from toolwright.compile import pipeline
-from toolwright.docs.page import visible as page_text
+from toolwright.docs.texts import visible as page_text
 from toolwright.project import disk
 
 ROOT = Path(__file__).parents[1]
