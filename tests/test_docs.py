@@ -8,7 +8,6 @@ import json
 import os
 import re
 from collections.abc import Mapping
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ import corpus as real
 from conftest import ROOT
 from corpus import SHARDS
 from packages import manifest, tool
+from pages import Page
 from test_commands import toolwright
 from test_generated import HOSTILE
 from toolwright import ir
@@ -29,7 +29,6 @@ from toolwright.jsonschema import dialects
 from toolwright.project import disk
 
 EVIL = HOSTILE + "</script><script>alert(1)</script><img src=x onerror=alert(2)>\" onload='alert(3)' & <!-- ]]>"
-VOID = {"meta", "input", "br"}
 
 
 def view(value: Mapping[str, Any], folder: Path) -> views.View:
@@ -39,33 +38,6 @@ def view(value: Mapping[str, Any], folder: Path) -> views.View:
     checked = pipeline.compile_manifest(str(path), disk.Disk(), "manifest.json")
     assert checked.manifest is not None, checked.diagnostics
     return views.view(checked.manifest, checked.documents[str(path)].value)
-
-
-class Outline(HTMLParser):
-    """The tags of a page, which must be balanced, with its ids, its links inside, and its text."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.tags: list[tuple[str, dict[str, str | None]]] = []
-        self.text = ""
-        self._open: list[str] = []
-        self.feed(text)
-        self.close()
-        assert self._open == []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append((tag, dict(attrs)))
-        if tag not in VOID:
-            self._open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self._open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        self.text += data
-
-    def having(self, attribute: str) -> list[str]:
-        return [str(attrs[attribute]) for _, attrs in self.tags if attribute in attrs]
 
 
 def rows(schema: Any, dialect: str = dialects.DRAFT_2020_12.uri) -> list[str]:
@@ -254,7 +226,7 @@ def test_what_a_page_says(tmp_path: Path) -> None:
         {"command": "python", "args": ["-m", "sample_mcp"]},
         {"type": "http", "url": "http://127.0.0.1:8000/mcp"},
     ]
-    assert "Message of the user" in Outline(page.page(found)).text
+    assert "Message of the user" in Page(page.page(found)).text
 
 
 def test_a_client_alone_has_no_server_to_start(tmp_path: Path) -> None:
@@ -267,7 +239,7 @@ def test_a_page_is_well_formed_and_needs_nothing_else(name: str, tmp_path: Path)
     done = toolwright("docs", str(ROOT / "specs" / name), "-o", "site", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     [made] = (tmp_path / "site").iterdir()
-    found = Outline(made.read_text("utf-8"))
+    found = Page(made.read_text("utf-8"))
     ids = found.having("id")
     assert len(ids) == len(set(ids))
     assert {link[1:] for link in found.having("href") if link.startswith("#")} <= set(ids)
@@ -342,9 +314,9 @@ def test_text_never_becomes_markup(tmp_path: Path) -> None:
     harmless = re.sub(r"(</h3>)?<script>alert.[456].</script>", "calm", json.dumps(hostile()))
     harmless = harmless.replace(json.dumps(EVIL)[1:-1], "calm {{ x }}")
     assert "alert(1)" not in harmless
-    found, plain = Outline(text), Outline(page.page(view(json.loads(harmless), tmp_path)))
-    assert [tag for tag, _ in found.tags] == [tag for tag, _ in plain.tags]
-    assert [list(attrs) for _, attrs in found.tags] == [list(attrs) for _, attrs in plain.tags]
+    found, plain = Page(text), Page(page.page(view(json.loads(harmless), tmp_path)))
+    assert found.frame == plain.frame
+    assert found.unsafe() == plain.unsafe() == []
     assert [tag for tag, _ in found.tags].count("script") == 1
     assert not [name for _, attrs in found.tags for name in attrs if name.startswith("on")]
     assert not [link for link in found.having("href") if not link.startswith("#")]
@@ -408,7 +380,7 @@ def test_the_command(tmp_path: Path) -> None:
 def test_the_tools_of_public_servers(shard: int, corpus: Path, tmp_path: Path) -> None:
     for path in real.files(corpus, shard):
         made = view(real.imported(path).manifest, tmp_path)
-        found = Outline(page.page(made))
+        found = Page(page.page(made))
         ids = found.having("id")
         assert len(ids) == len(set(ids)), path.stem
         assert {link[1:] for link in found.having("href") if link.startswith("#")} <= set(ids), path.stem

@@ -210,7 +210,7 @@
     }
     if (target.closest("[hidden]")) clear();
     for (let above = target.closest("details"); above; above = above.parentElement.closest("details")) above.open = true;
-    target.scrollIntoView();
+    target.scrollIntoView(came ? {} : { behavior: "instant" });
     if (document.activeElement === input && !main.inert && input.offsetParent) return; // who types goes on typing
     (target.matches(".anchor") ? target.closest("details").querySelector("summary") : target).focus({ preventScroll: true });
   };
@@ -347,7 +347,7 @@
         } catch {
           button.textContent = "Not allowed";
         }
-        byId("found").textContent = button.textContent;
+        byId("said").textContent = button.textContent;
         setTimeout(() => (button.textContent = "Copy"), 1500);
       });
     }

@@ -44,7 +44,6 @@ def html(text: str, level: int) -> Markup:
     tokens = parser.parse(visible(_undented(text)))
     _lower(tokens, level)
     for token in tokens:
-        token.content = visible(token.content)
         if token.children is not None:
             token.children = [*_inert(token.children)]
     made: str = parser.renderer.render(tokens, parser.options, {})
@@ -140,12 +139,11 @@ def _code(
     renderer: RendererHTML, tokens: Sequence[Token], at: int, options: OptionsDict, env: MutableMapping[str, Any]
 ) -> str:
     """A block of code, in a frame with room for a button."""
-    language = visible(tokens[at].info.split(maxsplit=1)[0]) if tokens[at].info.strip() else "Code"
-    return block(tokens[at].content, language)
+    return block(tokens[at].content, next(iter(tokens[at].info.split()), "Code"))
 
 
 def block(code: str, label: str) -> Markup:
     """Code with its label above it, beside which the page's script puts a button to copy it."""
     return Markup(
         '<div class="code"><div class="label"><span>{}</span></div><pre><code>{}</code></pre></div>\n'
-    ).format(label, code)
+    ).format(visible(label), visible(code))

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from toolwright.jsonschema.references import Outline
 
 _REUSABLE: Final = frozenset({"$defs", "definitions"})
-_UNFIT: Final = re.compile(r"[^A-Za-z0-9_.-]+")
+_UNFIT: Final = re.compile(r"[^A-Za-z0-9_.]+")
 _CHARACTERS: Final = 8
 """Of a digest, where two schemas would have the same anchor."""
 
@@ -120,8 +120,8 @@ def _holder(pointer: Pointer) -> Pointer:
 
 
 def _anchor(name: str, identity: str, taken: set[str]) -> str:
-    """An address on the page, which has nothing that a URL would escape."""
-    anchor = f"schema-{_UNFIT.sub('-', name)}"
+    """An address on the page: nothing in it that a URL would escape, and no `-`, behind which parts of it follow."""
+    anchor = f"schema-{_UNFIT.sub('_', name)}"
     if anchor in taken:
         anchor += f"-{_digest(identity)[:_CHARACTERS]}"
     taken.add(anchor)

@@ -168,7 +168,7 @@ class _Reader:
             required,
             tuple(self._kinds(pointer, schema)),
             tuple(self._notes(pointer, shown)),
-            title if isinstance(title, str) else None,
+            title if isinstance(title, str) and _plain(title) != _plain(name) else None,
             description if isinstance(description, str) else self._borrowed(pointer, shown),
         )
 
@@ -325,6 +325,11 @@ def _is_plain(schema: Any) -> bool:
         and isinstance(schema.get("type", schema.get("$ref")), str)
         and (schema.get("type") != "array")
     )
+
+
+def _plain(text: str) -> str:
+    """A name without its spelling, so that the title `Page Size`, which libraries make of `page_size`, is no news."""
+    return "".join(filter(str.isalnum, text.lower()))
 
 
 def _called(pointer: Pointer) -> str:
