@@ -58,8 +58,10 @@
   const worth = (entry, word) => {
     const name = entry.name.toLowerCase();
     if (name === word) return 100;
-    if (name.startsWith(word)) return 60;
-    if (name.split(/[^a-z0-9]+/).some((part) => part.startsWith(word))) return 40;
+    const parts = name.split(/[^a-z0-9]+/);
+    if (parts.includes(word)) return 60;
+    if (name.startsWith(word)) return 50;
+    if (parts.some((part) => part.startsWith(word))) return 40;
     if (name.includes(word)) return 25;
     if (entry.title.includes(word)) return 15;
     if (entry.keys.includes(word)) return 12;
@@ -110,7 +112,7 @@
       hits += entry.hits;
       found.push({ entry, value: values.reduce((sum, value) => sum + value, 0) });
     }
-    found.sort((one, other) => other.value - one.value || other.entry.hits - one.entry.hits || one.entry.at - other.entry.at);
+    found.sort((one, other) => other.value - one.value || one.entry.at - other.entry.at);
     for (const section of all("section.kind")) section.hidden = !section.querySelector("article:not([hidden])");
     results.replaceChildren(
       ...found.map(({ entry }) => {

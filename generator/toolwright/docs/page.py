@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import itertools
-import re
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
@@ -20,7 +18,7 @@ from markupsafe import Markup
 from toolwright import mcp, package_data
 from toolwright.docs import markdown
 from toolwright.docs.cost import CHARACTERS
-from toolwright.docs.texts import visible
+from toolwright.docs.texts import pieces, visible
 
 if TYPE_CHECKING:
     from toolwright.docs.views import View
@@ -30,9 +28,6 @@ GENERATOR: Final = '<meta name="generator" content="toolwright docs">'
 
 _BRIEF: Final = 200
 """The most characters of a description that stand beside a name."""
-
-_BREAKS: Final = re.compile(r"(?<=[^_\-/.:])[_\-/.:]+(?=[^_\-/.:])")
-"""Where a long name may go on in the next line."""
 
 
 def page(view: View) -> str:
@@ -59,9 +54,7 @@ def page(view: View) -> str:
 
 def _name(text: str) -> Markup:
     """A name that may be broken behind its separators, and is still copied and found as one word."""
-    shown = visible(text)
-    ends = [0, *(found.end() for found in _BREAKS.finditer(shown)), len(shown)]
-    return Markup("<wbr>").join(shown[start:end] for start, end in itertools.pairwise(ends))
+    return Markup("<wbr>").join(pieces(text))
 
 
 def _ticks(text: str) -> Markup:
