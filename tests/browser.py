@@ -1,7 +1,8 @@
 """A real headless Chromium, and what a page does in it.
 
 The one on the `PATH` is taken, else one that `npx` fetches: `@sparticuz/chromium` is Chromium in an npm package, for
-Linux. Playwright, which drives it, comes from npm as well, and so does axe-core, which looks for what some people cannot use.
+Linux. Playwright, which drives it, comes from npm as well, and so does axe-core, which looks for what some people
+cannot use.
 """
 
 from __future__ import annotations

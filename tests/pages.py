@@ -1,4 +1,4 @@
-"""A page of `toolwright docs` as a parser has it: its frame, which we wrote, and the descriptions in it, which others did."""
+"""A page of `toolwright docs` as a parser has it: its frame, which is ours, and its descriptions, which are not."""
 
 from __future__ import annotations
 

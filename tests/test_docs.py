@@ -238,7 +238,11 @@ def test_each_shared_schema_has_one_place(tmp_path: Path) -> None:
     ticket = {
         "type": "object",
         "description": "A ticket",
-        "properties": {"id": {"type": "integer"}, "by": {"$ref": "#/schemas/Person"}, "on": {"$ref": "#/schemas/Ticket"}},
+        "properties": {
+            "id": {"type": "integer"},
+            "by": {"$ref": "#/schemas/Person"},
+            "on": {"$ref": "#/schemas/Ticket"},
+        },
     }
     person = {"type": "object", "properties": {"wrote": {"type": "array", "items": {"$ref": "#/schemas/Ticket"}}}}
     whole = {"$ref": "#/schemas/Ticket"}
@@ -519,6 +523,7 @@ def test_the_tools_of_public_servers(shard: int, corpus: Path, tmp_path: Path) -
         ids = found.having("id")
         assert len(ids) == len(set(ids)), path.stem
         assert {link[1:] for link in found.having("href") if link.startswith("#")} <= set(ids), path.stem
+        assert found.unsafe() == [], path.stem
 
 
 @pytest.fixture(scope="module")
@@ -605,6 +610,7 @@ def test_a_page_in_a_browser(chromium: browser.Browser, tmp_path: Path) -> None:
 def test_a_hostile_page_in_a_browser(chromium: browser.Browser, tmp_path: Path) -> None:
     value = hostile()
     forecast = {**tool("get_forecast", {"a": {"$ref": "#/schemas/Place"}}), "description": MARKDOWN}
+    forecast["outputSchema"] = {"type": "object"}
     value["tools"] = [tool("get_weather", {"a": {"$ref": "#/schemas/Place"}}), forecast, *value["tools"]]
     value["schemas"] = {"Place": {"type": "string"}}
     said = opened(chromium, page.page(view(value, tmp_path)), tmp_path)

@@ -8,13 +8,13 @@ below the heading that they stand under. A line of the text stays a line, since 
 from __future__ import annotations
 
 import inspect
+import itertools
 import re
-from collections.abc import Iterator, MutableMapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from markdown_it import MarkdownIt
-from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 from markupsafe import Markup
 
@@ -22,7 +22,6 @@ from toolwright.docs.texts import visible
 
 if TYPE_CHECKING:
     from markdown_it.rules_core import StateCore
-    from markdown_it.utils import OptionsDict
 
 LOWEST: Final = 6
 """The lowest heading of HTML."""
@@ -46,6 +45,9 @@ def html(text: str, level: int) -> Markup:
     for token in tokens:
         if token.children is not None:
             token.children = [*_inert(token.children)]
+        elif token.type in ("fence", "code_block"):
+            token.content = block(token.content, next(iter(token.info.split()), "Code"))
+            token.type = "html_block"  # which is rendered as it is, and which no text becomes
     made: str = parser.renderer.render(tokens, parser.options, {})
     return Markup(made)  # noqa: S704 - the renderer escapes all that comes from the text
 
@@ -54,7 +56,7 @@ def brief(text: str, most: int) -> str:
     """The first paragraph of a text on one line without any markup, cut after `most` characters."""
     tokens = _parser().parse(visible(_undented(text)))
     texts = [token for token in tokens if token.type in ("inline", "fence", "code_block")]
-    paragraphs = [token for before, token in zip(tokens, tokens[1:], strict=False) if before.type == "paragraph_open"]
+    paragraphs = [token for before, token in itertools.pairwise(tokens) if before.type == "paragraph_open"]
     first = next(iter([*paragraphs, *texts]), None)
     if first is None:
         return ""
@@ -123,8 +125,6 @@ def _link(address: str) -> Token:
 def _parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"html": False, "breaks": True, "xhtmlOut": False})
     parser.core.ruler.before("inline", "indents", _keep_indents)
-    for name in ("fence", "code_block"):
-        parser.add_render_rule(name, _code)
     return parser
 
 
@@ -133,13 +133,6 @@ def _keep_indents(state: StateCore) -> None:
     for token in state.tokens:
         if token.type == "inline":
             token.content = _INDENT.sub(lambda found: "\u00a0" * len(found[0].expandtabs(4)), token.content)
-
-
-def _code(
-    renderer: RendererHTML, tokens: Sequence[Token], at: int, options: OptionsDict, env: MutableMapping[str, Any]
-) -> str:
-    """A block of code, in a frame with room for a button."""
-    return block(tokens[at].content, next(iter(tokens[at].info.split()), "Code"))
 
 
 def block(code: str, label: str) -> Markup:

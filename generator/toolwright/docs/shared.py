@@ -1,8 +1,8 @@
 """Which schemas have one table for the whole page, however many tools use them.
 
 Takes all schemas of a server; gives each that is shared a home. These are those under `schemas` in the manifest, and
-those under `$defs` of several schemas that say the same, with all that they lead to: so lists of tools come from servers
-that share their models in code.
+those under `$defs` of several schemas that say the same, with all that they lead to: so lists of tools come from
+servers that share their models in code.
 """
 
 from __future__ import annotations

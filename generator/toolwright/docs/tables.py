@@ -168,9 +168,13 @@ class _Reader:
             required,
             tuple(self._kinds(pointer, schema)),
             tuple(self._notes(pointer, shown)),
-            title if isinstance(title, str) and _plain(title) != _plain(name) else None,
+            title if isinstance(title, str) and _plain(title) != _plain(name or self._named(pointer)) else None,
             description if isinstance(description, str) else self._borrowed(pointer, shown),
         )
+
+    def _named(self, pointer: Pointer) -> str:
+        """What a schema with a table of its own is called above it."""
+        return self._homes[pointer].name if pointer in self._homes else str(pointer[-1]) if pointer else ""
 
     def _borrowed(self, pointer: Pointer, schema: Mapping[str, Any]) -> str | None:
         """The description of what a schema refers to."""

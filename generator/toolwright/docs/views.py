@@ -206,9 +206,7 @@ def view(manifest: ir.Manifest, entry: Mapping[str, Any]) -> View:
     sections = [_section(mcp.TOOLS, tools)]
     for section, primitives in manifest.primitives.items():
         entries = zip(primitives, _extensions(manifest, section), strict=True)
-        sections.append(
-            _section(section, tuple(_primitive(one, extension, next(parts)) for one, extension in entries))
-        )
+        sections.append(_section(section, tuple(_primitive(one, extension, next(parts)) for one, extension in entries)))
     return View(
         source=manifest.source,
         name=str(server["name"]),
