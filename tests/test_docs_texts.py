@@ -89,6 +89,12 @@ def test_a_description_brings_nothing_along(text: str) -> None:
     assert all(link.startswith("https://x.org") for link in page.having("href"))
 
 
+def test_a_text_of_no_sensible_length_is_shown_as_it_is() -> None:
+    long = "![" * markdown.MOST + "<b>*x*"
+    assert shown(long).endswith("![&lt;b&gt;*x*</code></pre></div>")
+    assert markdown.brief(long, 20) == "![" * 9 + "!…"
+
+
 def test_an_image_is_a_link_to_it() -> None:
     link = '<a href="https://x.org/a.png" rel="noreferrer">{}</a>'
     assert shown("![A *b*](https://x.org/a.png)") == f"<p>{link.format('A b')}</p>"

@@ -2,7 +2,8 @@
 
 Takes a text of a manifest; gives HTML that has no tags but CommonMark's own. HTML in the text is text. A link leads to
 the web or to a mailbox or is no link; an image, which the page would have to fetch, is a link to it. Headings are put
-below the heading that they stand under. A line of the text stays a line, since most descriptions are docstrings.
+below the heading that they stand under. A line of the text stays a line, since most descriptions are docstrings. What is
+longer than descriptions are is shown as it is.
 """
 
 from __future__ import annotations
@@ -26,6 +27,12 @@ if TYPE_CHECKING:
 LOWEST: Final = 6
 """The lowest heading of HTML."""
 
+MOST: Final = 20_000
+"""The characters of the longest text that is Markdown; some texts take a parser the square of their length."""
+
+_BEGINNING: Final = 2_000
+"""The characters in which the first paragraph is looked for."""
+
 _LINK: Final = re.compile(r"https?://[^/]|mailto:.", re.IGNORECASE)
 _INDENT: Final = re.compile(r"(?<=\n)[ \t]+")
 _BLOCK: Final = re.compile(r"\s*([-*+>]|\d+[.)]|```|~~~)")
@@ -39,6 +46,8 @@ def html(text: str, level: int) -> Markup:
         text: The text, which may hold anything.
         level: The level of its highest heading; those below it follow without a gap.
     """
+    if len(text) > MOST:
+        return block(text, "Text")
     parser = _parser()
     tokens = parser.parse(visible(_undented(text)))
     _lower(tokens, level)
@@ -54,7 +63,7 @@ def html(text: str, level: int) -> Markup:
 
 def brief(text: str, most: int) -> str:
     """The first paragraph of a text on one line without any markup, cut after `most` characters."""
-    tokens = _parser().parse(visible(_undented(text)))
+    tokens = _parser().parse(visible(_undented(text[:_BEGINNING])))
     texts = [token for token in tokens if token.type in ("inline", "fence", "code_block")]
     paragraphs = [token for before, token in itertools.pairwise(tokens) if before.type == "paragraph_open"]
     first = next(iter([*paragraphs, *texts]), None)
