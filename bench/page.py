@@ -2,8 +2,8 @@
 
     python bench/page.py [TOOLS]
 
-The tools are those of `tools.py`, 200 of them, with descriptions in Markdown and a shared schema. The browser is that of
-the tests (`tests/browser.py`); a page is open when its `load` event is over and a frame has been drawn after it.
+The tools are those of `tools.py`, 200 of them, with descriptions in Markdown and a shared schema. The browser is that
+of the tests (`tests/browser.py`); a page is open when its `load` event is over and a frame has been drawn after it.
 """
 
 from __future__ import annotations

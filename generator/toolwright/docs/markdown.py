@@ -2,8 +2,8 @@
 
 Takes a text of a manifest; gives HTML that has no tags but CommonMark's own. HTML in the text is text. A link leads to
 the web or to a mailbox or is no link; an image, which the page would have to fetch, is a link to it. Headings are put
-below the heading that they stand under. A line of the text stays a line, since most descriptions are docstrings. What is
-longer than descriptions are is shown as it is.
+below the heading that they stand under. A line of the text stays a line, since most descriptions are docstrings. What
+is longer than descriptions are is shown as it is.
 """
 
 from __future__ import annotations
