@@ -610,7 +610,7 @@ def test_a_page_in_a_browser(chromium: browser.Browser, tmp_path: Path) -> None:
 def test_a_hostile_page_in_a_browser(chromium: browser.Browser, tmp_path: Path) -> None:
     value = hostile()
     forecast = {**tool("get_forecast", {"a": {"$ref": "#/schemas/Place"}}), "description": MARKDOWN}
-    forecast["outputSchema"] = {"type": "object"}
+    forecast["outputSchema"] = {"type": "object", "title": "get_forecast" * 9}
     value["tools"] = [tool("get_weather", {"a": {"$ref": "#/schemas/Place"}}), forecast, *value["tools"]]
     value["schemas"] = {"Place": {"type": "string"}}
     said = opened(chromium, page.page(view(value, tmp_path)), tmp_path)
