@@ -1,7 +1,8 @@
 """A real headless Chromium, and what a page does in it.
 
 The one on the `PATH` is taken, else one that `npx` fetches: `@sparticuz/chromium` is Chromium in an npm package, for
-Linux. Playwright, which drives it, comes from npm as well.
+Linux. Playwright, which drives it, comes from npm as well, and so does axe-core, which looks for what some people
+cannot use.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ from typing import Any
 _NODE = "node@22"
 _PLAYWRIGHT = "playwright-core@1.65.1"
 _CHROMIUM = "@sparticuz/chromium@147.0.0"
+_AXE = "axe-core@4.14.1"
 _INSTALLED = ("chromium", "chromium-browser", "google-chrome", "chrome")
-_FETCH = ("npx", "-y", "-p", _NODE, "-p", _PLAYWRIGHT, "-p", _CHROMIUM)
+_FETCH = ("npx", "-y", "-p", _NODE, "-p", _PLAYWRIGHT, "-p", _CHROMIUM, "-p", _AXE)
 _RUN = 120  # seconds
 
 

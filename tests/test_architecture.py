@@ -115,6 +115,7 @@ def test_only_the_project_writes_to_the_disk() -> None:
         ("datamodel_code_generator", {"codegen.datamodel"}),
         ("black", {"codegen.render"}),
         ("jinja2", {"codegen.render", "docs.page"}),
+        ("markdown_it", {"docs.markdown"}),
         ("watchfiles", {"commands.watching"}),
         ("yaml", {"compile.syntax.yamltext", "compile.syntax.yamlwriter"}),
     ],

@@ -8,7 +8,6 @@ import json
 import os
 import re
 from collections.abc import Mapping
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ import corpus as real
 from conftest import ROOT
 from corpus import SHARDS
 from packages import manifest, tool
+from pages import Page
 from test_commands import toolwright
 from test_generated import HOSTILE
 from toolwright import ir
@@ -29,7 +29,6 @@ from toolwright.jsonschema import dialects
 from toolwright.project import disk
 
 EVIL = HOSTILE + "</script><script>alert(1)</script><img src=x onerror=alert(2)>\" onload='alert(3)' & <!-- ]]>"
-VOID = {"meta", "input", "br"}
 
 
 def view(value: Mapping[str, Any], folder: Path) -> views.View:
@@ -39,33 +38,6 @@ def view(value: Mapping[str, Any], folder: Path) -> views.View:
     checked = pipeline.compile_manifest(str(path), disk.Disk(), "manifest.json")
     assert checked.manifest is not None, checked.diagnostics
     return views.view(checked.manifest, checked.documents[str(path)].value)
-
-
-class Outline(HTMLParser):
-    """The tags of a page, which must be balanced, with its ids, its links inside, and its text."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.tags: list[tuple[str, dict[str, str | None]]] = []
-        self.text = ""
-        self._open: list[str] = []
-        self.feed(text)
-        self.close()
-        assert self._open == []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append((tag, dict(attrs)))
-        if tag not in VOID:
-            self._open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self._open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        self.text += data
-
-    def having(self, attribute: str) -> list[str]:
-        return [str(attrs[attribute]) for _, attrs in self.tags if attribute in attrs]
 
 
 def rows(schema: Any, dialect: str = dialects.DRAFT_2020_12.uri) -> list[str]:
@@ -254,7 +226,120 @@ def test_what_a_page_says(tmp_path: Path) -> None:
         {"command": "python", "args": ["-m", "sample_mcp"]},
         {"type": "http", "url": "http://127.0.0.1:8000/mcp"},
     ]
-    assert "Message of the user" in Outline(page.page(found)).text
+    assert "Message of the user" in Page(page.page(found)).text
+
+
+def used(model: views.Model) -> list[str]:
+    """Who uses a shared schema, as what."""
+    return [" ".join((f"#{use.id}", use.key, *use.words)) for use in model.uses]
+
+
+def test_each_shared_schema_has_one_place(tmp_path: Path) -> None:
+    ticket = {
+        "type": "object",
+        "description": "A ticket",
+        "properties": {
+            "id": {"type": "integer"},
+            "by": {"$ref": "#/schemas/Person"},
+            "on": {"$ref": "#/schemas/Ticket"},
+        },
+    }
+    person = {"type": "object", "properties": {"wrote": {"type": "array", "items": {"$ref": "#/schemas/Ticket"}}}}
+    whole = {"$ref": "#/schemas/Ticket"}
+    asked = {"message": "Who?", "schema": {"type": "object", "properties": {"name": {"type": "string"}}}}
+    found = view(
+        manifest(
+            [
+                tool("get", {"id": {"type": "integer"}}, outputSchema=whole),
+                tool("put", {"ticket": whole, "by": {"$ref": "#/schemas/Person"}}, outputSchema=whole),
+                tool("ask", toolwright={"ask": {"who": asked}}),
+            ],
+            schemas={"Ticket": ticket, "Person": person, "Unused": {"type": "string"}},
+        ),
+        tmp_path,
+    )
+    assert [(model.home.id, model.keys) for model in found.models] == [
+        ("schema-Ticket", ("id", "by", "on")),
+        ("schema-Person", ("wrote",)),
+        ("schema-Unused", ()),
+    ]
+    tickets, persons, unused = found.models
+    assert used(tickets) == [
+        "#tool-get-output get result",
+        "#tool-put-input put arguments result",
+        "#schema-Person Person",
+    ]
+    assert used(persons) == ["#tool-put-input put arguments", "#schema-Ticket Ticket"]
+    assert used(unused) == []
+    get, put, _ = found.sections[0].entries
+    assert [len(part.tables) for part in (*get.parts, *put.parts)] == [1, 1, 1, 1]
+    assert [row.kinds[0].home and row.kinds[0].home.id for row in put.parts[0].tables[0].rows] == [
+        "schema-Ticket",
+        "schema-Person",
+    ]
+    assert put.parts[0].tables[0].rows[0].description == "A ticket"
+    assert [row.kinds[0].text for row in tickets.tables[0].rows] == ["integer", "Person", "Ticket"]
+    assert [len(model.tables) for model in found.models] == [1, 1, 1]
+    shown = Page(page.page(found))
+    assert {link[1:] for link in shown.having("href")} <= set(shown.having("id"))
+    assert "Ticket with id, by, on" in re.sub(r"\s+", " ", shown.text)
+
+
+def test_a_schema_that_several_tools_bring_along_has_one_place(tmp_path: Path) -> None:
+    node = {"type": "object", "properties": {"leaf": {"$ref": "#/$defs/Leaf"}, "next": {"$ref": "#/$defs/Node"}}}
+    leaf, other = {"type": "string"}, {"type": "integer"}
+
+    def one(name: str, **defs: Any) -> dict[str, Any]:
+        schema = {"type": "object", "properties": {"node": {"$ref": "#/$defs/Node"}}, "$defs": defs}
+        return {"name": name, "inputSchema": schema}
+
+    alone = {"type": "object", "properties": {"x": {"$ref": "#/$defs/Alone"}}, "$defs": {"Alone": {"type": "null"}}}
+    found = view(
+        manifest(
+            [
+                one("a", Node=node, Leaf=leaf),
+                one("b", Leaf=leaf, Node=node, Unused={}),
+                one("c", Node=node, Leaf=other),
+                one("d", Node=node, Leaf=other),
+                {"name": "e", "inputSchema": alone},
+            ]
+        ),
+        tmp_path,
+    )
+    assert [(model.home.name, [use.key for use in model.uses]) for model in found.models] == [
+        ("Node", ["a", "b"]),
+        ("Leaf", ["Node"]),
+        ("Node", ["c", "d"]),
+        ("Leaf", ["Node"]),
+    ]
+    ids = [model.home.id for model in found.models]
+    assert ids[:2] == ["schema-Node", "schema-Leaf"]
+    assert [re.sub("-[0-9a-f]{8}$", "-", one) for one in ids[2:]] == ["schema-Node-", "schema-Leaf-"]
+    assert [kind.text for row in found.models[3].tables for kind in row.whole.kinds] == ["integer"]
+    parts = [entry.parts[0] for entry in found.sections[0].entries]
+    assert [[table.name for table in part.tables] for part in parts] == [[""], [""], [""], [""], ["", "Alone"]]
+
+
+def test_what_leads_to_something_else_is_another_schema(tmp_path: Path) -> None:
+    holder = {"properties": {"x": {"$ref": "#/properties/y"}}}
+    tools = [
+        {
+            "name": name,
+            "inputSchema": {
+                "type": "object",
+                "properties": {"h": {"$ref": "#/$defs/Holder"}, "y": {"type": kind}},
+                "$defs": {"Holder": holder},
+            },
+        }
+        for name, kind in (("a", "string"), ("b", "integer"))
+    ]
+    assert view(manifest(tools), tmp_path).models == ()
+
+
+def test_a_title_that_repeats_the_name_is_no_news() -> None:
+    schema = {"properties": {"page_size": {"title": "Page Size"}, "n": {"title": "Number"}}}
+    [table] = tables.tables(ir.Schema(schema, dialects.DRAFT_2020_12.uri, Place("")))
+    assert [row.title for row in table.rows] == [None, "Number"]
 
 
 def test_a_client_alone_has_no_server_to_start(tmp_path: Path) -> None:
@@ -267,7 +352,7 @@ def test_a_page_is_well_formed_and_needs_nothing_else(name: str, tmp_path: Path)
     done = toolwright("docs", str(ROOT / "specs" / name), "-o", "site", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     [made] = (tmp_path / "site").iterdir()
-    found = Outline(made.read_text("utf-8"))
+    found = Page(made.read_text("utf-8"))
     ids = found.having("id")
     assert len(ids) == len(set(ids))
     assert {link[1:] for link in found.having("href") if link.startswith("#")} <= set(ids)
@@ -277,6 +362,22 @@ def test_a_page_is_well_formed_and_needs_nothing_else(name: str, tmp_path: Path)
     policy = next(attrs["content"] for tag, attrs in found.tags if attrs.get("http-equiv") == "Content-Security-Policy")
     assert str(policy).startswith("default-src 'none'; ")
     assert "unsafe" not in str(policy)
+
+
+MARKDOWN = """A *daily* forecast.
+
+# Heading
+
+![pixel](https://evil.example/pixel.png) [x](javascript:alert(8)) <javascript:alert(9)> [y](https://x.example)
+
+<img src=https://evil.example/a onerror=alert(10)><iframe src=https://evil.example></iframe>
+
+```<script>alert(11)</script>
+\u202e</code></pre><script>alert(12)</script>
+```
+
+- one
+  - """ + "long" * 200
 
 
 def evil(key: str) -> dict[str, Any]:
@@ -342,9 +443,9 @@ def test_text_never_becomes_markup(tmp_path: Path) -> None:
     harmless = re.sub(r"(</h3>)?<script>alert.[456].</script>", "calm", json.dumps(hostile()))
     harmless = harmless.replace(json.dumps(EVIL)[1:-1], "calm {{ x }}")
     assert "alert(1)" not in harmless
-    found, plain = Outline(text), Outline(page.page(view(json.loads(harmless), tmp_path)))
-    assert [tag for tag, _ in found.tags] == [tag for tag, _ in plain.tags]
-    assert [list(attrs) for _, attrs in found.tags] == [list(attrs) for _, attrs in plain.tags]
+    found, plain = Page(text), Page(page.page(view(json.loads(harmless), tmp_path)))
+    assert found.frame == plain.frame
+    assert found.unsafe() == plain.unsafe() == []
     assert [tag for tag, _ in found.tags].count("script") == 1
     assert not [name for _, attrs in found.tags for name in attrs if name.startswith("on")]
     assert not [link for link in found.having("href") if not link.startswith("#")]
@@ -353,14 +454,24 @@ def test_text_never_becomes_markup(tmp_path: Path) -> None:
     assert html.escape("<script>alert(1)</script>") in text
 
 
-def test_the_same_bytes_under_any_hash_seed(tmp_path: Path) -> None:
-    (tmp_path / "m.json").write_text(json.dumps(hostile()))
-    made = []
-    for seed in ("1", "2"):
-        done = toolwright("docs", "m.json", "-o", seed, cwd=tmp_path, env={"PYTHONHASHSEED": seed})
+def test_the_same_bytes_wherever_and_however_it_is_made(tmp_path: Path) -> None:
+    first, second = tmp_path / "first", tmp_path / "a b" / "second"
+    for folder in (first, second):
+        (folder / "specs").mkdir(parents=True)
+        (folder / "specs" / "m.json").write_text(json.dumps(hostile()))
+    made = set()
+    for cwd, manifest_path, output, seed in (
+        (first, "specs/m.json", "out", "1"),
+        (first, str(first / "specs" / "m.json"), str(tmp_path / "elsewhere"), "2"),
+        (first / "specs", "m.json", "../other/deep", "3"),
+        (second, "./specs/m.json", ".", "4"),
+    ):
+        env = {"PYTHONHASHSEED": seed, "TZ": f"Etc/GMT+{seed}", "LC_ALL": "C"}
+        done = toolwright("docs", manifest_path, "-o", output, cwd=cwd, env=env)
         assert done.returncode == 0, done.stderr
-        made.append((tmp_path / seed / "sample_mcp.html").read_bytes())
-    assert made[0] == made[1]
+        made.add((cwd / output / "sample_mcp.html").read_bytes())
+    [page_bytes] = made
+    assert str(tmp_path).encode() not in page_bytes
 
 
 def test_the_command(tmp_path: Path) -> None:
@@ -408,10 +519,11 @@ def test_the_command(tmp_path: Path) -> None:
 def test_the_tools_of_public_servers(shard: int, corpus: Path, tmp_path: Path) -> None:
     for path in real.files(corpus, shard):
         made = view(real.imported(path).manifest, tmp_path)
-        found = Outline(page.page(made))
+        found = Page(page.page(made))
         ids = found.having("id")
         assert len(ids) == len(set(ids)), path.stem
         assert {link[1:] for link in found.having("href") if link.startswith("#")} <= set(ids), path.stem
+        assert found.unsafe() == [], path.stem
 
 
 @pytest.fixture(scope="module")
@@ -433,38 +545,75 @@ def opened(chromium: browser.Browser, text: str, folder: Path) -> Any:
     return chromium.run(Path(__file__).with_name("browser.mjs"), folder / "page.html", folder)
 
 
+TOOLS = ["tool-get_weather", "tool-get_forecast", "tool-list_stations"]
+OTHERS = ["resource-read_about", "template-read_current", "prompt-prompt_plan_day", "schema-Place"]
+
+
 def test_a_page_in_a_browser(chromium: browser.Browser, tmp_path: Path) -> None:
     path = str(ROOT / "specs" / "weather.yaml")
     checked = pipeline.compile_manifest(path, disk.Disk())
     assert checked.manifest is not None
     said = opened(chromium, page.page(views.view(checked.manifest, checked.documents[path].value)), tmp_path)
-    everything = ["get_weather", "get_forecast", "list_stations"]
-    everything = [f"tool-{name}" for name in everything] + [
-        "resource-read_about",
-        "template-read_current",
-        "prompt-prompt_plan_day",
-    ]
-    assert (said["console"], said["errors"]) == ([], [])
-    assert {re.sub(r".*/", "", url) for url in said["requests"]} == {"page.html"}
-    assert said["all"] == said["cleared"] == said["revealed"] == everything
+    assert (said["console"], said["errors"], said["violations"]) == ([], [], [])
+    assert {re.sub(r".*/", "", url).partition("#")[0] for url in said["requests"]} == {"page.html"}
+    assert said["all"] == said["cleared"] == said["revealed"] == TOOLS + OTHERS
+    assert said["openedFirst"] == []
+    # the keyboard
     assert (said["firstTab"], said["skipIsSeen"], said["skipped"]) == ("#content", True, "content")
-    assert said["slash"] == "search"
-    assert (said["found"], said["status"]) == (["tool-get_forecast"], "1 of 6 found")
-    assert said["listed"] == ["get_forecast", "Connect", "Revisions"]
-    assert (said["down"], said["up"], said["outline"]) == ("#tool-get_forecast", "search", "solid")
-    assert said["entered"] == "#tool-get_forecast"
-    assert (said["none"], said["nothing"]) == ([], True)
-    assert said["referred"] == "Place"
+    assert said["slash"] == said["up"] == "search"
+    assert (said["found"], said["status"]) == (["tool-get_forecast"], "5 hits in 1 of 7")
+    assert (said["listed"], said["marks"]) == (["#tool-get_forecast"], ["forecast", "daily"])
+    assert said["highlights"] == ["forecast", "forecast", "daily"]
+    assert (said["down"], said["outline"]) == ("#tool-get_forecast", "solid")
+    assert said["entered"] == ["#tool-get_forecast", "get_forecast", ["tool-get_forecast"]]
+    assert said["spread"] > len(said["highlights"])
+    assert (said["shut"], said["again"]) == ([], ["tool-get_forecast"])
+    assert (said["none"], said["nothing"], said["unmarked"]) == ([], True, False)
+    assert said["ranked"][:4] == [
+        f"#{one}" for one in (TOOLS[0], *OTHERS[:2], OTHERS[2])
+    ], "names before titles before descriptions"
+    # shared schemas
+    assert [line for line in said["preview"] if line] == [
+        "Place",
+        "City name or zip code",
+        "string",
+        "at least 1 character",
+    ]
+    assert (said["previewGone"], said["described"]) == (True, "preview")
+    assert said["referred"][:2] == ["Place", "schema-Place"]
+    assert said["uses"] == ["#tool-get_weather-input", "#tool-get_forecast-input"]
+    assert 0 <= said["referred"][2] < 40
+    assert 0 <= said["used"] < 40
+    assert 0 <= said["searchTop"] < 100
+    assert (said["closedAll"], said["openedAll"]) == (OTHERS, TOOLS + OTHERS)
+    # code, colours and paper
+    assert (said["covered"], said["said"]) == (0, "Copied")
+    assert json.loads(said["copied"])["mcpServers"]["weather"]["args"] == ["-m", "weather_mcp"]
     assert said["light"] == said["toggledBack"] != said["dark"] == said["toggled"] == said["remembered"]
-    assert said["overflow"] <= 0
-    assert (said["withoutScript"], said["deadControls"]) == (6, 0)
+    assert (said["unprinted"], said["printedControls"]) == (0, 0)
+    assert (said["beforePrint"], said["afterPrint"]) == (7, 0)
+    assert said["deep"][0] == ["tool-get_forecast"]
+    assert 0 <= said["deep"][1] < 40
+    # a telephone
+    assert (said["overflow"], said["overflowOpen"], said["barTop"]) == (0, 0, 0)
+    assert said["sheet"] == [True, True, "contents"]
+    assert (said["scrolls"], said["scrolled"], said["searchStays"]) == ("Scroll for more ↓", False, True)
+    assert said["back"] == [False, False, 600]
+    assert (said["seek"], said["chosen"], said["listAgain"]) == ("search", [False, "get_forecast"], True)
+    # no script
+    assert (said["withoutScript"], said["deadControls"]) == (7, 0)
+    assert said["deepWithoutScript"]
+    assert said["clickWithoutScript"]
+    assert (said["sheetWithoutScript"], said["leftWithoutScript"]) == ([True, True], [False, True])
 
 
 def test_a_hostile_page_in_a_browser(chromium: browser.Browser, tmp_path: Path) -> None:
     value = hostile()
-    value["tools"] = [tool("get_weather", {"a": {"$ref": "#/schemas/Place"}}), *value["tools"]]
+    forecast = {**tool("get_forecast", {"a": {"$ref": "#/schemas/Place"}}), "description": MARKDOWN}
+    forecast["outputSchema"] = {"type": "object", "title": "get_forecast" * 9}
+    value["tools"] = [tool("get_weather", {"a": {"$ref": "#/schemas/Place"}}), forecast, *value["tools"]]
     value["schemas"] = {"Place": {"type": "string"}}
     said = opened(chromium, page.page(view(value, tmp_path)), tmp_path)
-    assert (said["console"], said["errors"]) == ([], [])
-    assert {re.sub(r".*/", "", url) for url in said["requests"]} == {"page.html"}
-    assert said["overflow"] <= 0
+    assert (said["console"], said["errors"], said["violations"]) == ([], [], [])
+    assert {re.sub(r".*/", "", url).partition("#")[0] for url in said["requests"]} == {"page.html"}
+    assert (said["overflow"], said["overflowOpen"]) == (0, 0)

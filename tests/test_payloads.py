@@ -12,7 +12,6 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -20,12 +19,13 @@ import pytest
 import yaml
 
 import forked
+import pages
 import payloads
 from payloads import BASE, HARMLESS, PAYLOADS, Place
 from toolwright import cli, pycode
 from toolwright.codegen import inspection, render
 from toolwright.compile import pipeline
-from toolwright.docs.page import visible as page_text
+from toolwright.docs.texts import visible as page_text
 from toolwright.project import disk
 
 ROOT = Path(__file__).parents[1]
@@ -267,25 +267,6 @@ def test_the_command_in_a_header_is_one_command(folder: Path) -> None:
     assert again == ["toolwright", "generate", path.name, "-o", "a b;c"]
 
 
-class Tags(HTMLParser):
-    """The elements of a page with the names of their attributes, and its text."""
-
-    def __init__(self, page: str) -> None:
-        super().__init__()
-        self.tags: list[tuple[str, ...]] = []
-        self.text = ""
-        self.feed(page)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append((tag, *(name for name, _ in attrs)))
-
-    def handle_endtag(self, tag: str) -> None:
-        self.tags.append((f"/{tag}",))
-
-    def handle_data(self, data: str) -> None:
-        self.text += data
-
-
 @pytest.mark.parametrize("names", GROUPS)
 def test_pages_and_messages_show_a_payload_as_text(
     names: list[str],
@@ -303,10 +284,10 @@ def test_pages_and_messages_show_a_payload_as_text(
         unseen = [char for char in printed.out + printed.err if char in UNSEEN]
         assert not unseen, (command, unseen)
 
-    def page(value: Any) -> Tags:
+    def page(value: Any) -> pages.Page:
         Path("manifest.json").write_text(json.dumps(value))
         say("docs", "manifest.json", "-o", "pages")
-        return Tags(next(Path("pages").glob("*.html")).read_text("utf-8"))
+        return pages.Page(next(Path("pages").glob("*.html")).read_text("utf-8"))
 
     harmless: dict[tuple[Place, ...], list[tuple[str, ...]]] = {}
     for index, name in enumerate(names):
@@ -314,8 +295,9 @@ def test_pages_and_messages_show_a_payload_as_text(
         kept = settle(name, free)
         hostile_page = page(payloads.placed(BASE, dict.fromkeys(kept, payload)))
         if (*kept,) not in harmless:
-            harmless[*kept,] = page(payloads.placed(BASE, dict.fromkeys(kept, HARMLESS))).tags
-        assert hostile_page.tags == harmless[*kept,], name
+            harmless[*kept,] = page(payloads.placed(BASE, dict.fromkeys(kept, HARMLESS))).frame
+        assert hostile_page.frame == harmless[*kept,], name
+        assert hostile_page.unsafe() == [], name
         assert shown(payload) in hostile_page.text, name
         shutil.rmtree("pages")
         Path("old.json").write_text(json.dumps(BASE))

@@ -29,12 +29,12 @@ def _docs(arguments: argparse.Namespace) -> int:
     from toolwright.compile import pipeline
     from toolwright.diagnostics import Diagnostic
     from toolwright.docs import page, views
-    from toolwright.project import build, disk, layout
+    from toolwright.project import build, disk
 
     folder = Path(arguments.output)
     made: dict[Path, str] = {}
     for path in work.manifests:
-        checked = pipeline.compile_manifest(path, disk.Disk(), layout.told(path, folder))
+        checked = pipeline.compile_manifest(path, disk.Disk(), Path(path).name)  # the same bytes, wherever they go
         printer.add(checked.diagnostics, checked.documents)
         if checked.manifest is None:
             continue

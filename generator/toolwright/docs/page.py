@@ -1,14 +1,14 @@
 """A server's page: one HTML file that needs nothing beside it.
 
 Takes a view; gives the text. All that comes from a manifest is escaped, and what a reader could not see is shown by its
-number. A content security policy allows the page's own style and script, by their digests, and nothing else.
+number; descriptions are Markdown. A content security policy allows the page's own style and script, by their digests,
+and nothing else.
 """
 
 from __future__ import annotations
 
 import base64
 import hashlib
-import re
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
@@ -16,7 +16,9 @@ import jinja2
 from markupsafe import Markup
 
 from toolwright import mcp, package_data
+from toolwright.docs import markdown
 from toolwright.docs.cost import CHARACTERS
+from toolwright.docs.texts import pieces, visible
 
 if TYPE_CHECKING:
     from toolwright.docs.views import View
@@ -24,8 +26,8 @@ if TYPE_CHECKING:
 GENERATOR: Final = '<meta name="generator" content="toolwright docs">'
 """Stands in each page, so that a file of somebody else's can be told apart."""
 
-_UNSEEN: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]")
-"""Control characters, and those that turn the direction of text or take no room."""
+_BRIEF: Final = 200
+"""The most characters of a description that stand beside a name."""
 
 
 def page(view: View) -> str:
@@ -50,9 +52,9 @@ def page(view: View) -> str:
     )
 
 
-def visible(text: str) -> str:
-    """`text` with what could not be seen, or would hide the rest, by its number: `\\u202e`."""
-    return _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text.replace("\r\n", "\n"))
+def _name(text: str) -> Markup:
+    """A name that may be broken behind its separators, and is still copied and found as one word."""
+    return Markup("<wbr>").join(pieces(text))
 
 
 def _ticks(text: str) -> Markup:
@@ -83,5 +85,9 @@ def _environment() -> jinja2.Environment:
         finalize=lambda value: visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value,
     )
     environment.filters["ticks"] = _ticks
+    environment.filters["name"] = _name
+    environment.filters["markdown"] = markdown.html
+    environment.filters["brief"] = lambda text: markdown.brief(text, _BRIEF)
+    environment.globals["code"] = markdown.block
     environment.filters["thousands"] = lambda number: f"{number:,}"
     return environment

@@ -1,7 +1,8 @@
 """Schemas as tables that people can read.
 
 Takes a schema as it goes on the wire; gives rows, each a property, an item or an alternative, with what is below it
-indented. A reference is a link to a table of its own, which is there once, so that recursion ends. It knows no HTML.
+indented. A reference is a link to a table of its own, which is there once, so that recursion ends: beside the schema's
+own table, or where the whole page has it. It knows no HTML.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from toolwright.jsonschema.references import KEYWORDS, Folder, Local, Meta, Outl
 if TYPE_CHECKING:
     from toolwright import ir
     from toolwright.diagnostics import Pointer
-    from toolwright.jsonschema.references import Outline, Reference
+    from toolwright.jsonschema.references import Reference
 
 DEEPEST: Final = 8
 """Steps of indentation that can still be told apart; what is deeper stands there, too."""
@@ -65,11 +66,20 @@ _NAMED: Final = {"dependentSchemas": "with {}", "dependencies": "with {}", "patt
 
 
 @dataclass(frozen=True, slots=True)
+class Home:
+    """Where the page has the one table of a schema that several places use: its anchor, and what it is called."""
+
+    id: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class Kind:
-    """One word of a type: a link where `target` is the number of a table."""
+    """One word of a type: a link where `target` is the number of a table, or where it has a `home` on the page."""
 
     text: str
     target: int | None = None
+    home: Home | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,28 +114,48 @@ class Table:
     rows: tuple[Row, ...]
 
 
-def tables(schema: ir.Schema) -> tuple[Table, ...]:
-    """The table of a schema, and after it those of the schemas that it refers to, in the order of their first use."""
-    return tuple(_Reader(schema).tables())
+def tables(schema: ir.Schema, homes: Mapping[Pointer, Home] | None = None, start: Pointer = ()) -> tuple[Table, ...]:
+    """The table of a schema, and after it those of the schemas that it refers to, in the order of their first use.
+
+    Args:
+        schema: The schema.
+        homes: The places in it whose tables the page has elsewhere.
+        start: The place in it of the schema whose table is the first.
+    """
+    return tuple(_Reader(schema, homes or {}, start).tables())
+
+
+def outline(schema: ir.Schema, homes: Mapping[Pointer, Home]) -> Outline:
+    """The places and references of a schema, but for what lies in schemas that the page has elsewhere."""
+    return Outline(
+        Place(""),
+        schema.wire,
+        next(one for one in dialects.DIALECTS if one.uri == schema.dialect),
+        Folder("", {}),
+        own=schema.own,
+        apart=lambda pointer: pointer[:2] in homes,
+    )
 
 
 class _Reader:
-    def __init__(self, schema: ir.Schema) -> None:
-        dialect = next(one for one in dialects.DIALECTS if one.uri == schema.dialect)
-        self._outline = Outline(Place(""), schema.wire, dialect, Folder("", {}))
-        self._hides = dialect.reference_hides_siblings
+    def __init__(self, schema: ir.Schema, homes: Mapping[Pointer, Home], start: Pointer) -> None:
+        self._outline = outline(schema, homes)
+        self._outline.enter(start)
+        self._homes = homes
+        self._hides = self._outline.dialect.reference_hides_siblings
         self._references: dict[tuple[Pointer, str], Reference] = {
             (reference.pointer, reference.keyword): reference for reference in self._outline.references
         }
-        self._numbers: dict[Pointer, int] = {(): 0}
+        self._start = start
+        self._numbers: dict[Pointer, int] = {start: 0}
 
     def tables(self) -> Iterator[Table]:
-        pointers: list[Pointer] = [()]
+        pointers = [self._start]
         for pointer in pointers:  # grows while it is read
             schema = at(self._outline.schema, pointer)
             whole = self._row(pointer, schema, 0, "", is_key=False, required=False)
             rows = tuple(self._below(pointer, schema, 0))
-            yield Table(self._numbers[pointer], str(pointer[-1]) if pointer else "", whole, rows)
+            yield Table(self._numbers[pointer], _called(pointer) if pointer else "", whole, rows)
             pointers += [*self._numbers][len(pointers) :]
 
     def _row(self, pointer: Pointer, schema: Any, depth: int, name: str, *, is_key: bool, required: bool) -> Row:
@@ -138,9 +168,13 @@ class _Reader:
             required,
             tuple(self._kinds(pointer, schema)),
             tuple(self._notes(pointer, shown)),
-            title if isinstance(title, str) else None,
+            title if isinstance(title, str) and _plain(title) != _plain(name or self._named(pointer)) else None,
             description if isinstance(description, str) else self._borrowed(pointer, shown),
         )
+
+    def _named(self, pointer: Pointer) -> str:
+        """What a schema with a table of its own is called above it."""
+        return self._homes[pointer].name if pointer in self._homes else str(pointer[-1]) if pointer else ""
 
     def _borrowed(self, pointer: Pointer, schema: Mapping[str, Any]) -> str | None:
         """The description of what a schema refers to."""
@@ -178,9 +212,10 @@ class _Reader:
         for keyword in KEYWORDS:
             reference = self._references.get((pointer, keyword)) if keyword in schema else None
             match reference.target if reference is not None else None:
+                case Local(pointer=target) if target in self._homes:
+                    yield Kind(self._homes[target].name, home=self._homes[target])
                 case Local(pointer=target):
-                    number = self._numbers.setdefault(target, len(self._numbers))
-                    yield Kind(str(target[-1]) if target else "the whole, again", number)
+                    yield Kind(_called(target), self._numbers.setdefault(target, len(self._numbers)))
                 case Meta(uri=uri):
                     yield Kind(f"JSON Schema ({uri})")
 
@@ -294,6 +329,15 @@ def _is_plain(schema: Any) -> bool:
         and isinstance(schema.get("type", schema.get("$ref")), str)
         and (schema.get("type") != "array")
     )
+
+
+def _plain(text: str) -> str:
+    """A name without its spelling, so that the title `Page Size`, which libraries make of `page_size`, is no news."""
+    return "".join(filter(str.isalnum, text.lower()))
+
+
+def _called(pointer: Pointer) -> str:
+    return str(pointer[-1]) if pointer else "the whole, again"
 
 
 def _type(value: Any) -> str:

@@ -6,19 +6,20 @@ Takes the IR of a manifest and the manifest itself; gives what the template show
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from toolwright import mcp, naming
 from toolwright.codegen.docstrings import deprecation
-from toolwright.docs import cost, tables
+from toolwright.docs import cost, shared, tables
 from toolwright.http import split
 from toolwright.jsonschema import dialects
 
 if TYPE_CHECKING:
     from toolwright import ir
-    from toolwright.docs.tables import Table
+    from toolwright.diagnostics import Pointer
+    from toolwright.docs.tables import Home, Table
 
 _POLICIES: Final = {
     "timeout": "Timeout",
@@ -60,6 +61,25 @@ class Part:
     heading: str
     text: str
     tables: tuple[Table, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """Where a shared schema is used: the anchor, whose it is, and as what, in words."""
+
+    id: str
+    key: str
+    words: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A shared schema: its table, those that it alone leads to, the keys of its instances, and who uses it."""
+
+    home: Home
+    tables: tuple[Table, ...]
+    keys: tuple[str, ...]
+    uses: tuple[Use, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +136,7 @@ class Snippet:
 
     heading: str
     text: str
+    language: str
     code: str
 
 
@@ -140,11 +161,27 @@ class View:
     instructions: str | None
     website: str | None
     sections: tuple[Section, ...]
+    models: tuple[Model, ...]
     defaults: tuple[Fact, ...]
     snippets: tuple[Snippet, ...]
     oldest: str | None
     newer: tuple[Newer, ...]
     tokens: int
+
+    @property
+    def keys(self) -> Mapping[str, tuple[str, ...]]:
+        """The keys of each shared schema's instances, by its anchor."""
+        return {model.home.id: model.keys for model in self.models}
+
+
+@dataclass(frozen=True, slots=True)
+class _Planned:
+    """A part whose tables wait for the shared schemas."""
+
+    id: str
+    heading: str
+    text: str
+    schema: ir.Schema | None
 
 
 def view(manifest: ir.Manifest, entry: Mapping[str, Any]) -> View:
@@ -156,14 +193,20 @@ def view(manifest: ir.Manifest, entry: Mapping[str, Any]) -> View:
     """
     server = manifest.server
     defaults = _mapping(entry.get("policy"))
+    planned = [[*_parts_of_tool(tool)] for tool in manifest.tools]
+    planned += [[*_questions(_id(one), one.questions)] for ones in manifest.primitives.values() for one in ones]
+    schemas = [part.schema for parts in planned for part in parts if part.schema is not None]
+    catalogue = shared.collect(schemas, manifest.shared)
+    homes = iter(catalogue.homes)
+    parts = iter([tuple(_part(one, homes) for one in parts) for parts in planned])
     tools = tuple(
-        _tool(tool, extension, defaults)
+        _tool(tool, extension, defaults, next(parts))
         for tool, extension in zip(manifest.tools, _extensions(manifest, mcp.TOOLS), strict=True)
     )
     sections = [_section(mcp.TOOLS, tools)]
     for section, primitives in manifest.primitives.items():
         entries = zip(primitives, _extensions(manifest, section), strict=True)
-        sections.append(_section(section, tuple(_primitive(one, extension) for one, extension in entries)))
+        sections.append(_section(section, tuple(_primitive(one, extension, next(parts)) for one, extension in entries)))
     return View(
         source=manifest.source,
         name=str(server["name"]),
@@ -173,6 +216,7 @@ def view(manifest: ir.Manifest, entry: Mapping[str, Any]) -> View:
         instructions=_text(server.get("instructions")),
         website=_website(server.get("websiteUrl")),
         sections=tuple(section for section in sections if section.entries),
+        models=tuple(_models(catalogue, [one for section in sections for one in section.entries])),
         defaults=tuple(_policies(defaults, {})),
         snippets=tuple(_snippets(manifest)),
         oldest=_text(_mapping(entry.get("protocol")).get("min")),
@@ -195,21 +239,50 @@ def _short(section: mcp.Section) -> str:
     return section.noun.rpartition(" ")[2]
 
 
-def _tool(tool: ir.Tool, extension: Mapping[str, Any], defaults: Mapping[str, Any]) -> Entry:
+def _parts_of_tool(tool: ir.Tool) -> Iterator[_Planned]:
     id_ = f"tool-{tool.names.method}"
-    schemas = [("Arguments", "input", tool.input), ("Result", "output", tool.output)]
-    parts = [
-        Part(f"{id_}-{name}", heading, "", tables.tables(schema))
-        for heading, name, schema in schemas
-        if schema is not None
-    ]
+    yield _Planned(f"{id_}-input", "Arguments", "", tool.input)
+    if tool.output is not None:
+        yield _Planned(f"{id_}-output", "Result", "", tool.output)
+    yield from _questions(id_, tool.questions)
+
+
+def _part(planned: _Planned, homes: Iterator[Mapping[Pointer, Home]]) -> Part:
+    found = () if planned.schema is None else tables.tables(planned.schema, next(homes))
+    return Part(planned.id, planned.heading, planned.text, found)
+
+
+def _models(catalogue: shared.Catalogue, entries: Sequence[Entry]) -> Iterator[Model]:
+    found = [(one.home, tables.tables(one.schema, one.homes, one.start)) for one in catalogue.shared]
+    uses: dict[str, dict[str, Use]] = {home.id: {} for home, _ in found}
+    for entry in entries:
+        for part in entry.parts:
+            for home in _homes(part.tables):
+                use = uses[home.id].get(entry.id) or Use(part.id, entry.key, ())
+                uses[home.id][entry.id] = Use(use.id, use.key, (*use.words, part.heading.lower()))
+    for user, its in found:
+        for home in _homes(its):
+            if home != user:
+                uses[home.id][user.id] = Use(user.id, user.name, ())
+    for home, its in found:
+        keys = dict.fromkeys(row.name for row in its[0].rows if row.is_key and row.depth == 0)
+        yield Model(home, its, tuple(keys), tuple(uses[home.id].values()))
+
+
+def _homes(found: Sequence[Table]) -> Iterable[Home]:
+    """What tables refer to elsewhere on the page, each once."""
+    kinds = (kind for table in found for row in (table.whole, *table.rows) for kind in row.kinds)
+    return dict.fromkeys(kind.home for kind in kinds if kind.home is not None)
+
+
+def _tool(tool: ir.Tool, extension: Mapping[str, Any], defaults: Mapping[str, Any], parts: tuple[Part, ...]) -> Entry:
     support = _mapping(tool.definition.get("execution")).get("taskSupport")
     hints = [hint.means(value) for hint in mcp.HINTS if isinstance(value := tool.annotations.get(hint.name), bool)]
     badges = [Badge(text, _TONES.get(text, "")) for text in hints]
     badges += [Badge(_TASKS[support])] if support in _TASKS else []
     title = _text(tool.definition.get("title")) or _text(tool.annotations.get("title"))
     return Entry(
-        id=id_,
+        id=f"tool-{tool.names.method}",
         key=tool.name,
         title=title,
         description=tool.description,
@@ -217,7 +290,7 @@ def _tool(tool: ir.Tool, extension: Mapping[str, Any], defaults: Mapping[str, An
         badges=tuple(badges),
         facts=tuple(_policies(_mapping(extension.get("policy")), defaults)),
         arguments=(),
-        parts=(*parts, *_questions(id_, tool.questions)),
+        parts=parts,
         messages=(),
         examples=tuple(_examples(tool, extension)),
         tokens=cost.tokens(tool.definition),
@@ -235,8 +308,11 @@ def _examples(tool: ir.Tool, extension: Mapping[str, Any]) -> Iterator[Example]:
         )
 
 
-def _primitive(primitive: ir.Primitive, extension: Mapping[str, Any]) -> Entry:
-    id_ = f"{_short(primitive.section)}-{primitive.names.method}"
+def _id(primitive: ir.Primitive) -> str:
+    return f"{_short(primitive.section)}-{primitive.names.method}"
+
+
+def _primitive(primitive: ir.Primitive, extension: Mapping[str, Any], parts: tuple[Part, ...]) -> Entry:
     definition = primitive.definition
     by_uri = primitive.section.key != "name"
     offered = _mapping(extension.get("complete"))
@@ -247,7 +323,7 @@ def _primitive(primitive: ir.Primitive, extension: Mapping[str, Any]) -> Entry:
         for message in extension.get("messages") or ()
     ]
     return Entry(
-        id=id_,
+        id=_id(primitive),
         key=primitive.key,
         title=_text(definition.get("title")) or (_text(definition.get("name")) if by_uri else None),
         description=_text(definition.get("description")),
@@ -258,7 +334,7 @@ def _primitive(primitive: ir.Primitive, extension: Mapping[str, Any]) -> Entry:
             Argument(one.name, one.description, one.required, _offered(offered.get(one.name)))
             for one in primitive.arguments or ()
         ),
-        parts=tuple(_questions(id_, primitive.questions)),
+        parts=parts,
         messages=tuple(messages),
         examples=(),
         tokens=None,
@@ -269,11 +345,11 @@ def _offered(values: Any) -> tuple[str, ...]:
     return tuple(map(str, values)) if isinstance(values, list) else ()
 
 
-def _questions(id_: str, questions: Sequence[ir.Question]) -> Iterator[Part]:
+def _questions(id_: str, questions: Sequence[ir.Question]) -> Iterator[_Planned]:
     for question in questions:
-        found = tables.tables(question.schema) if question.schema is not None else ()
         how = "" if question.schema is not None else " (opens a page)"
-        yield Part(f"{id_}-asks-{question.name}", f"May ask: {question.name}{how}", question.message, found)
+        heading = f"May ask: {question.name}{how}"
+        yield _Planned(f"{id_}-asks-{question.name}", heading, question.message, question.schema)
 
 
 def _policies(policy: Mapping[str, Any], defaults: Mapping[str, Any]) -> Iterator[Fact]:
@@ -300,12 +376,14 @@ def _snippets(manifest: ir.Manifest) -> Iterator[Snippet]:
         yield Snippet(
             "On this machine (stdio)",
             "The entry that most clients take; `python` is one that has the package on its path.",
+            "JSON",
             _json({"mcpServers": {name: local}}),
         )
         remote = {"type": "http", "url": "http://127.0.0.1:8000/mcp"}
         yield Snippet(
             "Over HTTP",
             f"After `python -m {manifest.package} --http 127.0.0.1:8000`.",
+            "JSON",
             _json({"mcpServers": {name: remote}}),
         )
     if "client" in manifest.emit:
@@ -313,6 +391,7 @@ def _snippets(manifest: ir.Manifest) -> Iterator[Snippet]:
         yield Snippet(
             "From Python",
             "One typed method for each tool, resource and prompt.",
+            "Python",
             f"from {manifest.package} import {client}\n\n"
             f'async with {client}.connect("http://127.0.0.1:8000/mcp") as client:\n    ...',
         )
