@@ -135,13 +135,13 @@ def _serve_http(handwritten: Handwritten, options: argparse.Namespace) -> None:
 
     if not options.path.startswith("/"):
         raise Unusable(f"--path is {options.path!r}; it starts with /")
-    listener = _opened(options.http) if isinstance(options.http, int) else None
-    host = options.http[0] if listener is None else listener.getsockname()[0]
+    where = _opened(options.http) if isinstance(options.http, int) else (str(options.http[0]), int(options.http[1]))
+    host = where[0] if isinstance(where, tuple) else str(where.getsockname()[0])
     hosts = [*options.allow_host, *([] if host in _EVERYWHERE else [f"[{host}]" if ":" in host else host])]
     app = asgi.asgi_app(
         sdk.build_server(handwritten.package, handwritten.load()), path=options.path, allowed_hosts=hosts
     )
-    listener = listener or listen(*options.http)
+    listener = listen(*where) if isinstance(where, tuple) else where
     host, port = listener.getsockname()[:2]
     _LOG.info("serving http://%s:%d%s", f"[{host}]" if ":" in host else host, port, options.path)
     if host in _EVERYWHERE and not options.allow_host:
