@@ -1,16 +1,18 @@
 PYTHON ?= python3
+export PYTHONDONTWRITEBYTECODE :=  # the tests start hundreds of processes, which would compile everything anew
 BIN := .venv/bin
 CODE := generator examples tests bench
+CHECKS := lint-ruff lint-black lint-mypy lint-pyright lint-generated lint-docs
 
-.PHONY: demo test lint corpus subsumption payloads conformance docs generate clean
+.PHONY: demo test lint $(CHECKS) corpus subsumption payloads conformance docs generate clean
 
 demo: .venv/ready
 	$(BIN)/toolwright generate
 	@echo
 	PYTHONPATH=generated:examples $(BIN)/python examples/weather_demo.py
 
-test: .venv/ready lint
-	$(BIN)/pytest -n 2
+test: lint
+	$(BIN)/pytest -n 3
 
 # All tools of public servers, all documents of APIs and all official cases, of which `make test` takes a sample; minutes.
 corpus: .venv/ready
@@ -30,11 +32,24 @@ conformance: .venv/ready
 	$(BIN)/pytest -n 2 tests/test_conformance.py tests/test_conformance_client.py
 
 lint: .venv/ready
+	@$(MAKE) --no-print-directory --jobs 2 $(CHECKS)
+
+lint-ruff:
 	$(BIN)/ruff check $(CODE)
+
+lint-black:
 	$(BIN)/black --check --quiet $(CODE) generated
+
+lint-mypy:
 	$(BIN)/mypy generator/toolwright examples tests generated/weather_mcp generated/everything_mcp
+
+lint-pyright:
 	$(BIN)/pyright generated examples
+
+lint-generated:
 	$(BIN)/toolwright generate --check
+
+lint-docs:
 	$(BIN)/python docs/reference.py --check
 
 docs: .venv/ready

@@ -45,6 +45,10 @@ class Needy(Sample):
 """
 
 
+ALONE = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+"""The tests need nothing of pytest's plugins, which take longer to load than all the rest."""
+
+
 def case(*examples: Mapping[str, Any], annotations: Any = READ_ONLY, **more: Any) -> dict[str, Any]:
     """A manifest whose first tool has these examples."""
     ours = {"examples": list(examples), **more.pop("ours", {})}
@@ -65,7 +69,7 @@ def run(folder: Path, value: Mapping[str, Any], **environment: str) -> tuple[int
     done = subprocess.run(
         [*command, "--rootdir", str(folder), "test_sample_mcp.py"],
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(folder), "COLUMNS": "200", **environment},
+        env={**os.environ, **ALONE, "PYTHONPATH": str(folder), "COLUMNS": "200", **environment},
         capture_output=True,
         text=True,
         check=False,

@@ -182,12 +182,6 @@ def test_two_tools_that_meet_in_python_are_refused(tmp_path: Path) -> None:
     assert "pythonName" in (found[0].help or "")
 
 
-def test_committed_code_is_formatted() -> None:
-    for path in (ROOT / "generated").rglob("*.py"):
-        text = path.read_text("utf-8")
-        assert black.format_str(text, mode=black.Mode(line_length=120)) == text, path
-
-
 def test_a_server_without_tools_or_handlers(tmp_path: Path) -> None:
     static = {"name": "hello", "toolwright": {"messages": [{"role": "user", "text": "Hello"}]}}
     package = generate(tmp_path, {**manifest([]), "prompts": [static]})
