@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 RUNTIME: Final[Mapping[str, tuple[str, ...]]] = {
     "models": ("errors", "lazy", "model", "package", "terminal"),
     "unions": ("unions",),
-    "tools": ("faults", "instances", "logs", "nesting", "revisions", "texts", "validation"),
+    "tools": ("faults", "instances", "logs", "nesting", "objects", "revisions", "texts", "validation"),
     "patterns": ("patterns",),
     "alternatives": ("alternatives",),
     "complexity": ("complexity", "violations"),

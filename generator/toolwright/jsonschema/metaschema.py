@@ -153,7 +153,9 @@ def _for_object(schema: dict[str, Json], place: Place) -> Iterator[Diagnostic]:
     """The root of an `inputSchema` says `type: object` (MCP 2025-11-25, `Tool`)."""
     kind = schema.get("type")
     if "type" not in schema:
-        yield Diagnostic("TW201", "an `inputSchema` must say `type: object`", place.key(), "add `type: object`")
+        where = " beside the `$ref`, which clients do not follow" if "$ref" in schema else ""
+        fix = f"add `type: object`{where}"
+        yield Diagnostic("TW201", "an `inputSchema` must say `type: object`", place.key(), fix)
     elif (kind in TYPES and kind != "object") or (
         isinstance(kind, list) and kind and all(one in TYPES for one in kind)
     ):
