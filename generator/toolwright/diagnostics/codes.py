@@ -139,6 +139,7 @@ CODES = _table(
     ("TW334", "warning", "An argument goes nowhere in an HTTP call."),
     ("TW335", "warning", "A policy redacts an argument that is not there."),
     ("TW340", "warning", "A field is newer than the oldest revision meant."),
+    ("TW341", "warning", "A schema keeps references although `wire` asks for none."),
     ("TW380", "warning", "`lint.ignore` names an error."),
     ("TW381", "warning", "`lint.ignore` names a code that does not exist."),
     ("TW390", "warning", "Parts of the manifest are not served yet."),

@@ -54,6 +54,10 @@ def changes(pair: Pair, old: Mapping[str, Any], new: Mapping[str, Any], files: t
     if not same(old.get("protocol"), new.get("protocol")):
         message = "the oldest revision meant changed"
         yield Change("TW507", "wire", "cosmetic", _ABOUT, message, *at("protocol"))
+    if pair.old.refs != pair.new.refs:
+        how = "without references" if pair.new.refs == "inlined" else "with references to `$defs`"
+        message = f"schemas are sent {how}; they accept the same"
+        yield Change("TW507", "wire", "cosmetic", _ABOUT, message, *at("wire"))
     if pair.old.formats != pair.new.formats:
         stricter = pair.new.formats == "assert"
         message = f"`format` is {'asserted now' if stricter else 'no longer asserted'}"

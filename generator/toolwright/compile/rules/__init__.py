@@ -62,6 +62,7 @@ _RULES = (
     tools.public_cache,
     tools.described,
     tools.plain_roots,
+    tools.inlined,
     tools.consistent_hints,
     tools.web_resources,
     tools.safe_icons,

@@ -132,6 +132,18 @@ def plain_roots(resolved: Resolved) -> Iterator[Diagnostic]:
                 )
 
 
+def inlined(resolved: Resolved) -> Iterator[Diagnostic]:
+    """With `wire: {refs: inlined}`, schemas go out without references, as far as that is possible."""
+    if not resolved.inlines:
+        return
+    for tool in resolved.tools:
+        for field, found in resolved.schemas(tool):
+            made = resolved.inlined(found)
+            if made.kept is not None:
+                message = f"the `{field}` of `{tool.name}` keeps references: {made.kept}"
+                yield Diagnostic("TW341", message, (tool.place / field).key(), made.help)
+
+
 def consistent_hints(resolved: Resolved) -> Iterator[Diagnostic]:
     """A tool that only reads destroys nothing (MCP 2025-03-26, ToolAnnotations)."""
     for tool in resolved.tools:

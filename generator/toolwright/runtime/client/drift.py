@@ -172,8 +172,8 @@ def _plain(field: str, value: Any) -> Any:
     """A field's value without what says nothing.
 
     That is a `null`, which servers may leave out; in a schema its `$schema`, which `toolwright import` may have mended;
-    in an `inputSchema` its `type`, which is always `object`, and which some servers forget; and in an `outputSchema` the
-    same, where all that is valid are objects anyway.
+    in an `inputSchema` its `type`, which is always `object`, and which some servers forget; and the same in an
+    `outputSchema` for nothing but objects.
     """
     if field == "annotations" and isinstance(value, dict):
         return {key: hint for key, hint in value.items() if hint is not None} or None
