@@ -217,11 +217,21 @@ def policies(
                 yield _make(about, "TW515", "compatible", f"it no longer requires {_scopes(less)}", *places)
         elif key == "redact":
             yield _make(about, "TW520", "cosmetic", "`redact` changed", *places)
+        elif key == "confirm" and _asks_alike(was, now):
+            yield _make(about, "TW520", "cosmetic", "what the user is asked before a call changed", *places)
         elif now is None:
             yield _make(about, "TW520", "compatible", f"`{key}` is gone; it was {_quoted(was)}", *places)
         else:
             message = f"`{key}` was {_quoted(was)}, and is {_quoted(now)}"
             yield _make(about, "TW520", "may break", message, *places, "calls that passed may be refused now")
+
+
+def _asks_alike(was: Any, now: Any) -> bool:
+    """Whether two settings of `confirm` differ in their words alone."""
+    both = [{"fallback": "refuse", **one} if isinstance(one, dict) else one for one in (was, now)]
+    both = [{"fallback": "refuse"} if one is True else one for one in both]
+    plain = [{key: value for key, value in one.items() if key != "message"} for one in both if isinstance(one, dict)]
+    return len(plain) == 2 and same(*plain)
 
 
 def marked(

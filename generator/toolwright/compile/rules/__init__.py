@@ -59,6 +59,7 @@ _RULES = (
     tools.deprecations,
     tools.handles,
     tools.redactions,
+    tools.confirmations,
     tools.public_cache,
     tools.described,
     tools.plain_roots,
