@@ -42,7 +42,7 @@ def _check(arguments: argparse.Namespace) -> int:
             if Path(first).resolve() != Path(path).resolve():
                 printer.add([_clash(checked, path, first)])
             document = _document(path, checked.manifest.package, work.target.folder)
-            printer.fits(build.fit(checked.manifest, work.target.handlers, document))
+            printer.fits(build.fit(checked.manifest, work.target.handlers, path, document))
             if work.project is None:
                 continue
             absent = config.missing(work.project, artifacts.requirements(checked.manifest))

@@ -155,6 +155,10 @@ CODES = _table(
     ("TW421", "warning", "A handler method is no longer asked for."),
     ("TW422", "warning", "A handler method does not fit what it is called with, or what it gives."),
     ("TW423", "warning", "`--stubs` does not find the handwritten class."),
+    ("TW424", "warning", "The handwritten module is not found."),
+    ("TW425", "warning", "The handwritten module is no Python."),
+    ("TW426", "warning", "The handwritten module does not have what `python.handlers` names."),
+    ("TW427", "warning", "A handler method is called otherwise now."),
     ("TW410", "error", "`[tool.toolwright]` in pyproject.toml is wrong."),
     ("TW411", "warning", "The project does not depend on what its server needs."),
 )

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from toolwright import mcp
+from toolwright.codegen.renames import renamed
 from toolwright.diagnostics import Place
 from toolwright.diff.changes import Change, Impact
 from toolwright.diff.congruence import same
@@ -44,16 +45,8 @@ class Pair:
 
     def renamed(self) -> dict[str, str]:
         """Old names to new ones: tools that are gone, where exactly one that is new is the same but for its name."""
-        old, new = ({tool.name: tool for tool in manifest.tools} for manifest in (self.old, self.new))
-        gone = [tool for name, tool in old.items() if name not in new]
-        fresh = [tool for name, tool in new.items() if name not in old]
-        found = {}
-        for tool in gone:
-            twins = [other for other in fresh if _is_twin(tool, other)]
-            rivals = [other for other in gone if _is_twin(tool, other)]
-            if len(twins) == len(rivals) == 1:
-                found[tool.name] = twins[0].name
-        return found
+        old, new = ({tool.name: tool.definition for tool in manifest.tools} for manifest in (self.old, self.new))
+        return renamed(old, new)
 
     def both(self) -> list[tuple[ir.Tool, ir.Tool]]:
         """The tools that both have, renamed ones among them, in the order of the new manifest."""
@@ -261,14 +254,6 @@ def marked(
 def _instead(tool: ir.Tool) -> str | None:
     use = (tool.deprecated or {}).get("use")
     return f"it was deprecated; use `{use}`" if use else None
-
-
-def _is_twin(one: ir.Tool, two: ir.Tool) -> bool:
-    """Whether two tools are one but for the name, and say enough of themselves to be known by it."""
-    kept = [
-        {key: value for key, value in tool.definition.items() if key not in ("name", "title")} for tool in (one, two)
-    ]
-    return same(*kept) and bool(one.description or one.input.wire.get("properties"))
 
 
 def _ours(manifest: ir.Manifest, section: str, key: str) -> dict[str, Mapping[str, Any]]:
