@@ -79,7 +79,6 @@ def changes(pair: Pair) -> Iterator[Change]:
         yield from _served(
             old_tool, new_tool, extension[0].get(old_tool.name, {}), extension[1].get(new_tool.name, {}), pair
         )
-    yield from _apis(pair)
 
 
 def subject(tool: ir.Tool) -> str:
@@ -180,16 +179,21 @@ def _served(
         yield _change(new, "TW522", "may break", "the call behind the tool changed", *places)
 
 
-def _apis(pair: Pair) -> Iterator[Change]:
-    """Changes of the APIs that tools call."""
-    before, after = (manifest.document.get("apis") or {} for manifest in (pair.old, pair.new))
+def apis(
+    before: Mapping[str, Any], after: Mapping[str, Any], places: tuple[Mapping[str, Place], Mapping[str, Place]]
+) -> Iterator[Change]:
+    """Changes of the APIs that tools call; `places` are those of the APIs that stand in the entry files."""
     for name in after:
         was, now = before.get(name), after[name]
         keys = [] if was is None else [key for key in {**now, **was} if not same(was.get(key), now.get(key))]
-        if changed := [f"`{key}`" for key in keys if not key.startswith("x-")]:
-            message = f"{', '.join(changed)} changed"
+        changed = [key for key in keys if not key.startswith("x-")]
+        if changed:
+            old, new = (side.get(name) for side in places)
+            if len(changed) == 1:
+                old, new = (None if place is None else place / changed[0] for place in (old, new))
+            message = f"{', '.join(f'`{key}`' for key in changed)} changed"
             why = "the calls behind its tools may fail now"
-            yield _make(f"API `{name}`", "TW522", "may break", message, None, None, why)
+            yield _make(f"API `{name}`", "TW522", "may break", message, old, new, why)
 
 
 def policies(
