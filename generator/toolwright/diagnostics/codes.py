@@ -144,6 +144,7 @@ CODES = _table(
     ("TW380", "warning", "`lint.ignore` names an error."),
     ("TW381", "warning", "`lint.ignore` names a code that does not exist."),
     ("TW390", "warning", "Parts of the manifest are not served yet."),
+    ("TW391", "warning", "A client's manifest has warnings about the server."),
     ("TW401", "error", "Two manifests make the same file."),
     ("TW402", "error", "A generated file was edited by hand."),
     ("TW403", "error", "A file that toolwright did not write is in the way."),
