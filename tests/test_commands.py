@@ -31,6 +31,8 @@ def project(tmp_path: Path) -> Path:
     (tmp_path / "specs").mkdir()
     for name in ("weather.yaml", "weather.md"):
         shutil.copy(ROOT / "specs" / name, tmp_path / "specs")
+    shutil.copy(ROOT / "examples" / "weather.py", tmp_path)
+    shutil.copy(ROOT / "examples" / "weather.py", tmp_path / "specs")
     return tmp_path
 
 
@@ -295,6 +297,8 @@ def test_a_project_is_the_same_from_each_of_its_folders(project: Path) -> None:
     (project / "sub/pyproject.toml").write_text("[tool.black]\n")
     (project / "src").mkdir()
     (project / "src/weather.py").write_text("class Weather: pass\n")
+    (project / "weather.py").unlink()
+    (project / "specs" / "weather.py").unlink()
     made = toolwright("generate", cwd=project)
     assert made.returncode == 0, made.stderr
     tree = {path: path.read_bytes() for path in (project / "generated").rglob("*.*")}

@@ -278,3 +278,82 @@ def test_a_live_server_is_a_side(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert "get_forecast" in capsys.readouterr().out
     assert cli.run(["diff", str(other), "--", str(tmp_path / "nothing")]) == 1
     assert capsys.readouterr().err.startswith("toolwright: ")
+
+
+# --- what is told once, or not at all
+
+
+SHARED = """\
+toolwright: 1
+server: {name: desk, version: 1.0.0}
+schemas:
+  Id: {type: integer, minimum: 1}
+tools:
+"""
+USING = "  - {name: tool%d, description: D., inputSchema: {type: object, properties: {id: {$ref: '#/schemas/Id'}}}}\n"
+
+
+def test_a_change_of_a_shared_schema_is_one_entry(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = SHARED + "".join(USING % number for number in range(18))
+    (tmp_path / "old.yaml").write_text(text)
+    (tmp_path / "new.yaml").write_text(text.replace("minimum: 1", "minimum: 2"))
+    assert cli.run(["diff", "old.yaml", "new.yaml"]) == 1
+    told = capsys.readouterr().out
+    assert told.count("TW538") == 1
+    assert "schema `Id`" in told
+    assert "affects 18 places: tool `tool0`, argument" in told
+    assert "and 15 more" in told
+
+
+def test_an_example_that_does_not_fit_blocks_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    wrong = MANIFEST + "    toolwright: {examples: [{input: {n: x}}]}\n"
+    (tmp_path / "old.yaml").write_text(wrong)
+    (tmp_path / "new.yaml").write_text(MANIFEST)
+    assert cli.run(["check", "old.yaml"]) == 1
+    capsys.readouterr()
+    assert cli.run(["diff", "old.yaml", "new.yaml"]) == 0
+    assert "nothing changed" in capsys.readouterr().out
+
+
+def test_a_revision_alone_is_the_project_s(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pyproject.toml").write_text('[tool.toolwright]\nmanifests = ["one.yaml", "two.yaml"]\n')
+    for name in ("one", "two"):
+        (tmp_path / f"{name}.yaml").write_text(MANIFEST)
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@b.c"]
+    for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "a"]):
+        subprocess.run([*git, *words], check=True)
+    (tmp_path / "two.yaml").write_text(MANIFEST.replace("name: ping", "name: pong"))
+    assert cli.run(["diff", "git:HEAD"]) == 1
+    told = capsys.readouterr().out
+    assert "nothing changed from git:HEAD to one.yaml" in told
+    assert "it is called `pong` now" in told
+    assert cli.run(["diff", "git:HEAD", "--format", "json"]) == 2
+    (tmp_path / "pyproject.toml").unlink()
+    assert cli.run(["diff", "git:HEAD"]) == 2
+    assert "there are none: name NEW, too" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("refs", ["bundled", "inlined"])
+def test_a_manifest_and_its_own_server_are_the_same(refs: str, tmp_path: Path) -> None:
+    (tmp_path / "desk.yaml").write_text(
+        SHARED.replace(
+            "schemas:", f"wire: {{refs: {refs}}}\nformats: assert\npageSize: 1\npolicy: {{confirm: true}}\nschemas:"
+        )
+        + USING % 1
+        + USING.replace("}}}}", "}}}, outputSchema: {$ref: '#/schemas/Id'}}") % 2
+    )
+    subprocess.run([sys.executable, "-m", "toolwright", "generate", "-q", "desk.yaml"], cwd=tmp_path, check=True)
+    (tmp_path / "desk.py").write_text("class Desk:\n    def tool1(self, args, ctx): ...\n    tool2 = tool1\n")
+    server = ["env", f"PYTHONPATH={tmp_path / 'generated'}:{tmp_path}", sys.executable, "-m", "desk_mcp"]
+    command = [sys.executable, "-m", "toolwright", "diff", "--fail-on", "any", "desk.yaml", "--"]
+    done = subprocess.run([*command, *server, "--handlers", "desk:Desk"], cwd=tmp_path, capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "nothing changed from desk.yaml to env\n", "")

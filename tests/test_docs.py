@@ -474,6 +474,15 @@ def test_the_same_bytes_wherever_and_however_it_is_made(tmp_path: Path) -> None:
     assert str(tmp_path).encode() not in page_bytes
 
 
+def test_warnings_are_what_check_is_for(tmp_path: Path) -> None:
+    (tmp_path / "m.json").write_text(json.dumps(manifest([{"name": "a", "inputSchema": {"type": "object"}}])))
+    done = toolwright("docs", "m.json", "-o", "site", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "m.json: 1 warning, which `toolwright check` lists\n" in done.stdout
+    strict = toolwright("docs", "--strict", "m.json", "-o", "site", cwd=tmp_path)
+    assert (strict.returncode, strict.stderr.count("warning[TW312]")) == (1, 1)
+
+
 def test_the_command(tmp_path: Path) -> None:
     good, bad = json.dumps(manifest([tool("a")])), json.dumps(manifest([{**tool("a"), "inputSchema": 3}]))
     (tmp_path / "good.json").write_text(good)

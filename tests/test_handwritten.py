@@ -14,10 +14,10 @@ import pytest
 import forked
 from processes import running
 from toolwright import cli, naming
-from toolwright.codegen import surface
+from toolwright.codegen import renames, surface
 from toolwright.codegen.surface import HandlerMethod, MethodRole, Taken
 from toolwright.diagnostics import Place, Span
-from toolwright.project import handlers
+from toolwright.project import handlers, imports
 from toolwright.project.handlers import Handwritten
 from toolwright.pycode import Name
 
@@ -66,6 +66,9 @@ def test_a_class_that_fits() -> None:
     assert found(WHOLE, "get", "old") == []
 
 
+STRAY = ["4:7 TW420 `X` has no method `get`", "5:15 TW421 `grab` is no longer asked for"]
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -93,12 +96,119 @@ def test_a_class_that_fits() -> None:
         (WHOLE.replace("(self, args, ctx)", "(self, *all)"), []),
         (WHOLE.replace("X(XHandlers)", "X(Base)"), []),
         (WHOLE.replace("class X(XHandlers):\n", "class X(Base, XHandlers):\n    def old(self): ...\n"), []),
-        (WHOLE.replace("class X", "class Y"), []),
-        ("class X(:\n", []),
+        ("from a import *\n", []),
+        ("def __getattr__(name): ...\n", []),
+        ("def make(): ...\nX = make()\n", []),
+        ("try:\n    from a import X\nexcept ImportError:\n    X = None\n", []),
+        ("class X(:\n", ["1:9 TW425 this is no Python: invalid syntax"]),
+        (WHOLE.replace("def get(self, args: GetInput", "def grab(self, args: GrabInput"), STRAY),
+        (
+            WHOLE.replace("def get(self, args: GetInput", "def grab(self, args: Own"),
+            ["4:7 TW420 `X` has no method `get`"],
+        ),
     ],
 )
 def test_what_does_not_fit(text: str, expected: list[str]) -> None:
     assert found(text) == expected
+
+
+def test_a_class_that_is_not_there() -> None:
+    at = Place("x.yaml", ("python", "handlers"))
+    text = WHOLE.replace("class X", "class Xx")
+    findings = handlers.compare(Handwritten("x.py", text, "X", "XHandlers", "x_mcp", at), NEEDED)
+    [absent] = findings.diagnostics
+    assert (absent.code, absent.message, absent.at) == ("TW426", "`x.py` has no `X`", at)
+    assert absent.help == "did you mean `Xx`?"
+    assert not findings.is_there
+
+
+def test_methods_that_are_called_otherwise_are_no_stubs() -> None:
+    text = WHOLE.replace("def get(", "def old_get(")
+    written = Handwritten("x.py", text, "X", "XHandlers")
+    findings = handlers.compare(written, NEEDED, {"old_get": "OldGetOutput"}, {"old_get": "get"})
+    [told] = findings.diagnostics
+    assert (told.code, told.message) == ("TW427", "`old_get` is called `get` now")
+    assert told.help == "rename it: `async def get(self, args: GetInput, ctx: Context) -> GetOutput:`"
+    assert findings.missing == ()
+    both = Handwritten("x.py", WHOLE + "    def old_get(self, args, ctx): ...\n", "X", "XHandlers")
+    findings = handlers.compare(both, NEEDED, {"old_get": "OldGetOutput"}, {"old_get": "get"})
+    assert [one.message for one in findings.diagnostics] == ["`old_get` is no longer asked for"]
+    assert findings.missing == ()
+
+
+def test_what_a_manifest_calls_otherwise() -> None:
+    def document(*tools: tuple[str, str, str | None], **more: object) -> dict[str, object]:
+        named = [
+            {"name": name, "description": text, **({"toolwright": {"pythonName": own}} if own else {})}
+            for name, text, own in tools
+        ]
+        return {"tools": named, **more}
+
+    renamed = renames.renamed_methods
+    before = document(("get", "Gets.", None), ("say", "Says.", None), ("a", "A.", "aa"))
+    after = document(("fetch", "Gets.", None), ("say", "Says.", "say_it"), ("a", "A.", "aa"))
+    assert renamed(before, after) == {"get": "fetch", "say": "say_it"}
+    twins = document(("fetch", "Gets.", None), ("take", "Gets.", None))
+    assert renamed(document(("get", "Gets.", None)), twins) == {}
+    assert renamed(document(("get", "", None)), document(("fetch", "", None))) == {}
+    resources = [{"resources": [{"name": name, "uri": "a:b"}]} for name in ("one", "two")]
+    assert renamed(*resources) == {"read_one": "read_two"}
+    prompts = [{"prompts": [{"name": name, "description": "P."}]} for name in ("p", "q")]
+    assert renamed(*prompts) == {"prompt_p": "prompt_q"}
+    assert renamed({}, after) == {}
+
+
+# Imports
+
+
+CLASS = "class X(XHandlers): pass\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", "from p import A, C\n"),
+        ("x = 1\n", "from p import A, C\nx = 1\n"),
+        ("#!/bin/python\n# Words.\n@dataclass\nclass X: ...\n",
+         "#!/bin/python\n# Words.\nfrom p import A, C\n@dataclass\nclass X: ...\n"),
+        ('"""Doc."""\n\nfrom __future__ import annotations\n\nimport a\n\nx = 1\nimport b\n',
+         '"""Doc."""\n\nfrom __future__ import annotations\n\nimport a\nfrom p import A, C\n\nx = 1\nimport b\n'),
+        ('"""Doc."""', '"""Doc."""\nfrom p import A, C\n'),
+        ("import a\r\nx = 1\r\n", "import a\r\nfrom p import A, C\r\nx = 1\r\n"),
+        ("from p import B, D  # noqa\n", "from p import A, B, C, D  # noqa\n"),
+        ("from p import D, B\n", "from p import D, B, A, C\n"),
+        ("from p import (B as b, D); x = 1\n", "from p import A, B as b, C, D; x = 1\n"),
+        ("from p import (\n    B,  # b\n    D,\n)\n",
+         "from p import (\n    A,\n    B,  # b\n    C,\n    D,\n)\n"),
+        ("from p import (\n    B\n)\n", "from p import (\n    A,\n    B,\n    C\n)\n"),
+        ("from p import (B,\n  D)\n", "from p import (A, B,\n  C,\n  D)\n"),
+        ("from p import B, \\\n    D\n", "from p import A, B, C, D\n"),
+        ("from .p import B\n", "from .p import B\nfrom p import A, C\n"),
+        ("from p import *\n", "from p import *\nfrom p import A, C\n"),
+        ("if TYPE_CHECKING:\n    from p import B\n", "from p import A, C\nif TYPE_CHECKING:\n    from p import B\n"),
+        ("from __future__ import annotations\nif TYPE_CHECKING:\n    from p import B\n",
+         "from __future__ import annotations\nif TYPE_CHECKING:\n    from p import A, B, C\n"),
+        (f"from p import {'B' * 80}\n",
+         f"from p import (\n    A,\n    {'B' * 80},\n    C,\n)\n"),
+    ],
+)  # fmt: skip
+def test_imports_change_nothing_else(text: str, expected: str) -> None:
+    made = imports.with_imports(text, "p", ["C", "A"])
+    assert made == expected
+    ast.parse(made)
+    assert imports.with_imports(text, "p", []) == text
+
+
+def test_names_of_the_standard_library_come_from_there() -> None:
+    assert imports.with_imports("", "p", ["Sequence", "A"]) == "from collections.abc import Sequence\nfrom p import A\n"
+
+
+def test_stubs_bring_what_they_need() -> None:
+    text = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from x_mcp import Context\n\n" + CLASS
+    written = Handwritten("x.py", text, "X", "XHandlers", "x_mcp")
+    made = handlers.with_stubs(written, (GET,))
+    assert "from x_mcp import Context, GetInput, GetOutput\nif TYPE_CHECKING:" in made
+    assert "async def get(self, args: GetInput, ctx: Context) -> GetOutput:\n        raise Not" in made
 
 
 def test_methods_of_bases_in_the_module_count() -> None:
@@ -242,14 +352,52 @@ def test_stubs_are_appended_where_they_are_asked_for(project: Path) -> None:
     (project / "diary.yaml").write_text(MANIFEST + MORE)
     done = toolwright("generate", "--stubs", cwd=project)
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.endswith("src/diary.py: a method appended to Diary\n  import Content, ReadInput there\n")
-    stub = '\n    async def read(self, args: "ReadInput", ctx: "Context") -> "Content":\n'
-    stub += "        raise NotImplementedError\n"
-    assert (project / "src" / "diary.py").read_text() == DIARY.replace(
-        'return "written"\n', f'return "written"\n{stub}'
+    assert done.stdout.endswith("src/diary.py: a method appended to Diary; imported Content, ReadInput\n")
+    stub = "\n    async def read(self, args: ReadInput, ctx: Context) -> Content:\n        raise NotImplementedError\n"
+    made = DIARY.replace('return "written"\n', f'return "written"\n{stub}')
+    made = made.replace("Context, DiaryHandlers, WriteInput", "Content, Context, DiaryHandlers, ReadInput, WriteInput")
+    assert (project / "src" / "diary.py").read_text() == made
+    check = "import sys; sys.path[:0] = ['generated', 'src']; import diary; print(diary.Diary.read.__annotations__)"
+    assert (
+        "ReadInput" in subprocess.run([sys.executable, "-c", check], cwd=project, capture_output=True, text=True).stdout
     )
     again = toolwright("generate", "--stubs", "--quiet", cwd=project)
     assert (again.returncode, again.stdout, again.stderr) == (0, "", "")
+
+
+def test_a_renamed_tool_is_a_renamed_method(project: Path) -> None:
+    toolwright("generate", cwd=project)
+    (project / "diary.yaml").write_text(MANIFEST.replace("name: write", "name: jot"))
+    told = "src/diary.py:5:9: warning[TW427]: `write` is called `jot` now"
+    for verb in (["check"], ["generate", "--stubs"]):
+        done = toolwright(*verb, cwd=project)
+        assert (done.returncode, done.stderr.splitlines()[0]) == (0, told)
+        assert "rename it: `async def jot(self, args: JotInput, ctx: Context) -> Content:`" in done.stderr
+        assert "TW42" not in done.stderr.replace("TW427", "")
+    assert (project / "src" / "diary.py").read_text() == DIARY
+    later = toolwright("generate", "--stubs", cwd=project)  # the package knows nothing of the old name any more
+    assert "async def jot(" in (project / "src" / "diary.py").read_text()
+    assert "warning[TW421]: `write` is no longer asked for" in later.stderr
+
+
+def test_a_module_that_is_not_right_is_told_with_its_place(project: Path) -> None:
+    diary = project / "src" / "diary.py"
+    for text, told in (
+        (None, "diary.yaml:3:20: warning[TW424]: there is no module `diary` in `.` or `src`"),
+        (DIARY.replace("class Diary", "class Dairy"), "diary.yaml:3:20: warning[TW426]: `src/diary.py` has no `Diary`"),
+        (DIARY + "def (\n", "src/diary.py:10:5: warning[TW425]: this is no Python: invalid syntax"),
+    ):
+        diary.unlink() if text is None else diary.write_text(text)
+        for verb in (["check"], ["generate", "--force"], ["generate", "--stubs"]):
+            done = toolwright(*verb, cwd=project)
+            assert (done.returncode, done.stderr.splitlines()[0]) == (0, told)
+            assert done.stderr.count("warning[") == 1
+        assert text is None or diary.read_text() == text
+
+
+def test_a_module_that_was_installed_is_nobody_s_business(project: Path) -> None:
+    (project / "diary.yaml").write_text(MANIFEST.replace("diary:Diary", "json.decoder:JSONDecoder"))
+    assert toolwright("check", cwd=project).stderr == ""
 
 
 def test_stubs_leave_the_mark_at_the_start_of_a_file(project: Path) -> None:

@@ -31,7 +31,7 @@ from processes import running
 from serving import Handling, asgi, served
 from test_commands import toolwright
 from toolwright.compile.syntax import yamlwriter
-from toolwright.importers import servers
+from toolwright.importers import live, servers
 from toolwright.importers.live import Listed
 
 CASES = Path(__file__).with_name("imports")
@@ -181,7 +181,8 @@ def test_a_prefix_goes_before_tools_and_prompts(tmp_path: Path) -> None:
     [
         (
             {"$stderr": "\n".join(f"line {n} \x1b[1mof many" for n in range(30)), "$exit": "initialize"},
-            " ended before it had answered\n" + "\n".join(f"  | line {n} �[1mof many" for n in range(20, 30)),
+            " ended before it had answered\n"
+            + "\n".join("  | …" if n == 5 else f"  | line {n} �[1mof many" for n in (*range(6), *range(20, 30))),
         ),
         (
             {**HELLO, "tools/list": {"tools": [TOOL], "nextCursor": "again"}},
@@ -202,6 +203,21 @@ def test_a_server_that_breaks_down_is_told(script: dict[str, Any], said: str, tm
     done = scripted(tmp_path, script, "-o", "m.yaml")
     assert (done.returncode, done.stderr) == (1, f"toolwright: `{sys.executable}`{said}\n")
     assert not (tmp_path / "m.yaml").exists()
+
+
+def test_a_command_that_is_still_fetched_has_time_to_start(tmp_path: Path) -> None:
+    (tmp_path / "script.json").write_text(json.dumps({**HELLO, "tools/list": {"tools": [TOOL]}}))
+    server = [sys.executable, SCRIPTED, str(tmp_path / "script.json")]
+    slow = live.Command(["sh", "-c", 'sleep 2; exec "$@"', "sh", *server])
+    told: list[float] = []
+    begun = time.monotonic()
+    listed = live.read(slow, 1.5, starting=30, started=lambda: told.append(time.monotonic() - begun))
+    assert listed.sections["tools"] == [TOOL]
+    assert told[0] > 2
+    with pytest.raises(live.UnreachableError, match="`sh` did not answer within 1 s"):
+        live.read(slow, 1)
+    with pytest.raises(live.UnreachableError, match="has not answered 1 s after it was started; give it more time"):
+        live.read(slow, 60, starting=1)
 
 
 @pytest.mark.parametrize("silent", ["server/discover", "tools/list"])
@@ -256,7 +272,7 @@ def test_a_signal_ends_the_process_too(
         (["http://localhost/mcp", "--", "true"], "name one server: a URL, or a command after `--`"),
         (["--"], "the command after `--` is empty"),
         (["true"], "`true` is no http or https URL; a command stands after `--`, as in: -- true"),
-        (["npx", "server"], "put `--` before a command, as in: toolwright import mcp -- COMMAND ARGS…"),
+        (["npx", "server"], "put `--` before a command, as in: toolwright import mcp -- npx server"),
         (["npx", "-y", "server"], "unrecognized arguments: -y server; put `--` before a command"),
         (["file:///etc/passwd"], "`file:///etc/passwd` is no http or https URL"),
         (["http://localhost/mcp", "--header", "secret"], "--header takes NAME:VALUE"),

@@ -295,7 +295,8 @@ def everything() -> dict[str, Any]:
         ],
         resources=[{"uri": "x:own", "name": "own"}, {"uri": "x:text", "name": "text", "toolwright": {"text": "Text."}}],
         resourceTemplates=[
-            {"uriTemplate": "y://{city}", "name": "city", "toolwright": {"complete": {"city": "handler"}}}
+            {"uriTemplate": "y://{city}", "name": "city", "toolwright": {"complete": {"city": "handler"}}},
+            {"uriTemplate": "j://{id}", "name": "data", "mimeType": "application/json"},
         ],
         prompts=[
             {"name": "own", "arguments": [{"name": "a"}]},
@@ -372,6 +373,11 @@ def test_all_else_has_a_placeholder(folder: Path) -> None:
                 "Text.",
                 'This is a mock: the handlers\' read_city says what stands here with {"city": "Oslo"}.',
             ]
+            [data] = (await client.read_resource("j://7")).contents
+            assert getattr(data, "mime_type", "") == "application/json"
+            assert json.loads(getattr(data, "text", ""))["mock"].endswith(
+                'read_data says what stands here with {"id": "7"}.'
+            )
             own, written = [await client.get_prompt(*one) for one in (("own", {"a": "b"}), ("written", None))]
             assert getattr(own.messages[0].content, "text", "").endswith(
                 'prompt_own says what stands here with {"a": "b"}.'

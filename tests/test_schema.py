@@ -83,6 +83,7 @@ policy: {timeout: 30s, onStateLoss: closed, maxResultBytes: 1000}
 formats: annotate
 cache: {ttl: 5m, scope: public}
 pageSize: 100
+wire: {refs: bundled}
 protocol: {min: 2025-06-18}
 emit: [server, client]
 lint: {ignore: [TW301]}

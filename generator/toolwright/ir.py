@@ -21,16 +21,18 @@ _CONTENT = frozenset({"file", "messages", "text"})
 
 Emit: TypeAlias = Literal["server", "client"]
 Formats: TypeAlias = Literal["annotate", "assert"]
+Refs: TypeAlias = Literal["bundled", "inlined"]
 
 
 @dataclass(frozen=True, slots=True)
 class Schema:
     """One JSON Schema.
 
-    `wire` is what goes on the wire: verbatim, but for shared schemas bundled below `$defs` (`definitions` before
-    2019-09). `dialect` is the identifier of its meta-schema. `shared` maps each JSON pointer in `wire` that a bundled
-    shared schema has (`#/$defs/Place`) to the name it has under `schemas`. `own` is `wire` without these, where it is
-    known. `rich` says that strings with a format are more than texts in Python (`python: {formats: rich}`).
+    `wire` is the schema, verbatim, but for shared schemas bundled below `$defs` (`definitions` before 2019-09); it
+    goes on the wire, unless the manifest has it sent without references. `dialect` is the identifier of its
+    meta-schema. `shared` maps each JSON pointer in `wire` that a bundled shared schema has (`#/$defs/Place`) to the
+    name it has under `schemas`. `own` is `wire` without these, where it is known. `rich` says that strings with a
+    format are more than texts in Python (`python: {formats: rich}`).
     """
 
     wire: Mapping[str, Json]
@@ -172,7 +174,8 @@ class Manifest:
     the `server` object as MCP's `Implementation`, with `instructions` beside it. `package` is the import package and
     `stem` the start of its classes. `handlers` is `module:Name` of the handwritten class, where the manifest says it.
     `files` are those that travel inside the package, by their paths in it. `document` is the resolved manifest that is
-    written as `manifest.json`. `features` are what only handwritten code uses (`python: {features: …}`).
+    written as `manifest.json`. `features` are what only handwritten code uses (`python: {features: …}`). `refs` says
+    whether the schemas in `document`, and in the definitions of tools, have references; those in `ir.Schema` do.
     """
 
     source: str
@@ -191,6 +194,7 @@ class Manifest:
     document: Mapping[str, Json]
     command: str = ""
     features: frozenset[str] = frozenset()
+    refs: Refs = "bundled"
 
     @property
     def primitives(self) -> Mapping[mcp.Section, tuple[Primitive, ...]]:

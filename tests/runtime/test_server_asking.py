@@ -15,6 +15,7 @@ import pytest
 
 from packages import generate, imported, manifest, tool
 from server_fixture import exchange
+from serving import piped
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
@@ -37,6 +38,7 @@ CHOICES = {
         "old": {"type": "string", "enum": ["k"], "enumNames": ["Kay"]},
     },
 }
+CLOSE = "Close {id} with {note}, {tags} for {who} {{sic}}?"
 ASK = {
     "who": {"message": "Who are you?", "schema": NAME},
     "choose": {"message": "Choose", "schema": CHOICES},
@@ -62,6 +64,12 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
                 toolwright={"policy": {"confirm": True, "redact": ["/card"]}},
             ),
             tool("trust", toolwright={"policy": {"confirm": {"fallback": "allow"}}}),
+            tool(
+                "close",
+                {"id": {"type": "integer"}, "note": {"type": "string"}, "tags": {"default": []}, "who": {}},
+                title="Close a ticket",
+                toolwright={"policy": {"confirm": {"message": CLOSE}, "redact": ["/who/password"]}},
+            ),
         ],
         name="asking",
         python={"features": ["sampling"]},
@@ -96,6 +104,7 @@ def server(package: ModuleType, ask: Callable[[Any, Any], Any], **methods: Any) 
         other=ask,
         pay=lambda args, ctx: f"paid {args.sum}",
         trust=lambda args, ctx: "done",
+        close=lambda args, ctx: "closed",
         prompt_hello=lambda args, ctx: "hello",
         read_page=lambda params, ctx: "page",
     )
@@ -451,16 +460,26 @@ async def test_answers_of_any_shape_do_no_harm(package: ModuleType) -> None:
 async def test_the_server_asks_before_it_runs_a_tool(package: ModuleType, era: str) -> None:
     made = server(package, twice)
     told = []
-    answers: list[Any] = [{}, "decline", "cancel"]
+    answers: list[Any] = [{"confirm": True}, "decline", "cancel", {"confirm": False}]
     for answer in answers:
         person = Person(answer)
         async with client(made, era, person) as connected:
             told.append(text(await connected.call_tool("pay", {"card": "1234-5678", "sum": 3})))
-        assert person.asked[0].message == 'Run pay with {"card": "[redacted]", "sum": 3}?'
+        [question] = person.asked
+        assert question.message == 'Run pay with {"card": "[redacted]", "sum": 3}?'
+        assert isinstance(question, types.ElicitRequestFormParams)
+        assert question.requested_schema == {
+            "type": "object",
+            "properties": {
+                "confirm": {"type": "boolean", "title": "Run pay", "description": "Without this, nothing happens."}
+            },
+            "required": ["confirm"],
+        }
     assert told == [
         "paid 3",
         "error: The user declined: pay did not run.",
         "error: The user did not answer: pay did not run.",
+        "error: The user declined: pay did not run.",
     ]
     person = Person()
     async with client(made, era, person) as connected:
@@ -471,6 +490,69 @@ async def test_the_server_asks_before_it_runs_a_tool(package: ModuleType, era: s
             "error: pay needs the user's leave, and this client cannot ask for it (elicitation)."
         )
         assert text(await connected.call_tool("trust")) == "done"
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_an_answer_without_the_box_is_asked_again(package: ModuleType, era: str) -> None:
+    person = Person({}, {"confirm": "yes"}, {"confirm": True})
+    async with client(server(package, twice), era, person) as connected:
+        assert text(await connected.call_tool("pay", {"sum": 3})) == "paid 3"
+    assert [question.message.count("does not fit: ") for question in person.asked] == [0, 1, 1]
+
+
+SHORT: list[tuple[dict[str, Any], str]] = [
+    ({"id": 7, "note": "all done"}, "Close 7 with all done, [] for (none) {sic}?"),
+    ({"id": 7, "note": "a\n\n  b\x1b[31m\u202ec\x00"}, "Close 7 with a bc, [] for (none) {sic}?"),
+    ({"note": "x" * 400_000}, f"Close (none) with {'x' * 80}… (400,000 characters), [] for (none) {{sic}}?"),
+    ({"tags": ["a", 1], "who": {"id": 1, "password": "p"}},
+     'Close (none) with (none), ["a", 1] for {"id": 1, "password": "[redacted]"} {sic}?'),
+    ({"tags": ["tag"] * 100, "who": {"about": "x" * 100}}, "Close (none) with (none), [100 items] for {1 key} {sic}?"),
+    ({"who": None, "tags": True}, "Close (none) with (none), true for null {sic}?"),
+    ({"who": 10**100}, f"Close (none) with (none), [] for 1{'0' * 79}… (101 characters) {{sic}}?"),
+    ({"note": "{id} {{", "id": 1}, "Close 1 with {id} {{, [] for (none) {sic}?"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("arguments", "message"), SHORT)
+async def test_the_author_s_words_show_arguments_in_short(
+    package: ModuleType, arguments: dict[str, Any], message: str
+) -> None:
+    person = Person({"confirm": True})
+    async with client(server(package, twice), "legacy", person) as connected:
+        assert text(await connected.call_tool("close", arguments)) == "closed"
+    [question] = person.asked
+    assert isinstance(question, types.ElicitRequestFormParams)
+    assert question.message == message
+    assert question.requested_schema["properties"]["confirm"]["title"] == "Run Close a ticket"
+
+
+async def test_the_message_of_nobody_is_short_too(package: ModuleType) -> None:
+    person = Person({"confirm": True})
+    more = {f"more{number}": number for number in range(20)}
+    async with client(server(package, twice), "legacy", person) as connected:
+        await connected.call_tool("pay", {"sum": 1, "file": "A" * 400_000, "card": "c", "list": [[0] * 99], **more})
+    assert person.asked[0].message == (
+        f'Run pay with {{"sum": 1, "file": "{"A" * 80}"… (400,000 characters), "card": "[redacted]", "list": [1 item], '
+        '"more0": 0, "more1": 1, "more2": 2, "more3": 3, "more4": 4, "more5": 5, "more6": 6, "more7": 7, … 12 more}?'
+    )
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_a_generated_client_says_yes(package: ModuleType, era: str) -> None:
+    target = server(package, twice)
+    answers: list[Any] = [package.Accepted(), {"confirm": True}]
+    answers += [package.Declined(), {"confirm": False}, package.Cancelled()]
+    told = []
+    for answer in answers:
+        way = piped(target, era == "legacy")
+        async with package.AskingClient.connect(way, on_question=lambda _, answer=answer: answer) as made:
+            try:
+                [block] = await made.pay(sum=3)
+                told.append(block.text)
+            except package.ToolFailed as error:
+                told.append(error.result.content[0].text)
+    declined = "The user declined: pay did not run."
+    assert told == ["paid 3", "paid 3", declined, declined, "The user did not answer: pay did not run."]
 
 
 async def test_the_policy_of_all_tools_holds_where_one_says_nothing_else(tmp_path: Path) -> None:
@@ -496,7 +578,7 @@ async def test_the_policy_of_all_tools_holds_where_one_says_nothing_else(tmp_pat
         built = made.build_server(Handlers())
         asked = []
         for name in ("pay", "look", "tell"):
-            person = Person({})
+            person = Person({"confirm": True})
             async with client(built, "legacy", person) as connected:
                 assert text(await connected.call_tool(name, {"card": "12"})) == "paid"
             asked.append([question.message for question in person.asked])

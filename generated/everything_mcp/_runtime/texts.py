@@ -4,10 +4,21 @@
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 PLACEHOLDER: Final = re.compile(r"\{\{\s*([^{}]*?)\s*\}\}")
 """An argument in the text of a message: `{{name}}`."""
+
+BRACES: Final = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
+"""What has a meaning in the message of a confirmation: `{name}`, `{{` and `}}`; and braces that stand alone."""
+
+
+def filled(text: str, value: Callable[[str], str]) -> str:
+    """The message of a confirmation: `value(name)` for each `{name}`, and `{` and `}` for each two of them."""
+    return BRACES.sub(lambda found: found[0][0] if found[1] is None else value(found[1]), text)
 
 
 def joined(text: str) -> str:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from .objects import as_objects, describes_objects
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -17,11 +19,19 @@ FIRST_LINKS: Final = "2025-06-18"
 FIRST_STATELESS: Final = "2026-07-28"
 """The first revision without a handshake; also the first in which structured content need not be an object."""
 
+_NONE: Final = {"type": "object"}
+
 
 def tool_for(definition: dict[str, Any], revision: str) -> dict[str, Any]:
-    """A tool for this revision: an `outputSchema` that need not describe objects is left out before 2026-07-28."""
-    if revision >= FIRST_STATELESS or _describes_objects(definition):
+    """A tool for this revision.
+
+    Before 2026-07-28, an `outputSchema` says `type: object` at its root: one whose instances are all objects gets it
+    where it only follows from its references or alternatives, and one that allows other values is left out.
+    """
+    if revision >= FIRST_STATELESS or "outputSchema" not in definition:
         return definition
+    if describes_objects(definition["outputSchema"]):
+        return {**definition, "outputSchema": as_objects(definition["outputSchema"])}
     return {key: value for key, value in definition.items() if key != "outputSchema"}
 
 
@@ -38,17 +48,12 @@ def result_for(result: dict[str, Any], definition: Mapping[str, Any], revision: 
     """
     if revision >= FIRST_STATELESS:
         return result
-    if "structuredContent" in result and not _describes_objects(definition):
+    if "structuredContent" in result and not describes_objects(definition.get("outputSchema", _NONE)):
         result = {key: value for key, value in result.items() if key != "structuredContent"}
     if revision < FIRST_LINKS:
         blocks = [_block_for(block, number, revision) for number, block in enumerate(result["content"], 1)]
         result = {**result, "content": blocks}
     return result
-
-
-def _describes_objects(definition: Mapping[str, Any]) -> bool:
-    schema = definition.get("outputSchema", {"type": "object"})
-    return isinstance(schema, dict) and schema.get("type") == "object"
 
 
 def _block_for(block: dict[str, Any], number: int, revision: str) -> dict[str, Any]:

@@ -21,7 +21,7 @@ RUNTIME: Final[Mapping[str, tuple[str, ...]]] = {
     "unions": ("unions",),
     "maps": ("maps",),
     "formats": ("formats",),
-    "tools": ("faults", "instances", "logs", "nesting", "revisions", "texts", "validation"),
+    "tools": ("faults", "instances", "logs", "nesting", "objects", "revisions", "texts", "validation"),
     "patterns": ("patterns",),
     "alternatives": ("alternatives",),
     "complexity": ("complexity", "violations"),

@@ -347,16 +347,26 @@ def asked_methods(document: Mapping[str, Json]) -> Mapping[str, str | None]:
     return dict(_asked(document))
 
 
+def method_name(section: mcp.Section, entry: Mapping[str, Json]) -> Name:
+    """The handlers' method for an entry of a list in a `manifest.json`."""
+    return _names(section, entry).method
+
+
+def _names(section: mcp.Section, entry: Mapping[str, Json]) -> naming.Names:
+    name, own = entry["name"], (entry.get("toolwright") or {}).get("pythonName")
+    if section is mcp.TOOLS:
+        return naming.tool(name, own)
+    return naming.primitive("prompt" if section is mcp.PROMPTS else "read", name, own)
+
+
 def _asked(document: Mapping[str, Json]) -> Iterator[tuple[Name, Name | None]]:
     for section in (mcp.TOOLS, *mcp.PRIMITIVES):
         for entry in document.get(section.name) or ():
             extension = entry.get("toolwright") or {}
-            name, own = entry["name"], extension.get("pythonName")
+            names = _names(section, entry)
             if section is mcp.TOOLS:
-                names = naming.tool(name, own)
                 yield names.method, naming.output_class(names)
                 continue
-            names = naming.primitive("prompt" if section is mcp.PROMPTS else "read", name, own)
             if ir.is_handled(extension):
                 yield names.method, None
             if ir.is_completed_by_handlers(extension):

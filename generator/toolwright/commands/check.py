@@ -20,6 +20,9 @@ def add(verbs: Any) -> None:
     """Say how the verb is called."""
     check = verbs.add_parser("check", help="say what is wrong in manifests; write nothing")
     works.options(check)
+    check.add_argument(
+        "--all", action="store_true", help="list each warning about a server that only a client is made for"
+    )
     check.set_defaults(verb=_check)
 
 
@@ -35,14 +38,14 @@ def _check(arguments: argparse.Namespace) -> int:
         packages: dict[str, str] = {}
         for path in work.manifests:
             checked = pipeline.compile_manifest(path, disk.Disk())
-            printer.add(checked.diagnostics, checked.documents)
+            printer.compiled(path, checked.diagnostics, checked.documents, every=arguments.all)
             if checked.manifest is None:
                 continue
             first = packages.setdefault(checked.manifest.package, path)
             if Path(first).resolve() != Path(path).resolve():
                 printer.add([_clash(checked, path, first)])
             document = _document(path, checked.manifest.package, work.target.folder)
-            printer.fits(build.fit(checked.manifest, work.target.handlers, document))
+            printer.fits(build.fit(checked.manifest, work.target.handlers, path, document))
             if work.project is None:
                 continue
             absent = config.missing(work.project, artifacts.requirements(checked.manifest))

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from toolwright.diagnostics import Diagnostic
 
 _GIT = "git:"
+_FORGIVEN = frozenset({"TW240", "TW241", "TW242"})
+"""Errors in examples: nothing that is compared depends on them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,45 @@ class Version:
 
 class VersionError(Exception):
     """A version cannot be read; the message says why."""
+
+
+def of_project(given: str) -> list[tuple[Version, Version]]:
+    """Each manifest of the project at `git:REV`, and as it is now.
+
+    Raises:
+        VersionError: One cannot be read.
+        UsageError: There is no project here that names manifests.
+    """
+    from toolwright.project import config
+
+    found, _ = config.find()
+    if found is None or not found.manifests:
+        raise UsageError(f"`{given}` alone means the manifests of [tool.toolwright], and there are none: name NEW, too")
+    return [(read(given, path), read(path, given)) for path in found.manifests]
+
+
+def as_listed(manifest: ir.Manifest, formats: ir.Formats) -> ir.Manifest:
+    """A manifest as its server lists it: schemas as they are sent, and nothing said of what `format` means."""
+    if manifest.refs == "bundled":
+        return replace(manifest, formats=formats)
+
+    def sent(schema: ir.Schema, wire: Mapping[str, Any]) -> ir.Schema:
+        return replace(schema, wire=wire, shared={}, own=None)
+
+    tools = tuple(
+        replace(
+            tool,
+            input=sent(tool.input, tool.definition["inputSchema"]),
+            output=None if tool.output is None else sent(tool.output, tool.definition["outputSchema"]),
+        )
+        for tool in manifest.tools
+    )
+    return replace(manifest, formats=formats, tools=tools)
+
+
+def is_revision(given: str) -> bool:
+    """Whether an argument names a revision of git, and no file in it."""
+    return given.startswith(_GIT) and ":" not in given.removeprefix(_GIT)
 
 
 def read(given: str, other: str) -> Version:
@@ -155,7 +196,7 @@ def _checked(name: str, path: str, reader: Reader) -> Version:
 
     from toolwright.compile import pipeline
 
-    checked = pipeline.compile_manifest(path, reader)
+    checked = pipeline.compile_manifest(path, reader, forgiven=_FORGIVEN)
     errors = [one for one in checked.diagnostics if one.severity == "error"]
     # What was made of something else has places that nobody can look up; they serve to show what is wrong in it only.
     is_made = isinstance(reader, _Value) and checked.manifest is not None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import os
+import posixpath
 import re
 import sys
 import threading
@@ -135,6 +136,30 @@ class Printer:
         """Note diagnostics, and the documents that show their places."""
         self._found += found
         self._documents.update(documents or {})
+
+    def compiled(
+        self, path: str, found: Iterable[Diagnostic], documents: Mapping[str, Document], *, every: bool = False
+    ) -> None:
+        """Note what compiling a manifest found.
+
+        Of a manifest that only makes a client, what is doubtful in the server is one line, since nobody can change it
+        there, unless `every` line is asked for, or `--strict` makes each count.
+        """
+        from toolwright.diagnostics import Diagnostic, Place
+
+        found = list(found)
+        entry = posixpath.normpath(path)
+        value = documents[entry].value if entry in documents else None
+        theirs = [one for one in found if "TW300" <= one.code < "TW380"]
+        if every or self._strict or len(theirs) < 2 or not isinstance(value, dict) or value.get("emit") != ["client"]:
+            self.add(found, documents)
+            return
+        counts = Counter(one.code for one in theirs)
+        shown = ", ".join(f"{count} {code}" for code, count in sorted(counts.items()))
+        message = f"{len(theirs)} warnings are about the server, which a client cannot change ({shown})"
+        fix = "`toolwright check --all` lists them"
+        told = Diagnostic("TW391", message, Place(entry, ("emit",)), fix)
+        self.add([*(one for one in found if one not in theirs), told], documents)
 
     def say(self, text: str) -> None:
         """Tell a person what was done; programs that asked for another format are not told."""

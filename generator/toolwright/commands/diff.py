@@ -27,7 +27,7 @@ def add(verbs: Any) -> None:
         epilog="A live server's command comes last: `toolwright diff specs/weather.yaml -- python -m weather_mcp`.",
     )
     diff.add_argument("old", metavar="OLD", help=_VERSION)
-    diff.add_argument("new", metavar="NEW", nargs="?", help="the same")
+    diff.add_argument("new", metavar="NEW", nargs="?", help="the same; with git:REV alone, the project's manifests")
     diff.add_argument("command", metavar="-- COMMAND", nargs="*", help="starts a live server, which is NEW")
     diff.add_argument("--format", choices=("text", "json", "md"), default="text", help="how to print changes")
     diff.add_argument(
@@ -39,20 +39,29 @@ def add(verbs: Any) -> None:
     diff.set_defaults(verb=_diff)
 
 
-_UNLISTED = frozenset({"TW556", "TW557"})
-"""Changes of what no list tells: completions, and the contents that a manifest has."""
+_UNLISTED = frozenset({"TW506", "TW507", "TW508", "TW515", "TW519", "TW520", "TW521", "TW522", "TW556", "TW557"})
+"""Changes of what no list tells: who may call, how lists are sent, policies, questions, completions, and contents."""
 
 
 def _diff(arguments: argparse.Namespace) -> int:
     from toolwright.commands import comparison
-    from toolwright.diff import compare, printers
-    from toolwright.diff.changes import CODES
 
     try:
-        old, new = _versions(arguments)
+        pairs = _pairs(arguments)
     except comparison.VersionError as error:
         err(f"toolwright: {error}")
         return 1
+    if len(pairs) > 1 and arguments.format == "json":
+        raise UsageError("--format json is one document: name one manifest, as in `toolwright diff git:REV MANIFEST`")
+    return max(_compared(old, new, arguments) for old, new in pairs)
+
+
+def _compared(old: Version, new: Version, arguments: argparse.Namespace) -> int:
+    """Print what changed; the exit status."""
+    from toolwright.commands import comparison
+    from toolwright.diff import compare, printers
+    from toolwright.diff.changes import CODES
+
     if old.manifest is None or new.manifest is None:
         _refuse([version for version in (old, new) if version.manifest is None])
         return 1
@@ -60,7 +69,11 @@ def _diff(arguments: argparse.Namespace) -> int:
     for code in ignored:
         if code not in CODES:
             err(one_line(f"note: `diff.ignore` of {new.name} names `{code}`, which is no code of a change"))
-    changes = compare.compare(old.manifest, new.manifest, (old.values, new.values), (old.entry, new.entry), ignored)
+    sides = old.manifest, new.manifest
+    if old.is_listed or new.is_listed:
+        formats = new.manifest.formats if old.is_listed else old.manifest.formats
+        sides = comparison.as_listed(old.manifest, formats), comparison.as_listed(new.manifest, formats)
+    changes = compare.compare(*sides, (old.values, new.values), (old.entry, new.entry), ignored)
     if old.is_listed or new.is_listed:
         changes = [change for change in changes if change.side == "wire" and change.code not in _UNLISTED]
     versions = [str(version.manifest.server.get("version", "")) for version in (old, new) if version.manifest]
@@ -78,7 +91,8 @@ def _diff(arguments: argparse.Namespace) -> int:
     return 1 if any(change.impact in _FAILING[arguments.fail_on] for change in counted) else 0
 
 
-def _versions(arguments: argparse.Namespace) -> tuple[Version, Version]:
+def _pairs(arguments: argparse.Namespace) -> list[tuple[Version, Version]]:
+    """What is compared: OLD and NEW, or each manifest of the project with itself at a revision."""
     from toolwright.commands import comparison
 
     argv: tuple[str, ...] = arguments.argv
@@ -86,10 +100,12 @@ def _versions(arguments: argparse.Namespace) -> tuple[Version, Version]:
     words = [word for word in (arguments.old, arguments.new, *arguments.command) if word is not None]
     words = words[: len(words) - len(command)]
     if command and len(words) == 1:
-        return comparison.read(words[0], ""), comparison.live(command)
+        return [(comparison.read(words[0], ""), comparison.live(command))]
+    if len(words) == 1 and comparison.is_revision(words[0]):
+        return comparison.of_project(words[0])
     if command or len(words) != 2:
         raise UsageError("name OLD and NEW: `toolwright diff OLD NEW`, or `toolwright diff OLD -- COMMAND`")
-    return comparison.read(words[0], words[1]), comparison.read(words[1], words[0])
+    return [(comparison.read(words[0], words[1]), comparison.read(words[1], words[0]))]
 
 
 def _refuse(wrong: Sequence[Version]) -> None:

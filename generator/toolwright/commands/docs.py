@@ -35,7 +35,9 @@ def _docs(arguments: argparse.Namespace) -> int:
     made: dict[Path, str] = {}
     for path in work.manifests:
         checked = pipeline.compile_manifest(path, disk.Disk(), Path(path).name)  # the same bytes, wherever they go
-        printer.add(checked.diagnostics, checked.documents)
+        printer.add(checked.diagnostics if arguments.strict or checked.manifest is None else (), checked.documents)
+        if checked.manifest is not None and not arguments.strict and (count := len(checked.diagnostics)):
+            printer.say(f"{path}: {count} warning{'' if count == 1 else 's'}, which `toolwright check` lists")
         if checked.manifest is None:
             continue
         target = folder / f"{checked.manifest.package}.html"

@@ -12,7 +12,7 @@ from toolwright.commands import inputs as works
 from toolwright.commands.console import Printer, UsageError, err, out, reason
 
 if TYPE_CHECKING:
-    from toolwright.project.build import Built, Fit
+    from toolwright.project.build import Built
     from toolwright.project.lock import Lock
     from toolwright.project.tree import Changes
 
@@ -110,7 +110,7 @@ def _compile(arguments: argparse.Namespace, work: works.Run, printer: Printer) -
         trust = not (arguments.check or arguments.force or arguments.stubs)
         with printer.at_work(f"compiling {path}"):
             built = build.build(path, work.target, known, trust=trust, force=arguments.force, project=project)
-        printer.add(built.diagnostics, built.documents)
+        printer.compiled(path, built.diagnostics, built.documents)
         if built.changes is not None:
             known = _carry_out(built.changes, folder, known, printer, write=not arguments.check)
             if built.cache is not None and not arguments.check:
@@ -123,20 +123,22 @@ def _compile(arguments: argparse.Namespace, work: works.Run, printer: Printer) -
         elif not built.failed:
             printer.say(f"{path}: up to date")
             if arguments.watch:
-                printer.fits(_fit(path, work))
+                _add_fit(path, work, printer)
     if work.whole and not printer.failed:
         pruned = tree.prune(folder, known, names)
         _carry_out(pruned, folder, known, printer, write=not arguments.check)
         printer.pruned(folder, known, pruned)
 
 
-def _fit(path: str, work: works.Run) -> Fit | None:
-    """How the handwritten class of a manifest fits that is up to date, since it may be what was saved."""
+def _add_fit(path: str, work: works.Run, printer: Printer) -> None:
+    """Tell how the handwritten class of a manifest fits that is up to date, since it may be what was saved."""
     from toolwright.compile import pipeline
     from toolwright.project import build, disk
 
-    manifest = pipeline.compile_manifest(path, disk.Disk()).manifest
-    return None if manifest is None else build.fit(manifest, work.target.handlers)
+    compiled = pipeline.compile_manifest(path, disk.Disk())
+    if compiled.manifest is not None:
+        printer.add((), compiled.documents)
+        printer.fits(build.fit(compiled.manifest, work.target.handlers, path))
 
 
 def _carry_out(changes: Changes, folder: Path, known: Lock, printer: Printer, *, write: bool) -> Lock:
@@ -160,7 +162,8 @@ def _append(built: Built, path: str, printer: Printer) -> None:
 
     fit = built.fit
     if fit is None or not fit.findings.is_there:
-        if built.handlers is not None:
+        printer.fits(fit)
+        if built.handlers is not None and (fit is None or not fit.findings.diagnostics):
             message = f"`{built.handlers}` is not found, so nothing is appended to it"
             help_ = "write the class, fix its module, or name the module's folder as `handlers` in `[tool.toolwright]`"
             at = Place(path, ("python", "handlers"))
@@ -176,9 +179,8 @@ def _append(built: Built, path: str, printer: Printer) -> None:
             return
         names = handlers.names_to_import(fit.written, missing)
         count = "a method" if len(missing) == 1 else f"{len(missing)} methods"
-        printer.say(f"{fit.written.path}: {count} appended to {fit.written.name}")
-        if names:
-            printer.say(f"  import {', '.join(names)} there")
+        brought = f"; imported {', '.join(names)}" if names else ""
+        printer.say(f"{fit.written.path}: {count} appended to {fit.written.name}{brought}")
         rest = tuple(one for one in fit.findings.diagnostics if one.code != "TW420")
         fit = replace(fit, findings=replace(fit.findings, diagnostics=rest))
     printer.fits(fit)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 from urllib.parse import urlsplit
@@ -51,7 +52,7 @@ class CommandParser(argparse.ArgumentParser):
         if rest:  # told here, with this command's own usage
             takes_one = self.takes_command and (self.only_after is None or self.only_after in words)
             lacks_dashes = takes_one and command is None
-            hint = f"; put `--` before a command, as in: {self.prog} -- COMMAND ARGS…" if lacks_dashes else ""
+            hint = f"; put `--` before a command, as in: {self.prog} -- {_typed(parsed, rest)}" if lacks_dashes else ""
             self.error(f"unrecognized arguments: {' '.join(rest)}{hint}")
         if self.takes_command:
             parsed.command = command
@@ -76,7 +77,10 @@ def options(parser: CommandParser, only_after: str | None = None) -> None:
         help="a variable for the command, which gets only PATH, HOME and the like; without VALUE as it is here",
     )
     parser.add_argument(
-        "--timeout", metavar="SECONDS", type=_seconds, help="how long the import may take in all (default: 60)"
+        "--timeout",
+        metavar="SECONDS",
+        type=_seconds,
+        help="how long the import may take in all (default: 60; a command has 600 more until its first answer)",
     )
     parser.add_argument(
         "--max-bytes",
@@ -102,7 +106,13 @@ def manifest(
     def made() -> Made:
         from toolwright.importers import live
 
-        listed = live.read(source, deadline.seconds, arguments.max_bytes or live.MAX_BYTES)
+        listed = live.read(
+            source,
+            deadline.seconds,
+            arguments.max_bytes or live.MAX_BYTES,
+            starting=live.STARTING if isinstance(source, live.Command) and not arguments.timeout else None,
+            started=deadline.restart,
+        )
         with deadline.held():
             return make(listed)
 
@@ -132,6 +142,12 @@ def of(url: str | None, command: Sequence[str] | None, arguments: argparse.Names
     from toolwright.importers.live import Endpoint
 
     return Endpoint(_url(url or ""), headers)
+
+
+def _typed(parsed: argparse.Namespace, rest: Sequence[str]) -> str:
+    """The command that was meant, as far as its words are known."""
+    first = getattr(parsed, "url", None)
+    return shlex.join([*([first] if first else []), *rest]) if first else "COMMAND ARGS…"
 
 
 def name(source: Source) -> str:

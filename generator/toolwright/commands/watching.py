@@ -193,11 +193,11 @@ def _handwritten(entry: object, folders: Sequence[str], *, imported: bool) -> It
     named = python.get("handlers") if isinstance(python, dict) else None
     module = named.partition(":")[0] if isinstance(named, str) and "\0" not in named else ""
     if all(module.split(".")):
-        from toolwright.project import imports
+        from toolwright.project import handwritten
 
-        yield from imports.candidates(module, folders)
+        yield from handwritten.candidates(module, folders)
         if imported:
-            yield from imports.reached(module, folders)
+            yield from handwritten.reached(module, folders)
 
 
 def _real(path: str | Path) -> Iterator[Path]:

@@ -72,6 +72,7 @@ def lower(resolved: Resolved, source: str) -> ir.Manifest:
         emit=frozenset(entry.get("emit") or ("server", "client")),
         formats=formats,
         features=frozenset(python.get("features") or ()),
+        refs="inlined" if resolved.inlines else "bundled",
         document={
             "toolwright": FORMAT,
             "server": server,
@@ -105,7 +106,10 @@ def _tool(declared: Declared, resolved: Resolved, names: frozenset[str]) -> tupl
         deprecated = {**deprecated, "use": meant(deprecated["use"], declared, names)}
         extension["deprecated"] = deprecated
     schemas = {field: _schema(found, resolved) for field, found in resolved.schemas(declared)}
-    changed = {"name": declared.name} | {field: schema.wire for field, schema in schemas.items()}
+    sent = {field: schema.wire for field, schema in schemas.items()}
+    if resolved.inlines:
+        sent = {field: resolved.inlined(found).wire for field, found in resolved.schemas(declared)}
+    changed = {"name": declared.name, **sent}
     annotations = wire.get("annotations")
     description = wire.get("description")
     http: Mapping[str, ir.Json] = extension.get("http") or {}

@@ -9,7 +9,7 @@ own templates and runtime.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -64,6 +64,7 @@ def compile_manifest(
     shown: str | None = None,
     command: str | None = None,
     steps: Steps | None = None,
+    forgiven: Collection[str] = (),
 ) -> Result:
     """Compile the manifest at `entry`.
 
@@ -73,6 +74,7 @@ def compile_manifest(
         shown: Its path as headers of generated files show it; by default the same.
         command: What generates its package, as headers show it.
         steps: How what concerns single tools is done; by default all of it, here and now.
+        forgiven: Codes of errors in what a manifest means that do not stop the compiler.
     """
     steps = steps or Steps()
     bundle, found = source.load(entry, reader)
@@ -92,7 +94,7 @@ def compile_manifest(
     if has_errors(found):
         return Result(None, tuple(found), bundle.documents)
     found = rules.suppressed(resolved, found + rules.check(resolved, part))
-    if has_errors(found):
+    if has_errors(one for one in found if one.code not in forgiven):
         return Result(None, tuple(found), bundle.documents)
     manifest = lower.lower(resolved, shown or entry)
     manifest = replace(manifest, command=command or f"toolwright generate {manifest.source}")

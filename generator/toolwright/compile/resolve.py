@@ -16,6 +16,7 @@ from toolwright import mcp, naming
 from toolwright.diagnostics import Place
 from toolwright.jsonschema import dialects
 from toolwright.jsonschema.bundling import SharedSchemas, bundle
+from toolwright.jsonschema.inlining import Inlined, inline
 from toolwright.jsonschema.references import Folder, Key, Outline, is_plain
 
 if TYPE_CHECKING:
@@ -113,8 +114,20 @@ class Resolved:
         return self.shared_schemas.closure(root)
 
     def bundled(self, root: Outline) -> Bundled:
-        """`root` as it goes on the wire, with all shared schemas that it leads to."""
+        """`root` with all shared schemas that it leads to; so it goes on the wire, but where `inlines`."""
         return bundle(root, self.shared_schemas)
+
+    @property
+    def inlines(self) -> bool:
+        """Whether the server's schemas go out without references (`wire: {refs: inlined}`)."""
+        serves = "server" in (self.entry.get("emit") or ("server",))
+        return serves and (self.entry.get("wire") or {}).get("refs") == "inlined"
+
+    def inlined(self, root: Outline) -> Inlined:
+        """`root` with what its references lead to in their places."""
+        if root.plain:
+            return Inlined(root.schema)
+        return inline(self.bundled(root).wire, root.dialect, root.place)
 
 
 def resolve(bundle: Bundle) -> Resolved:

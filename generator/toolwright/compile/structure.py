@@ -165,6 +165,9 @@ def _unknown(key: str, at: Place, schema: Mapping[str, Json], title: str, gramma
             "move it to the manifest that includes this file",
         )
     known = list(schema["properties"])
+    holder = at.pointer[-2] if len(at.pointer) > 1 else None
+    if isinstance(schema.get("type"), list) and isinstance(holder, str):
+        title = f"`{holder}`"  # its title is of all that it may be
     near = nearest(key, known)
     fix = f"did you mean `{near}`?" if near else f"known are {', '.join(f'`{one}`' for one in known)}, and any `x-…`"
     return Diagnostic("TW103", f"unknown key `{key}` in {title}", at.key(), fix)

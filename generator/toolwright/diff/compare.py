@@ -6,9 +6,9 @@ server sees (`wire`), and what handlers and typed callers see (`python`). Nothin
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from toolwright.diff import primitives, python, server, tools
 from toolwright.diff.changes import IMPACTS, Change
@@ -16,6 +16,9 @@ from toolwright.diff.tools import Pair
 
 if TYPE_CHECKING:
     from toolwright import ir
+
+_SHOWN: Final = 3
+"""How many of the places that a shared schema affects are named."""
 
 
 def compare(
@@ -41,5 +44,27 @@ def compare(
         *primitives.changes(pair),
         *python.changes(pair),
     ]
-    marked = [replace(change, ignored=change.code in ignored) for change in found]
+    marked = [replace(change, ignored=change.code in ignored) for change in _gathered(found)]
     return sorted(marked, key=lambda change: IMPACTS.index(change.impact))
+
+
+def _gathered(found: Sequence[Change]) -> Iterator[Change]:
+    """The changes, each change of a shared schema once, with all that it affects; the worst of its impacts counts."""
+    groups: dict[object, list[Change]] = {}
+    for number, change in enumerate(found):
+        place = change.new or change.old
+        is_shared = place is not None and place.pointer[:1] == ("schemas",) and change.side == "wire"
+        key = (change.code, change.message, change.old, change.new) if is_shared else number
+        groups.setdefault(key, []).append(change)
+    for group in groups.values():
+        if len(group) == 1:
+            yield group[0]
+            continue
+        worst = min(group, key=lambda change: IMPACTS.index(change.impact))
+        place = worst.new or worst.old
+        name = place.pointer[1] if place is not None and len(place.pointer) > 1 else ""
+        subjects = [*dict.fromkeys(change.subject for change in group)]
+        rest = f" and {len(subjects) - _SHOWN} more" if len(subjects) > _SHOWN else ""
+        affected = f"affects {len(subjects)} places: {'; '.join(subjects[:_SHOWN])}{rest}"
+        help_ = f"{worst.help}; {affected}" if worst.help else affected
+        yield replace(worst, subject=f"schema `{name}`", help=help_)

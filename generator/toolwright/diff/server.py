@@ -51,9 +51,18 @@ def changes(pair: Pair, old: Mapping[str, Any], new: Mapping[str, Any], files: t
     for key in _LISTING:
         if not same(old.get(key), new.get(key)):
             yield Change("TW507", "wire", "compatible", _ABOUT, f"`{key}` changed", *at(key))
+    places = [
+        {name: at("apis", name)[side] for name in value.get("apis") or {}} for side, value in enumerate((old, new))
+    ]
+    apis = [manifest.document.get("apis") or {} for manifest in (pair.old, pair.new)]
+    yield from tools.apis(apis[0], apis[1], (places[0], places[1]))
     if not same(old.get("protocol"), new.get("protocol")):
         message = "the oldest revision meant changed"
         yield Change("TW507", "wire", "cosmetic", _ABOUT, message, *at("protocol"))
+    if pair.old.refs != pair.new.refs:
+        how = "without references" if pair.new.refs == "inlined" else "with references to `$defs`"
+        message = f"schemas are sent {how}; they accept the same"
+        yield Change("TW507", "wire", "cosmetic", _ABOUT, message, *at("wire"))
     if pair.old.formats != pair.new.formats:
         stricter = pair.new.formats == "assert"
         message = f"`format` is {'asserted now' if stricter else 'no longer asserted'}"

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from toolwright import mcp
+from toolwright.codegen.renames import renamed
 from toolwright.diagnostics import Place
 from toolwright.diff.changes import Change, Impact
 from toolwright.diff.congruence import same
@@ -44,16 +45,8 @@ class Pair:
 
     def renamed(self) -> dict[str, str]:
         """Old names to new ones: tools that are gone, where exactly one that is new is the same but for its name."""
-        old, new = ({tool.name: tool for tool in manifest.tools} for manifest in (self.old, self.new))
-        gone = [tool for name, tool in old.items() if name not in new]
-        fresh = [tool for name, tool in new.items() if name not in old]
-        found = {}
-        for tool in gone:
-            twins = [other for other in fresh if _is_twin(tool, other)]
-            rivals = [other for other in gone if _is_twin(tool, other)]
-            if len(twins) == len(rivals) == 1:
-                found[tool.name] = twins[0].name
-        return found
+        old, new = ({tool.name: tool.definition for tool in manifest.tools} for manifest in (self.old, self.new))
+        return renamed(old, new)
 
     def both(self) -> list[tuple[ir.Tool, ir.Tool]]:
         """The tools that both have, renamed ones among them, in the order of the new manifest."""
@@ -86,7 +79,6 @@ def changes(pair: Pair) -> Iterator[Change]:
         yield from _served(
             old_tool, new_tool, extension[0].get(old_tool.name, {}), extension[1].get(new_tool.name, {}), pair
         )
-    yield from _apis(pair)
 
 
 def subject(tool: ir.Tool) -> str:
@@ -187,16 +179,21 @@ def _served(
         yield _change(new, "TW522", "may break", "the call behind the tool changed", *places)
 
 
-def _apis(pair: Pair) -> Iterator[Change]:
-    """Changes of the APIs that tools call."""
-    before, after = (manifest.document.get("apis") or {} for manifest in (pair.old, pair.new))
+def apis(
+    before: Mapping[str, Any], after: Mapping[str, Any], places: tuple[Mapping[str, Place], Mapping[str, Place]]
+) -> Iterator[Change]:
+    """Changes of the APIs that tools call; `places` are those of the APIs that stand in the entry files."""
     for name in after:
         was, now = before.get(name), after[name]
         keys = [] if was is None else [key for key in {**now, **was} if not same(was.get(key), now.get(key))]
-        if changed := [f"`{key}`" for key in keys if not key.startswith("x-")]:
-            message = f"{', '.join(changed)} changed"
+        changed = [key for key in keys if not key.startswith("x-")]
+        if changed:
+            old, new = (side.get(name) for side in places)
+            if len(changed) == 1:
+                old, new = (None if place is None else place / changed[0] for place in (old, new))
+            message = f"{', '.join(f'`{key}`' for key in changed)} changed"
             why = "the calls behind its tools may fail now"
-            yield _make(f"API `{name}`", "TW522", "may break", message, None, None, why)
+            yield _make(f"API `{name}`", "TW522", "may break", message, old, new, why)
 
 
 def policies(
@@ -217,11 +214,21 @@ def policies(
                 yield _make(about, "TW515", "compatible", f"it no longer requires {_scopes(less)}", *places)
         elif key == "redact":
             yield _make(about, "TW520", "cosmetic", "`redact` changed", *places)
+        elif key == "confirm" and _asks_alike(was, now):
+            yield _make(about, "TW520", "cosmetic", "what the user is asked before a call changed", *places)
         elif now is None:
             yield _make(about, "TW520", "compatible", f"`{key}` is gone; it was {_quoted(was)}", *places)
         else:
             message = f"`{key}` was {_quoted(was)}, and is {_quoted(now)}"
             yield _make(about, "TW520", "may break", message, *places, "calls that passed may be refused now")
+
+
+def _asks_alike(was: Any, now: Any) -> bool:
+    """Whether two settings of `confirm` differ in their words alone."""
+    both = [{"fallback": "refuse", **one} if isinstance(one, dict) else one for one in (was, now)]
+    both = [{"fallback": "refuse"} if one is True else one for one in both]
+    plain = [{key: value for key, value in one.items() if key != "message"} for one in both if isinstance(one, dict)]
+    return len(plain) == 2 and same(*plain)
 
 
 def marked(
@@ -251,14 +258,6 @@ def marked(
 def _instead(tool: ir.Tool) -> str | None:
     use = (tool.deprecated or {}).get("use")
     return f"it was deprecated; use `{use}`" if use else None
-
-
-def _is_twin(one: ir.Tool, two: ir.Tool) -> bool:
-    """Whether two tools are one but for the name, and say enough of themselves to be known by it."""
-    kept = [
-        {key: value for key, value in tool.definition.items() if key not in ("name", "title")} for tool in (one, two)
-    ]
-    return same(*kept) and bool(one.description or one.input.wire.get("properties"))
 
 
 def _ours(manifest: ir.Manifest, section: str, key: str) -> dict[str, Mapping[str, Any]]:

@@ -39,6 +39,10 @@ class Deadline:
         self.seconds = seconds
         self._end = time.monotonic() + seconds
 
+    def restart(self) -> None:
+        """Begin again, since what came before does not count."""
+        self._end = time.monotonic() + self.seconds
+
     @contextmanager
     def held(self) -> Iterator[None]:
         """Bound what the block computes; only the main thread can be interrupted, and another is not.

@@ -12,7 +12,7 @@ import logging
 import signal
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from http import HTTPStatus
@@ -50,7 +50,10 @@ if TYPE_CHECKING:
     from mcp.shared.dispatcher import CallOptions
 
 TIMEOUT: Final = 60.0
-"""Seconds for the whole, by default: a command may have to be fetched by its package manager before it starts."""
+"""Seconds for the whole, by default, from the server's first answer on; for a URL, from the start."""
+
+STARTING: Final = 600.0
+"""Seconds until the first answer of a command, by default: its package manager may have to fetch it first."""
 
 MAX_BYTES: Final = MAX_RESULT_BYTES
 """How many bytes a server may say in all, by default."""
@@ -59,7 +62,9 @@ MAX_ENTRIES: Final = 100_000
 """How many entries a list may have."""
 
 _PROBE: Final = 10.0  # seconds that a server may think about `server/discover`; old ones may never answer
-_SAID: Final = 10  # lines of standard error that are shown
+_SAID: Final = 10  # lines of the end of standard error that are shown
+_SAID_FIRST: Final = 5  # and of its start, where the cause often stands
+_PART: Final = 8192  # bytes of it that are read at each end
 _STOPPING: Final = ("SIGTERM", "SIGHUP")
 _INFO: Final = {"name": "toolwright", "version": __version__}
 
@@ -121,13 +126,22 @@ class Listed:
     notes: tuple[str, ...] = ()
 
 
-def read(source: Source, timeout: float = TIMEOUT, most: int = MAX_BYTES) -> Listed:
+def read(
+    source: Source,
+    timeout: float = TIMEOUT,
+    most: int = MAX_BYTES,
+    *,
+    starting: float | None = None,
+    started: Callable[[], None] | None = None,
+) -> Listed:
     """Ask a server for all that it has.
 
     Args:
         source: The server. A command gets, as in the SDK, only those variables of the environment that are harmless.
         timeout: Seconds for the whole.
         most: Bytes that it may say in all, after decompression.
+        starting: Seconds until its first answer, where they do not count among the others.
+        started: Is called at that answer.
 
     Raises:
         UnreachableError: It cannot be started or reached, refuses, breaks the protocol, or takes or says too much.
@@ -135,7 +149,7 @@ def read(source: Source, timeout: float = TIMEOUT, most: int = MAX_BYTES) -> Lis
     for name in ("mcp", "client", "httpx2", "httpcore2"):  # they tell of what is told here in one message
         logging.getLogger(name).setLevel(logging.CRITICAL)
     with _signals_as_interrupts():
-        return anyio.run(_read, source, timeout, most)
+        return anyio.run(_read, source, _Clock(timeout, starting, started or (lambda: None)), most)
 
 
 @contextmanager
@@ -165,16 +179,46 @@ def _signals_as_interrupts() -> Iterator[None]:
             signal.signal(number, signal.SIG_DFL)
 
 
-async def _read(source: Source, seconds: float, most: int) -> Listed:
+@dataclass(slots=True)
+class _Clock:
+    """How long a server has: `starting` until its first answer, where that is counted by itself, and then `seconds`."""
+
+    seconds: float
+    starting: float | None
+    started: Callable[[], None]
+    has_answered: bool = False
+
+    @contextmanager
+    def bounded(self) -> Iterator[Callable[[], None]]:
+        """Bound the block; what is given is called when the first answer is there."""
+        with anyio.fail_after(self.seconds if self.starting is None else self.starting) as scope:
+
+            def answered() -> None:
+                self.has_answered = True
+                if self.starting is not None:
+                    scope.deadline = anyio.current_time() + self.seconds
+                self.started()
+
+            yield answered
+
+    @property
+    def told(self) -> str:
+        """What the server did not do in time."""
+        if self.starting is not None and not self.has_answered:
+            return f"has not answered {self.starting:g} s after it was started; give it more time with --timeout"
+        return f"did not answer within {self.seconds:g} s"
+
+
+async def _read(source: Source, clock: _Clock, most: int) -> Listed:
     with tempfile.TemporaryFile() as file, io.TextIOWrapper(file) as log:
         bounds = Bounds(most, most)
         seen = _Seen(bounds)
         try:
-            with anyio.fail_after(seconds):
+            with clock.bounded() as answered:
                 async with _transport(source, log, seen) as streams, _conversation(streams, seen) as conversation:
-                    return await _everything(conversation)
+                    return await _everything(conversation, answered)
         except* TimeoutError:
-            why = f"`{source.shown}` did not answer within {seconds:g} s"
+            why = f"`{source.shown}` {clock.told}"
         except* UnreachableError as group:
             why = f"`{source.shown}` {_first(group)}"
         except* mcp.MCPError as group:
@@ -184,7 +228,7 @@ async def _read(source: Source, seconds: float, most: int) -> Listed:
             why = f"`{source.shown}` cannot be started: {getattr(error, 'strerror', None) or error}"
         except* ValueError as group:  # a NUL byte in a command, a character that no header may have
             why = f"`{source.shown}` cannot be asked: {one_line(str(_first(group)))}"
-        raise UnreachableError(why + seen.strays() + _last_lines(file))
+        raise UnreachableError(why + seen.strays() + _said(file))
 
 
 def _first(group: BaseExceptionGroup[BaseException]) -> Any:
@@ -194,12 +238,24 @@ def _first(group: BaseExceptionGroup[BaseException]) -> Any:
     return error
 
 
-def _last_lines(log: IO[bytes]) -> str:
-    """The end of what a process wrote to standard error."""
-    log.seek(max(0, log.seek(0, io.SEEK_END) - 8192))
-    text = log.read().decode("utf-8", "replace")
-    lines = [line for line in (one_line(line).rstrip() for line in text.splitlines()) if line]
-    return "".join(f"\n  | {line}" for line in lines[-_SAID:])
+def _said(log: IO[bytes]) -> str:
+    """The start and the end of what a process wrote to standard error."""
+    size = log.seek(0, io.SEEK_END)
+    log.seek(0)
+    start = log.read(_PART)
+    log.seek(max(_PART, size - _PART))
+    end = log.read()
+    if size <= 2 * _PART:
+        start, end = start + end, b""
+    first, last = (
+        [line for line in (one_line(line).rstrip() for line in part.decode("utf-8", "replace").splitlines()) if line]
+        for part in (start, end)
+    )
+    if not end and len(first) <= _SAID_FIRST + _SAID:
+        shown = first
+    else:
+        shown = [*first[:_SAID_FIRST], "…", *(last or first)[-_SAID:]]
+    return "".join(f"\n  | {line}" for line in shown)
 
 
 @dataclass(slots=True)
@@ -341,8 +397,9 @@ async def _hear(_context: Any, _method: str, _params: Mapping[str, Any] | None) 
     """Take no notice of what the server tells unasked."""
 
 
-async def _everything(conversation: _Conversation) -> Listed:
+async def _everything(conversation: _Conversation, answered: Callable[[], None]) -> Listed:
     info, capabilities = await conversation.agree()
+    answered()
     sections: dict[str, Sequence[Any]] = {}
     notes: list[str] = []
     for section in SECTIONS:

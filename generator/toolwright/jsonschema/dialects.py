@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from toolwright.diagnostics import Pointer
     from toolwright.ir import Json
@@ -147,13 +147,15 @@ def subschemas(schema: Json, dialect: Dialect) -> Iterator[tuple[Pointer, Json]]
         pointer, here = pending.pop()
         yield pointer, here
         if isinstance(here, dict) and not holders.isdisjoint(here):
-            below = [
-                ((*pointer, *steps), child)
-                for keyword, value in here.items()
-                if keyword in holders
-                for steps, child in _children(keyword, value, dialect)
-            ]
-            pending += reversed(below)
+            pending += reversed([((*pointer, *steps), child) for steps, child in children(here, dialect)])
+
+
+def children(schema: Mapping[str, Json], dialect: Dialect) -> Iterator[tuple[Pointer, Json]]:
+    """The schemas that stand right in a schema, each with its place in it."""
+    holders = dialect.holders
+    for keyword, value in schema.items():
+        if keyword in holders:
+            yield from _children(keyword, value, dialect)
 
 
 def _children(keyword: str, value: Json, dialect: Dialect) -> Iterator[tuple[Pointer, Json]]:

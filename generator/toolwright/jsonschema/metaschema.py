@@ -153,7 +153,9 @@ def _for_object(schema: dict[str, Json], place: Place) -> Iterator[Diagnostic]:
     """The root of an `inputSchema` says `type: object` (MCP 2025-11-25, `Tool`)."""
     kind = schema.get("type")
     if "type" not in schema:
-        yield Diagnostic("TW201", "an `inputSchema` must say `type: object`", place.key(), "add `type: object`")
+        where = " beside the `$ref`, which clients do not follow" if "$ref" in schema else ""
+        fix = f"add `type: object`{where}"
+        yield Diagnostic("TW201", "an `inputSchema` must say `type: object`", place.key(), fix)
     elif (kind in TYPES and kind != "object") or (
         isinstance(kind, list) and kind and all(one in TYPES for one in kind)
     ):
@@ -278,6 +280,8 @@ def _help(keyword: str, value: Json, step: str | int, dialect: Dialect) -> str:
             return f"put it in brackets: `[{shown(value)}]`"
         if not isinstance(value, str) and (keyword in _TEXTS or isinstance(step, int)):
             return "put it in quotes"
+    if keyword == "$ref" and value is None:
+        return 'quote the reference, since `#` after a blank begins a comment: `$ref: "#/schemas/Name"`'
     return f"such as `{keyword}: {_EXAMPLES[keyword]}`" if keyword in _EXAMPLES else f"remove `{keyword}`"
 
 
@@ -295,6 +299,13 @@ def _schema_help(pointer: Pointer, value: Json, dialect: Dialect) -> str:
 
 def _keywords(schema: dict[str, Json], at: Place, dialect: Dialect) -> Iterator[Diagnostic]:
     """Keys of a schema that the dialect does not have, but that look as if they should do something."""
+    if schema.get("nullable") is True:
+        fix = 'write the type as a list with "null", such as `type: [string, "null"]`'
+        if isinstance(kind := schema.get("type"), str):
+            fix = f'write `type: [{kind}, "null"]`'
+        elif "$ref" in schema:
+            fix = 'write `anyOf: [{$ref: …}, {type: "null"}]`'
+        yield Diagnostic("TW302", f"`nullable` has no effect in {dialect.name}", (at / "nullable").key(), fix)
     for key in schema:
         if key in dialect.keywords or key in _FOREIGN or key.startswith("x-"):
             continue

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from urllib.parse import unquote, urljoin
 
 from toolwright import paths
-from toolwright.diagnostics.suggestions import did_you_mean
+from toolwright.diagnostics.suggestions import did_you_mean, nearest
 from toolwright.jsonschema import dialects
 from toolwright.jsonschema.pointers import pointer_text
 from toolwright.runtime.texts import steps
@@ -37,6 +37,7 @@ _LINKING = tuple(f'"{keyword}"'.encode() for keyword in (*KEYWORDS, HANDLE))
 _NAMING = frozenset({*KEYWORDS, "$id", "id", "$anchor", "$dynamicAnchor"})
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*(?=:)")
 _SHARED = re.compile(r"(?P<file>[^#]*)#/schemas/(?P<steps>[^/].*)", re.DOTALL)
+_HOMES = frozenset({"/components/schemas", "/definitions", "/$defs", "/components", "/schema"})
 _FOLDED = frozenset({"allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas", "dependencies"})
 
 
@@ -307,10 +308,20 @@ class _Walk:
             elif isinstance(value, list) and step.isdecimal() and int(step) < len(value):
                 value, pointer = value[int(step)], (*pointer, int(step))
             else:
-                return Broken("TW220", f"`{text}` leads nowhere: {_missing(pointer, start, step)}", _near(step, value))
+                fix = self._meant(text, fragment) or _near(step, value)
+                return Broken("TW220", f"`{text}` leads nowhere: {_missing(pointer, start, step)}", fix)
         if not isinstance(value, dict | bool):
             return Broken("TW220", f"`{text}` leads to {_kind(value)}, which is not a schema", "point at a schema")
         return Local(pointer, rooted=not uri)
+
+    def _meant(self, text: str, fragment: str) -> str | None:
+        """What to write for a place where other documents have shared schemas; None where no name is near."""
+        known = [*self.folder.schemas.get(self.place.file, ())]
+        place, _, name = fragment.rpartition("/")
+        if not text.startswith("#") or place not in _HOMES or not known:
+            return None
+        near = name if name in known else nearest(name, known)
+        return f'shared schemas are at "#/schemas/…": write `$ref: "#/schemas/{near}"`' if near else None
 
     def _shared(self, text: str, file: str, steps: list[str]) -> Target:
         path = paths.resolve(self.folder.path, self.place.file, file) if file else self.place.file

@@ -8,7 +8,7 @@ It never asks anybody anything.
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from toolwright.mock import values
@@ -23,16 +23,23 @@ _Answer: TypeAlias = Callable[[Any], Any]
 _MISSING: Any = object()
 
 
-def mocked(tools: Mapping[str, Tool], methods: Mapping[str, tuple[MethodRole, str]], *, seed: int = 0) -> object:
+def mocked(
+    tools: Mapping[str, Tool],
+    methods: Mapping[str, tuple[MethodRole, str]],
+    *,
+    seed: int = 0,
+    in_json: Collection[str] = (),
+) -> object:
     """The handlers of a package.
 
     Args:
         tools: The package's tools.
         methods: The handlers' methods by name: what each does, and what it does it for, on the wire.
         seed: What made values depend on, beside the tool and its arguments.
+        in_json: The URIs, or URI templates, of the resources that are JSON.
     """
     made = {
-        name: _method(_tool(tools[key], seed) if role == "tool" else _primitive(name, role))
+        name: _method(_tool(tools[key], seed) if role == "tool" else _primitive(name, role, in_json=key in in_json))
         for name, (role, key) in methods.items()
     }
     return type("Mocked", (), made)()
@@ -77,13 +84,14 @@ def _example(examples: Iterable[Mapping[str, Any]], arguments: Mapping[str, Any]
     return (meant or shown)[0]["output"] if shown else _MISSING
 
 
-def _primitive(name: str, role: MethodRole) -> _Answer:
+def _primitive(name: str, role: MethodRole, *, in_json: bool) -> _Answer:
     """What a resource or a prompt says that the manifest has no content for; nothing completes."""
 
     def answer(args: Any) -> Any:
         if role == "completion":
             return []
         given = f" with {json.dumps(args.model_dump(mode='json'), ensure_ascii=False)}" if args is not None else ""
-        return f"This is a mock: the handlers' {name} says what stands here{given}."
+        words = f"This is a mock: the handlers' {name} says what stands here{given}."
+        return json.dumps({"mock": words}, ensure_ascii=False) if in_json and role == "resource" else words
 
     return answer

@@ -88,8 +88,17 @@ def _write(folder: Path, manifest: ir.Manifest, seed: int) -> None:
         folder / manifest.package / "mock.py",
         f"from toolwright.mock.handlers import mocked\n"
         f"from .registry import TOOLS\n"
-        f"HANDLERS = mocked(TOOLS, {literal(methods)}, seed={seed:d})\n",
+        f"HANDLERS = mocked(TOOLS, {literal(methods)}, seed={seed:d}, in_json={literal(_in_json(manifest))})\n",
     )
+
+
+def _in_json(manifest: ir.Manifest) -> list[str]:
+    """The resources and resource templates whose MIME type is one of JSON (RFC 6839, 3.1)."""
+    found = [
+        (one.key, str(one.definition.get("mimeType", "")).partition(";")[0].strip().lower())
+        for one in (*manifest.resources, *manifest.templates)
+    ]
+    return [key for key, kind in found if kind == "application/json" or kind.endswith("+json")]
 
 
 @contextmanager

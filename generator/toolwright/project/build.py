@@ -145,7 +145,7 @@ def _built(
     return replace(
         result,
         handlers=compiled.manifest.handlers if "server" in compiled.manifest.emit else None,
-        fit=fit(compiled.manifest, target.handlers, package.text("manifest.json")),
+        fit=fit(compiled.manifest, target.handlers, path, package.text("manifest.json")),
         package=layout.shown(target.folder, compiled.manifest.package),
         changes=tree.compare(there, known, name, made, compiled.artifacts, force=force, at=at, project=project),
         requirements=_news(artifacts.requirements(compiled.manifest), package),
@@ -168,25 +168,39 @@ def package_at(path: str, compiled: Result) -> Place:
     return resolve.package_place(entry, compiled.documents[entry].value)
 
 
-def fit(manifest: ir.Manifest, folders: Sequence[str], document: str | None = None) -> Fit | None:
-    """How the handwritten class of a manifest fits; None where none is named, or its module is not there in UTF-8.
+def fit(manifest: ir.Manifest, folders: Sequence[str], path: str, document: str | None = None) -> Fit | None:
+    """How the handwritten class of a manifest fits; None where none is named, or its module is somewhere else.
 
     Args:
         manifest: The lowered manifest.
         folders: Where its module is looked for.
+        path: The manifest, as diagnostics show it.
         document: The package's `manifest.json` as it was generated before.
     """
     if manifest.handlers is None or "server" not in manifest.emit:
         return None
-    from toolwright.codegen import surface
+    from toolwright.codegen import renames, surface
     from toolwright.compile import source
     from toolwright.project import handlers as handwritten
 
     module, _, name = manifest.handlers.partition(":")
+    interface = naming.handlers_class(manifest.stem)
+    at = Place(posixpath.normpath(path), ("python", "handlers"))
     file = disk.find_module(module, folders)
     if file is None:
-        return None
-    written = handwritten.Handwritten(file.as_posix(), "", name, naming.handlers_class(manifest.stem))
+        if disk.is_importable(module, folders):
+            return None
+        where = Path(folders[0] if folders else ".", *module.split(".")).with_suffix(".py")
+        absent = Diagnostic(
+            "TW424",
+            f"there is no module `{module}` in {' or '.join(f'`{folder}`' for folder in folders)}",
+            at,
+            f"write `class {name}({interface}): …` into `{where.as_posix()}`; "
+            "or name the module's folder as `handlers` in `[tool.toolwright]`",
+        )
+        written = handwritten.Handwritten(where.as_posix(), "", name, interface, manifest.package, at)
+        return Fit(where, written, handwritten.Findings((absent,), is_there=False))
+    written = handwritten.Handwritten(file.as_posix(), "", name, interface, manifest.package, at)
     try:
         data = file.read_bytes()
         encoding = "utf-8-sig" if data.startswith(codecs.BOM_UTF8) else "utf-8"
@@ -195,5 +209,11 @@ def fit(manifest: ir.Manifest, folders: Sequence[str], document: str | None = No
         return Fit(file, written, handwritten.Findings((source.unreadable(written.path, error),)))
     except UnicodeDecodeError:
         return None
-    before = surface.asked_methods(json.loads(document)) if document is not None else {}
-    return Fit(file, written, handwritten.compare(written, surface.handler_methods(manifest), before), encoding)
+    before = json.loads(document) if document is not None else {}
+    findings = handwritten.compare(
+        written,
+        surface.handler_methods(manifest),
+        surface.asked_methods(before),
+        renames.renamed_methods(before, manifest.document),
+    )
+    return Fit(file, written, findings, encoding)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import os
 import posixpath
+import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -82,6 +83,18 @@ def find_module(name: str, folders: Sequence[str]) -> Path | None:
             if path.is_file():
                 return path
     return None
+
+
+def is_importable(name: str, folders: Sequence[str]) -> bool:
+    """Whether the package that a module belongs to can be found beside the project's own folders: it was installed.
+
+    Nothing is imported for that.
+    """
+    from importlib.machinery import PathFinder
+
+    own = {str(Path(folder).resolve()) for folder in ("", *folders)}
+    paths = [path for path in sys.path if str(Path(path).resolve()) not in own]
+    return PathFinder.find_spec(name.partition(".")[0], paths) is not None
 
 
 LISTING = "//"

@@ -10,12 +10,14 @@ from __future__ import annotations
 import ast
 import io
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from toolwright import naming
 from toolwright.codegen.literals import literal
 from toolwright.codegen.surface import HandlerMethod
-from toolwright.diagnostics import Diagnostic, Span
+from toolwright.diagnostics import Diagnostic, Place, Span
+from toolwright.diagnostics.suggestions import nearest
+from toolwright.project import imports
 from toolwright.pycode import Code, code, join
 
 _ANY = frozenset({"Any", "object"})
@@ -25,12 +27,17 @@ _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 @dataclass(frozen=True, slots=True)
 class Handwritten:
-    """A class in a module: `path` is how diagnostics show the file, `handlers` the interface that it is for."""
+    """A class in a module: `path` is how diagnostics show the file, `handlers` the interface that it is for.
+
+    `package` is where the names of stubs are imported from, and `at` where the manifest names the class.
+    """
 
     path: str
     text: str
     name: str
     handlers: str
+    package: str = ""
+    at: Place | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +50,10 @@ class Findings:
 
 
 def compare(
-    written: Handwritten, needed: Sequence[HandlerMethod], before: Mapping[str, str | None] | None = None
+    written: Handwritten,
+    needed: Sequence[HandlerMethod],
+    before: Mapping[str, str | None] | None = None,
+    renamed: Mapping[str, str] | None = None,
 ) -> Findings:
     """What does not fit between a class and the methods that it needs.
 
@@ -51,14 +61,32 @@ def compare(
         written: The class.
         needed: The methods that the manifest asks for now.
         before: Those that it asked for when its package was last generated, each with the class of a tool's result.
+        renamed: Old names of methods to new ones, as far as they are known.
     """
-    found = _class(written)
+    module = _module(written)
+    if isinstance(module, Diagnostic):
+        return Findings((module,), is_there=False)
+    found = _class(written, module)
     if found is None:
-        return Findings(is_there=False)
+        absent = _absent(written, module)
+        return Findings((absent,) if absent is not None else (), is_there=False)
     methods, is_whole = found.methods, found.is_whole
     asked = {method.name for method in needed}
     missing = tuple(one for one in needed if is_whole and not one.is_optional and one.name not in methods)
+    called = {new: old for old, new in (renamed or {}).items() if old in methods and old not in asked}
     diagnostics = [
+        Diagnostic(
+            "TW427",
+            f"`{called[method.name]}` is called `{method.name}` now",
+            found.span(methods[called[method.name]]),
+            f"rename it: `{signature(method)}`",
+        )
+        for method in missing
+        if method.name in called
+    ]
+    instead = [called[method.name] for method in missing if method.name in called]
+    missing = tuple(method for method in missing if method.name not in called)
+    diagnostics += [
         Diagnostic(
             "TW420",
             f"`{written.name}` has no method `{method.name}`",
@@ -74,7 +102,7 @@ def compare(
             diagnostics += _differences(method, methods[method.name], found, results)
     diagnostics += [
         Diagnostic("TW421", f"`{name}` is no longer asked for", found.span(methods[name]), "delete or rename it")
-        for name in sorted(earlier.keys() - asked)
+        for name in sorted((earlier.keys() | _strays(needed, found)) - asked - {*instead})
         if name in methods
     ]
     return Findings(tuple(diagnostics), missing)
@@ -88,9 +116,14 @@ def signature(method: HandlerMethod) -> Code:
 def with_stubs(written: Handwritten, missing: Sequence[HandlerMethod]) -> str:
     """The module's text with a stub for each missing method at the end of the class; all else stays as it is.
 
-    Names that the module does not have are written as strings, so that it can still be imported.
+    Names that the module does not have are imported there. Where nobody knows from where, they are written as strings,
+    so that the module can still be imported.
     """
-    found = _class(written)
+    if missing and written.package:
+        names = names_to_import(written, missing)
+        written = replace(written, text=imports.with_imports(written.text, written.package, names))
+    module = _module(written)
+    found = None if isinstance(module, Diagnostic) else _class(written, module)
     if found is None or not missing:
         return written.text
     lines = io.StringIO(written.text, newline="").readlines()  # unlike `splitlines`, at the line ends of Python alone
@@ -116,7 +149,8 @@ def with_stubs(written: Handwritten, missing: Sequence[HandlerMethod]) -> str:
 
 def names_to_import(written: Handwritten, missing: Sequence[HandlerMethod]) -> tuple[str, ...]:
     """The names in the stubs that the module does not have yet, sorted."""
-    found = _class(written)
+    module = _module(written)
+    found = None if isinstance(module, Diagnostic) else _class(written, module)
     known = found.names if found is not None else frozenset()
     return tuple(sorted({name for method in missing for name in _annotated(method)} - known))
 
@@ -137,24 +171,56 @@ class _Class:
         return Span(self.path, node.lineno, column, node.lineno, column + len(node.name))
 
 
-def _class(written: Handwritten) -> _Class | None:
-    """The class, with what it inherits inside its module; None where it is not there, or the module is broken."""
+def _module(written: Handwritten) -> ast.Module | Diagnostic:
+    """The module's syntax, or what is wrong with it."""
     try:
-        module = ast.parse(written.text)
-    except (SyntaxError, ValueError):  # the latter of a null byte, in some releases of Python
-        return None
+        return ast.parse(written.text)
+    except SyntaxError as error:
+        line, column = error.lineno or 1, max(error.offset or 1, 1)
+        end = error.end_offset if error.end_lineno == line and error.end_offset else column + 1
+        at = Span(written.path, line, column, line, max(end, column + 1))
+        return Diagnostic("TW425", f"this is no Python: {error.msg}", at, "nothing can be said of its methods before")
+    except ValueError as error:  # of a null byte, in some releases of Python
+        return Diagnostic("TW425", f"this is no Python: {error}", Span(written.path, 1, 1, 1, 2))
+
+
+def _class(written: Handwritten, module: ast.Module) -> _Class | None:
+    """The class, with what it inherits inside its module; None where it is not there."""
     classes = {node.name: node for node in module.body if isinstance(node, ast.ClassDef)}
     node = classes.get(written.name)
     if node is None:
         return None
     methods: dict[str, _Function] = {}
     is_whole = _collect(node, classes, written.handlers, methods, set())
-    names = {alias.asname or alias.name for one in module.body for alias in _aliases(one)} | classes.keys()
-    lazy = any(
-        isinstance(one, ast.ImportFrom) and one.module == "__future__" and one.names[0].name == "annotations"
-        for one in module.body
-    )
-    return _Class(node, methods, is_whole, frozenset(names), lazy, written.path)
+    lazy = imports.is_lazy(module)
+    names = {alias.asname or alias.name for one in module.body for alias in imports.aliases(one, typing=lazy)}
+    return _Class(node, methods, is_whole, frozenset(names | classes.keys()), lazy, written.path)
+
+
+def _absent(written: Handwritten, module: ast.Module) -> Diagnostic | None:
+    """What to tell of a name that a module does not have; None where it may have it by other means than a class."""
+    names = imports.bound(module)
+    if written.name in names or "*" in names or "__getattr__" in names:
+        return None
+    classes = [node.name for node in module.body if isinstance(node, ast.ClassDef)]
+    near = nearest(written.name, classes)
+    fix = f"did you mean `{near}`?" if near else f"write `class {written.name}({written.handlers}): …` there"
+    return Diagnostic("TW426", f"`{written.path}` has no `{written.name}`", written.at, fix)
+
+
+def _strays(needed: Sequence[HandlerMethod], found: _Class) -> set[str]:
+    """The methods that nothing asks for, and that take the arguments of a tool that is not there."""
+    inputs = {choice for method in needed for parameter in method.parameters for choice in parameter.type.choices}
+    return {
+        name for name, written in found.methods.items() if not name.startswith("_") and _takes_input(written, inputs)
+    }
+
+
+def _takes_input(written: _Function, known: Collection[str]) -> bool:
+    """Whether a method takes the arguments of some tool that is none of those known, and a context."""
+    arguments = [*written.args.posonlyargs, *written.args.args][1:]
+    said = _said(arguments[0].annotation) if len(arguments) == 2 else None
+    return said is not None and said.endswith("Input") and said not in known
 
 
 def _collect(
@@ -177,14 +243,6 @@ def _collect(
         elif name not in (handlers, "object", "Protocol"):
             is_whole = False
     return is_whole
-
-
-def _aliases(node: ast.stmt) -> list[ast.alias]:
-    if isinstance(node, ast.Import | ast.ImportFrom):
-        return node.names
-    if isinstance(node, ast.If):
-        return [alias for inner in node.body for alias in _aliases(inner)]
-    return []
 
 
 def _differences(

@@ -1,67 +1,158 @@
-"""What handwritten modules import of their own project, as far as reading them tells; nothing is imported.
+"""The imports of a handwritten module: what they bring, and the text with more of them.
 
-Takes the name of a module and the folders of handwritten modules; gives files, also such that could be there and are
-not. What comes from elsewhere, such as installed packages, is not named.
+Takes the text of a module that can be parsed; gives the text with some names imported, and all else as it is.
 """
 
 from __future__ import annotations
 
 import ast
-import sys
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+import io
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
 
-from toolwright.project import disk
+_STANDARD: Final = {"Mapping": "collections.abc", "Sequence": "collections.abc", "Any": "typing"}
+"""Names in annotations that are no package's own, and where they come from."""
 
-
-def candidates(module: str, folders: Sequence[str]) -> Iterator[Path]:
-    """The files that could be a module."""
-    for folder in folders:
-        path = Path(folder, *module.split("."))
-        yield path.with_name(f"{path.name}.py")
-        yield path / "__init__.py"
+_LONGEST: Final = 88
+"""Characters of a line of imports, as Black has it; longer ones are broken."""
 
 
-def reached(module: str, folders: Sequence[str]) -> frozenset[Path]:
-    """The files of a module, of what it imports, and so on; and where those that are missing would be."""
-    found: set[Path] = set()
-    seen: set[str] = set()
-    left = [module]
-    while left:
-        name = left.pop()
-        if name in seen or name.partition(".")[0] in sys.stdlib_module_names:
-            continue
-        seen.add(name)
-        left += [name.rpartition(".")[0]] if "." in name else []
-        file = disk.find_module(name, folders)
-        if file is None:
-            found.update(candidates(name, folders) if _is_near(name, folders) else ())
-            continue
-        found.add(file)
-        left += _imported(file, name)
-    return frozenset(found)
+def is_lazy(module: ast.Module) -> bool:
+    """Whether annotations are looked up only when they are asked for (PEP 563)."""
+    return any(
+        isinstance(node, ast.ImportFrom)
+        and node.module == "__future__"
+        and any(alias.name == "annotations" for alias in node.names)
+        for node in module.body
+    )
 
 
-def _is_near(module: str, folders: Sequence[str]) -> bool:
-    """Whether a module that is missing would be a file beside others of the project, not an attribute of one."""
-    above, _, _ = module.rpartition(".")
-    return not above or any(Path(folder, *above.split(".")).is_dir() for folder in folders)
+def aliases(node: ast.stmt, *, typing: bool) -> list[ast.alias]:
+    """What a statement imports; with `typing` also for type checkers alone."""
+    if isinstance(node, ast.Import | ast.ImportFrom):
+        return node.names
+    if isinstance(node, ast.If) and (typing or not _is_for_types(node)):
+        return [alias for inner in node.body for alias in aliases(inner, typing=typing)]
+    return []
 
 
-def _imported(file: Path, module: str) -> Iterator[str]:
-    """The modules, or what could be modules, that a file imports; none where it is broken."""
-    try:
-        tree = ast.parse(file.read_bytes())
-    except (OSError, SyntaxError, ValueError):  # the last of a null byte, in some releases of Python
-        return
-    package = module if file.name == "__init__.py" else module.rpartition(".")[0]
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            steps = package.split(".")
-            above = steps[: len(steps) - node.level + 1] if node.level else []
-            base = ".".join([*above, *([node.module] if node.module else [])])
-            if base:
-                yield base
-                yield from (f"{base}.{alias.name}" for alias in node.names if alias.name != "*")
+def bound(module: ast.Module) -> frozenset[str]:
+    """All names that a module may have, `*` among them where it takes those of another."""
+    names: set[str] = set()
+    waiting: list[ast.stmt] = [*module.body]
+    for node in waiting:  # grows while it is read
+        match node:
+            case ast.ClassDef() | ast.FunctionDef() | ast.AsyncFunctionDef():
+                names.add(node.name)
+            case ast.Import() | ast.ImportFrom():
+                names.update((alias.asname or alias.name).split(".")[0] for alias in node.names)
+            case _:
+                names.update(
+                    each.id for each in ast.walk(node) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)
+                )
+                waiting += [each for each in ast.iter_child_nodes(node) if isinstance(each, ast.stmt)]
+                waiting += [each for handler in getattr(node, "handlers", ()) for each in handler.body]
+    return frozenset(names)
+
+
+def with_imports(text: str, package: str, names: Iterable[str]) -> str:
+    """The text of a module that imports some names of a package, and those of the standard library from there.
+
+    An import from the same place gets more names; else a line is added behind the last import, or before all else.
+
+    Args:
+        text: The module, which can be parsed.
+        package: Where the names are.
+        names: Names in annotations that the module does not have.
+    """
+    sources: dict[str, list[str]] = defaultdict(list)
+    for name in sorted({*names}):
+        sources[_STANDARD.get(name, package)].append(name)
+    for source, wanted in sorted(sources.items()):
+        text = _added(text, source, wanted)
+    return text
+
+
+def _added(text: str, source: str, names: Sequence[str]) -> str:
+    module = ast.parse(text)
+    lines = io.StringIO(text, newline="").readlines()  # unlike `splitlines`, at the line ends of Python alone
+    newline = "\r\n" if text.count("\r\n") * 2 > text.count("\n") else "\n"
+    node = next(_imports(module.body, source, typing=is_lazy(module)), None)
+    if node is not None:
+        return "".join(_extended(lines, node, names, newline))
+    at = _place(module)
+    made = _line(source, names, newline)
+    if at and not lines[at - 1].endswith(("\n", "\r")):
+        lines[at - 1] += newline
+    return "".join([*lines[:at], made, *lines[at:]])
+
+
+def _imports(body: Sequence[ast.stmt], source: str, *, typing: bool) -> Iterator[ast.ImportFrom]:
+    """The imports from a module, those for all before those for type checkers."""
+    for node in body:
+        if isinstance(node, ast.ImportFrom) and node.module == source and not node.level and node.names[0].name != "*":
+            yield node
+    for node in body:
+        if typing and isinstance(node, ast.If) and _is_for_types(node):
+            yield from _imports(node.body, source, typing=False)
+
+
+def _is_for_types(node: ast.If) -> bool:
+    test = node.test
+    return "TYPE_CHECKING" in (getattr(test, "id", ""), getattr(test, "attr", ""))
+
+
+def _place(module: ast.Module) -> int:
+    """After how many lines an import goes: behind the last of the first imports, else before the first statement."""
+    after = 0
+    for node in module.body:
+        is_doc = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and node is module.body[0]
+        if not isinstance(node, ast.Import | ast.ImportFrom) and not is_doc:
+            first = min((each.lineno for each in getattr(node, "decorator_list", ())), default=node.lineno)
+            return after or first - 1
+        after = node.end_lineno or node.lineno
+    return after
+
+
+def _line(source: str, names: Sequence[str], newline: str) -> str:
+    line = f"from {source} import {', '.join(names)}"
+    if len(line) <= _LONGEST:
+        return line + newline
+    return newline.join([f"from {source} import (", *(f"    {name}," for name in names), f"){newline}"])
+
+
+def _extended(lines: Sequence[str], node: ast.ImportFrom, names: Sequence[str], newline: str) -> list[str]:
+    """The lines with more names in an import: in their order where it has one, else at its end."""
+    made = [*lines]
+    here = [alias.name for alias in node.names]
+    is_ordered = here == sorted(here)
+    end = node.end_lineno or node.lineno
+    if node.lineno == end or "(" not in "".join(lines[node.lineno - 1 : end]):
+        told = [f"{alias.name} as {alias.asname}" if alias.asname else alias.name for alias in node.names]
+        every = sorted([*told, *names]) if is_ordered else [*told, *names]
+        head, _ = _split(lines[node.lineno - 1], node.col_offset)
+        _, rest = _split(lines[end - 1], node.end_col_offset or 0)
+        margin = head if not head.strip() else ""
+        statement = _line(node.module or "", every, newline).removesuffix(newline)
+        made[node.lineno - 1 : end] = [head + statement.replace(newline, f"{newline}{margin}") + rest]
+        return made
+    last = node.names[-1]
+    for name in sorted(names, reverse=True):
+        follower = next((alias for alias in node.names if is_ordered and alias.name > name), None)
+        row, column = (
+            (last.end_lineno or last.lineno, last.end_col_offset or 0)
+            if follower is None
+            else (follower.lineno, follower.col_offset)
+        )
+        margin, _ = _split(lines[row - 1], (follower or last).col_offset)
+        between = " " if margin.strip() else f"{newline}{margin}"
+        head, tail = _split(made[row - 1], column)
+        made[row - 1] = f"{head},{between}{name}{tail}" if follower is None else f"{head}{name},{between}{tail}"
+    return made
+
+
+def _split(row: str, column: int) -> tuple[str, str]:
+    """A row before and from a column, which `ast` counts in bytes."""
+    data = row.encode()
+    return data[:column].decode(), data[column:].decode()

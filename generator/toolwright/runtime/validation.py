@@ -215,7 +215,8 @@ class Validator:
             return ""
         options = options or (kind.options if isinstance(kind, ValidationErrorKind.Enum) else ())
         near = _nearest(value, [one for one in options if isinstance(one, str)]) if isinstance(value, str) else None
-        return f", got {_shown(value)}{f'; did you mean {_quoted(near)}?' if near else ''}"
+        counted = isinstance(kind, ValidationErrorKind.MinProperties | ValidationErrorKind.MaxProperties)
+        return f", got {_shown(value, counted=counted)}{f'; did you mean {_quoted(near)}?' if near else ''}"
 
     def _written(self, fault: Fault, missing: str) -> str:
         """A hint where a key that the schema does not know looks like the one that is missing."""
@@ -346,10 +347,10 @@ def _strays(value: object, path: Path = ()) -> Iterator[tuple[Path, object]]:
         yield path, value
 
 
-def _shown(value: Any) -> str:
+def _shown(value: Any, *, counted: bool = False) -> str:
     """A value in short; what objects and arrays hold is not shown, since a part of it may be secret."""
     if isinstance(value, dict):
-        return "an object"
+        return f"an object with {_count(len(value), 'key')}" if counted else "an object"
     if isinstance(value, list):
         return f"an array of {_count(len(value), 'item')}"
     return f"the string {_json(value)}" if isinstance(value, str) else _json(value)

@@ -24,7 +24,8 @@ def fill(answer: object, schema: Mapping[str, Any] | None) -> ElicitResult:
     """The answer to one question (MCP 2025-11-25, client/elicitation, "Response Actions").
 
     Args:
-        answer: A mapping or a model with the form's values, `Accepted()`, `Declined()` or `Cancelled()`.
+        answer: A mapping or a model with the form's values, `Accepted()`, `Declined()` or `Cancelled()`. `Accepted()`
+            ticks the box of a form that has nothing but one box to tick, such as that of a confirmation.
         schema: Of the form; `None` for a question with a URL. What the answer leaves out of it gets its `default`.
 
     Raises:
@@ -41,7 +42,7 @@ def fill(answer: object, schema: Mapping[str, Any] | None) -> ElicitResult:
         if isinstance(answer, Accepted):
             return ElicitResult(action="accept")
         raise TypeError(f"the answer to a question with a URL is Accepted(), Declined() or Cancelled(), not {answer!r}")
-    given = _given(answer)
+    given = _given(answer, schema)
     content = {**given, **_defaults(schema, given)}
     try:
         violations = FullValidator(schema).violations(content, "answer")
@@ -53,9 +54,9 @@ def fill(answer: object, schema: Mapping[str, Any] | None) -> ElicitResult:
     return ElicitResult(action="accept", content=content)
 
 
-def _given(answer: object) -> dict[str, Any]:
+def _given(answer: object, schema: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(answer, Accepted):
-        return {}
+        return dict.fromkeys(_only_box(schema), True)
     if isinstance(answer, Mapping):
         return to_json(answer)
     if isinstance(answer, BaseModel):
@@ -63,6 +64,14 @@ def _given(answer: object) -> dict[str, Any]:
         if isinstance(content, dict):
             return content
     raise TypeError(f"an answer is a mapping, a model, Accepted(), Declined() or Cancelled(), not {answer!r}")
+
+
+def _only_box(schema: Mapping[str, Any]) -> list[str]:
+    """The name of the only field, where that is one to tick and has to be filled in."""
+    fields = schema.get("properties")
+    if not isinstance(fields, Mapping) or len(fields) != 1 or schema.get("required") != [*fields]:
+        return []
+    return [name for name, field in fields.items() if isinstance(field, Mapping) and field.get("type") == "boolean"]
 
 
 def _defaults(schema: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:

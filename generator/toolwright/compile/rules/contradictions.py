@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from toolwright.jsonschema.references import Outline
 
 _NEGATING = frozenset({"not", "if"})
+_CHOOSING = frozenset({"anyOf", "oneOf", "if", "then", "else", "dependentSchemas", "dependencies"})
 _ELSEWHERE = frozenset({"$ref", "$dynamicRef", "$recursiveRef", "allOf", "anyOf", "oneOf", "if", "dependentSchemas"})
 _BOUNDS = (
     ("minimum", "maximum"),
@@ -32,13 +33,14 @@ _LOWER = frozenset(lower for lower, _ in _BOUNDS)
 
 def required(resolved: Resolved) -> Iterator[Diagnostic]:
     """What `required` names can be there (2020-12 Validation, 6.5.3), and is no slip of the pen."""
+    serves = "server" in (resolved.entry.get("emit") or ("server",))
     for found in resolved.everything():
         for pointer, schema in found.having("required"):
             if isinstance(schema["required"], list):
                 properties = schema.get("properties") or {}
                 for index, name in enumerate(schema["required"]):
                     if name not in properties:
-                        yield from _absent(found, pointer, schema, index)
+                        yield from _absent(found, pointer, schema, index, serves=serves)
 
 
 def bounds(resolved: Resolved) -> Iterator[Diagnostic]:
@@ -57,7 +59,9 @@ def bounds(resolved: Resolved) -> Iterator[Diagnostic]:
                         )
 
 
-def _absent(found: Outline, pointer: Pointer, schema: dict[str, Json], index: int) -> Iterator[Diagnostic]:
+def _absent(
+    found: Outline, pointer: Pointer, schema: dict[str, Json], index: int, *, serves: bool
+) -> Iterator[Diagnostic]:
     """What is wrong with the name at `index` of `required`, which `properties` lacks."""
     name = schema["required"][index]
     properties = schema.get("properties") or {}
@@ -65,14 +69,17 @@ def _absent(found: Outline, pointer: Pointer, schema: dict[str, Json], index: in
         return
     free = [one for one in properties if one not in schema["required"]]
     near = misspelt(name, free)
+    code = "TW322"
     if schema.get("additionalProperties") is False:
+        # As one of several alternatives it is dead, but harms nobody; and nobody can mend another one's server.
+        code = "TW229" if serves and _CHOOSING.isdisjoint(pointer) else code
         message = f"`{name}` is required, but `additionalProperties: false` forbids it: nothing is valid"
         fix = f"did you mean `{near}`?" if near else "add it to `properties`, or take it out of `required`"
     elif near and _ELSEWHERE.isdisjoint(schema) and not _is_above(found, pointer, name):
         message, fix = f"`{name}` is required, but not among the `properties`", f"did you mean `{near}`?"
     else:
         return
-    yield Diagnostic("TW322", message, _below(found, pointer) / "required" / index, fix)
+    yield Diagnostic(code, message, _below(found, pointer) / "required" / index, fix)
 
 
 def _matches(name: str, schema: dict[str, Json]) -> bool:

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from toolwright import mcp
 from toolwright.compile.resolve import entries
 from toolwright.diagnostics import Diagnostic, Place
+from toolwright.runtime.objects import describes_objects
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from toolwright.compile.resolve import Resolved
     from toolwright.ir import Json
+
+_UNSEEN: Final = "clients of older revisions do not see it: leave it out, or raise `protocol.min`"
+_ONLY_TEXT: Final = (
+    "clients of older revisions get neither it nor `structuredContent`, but the result's JSON as text: "
+    "put the value into a property of an object, or raise `protocol.min`"
+)
 
 
 def old_enough(resolved: Resolved) -> Iterator[Diagnostic]:
@@ -26,7 +33,7 @@ def old_enough(resolved: Resolved) -> Iterator[Diagnostic]:
                 "TW340",
                 f"{what} came with revision {revision}; this manifest is meant for {oldest} too",
                 place,
-                "clients of older revisions do not see it: leave it out, or raise `protocol.min`",
+                _ONLY_TEXT if revision == mcp.SINCE_ANY_ROOT and "outputSchema" in what else _UNSEEN,
             )
 
 
@@ -39,9 +46,9 @@ def _newer(resolved: Resolved) -> Iterator[tuple[Place, str, str]]:
                 yield from _fields(place, entry, section.name)
     for tool in resolved.tools:
         for field, found in resolved.schemas(tool):
-            if field == "outputSchema" and found.schema.get("type") != "object":
+            if field == "outputSchema" and not describes_objects(resolved.bundled(found).wire):
                 at = found.place / "type" if "type" in found.schema else found.place.key()
-                yield at, "an `outputSchema` whose root is not an object", mcp.SINCE_ANY_ROOT
+                yield at, "an `outputSchema` that allows other values than objects", mcp.SINCE_ANY_ROOT
             for pointer, schema in found.schemas.items():
                 if isinstance(schema, dict) and mcp.HEADER in schema:
                     at = Place(found.place.file, (*found.place.pointer, *pointer, mcp.HEADER))

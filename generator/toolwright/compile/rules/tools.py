@@ -8,13 +8,16 @@ from toolwright import mcp
 from toolwright.compile.resolve import entries, manifests, meant, overlays
 from toolwright.diagnostics import Diagnostic, Place
 from toolwright.diagnostics.suggestions import did_you_mean, shorten
-from toolwright.jsonschema.references import HANDLE
-from toolwright.runtime.texts import steps
+from toolwright.jsonschema.references import HANDLE, Folder, Local, Outline
+from toolwright.runtime.texts import BRACES, steps
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from toolwright.compile.resolve import Resolved
+    from toolwright.diagnostics import Pointer
+    from toolwright.ir import Json
+    from toolwright.jsonschema.dialects import Dialect
 
 _LOOSE = ("patternProperties", "additionalProperties", "unevaluatedProperties")
 _ICON_SCHEMES = ("https:", "data:", "http:")
@@ -83,6 +86,67 @@ def redactions(resolved: Resolved) -> Iterator[Diagnostic]:
                 )
 
 
+def confirmations(resolved: Resolved) -> Iterator[Diagnostic]:
+    """The message of a confirmation has arguments that its tool has, in braces that are closed."""
+    everybodys = resolved.entry.get("policy") or {}
+    if (text := _message(everybodys)) is not None:
+        yield from _unclosed(text, Place(resolved.bundle.entry, ("policy", "confirm", "message")))
+    for tool in resolved.tools:
+        own = tool.extension.get("policy") or {}
+        at = tool.place_of("policy", "confirm", "message")
+        if "confirm" not in own:
+            own, at = everybodys, Place(resolved.bundle.entry, ("policy", "confirm", "message"))
+        if (text := _message(own)) is None:
+            continue
+        if own is not everybodys:
+            yield from _unclosed(text, at)
+        found = resolved.outlines[tool.place / "inputSchema"]
+        known = _arguments(resolved.bundled(found).wire, found.dialect)
+        for name in dict.fromkeys(match[1] for match in BRACES.finditer(text) if match[1] is not None):
+            if known is not None and name not in known:
+                message = f"`{tool.name}` has no argument `{name}` to show"
+                fix = did_you_mean(name, known, "arguments") if known else "it has none: say it in words alone"
+                if "." in name and name.split(".")[0] in known:
+                    fix = f"only whole arguments are shown: write `{{{name.split('.')[0]}}}`"
+                yield Diagnostic("TW258", message, at, fix)
+
+
+def _message(policy: Mapping[str, Json]) -> str | None:
+    confirm = policy.get("confirm")
+    return confirm.get("message") if isinstance(confirm, dict) else None
+
+
+def _unclosed(text: str, at: Place) -> Iterator[Diagnostic]:
+    for match in BRACES.finditer(text):
+        if match[0] in ("{", "}"):
+            message = f"the `{match[0]}` at character {match.start() + 1} of the message stands alone"
+            yield Diagnostic(
+                "TW105", message, at, f"write `{{name}}` for an argument, and `{match[0] * 2}` for a brace"
+            )
+
+
+def _arguments(schema: Json, dialect: Dialect) -> tuple[str, ...] | None:
+    """The names of a tool's arguments; None where it takes some without saying how they are called."""
+    if any(isinstance(schema.get(key), dict) for key in _LOOSE):
+        return None
+    outline = Outline(Place(""), schema, dialect, Folder("", {}))
+    names: dict[str, None] = {}
+    places: list[Pointer] = [()]
+    for place in places:  # grows while it is read: what references lead to
+        for pointer, part in outline.having("properties"):
+            if place in outline.folded(pointer):
+                names |= dict.fromkeys(part["properties"])
+        for reference in outline.references:
+            target = reference.target
+            if (
+                isinstance(target, Local)
+                and target.pointer not in places
+                and place in outline.folded(reference.pointer)
+            ):
+                places.append(target.pointer)
+    return tuple(names)
+
+
 def public_cache(resolved: Resolved) -> Iterator[Diagnostic]:
     """Lists that depend on the caller's scopes are not for a shared cache (MCP 2026-07-28, Caching)."""
     entry = resolved.entry
@@ -130,6 +194,18 @@ def plain_roots(resolved: Resolved) -> Iterator[Diagnostic]:
                     (tool.place / "inputSchema" / keyword).key(),
                     "list all parameters in `properties`, and tell in the description which go together",
                 )
+
+
+def inlined(resolved: Resolved) -> Iterator[Diagnostic]:
+    """With `wire: {refs: inlined}`, schemas go out without references, as far as that is possible."""
+    if not resolved.inlines:
+        return
+    for tool in resolved.tools:
+        for field, found in resolved.schemas(tool):
+            made = resolved.inlined(found)
+            if made.kept is not None:
+                message = f"the `{field}` of `{tool.name}` keeps references: {made.kept}"
+                yield Diagnostic("TW341", message, (tool.place / field).key(), made.help)
 
 
 def consistent_hints(resolved: Resolved) -> Iterator[Diagnostic]:

@@ -426,10 +426,25 @@ def _unmasked(value: str) -> str:
     return raw.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
 
 
+_COMMENTED: Final = re.compile(r"""(\$ref["']?:[ \t]+)(#/[^\s,}\]]*)""")
+
+
+def _commented(text: str, before: int) -> Problem | None:
+    """The last reference before a place that is a comment, since nobody quoted it."""
+    found = [*_COMMENTED.finditer(text, 0, before)]
+    if not found:
+        return None
+    fix = f'quote the reference: `$ref: "{shorten(found[-1][2])}"`'
+    start, end = found[-1].span(2)
+    return Problem("TW004", "a `#` after a blank begins a comment: the rest of this line is not read", start, end, fix)
+
+
 def _syntax(text: str, error: yaml.MarkedYAMLError) -> Problem:
     mark = error.problem_mark or error.context_mark
     at: int = mark.index if mark is not None else 0
     words = f"{error.context or ''} {error.problem or ''}".strip()
+    if "flow" in words and (commented := _commented(text, at)) is not None:
+        return commented
     char = text[at : at + 1]
     if "unexpected end of stream" in words and error.context_mark is not None:
         at = error.context_mark.index

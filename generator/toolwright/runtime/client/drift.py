@@ -21,6 +21,7 @@ from mcp_types import (
     PaginatedResult,
 )
 
+from ..objects import as_objects
 from ..revisions import FIRST_AUDIO, FIRST_LINKS, tool_for
 from ..terminal import visible
 from .pages import fetch_pages
@@ -171,13 +172,14 @@ def _plain(field: str, value: Any) -> Any:
     """A field's value without what says nothing.
 
     That is a `null`, which servers may leave out; in a schema its `$schema`, which `toolwright import` may have mended;
-    and in an `inputSchema` its `type`, which is always `object`, and which some servers forget.
+    in an `inputSchema` its `type`, which is always `object`, and which some servers forget; and the same in an
+    `outputSchema` for nothing but objects.
     """
     if field == "annotations" and isinstance(value, dict):
         return {key: hint for key, hint in value.items() if hint is not None} or None
     if field.endswith("Schema") and isinstance(value, dict):
         plain = {key: part for key, part in value.items() if key != "$schema"}
-        return {"type": "object", **plain} if field == "inputSchema" else plain
+        return {"type": "object", **plain} if field == "inputSchema" else as_objects(plain)
     return value
 
 

@@ -1,0 +1,268 @@
+"""A schema without references: what each leads to stands in its place.
+
+Takes a schema as it goes on the wire, all that it refers to bundled; gives a new one that accepts the same, and leaves
+the old one as it is. What leads back to itself stays a reference, and so does what the validator alone can resolve; the
+result says why. What nothing refers to any more is left out of `$defs`.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from toolwright.jsonschema import dialects
+from toolwright.jsonschema.bundling import edited
+from toolwright.jsonschema.circles import circles
+from toolwright.jsonschema.pointers import pointer_text
+from toolwright.jsonschema.references import Folder, Local, Outline, identifying
+from toolwright.runtime.nesting import DEEPEST, is_too_deep
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterable, Mapping
+
+    from toolwright.diagnostics import Place, Pointer
+    from toolwright.ir import Json
+    from toolwright.jsonschema.dialects import Dialect
+
+LARGEST: Final = 1_000_000
+"""Characters of JSON. Each level of schemas that use the one below twice doubles what stands inline."""
+
+_DEFS: Final = ("$defs", "definitions")
+_NOTES: Final = frozenset(
+    {"title", "description", "default", "examples", "$comment", "deprecated", "readOnly", "writeOnly"}
+)
+"""Keywords that decide nothing: beside a reference they say more than where it leads to."""
+
+_TOGETHER: Final = (
+    frozenset({"properties", "patternProperties", "additionalProperties"}),
+    frozenset({"prefixItems", "items", "additionalItems"}),
+    frozenset({"contains", "minContains", "maxContains"}),
+    frozenset({"if", "then", "else"}),
+)
+"""Keywords that look at those beside them (JSON Schema 2020-12 Core, 10.2 and 10.3)."""
+
+_ROOT_DEFS: Final = tuple((keyword,) for keyword in _DEFS)
+_META: Final = frozenset({"$schema", "$id", "id", *_DEFS})
+_LOOKING: Final = frozenset({"unevaluatedItems", "unevaluatedProperties"})
+_SHOWN: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Inlined:
+    """`wire` is the schema. `kept` says why it still has references, and `help` how to do without; else None."""
+
+    wire: Json
+    kept: str | None = None
+    help: str | None = None
+
+
+def inline(wire: Json, dialect: Dialect, place: Place) -> Inlined:
+    """A schema with what its references lead to in their places.
+
+    Args:
+        wire: The schema, whose references all lead into itself or to a meta-schema.
+        dialect: Its dialect.
+        place: Where it stands.
+    """
+    outline = Outline(place, wire, dialect, Folder("", {}))
+    if not isinstance(wire, dict) or not outline.references:
+        return Inlined(wire)
+    if (named := _named(outline)) is not None:
+        fix = f'leave `{named}` out, and refer to places: "#/$defs/NAME"'
+        return Inlined(wire, f"it has `{named}`, which says where references lead to", fix)
+    made = _Inlining(outline)
+    try:
+        root = made.root()
+    except _TooDeepError:
+        return _too_deep(wire)
+    size = _Sizes().of(root)
+    if size <= LARGEST and is_too_deep(root):
+        return _too_deep(wire)
+    if size > LARGEST:
+        return Inlined(
+            wire,
+            f"without references it would have {size:,} characters of JSON, more than {LARGEST:,}",
+            "use fewer shared schemas inside each other, or write `wire: {refs: bundled}`",
+        )
+    if made.recursive:
+        shown = ", ".join(f"`{pointer_text(pointer)}`" for pointer in made.recursive[:_SHOWN])
+        more = f" and {len(made.recursive) - _SHOWN} more" if len(made.recursive) > _SHOWN else ""
+        verb = "leads" if len(made.recursive) == 1 else "lead"
+        fix = "refer to such things by an id, or give them as many levels as there are, where clients resolve nothing"
+        return Inlined(root, f"{shown}{more} {verb} back to where it comes from", fix)
+    if made.metas:
+        fix = "write `type: [object, boolean]` in its place, where clients resolve nothing"
+        return Inlined(root, f"it refers to the meta-schema `{made.metas[0]}`", fix)
+    return Inlined(root)
+
+
+def _too_deep(wire: Json) -> Inlined:
+    reason = f"without references it would be nested more than {DEEPEST} levels deep"
+    return Inlined(wire, reason, "nest less, or write `wire: {refs: bundled}`")
+
+
+def _named(outline: Outline) -> str | None:
+    """A keyword with which what stands somewhere depends on where it stands."""
+    for reference in outline.references:
+        if reference.keyword != "$ref":
+            return reference.keyword
+    if outline.anchors:
+        return str(next(iter(outline.anchors.values()))[-1])
+    keyword = identifying(outline.dialect)
+    return (
+        keyword if any(pointer and isinstance(one[keyword], str) for pointer, one in outline.having(keyword)) else None
+    )
+
+
+class _TooDeepError(Exception):
+    """What stands inline would be nested more deeply than a message can be."""
+
+
+class _Inlining:
+    """One schema. `recursive` are the places that lead back to themselves, as far as anything leads to them."""
+
+    def __init__(self, outline: Outline) -> None:
+        self._schema, self._dialect = outline.schema, outline.dialect
+        hiding = {one.pointer for one in outline.references} if self._dialect.reference_hides_siblings else set()
+        targets = {
+            reference.pointer: reference.target.pointer
+            for reference in outline.references
+            if isinstance(reference.target, Local) and not _is_hidden(reference.pointer, hiding)
+        }
+        self.metas = [one.text for one in outline.references if not isinstance(one.target, Local)]
+        following = _following(targets)
+        reached = dict.fromkeys(target for pointer, target in targets.items() if pointer[:1] not in _ROOT_DEFS)
+        waiting = [*reached]
+        for target in waiting:  # grows while it is read
+            for other in following[target]:
+                if other not in reached:
+                    reached[other] = None
+                    waiting.append(other)
+        alone = {target for target in reached if target in following[target]}
+        together = {one for members in circles(following) if len(members) > 1 for one in members}
+        self.recursive = [target for target in reached if target in alone or target in together]
+        kept = {*self.recursive}
+        self._targets = {pointer: target for pointer, target in targets.items() if target not in kept}
+        self._homes = {target[:end] for target in kept for end in range(len(target) + 1)}
+        self._made: dict[tuple[Pointer, bool], tuple[Json, int]] = {}
+
+    def root(self) -> Json:
+        """The whole schema."""
+        made, _ = self._of((), copied=False, depth=0)
+        return made if isinstance(made, dict) else {} if made else {"not": {}}
+
+    def _of(self, pointer: Pointer, *, copied: bool, depth: int) -> tuple[Json, int]:
+        """What stands at a place, and how many schemas are nested there.
+
+        Nothing refers to what is in a copy, so that it needs no `$defs`.
+        """
+        if (pointer, copied) not in self._made:
+            if depth > DEEPEST:
+                raise _TooDeepError
+            self._made[pointer, copied] = self._make(pointer, copied, depth + 1)
+        return self._made[pointer, copied]
+
+    def _make(self, pointer: Pointer, copied: bool, depth: int) -> tuple[Json, int]:
+        schema = self._schema
+        for step in pointer:
+            schema = schema[step]
+        if not isinstance(schema, dict):
+            return schema, 0
+        if not schema.keys().isdisjoint(_DEFS):
+            schema = self._without_unused(schema, pointer, copied)
+        edits: dict[Pointer, Any] = {}
+        deepest = 0
+        for steps, child in dialects.children(schema, self._dialect):
+            new, levels = self._of((*pointer, *steps), copied=copied, depth=depth)
+            deepest = max(deepest, levels)
+            if new is not child:
+                edits[steps] = new
+        made: Json = edited(schema, edits)
+        if (target := self._targets.get(pointer)) is not None:
+            there, levels = self._of(target, copied=True, depth=depth)
+            deepest = max(deepest, levels)
+            made = _joined(made, there, self._dialect)
+        if deepest >= DEEPEST:
+            raise _TooDeepError
+        return made, deepest + 1
+
+    def _without_unused(self, schema: dict[str, Json], pointer: Pointer, copied: bool) -> dict[str, Json]:
+        """A schema with those of its definitions that something still refers to."""
+        made = dict(schema)
+        for keyword in _DEFS:
+            named = schema.get(keyword)
+            if isinstance(named, dict):
+                homes = () if copied else self._homes
+                made[keyword] = {name: one for name, one in named.items() if (*pointer, keyword, name) in homes}
+                if not made[keyword]:
+                    del made[keyword]
+        return made
+
+
+def _is_hidden(pointer: Pointer, hiding: Container[Pointer]) -> bool:
+    """Whether a schema stands beside a reference that hides it, and not among definitions."""
+    return any(pointer[:end] in hiding and pointer[end] not in _DEFS for end in range(len(pointer)))
+
+
+def _following(targets: Mapping[Pointer, Pointer]) -> Mapping[Pointer, Iterable[Pointer]]:
+    """For each place that a reference leads to, where the references at and below it lead to."""
+    following: dict[Pointer, dict[Pointer, None]] = {target: {} for target in targets.values()}
+    for pointer, target in targets.items():
+        for end in range(len(pointer) + 1):
+            if pointer[:end] in following and (end or pointer[:1] not in _ROOT_DEFS):
+                following[pointer[:end]][target] = None
+    return following
+
+
+def _joined(schema: dict[str, Json], target: Json, dialect: Dialect) -> Json:
+    """A schema that has a reference, with what that leads to in its place.
+
+    Before 2019-09 what stands beside a reference does not count (draft-07, 8.3); what only explains is kept. Since
+    then both count: side by side where no keyword sees another one's neighbours, else by `allOf`.
+    """
+    hides = dialect.reference_hides_siblings
+    beside = {
+        key: value
+        for key, value in schema.items()
+        if key != "$ref" and (not hides or key in _NOTES or key in (*_DEFS, "$schema") or key not in dialects.KEYWORDS)
+    }
+    if isinstance(target, dict):
+        target = {key: value for key, value in target.items() if key != "$schema"}
+    if not beside:
+        return target
+    if target is True:
+        return beside
+    if isinstance(target, dict) and _goes_with(beside, target):
+        order = [key for each in schema for key in (target if each == "$ref" else [each])]
+        return {key: beside.get(key, target.get(key)) for key in dict.fromkeys(order) if key in beside or key in target}
+    return {**beside, "allOf": [*beside.get("allOf", ()), target]}
+
+
+def _goes_with(beside: Mapping[str, Json], target: Mapping[str, Json]) -> bool:
+    """Whether the keywords of two schemas mean the same in one."""
+    one, two = ({key for key in each if key not in _NOTES and key not in _META} for each in (beside, target))
+    if one and two and (one | two) & _LOOKING:
+        return False
+    if any(one & group and two & group for group in _TOGETHER):
+        return False
+    return all(json.dumps(beside[key]) == json.dumps(target[key]) for key in one & two if key in dialects.KEYWORDS)
+
+
+class _Sizes:
+    """How long values are as JSON; what stands in many places is counted once and added often."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, int] = {}
+
+    def of(self, value: Json) -> int:
+        """Characters, with as few blanks as can be."""
+        if not isinstance(value, dict | list):
+            return len(json.dumps(value, ensure_ascii=False))
+        if id(value) not in self._known:
+            if isinstance(value, dict):
+                inner = sum(len(json.dumps(key, ensure_ascii=False)) + 1 + self.of(each) for key, each in value.items())
+            else:
+                inner = sum(map(self.of, value))
+            self._known[id(value)] = inner + max(len(value) - 1, 0) + 2
+        return self._known[id(value)]

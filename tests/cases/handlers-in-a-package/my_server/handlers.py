@@ -1,0 +1,4 @@
+from weather_mcp import WeatherHandlers
+
+
+class Weather(WeatherHandlers): ...
