@@ -280,7 +280,7 @@ def schema_problems(text: str) -> list[tuple[str, str, str | None]]:
         "{}",
         "{properties: {requried: {}, minlength: {}, type: {}}}",
         "{enum: [{requried: 1}], const: {requried: 1}, default: {requried: 1}, examples: [{requried: 1}]}",
-        "{x-requried: [], nullable: true, example: 1, discriminator: {}, unitOfMeasure: m}",
+        "{x-requried: [], example: 1, discriminator: {}, unitOfMeasure: m}",
         "{definitions: {a: {type: string}}, dependencies: {a: [b], c: {}}}",
         "{$schema: 'http://json-schema.org/draft-07/schema', $defs: {a: {}}, examples: [1], deprecated: true}",
         "{$schema: 'http://json-schema.org/draft-07/schema#', items: [{type: string}], exclusiveMinimum: 3}",

@@ -235,3 +235,10 @@ def test_keys_that_the_library_tells_otherwise(key: str) -> None:
     assert Validator(schema).violations({"a": {key: "x"}}) == [f'a[{quoted}]: expected an integer, got the string "x"']
     (line,) = Validator(schema, redact=[f"/a/{key}"]).violations({"a": {key: "secret"}})
     assert "secret" not in line
+
+
+def test_numbers_of_keys_are_told_in_words() -> None:
+    few = Validator({"minProperties": 2}).violations({"a": 1})
+    assert few == ["arguments: expected at least 2 keys, got an object with 1 key"]
+    many = Validator({"properties": {"o": {"maxProperties": 1}}}).violations({"o": {"a": 1, "b": 2, "c": 3}})
+    assert many == ["o: expected at most 1 key, got an object with 3 keys"]
