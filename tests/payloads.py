@@ -116,7 +116,7 @@ _ASK: Json = {
 _SAID: Json = {"since": "1.0", "use": "list_it", "reason": "r", "x-more": "m"}
 _POLICY: Json = {
     "timeout": "10s", "rateLimit": "6/minute", "scopes": ["s"], "maxResultBytes": "1MiB", "maxArgumentBytes": "64KiB",
-    "confirm": {"fallback": "allow", "x-more": "m"}, "redact": ["/api_key"], "x-more": "m",
+    "confirm": {"message": "Run it?", "fallback": "allow", "x-more": "m"}, "redact": ["/api_key"], "x-more": "m",
 }  # fmt: skip
 
 BASE: Json = {
@@ -217,6 +217,7 @@ BASE: Json = {
              "jwksUri": "https://auth.example.com/keys", "requiredScopes": ["s"], "x-more": "m"},
     "policy": {**_POLICY, "redact": ["/api_key"], "onStateLoss": "closed"},
     "formats": "annotate",
+    "wire": {"refs": "bundled", "x-more": "m"},
     "cache": {"ttl": "5m", "scope": "private", "x-more": "m"},
     "protocol": {"min": "2025-06-18", "x-more": "m"},
     "lint": {"ignore": ["TW301"], "x-more": "m"},
