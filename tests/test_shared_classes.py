@@ -36,6 +36,7 @@ SCHEMAS: dict[str, Any] = {
         "required": ["id", "status"],
     },
     "Case": {"$ref": "#/schemas/Ticket"},
+    "Counts": {"type": "object", "additionalProperties": {"type": "integer"}},
 }
 NEW = {"type": "object", **TICKET, "properties": {"url": {"type": "string"}}, "required": ["url", "note"]}
 COUNTS = {"type": "object", "additionalProperties": {"type": "integer"}}
@@ -53,6 +54,8 @@ TOOLS = [
     ),
     {"name": "extend", "description": "x", "inputSchema": NEW, "outputSchema": NEW},
     tool("count", outputSchema=COUNTS),
+    tool("counts", outputSchema={"type": "object", "$ref": "#/schemas/Counts"}),
+    tool("by_day", outputSchema={"$ref": "#/schemas/Counts"}),
     tool("stats", outputSchema={**COUNTS, "properties": {"total": {"type": "integer"}}, "required": ["total"]}),
     tool(
         "keyed",
@@ -77,6 +80,7 @@ def desk(folder: Path) -> Iterator[ModuleType]:
 def test_a_root_that_is_a_shared_schema_is_its_class(desk: ModuleType) -> None:
     assert desk.CreateInput is desk.CreateOutput is desk.GetOutput is desk.Case is desk.Ticket
     assert desk.TOOLS["create"].Output is desk.Ticket
+    assert desk.CountsOutput is desk.ByDayOutput is desk.Counts
     nested = desk.FindOutput.model_validate({"found": [{"id": 1, "status": "open"}]})
     assert type(nested.found[0]) is desk.Ticket
 
@@ -157,6 +161,11 @@ async def test_handlers_and_clients_use_the_one_class(
         def count(self, args: Any, ctx: Any) -> Any:
             return desk.CountOutput(a=1)
 
+        def counts(self, args: Any, ctx: Any) -> Any:
+            return desk.Counts(a=1)
+
+        by_day = counts
+
         def stats(self, args: Any, ctx: Any) -> Any:
             return desk.StatsOutput(total=1, a=1)
 
@@ -172,6 +181,7 @@ async def test_handlers_and_clients_use_the_one_class(
         more = await client.extend(id=1, status="open", note="n", url="u")
         assert (type(more), more.url, more.note) == (desk.ExtendOutput, "u", "n")
         assert await client.count() == {"a": 1}
+        assert await client.counts() == await client.by_day() == desk.Counts({"a": 1})
         assert (await client.stats())["a"] == 1
         assert (await client.keyed())["x-a"].status == "open"
     async with Client(server, mode=mode) as plain:
@@ -185,6 +195,7 @@ async def test_handlers_and_clients_use_the_one_class(
 
 USE = """
 from collections.abc import Mapping
+from desk_mcp import ByDayInput, Counts, CountsInput
 from desk_mcp import CountOutput, Context, DeskClient, DeskHandlers, ExtendInput, ExtendOutput, FindInput
 from desk_mcp import FindOutput, GetInput, KeyedInput, KeyedOutput, CountInput, StatsInput, StatsOutput, Status
 from desk_mcp import STATUS_VALUES, Ticket, TicketPlace
@@ -205,6 +216,10 @@ class Desk(DeskHandlers):
         return ExtendOutput(id=ticket.id, status=ticket.status, url=args.url)
     def count(self, args: CountInput, ctx: Context) -> CountOutput:
         return CountOutput({"a": 1})
+    def counts(self, args: CountsInput, ctx: Context) -> Counts:
+        return Counts({"a": 1})
+    def by_day(self, args: ByDayInput, ctx: Context) -> Counts:
+        return self.counts(CountsInput(), ctx)
     def stats(self, args: StatsInput, ctx: Context) -> StatsOutput:
         made = StatsOutput(total=1)
         made["a"] = 1

@@ -186,7 +186,7 @@ class _Planner:
         roots: dict[Key, Part] = {}
         for part in self.parts:
             root = _root(part.document)
-            home = self._home(part.document, root) if isinstance(root, Object) else None
+            home = self._home(part.document, root) if isinstance(root, Object) else self._mapping(part)
             if home is not None:
                 self.used.add(home)
                 doc = self._root_doc(part)
@@ -511,6 +511,18 @@ class _Planner:
         name = document.shared(thing)
         return self.imported.get(name) if name is not None else None
 
+    def _mapping(self, part: Part) -> Imported | None:
+        """The class of a shared schema that is a mapping, where a result is that as a whole."""
+        document = part.document
+        shape = document.shape(document.root)
+        if part.role == "input" or not is_mapping(shape):
+            return None
+        for leaf in (document.root, *document.children(document.root, "allOf")):
+            name = document.shared_whole(target) if (target := document.target(leaf)) is not None else None
+            if target and name and name in self.imported and document.shape(target) == shape:
+                return self.imported[name]
+        return None
+
     def _default(self, document: Document, value: Json, expression: Expression) -> _Value | None:
         """The Python expression of a default, or nothing where it is not of the expression's type."""
         settled = document.settled(expression)
@@ -642,6 +654,11 @@ def _root(document: Document) -> Key:
 def _is_plain_object(shape: Shape) -> bool:
     """Whether the shape is an object without properties, and nothing else."""
     return len(shape) == 1 and isinstance(shape[0], Object) and not shape[0].properties
+
+
+def is_mapping(shape: Shape) -> bool:
+    """Whether the shape is an object without properties that says what its keys hold, and nothing else."""
+    return _is_plain_object(shape) and all(isinstance(each, Object) and each.values is not None for each in shape)
 
 
 def _named_keys(value: Json, alternative: Alternative) -> int:

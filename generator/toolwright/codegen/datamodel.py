@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolwright import ir, naming, package_data
 from toolwright.codegen import descriptions, surface
-from toolwright.codegen.classes import Imported, Part, enumerated, formatted, plan_classes, referred
+from toolwright.codegen.classes import Imported, Part, enumerated, formatted, is_mapping, plan_classes, referred
 from toolwright.codegen.docstrings import sentence
 from toolwright.codegen.imports import import_of_dates, import_order
 from toolwright.codegen.inspection import declared
@@ -69,7 +69,8 @@ def load() -> None:
 def homes(shared: Sequence[ir.SharedSchema], tools: Iterable[ir.Tool] = ()) -> dict[str, Imported]:
     """What stands for each shared schema, by its name under `schemas`, and its module below `models.shared`.
 
-    An object with properties has a class, an enumeration the name of its type, and anything else nothing.
+    An object with properties has a class, and so has a mapping, for whole results; an enumeration has the name of its
+    type, and anything else nothing.
 
     Args:
         shared: The manifest's shared schemas.
@@ -79,7 +80,7 @@ def homes(shared: Sequence[ir.SharedSchema], tools: Iterable[ir.Tool] = ()) -> d
     for schema in shared:
         document = Document("shared", schema.schema)
         members = enumerated(document)
-        if members or document.only_object(document.root) is not None:
+        if members or document.only_object(document.root) is not None or is_mapping(document.shape(document.root)):
             found[schema.name] = Imported(naming.shared_class(schema.names), Name(schema.names.module), members)
     taken = _taken_whole(tools, {schema.name: schema for schema in shared}, found)
     return found | _with_parameters(shared, taken, found)
