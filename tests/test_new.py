@@ -136,6 +136,14 @@ def test_a_link_to_an_empty_folder_is_filled_and_stays(tmp_path: Path) -> None:
     assert (tmp_path / "real/pyproject.toml").stat() == before
 
 
+def test_the_folder_where_the_shell_is_stays_the_same(tmp_path: Path) -> None:
+    before = tmp_path.stat().st_ino
+    done = toolwright("new", "calendar", "--dir", ".", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert tmp_path.stat().st_ino == before
+    assert (tmp_path / "pyproject.toml").is_file()
+
+
 def test_a_folder_that_holds_something_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "calendar").mkdir()
     (tmp_path / "calendar/notes").write_text("mine")

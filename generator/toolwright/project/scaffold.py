@@ -72,10 +72,9 @@ def create(name: str, folder: Path | None = None, origin: Callable[[], Origin] |
         made = _fill(name, slug, origin() if origin is not None else None)
         try:
             place = target.resolve()  # a link to an empty folder stays
-            place.parent.mkdir(parents=True, exist_ok=True)
-            if place.exists():
-                place.rmdir()
-            shutil.move(made, place)
+            place.mkdir(parents=True, exist_ok=True)
+            for part in sorted(made.iterdir()):  # into the folder, which may be where the user's shell is
+                shutil.move(part, place / part.name)
         finally:
             shutil.rmtree(made, ignore_errors=True)
     except OSError as error:
