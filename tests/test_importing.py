@@ -181,7 +181,7 @@ def test_a_prefix_goes_before_tools_and_prompts(tmp_path: Path) -> None:
     [
         (
             {"$stderr": "\n".join(f"line {n} \x1b[1mof many" for n in range(30)), "$exit": "initialize"},
-            " ended before it had answered\n"
+            " ended with exit status 0 before it had answered\n"
             + "\n".join("  | …" if n == 5 else f"  | line {n} �[1mof many" for n in (*range(6), *range(20, 30))),
         ),
         (
@@ -290,6 +290,20 @@ def test_a_wrong_command_line_starts_nothing(arguments: list[str], said: str, tm
     assert done.returncode == 2
     assert said in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("program", "end"),
+    [
+        ("raise SystemExit(3)", "ended with exit status 3"),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", "was ended by SIGKILL"),
+        ("import os, time; os.close(1); time.sleep(60)", "closed its standard output"),
+    ],
+)
+def test_how_a_program_ended_is_told(program: str, end: str, tmp_path: Path) -> None:
+    done = toolwright("import", "mcp", "--", sys.executable, "-c", program, cwd=tmp_path)
+    told = f"toolwright: `{sys.executable}` {end} before it had answered\n"
+    assert (done.returncode, done.stderr) == (1, told)
 
 
 def test_a_program_that_is_not_there(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from http import HTTPStatus
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from urllib.parse import urlsplit
 
@@ -64,6 +65,7 @@ MAX_ENTRIES: Final = 100_000
 _PROBE: Final = 10.0  # seconds that a server may think about `server/discover`; old ones may never answer
 _SAID: Final = 10  # lines of the end of standard error that are shown
 _SAID_FIRST: Final = 5  # and of its start, where the cause often stands
+_CHILD: Final = Path(__file__).with_name("child.py")
 _PART: Final = 8192  # bytes of it that are read at each end
 _STOPPING: Final = ("SIGTERM", "SIGHUP")
 _INFO: Final = {"name": "toolwright", "version": __version__}
@@ -210,9 +212,9 @@ class _Clock:
 
 
 async def _read(source: Source, clock: _Clock, most: int) -> Listed:
-    with tempfile.TemporaryFile() as file, io.TextIOWrapper(file) as log:
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile() as file, io.TextIOWrapper(file) as log:
         bounds = Bounds(most, most)
-        seen = _Seen(bounds)
+        seen = _Seen(bounds, Path(folder) / "ended")
         try:
             with clock.bounded() as answered:
                 async with _transport(source, log, seen) as streams, _conversation(streams, seen) as conversation:
@@ -260,9 +262,10 @@ def _said(log: IO[bytes]) -> str:
 
 @dataclass(slots=True)
 class _Seen:
-    """What passed by that explains a failure."""
+    """What passed by that explains a failure; in the file `ended` stands how a command ended, once it has."""
 
     bounds: Bounds
+    ended: Path
     status: int | None = None
     authenticate: str | None = None
     unreadable: int = 0
@@ -291,12 +294,28 @@ class _Seen:
         if error.code == mcp_types.CONNECTION_CLOSED:
             message = one_line(error.message)
             if message == "Connection closed":
-                return "ended before it had answered"
+                return self._end()
             if self.status is not None:
                 return f"is gone: {message}"
             why = message.partition(": ")[2] or message  # before it stands the URL
             return f"cannot be reached: {why}; check the URL, and that the server runs"
         return f"answers with an error: {one_line(error.message)[:500]} ({error.code})"
+
+    def _end(self) -> str:
+        """How a command ended that had not answered."""
+        try:
+            text = self.ended.read_text("utf-8")
+            status = int(text)
+        except FileNotFoundError:
+            return "closed its standard output before it had answered"
+        except ValueError:
+            return f"cannot be started: {one_line(text)}"
+        if status >= 0:
+            return f"ended with exit status {status} before it had answered"
+        try:
+            return f"was ended by {signal.Signals(-status).name} before it had answered"
+        except ValueError:
+            return f"was ended by the signal {-status} before it had answered"
 
     def strays(self) -> str:
         """A hint where standard output held something else than messages."""
@@ -308,8 +327,8 @@ class _Seen:
 
 def _transport(source: Source, log: io.TextIOWrapper, seen: _Seen) -> Guarded:
     if isinstance(source, Command):
-        program, *arguments = source.words
-        process = StdioServerParameters(command=program, args=arguments, env=dict(source.environment))
+        arguments = ["-I", str(_CHILD), str(seen.ended), *source.words]
+        process = StdioServerParameters(command=sys.executable, args=arguments, env=dict(source.environment))
         return Guarded(over_stdio(process, log), over_http=False, lines=seen.bounds)
     return Guarded(over_http(source.url, source.headers, seen.bounds, seen.response), over_http=True)
 
