@@ -36,6 +36,7 @@ from mcp_types.version import (
 from toolwright import __version__
 from toolwright.importers.reading import RefusedError
 from toolwright.mcp import SECTIONS, TOOLS, Section
+from toolwright.project import child
 from toolwright.runtime.client.bounded_transports import over_http, over_stdio
 from toolwright.runtime.client.bounds import MAX_RESULT_BYTES, Bounds
 from toolwright.runtime.client.guarded import Guarded
@@ -65,7 +66,6 @@ MAX_ENTRIES: Final = 100_000
 _PROBE: Final = 10.0  # seconds that a server may think about `server/discover`; old ones may never answer
 _SAID: Final = 10  # lines of the end of standard error that are shown
 _SAID_FIRST: Final = 5  # and of its start, where the cause often stands
-_CHILD: Final = Path(__file__).with_name("child.py")
 _PART: Final = 8192  # bytes of it that are read at each end
 _STOPPING: Final = ("SIGTERM", "SIGHUP")
 _INFO: Final = {"name": "toolwright", "version": __version__}
@@ -327,7 +327,7 @@ class _Seen:
 
 def _transport(source: Source, log: io.TextIOWrapper, seen: _Seen) -> Guarded:
     if isinstance(source, Command):
-        arguments = ["-I", str(_CHILD), str(seen.ended), *source.words]
+        arguments = ["-I", child.__file__, str(seen.ended), *source.words]
         process = StdioServerParameters(command=sys.executable, args=arguments, env=dict(source.environment))
         return Guarded(over_stdio(process, log), over_http=False, lines=seen.bounds)
     return Guarded(over_http(source.url, source.headers, seen.bounds, seen.response), over_http=True)
