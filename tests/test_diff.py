@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -46,6 +47,27 @@ def test_case(
     if update:
         expected.write_text(text)
     assert text == expected.read_text()
+
+
+def test_no_order_depends_on_the_hash_seed() -> None:
+    program = """
+import sys
+from toolwright import cli
+for name in sys.argv[1:]:
+    cli.run(["diff", f"{name}/old.yaml", f"{name}/new.yaml"])
+"""
+    printed = {
+        subprocess.run(
+            [sys.executable, "-c", program, *NAMES],
+            cwd=CASES,
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            check=True,
+        ).stdout
+        for seed in "0123"
+    }
+    assert len(printed) == 1
+    assert b"breaking" in printed.pop()
 
 
 def test_every_code_has_a_case() -> None:

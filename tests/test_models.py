@@ -597,10 +597,11 @@ def test_shared_schemas_are_imported() -> None:
     assert {name for each in module.parameters for name in each.type.names} == {"Kind", "Place"}
     assert "from .shared.place import Place\n" in module.source
     made = datamodel.shared_modules(shared)
-    assert [*made.of] == ["Place", "Size"]
+    assert [*made.of] == ["Place", "Size", "Kind"]
     assert not made.circles
-    made_place, made_size = made.of.values()
+    made_place, made_size, made_kind = made.of.values()
     assert "from ..._runtime.model import Model\nfrom .size import Size\n" in made_place.source
+    load(made_kind, "shared.kind")
     load(made_size, "shared.size")
     load(made_place, "shared.place")
     loaded = load(module)

@@ -84,8 +84,9 @@ class _Differ:
     def _keyword(self, keyword: str, before: Any, after: Any, at: Pointer, where: str) -> Iterator[Edit]:
         here = (*at, keyword)
         if keyword in _REUSABLE:
-            for name in _named(before) & _named(after):
-                yield from self.schema(before[name], after[name], (*here, name), name)
+            for name, changed in _mapping(after).items():
+                if name in _mapping(before):
+                    yield from self.schema(before[name], changed, (*here, name), name)
             return
         inner = list(self._inner(keyword, before, after, here, where))
         if inner:
@@ -290,10 +291,6 @@ def _mapping(value: Any) -> dict[str, Any]:
 
 def _names(value: Any) -> list[str]:
     return [name for name in value if isinstance(name, str)] if isinstance(value, list) else []
-
-
-def _named(value: Any) -> set[str]:
-    return set(_mapping(value))
 
 
 def _dot(where: str) -> str:
