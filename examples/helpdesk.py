@@ -10,44 +10,12 @@ import os
 import sqlite3
 from pathlib import Path
 
-from mcp_types import EmbeddedResource
-
-from helpdesk_mcp import (
-    AddCommentInput,
-    AssignTicketInput,
-    AttachFileInput,
-    Attachment,
-    CloseTicketContext,
-    CloseTicketInput,
-    CloseTicketResolutionAnswer,
-    Comment,
-    Completing,
-    Context,
-    CreateTicketInput,
-    GetStatisticsInput,
-    GetStatisticsOutput,
-    GetTicketInput,
-    HelpdeskHandlers,
-    ListTicketsInput,
-    ListTicketsOutput,
-    Messages,
-    Person,
-    PromptDraftReplyArgs,
-    ReadAttachmentParams,
-    ReadTicketParams,
-    Reply,
-    Ticket,
-    ToolError,
-    embedded,
-    link,
-    user,
-)
-from helpdesk_mcp import GetStatisticsOutputByAssignee as Load
+import helpdesk_mcp as desk
 
 SCHEMA = Path(__file__).with_suffix(".sql").read_text("utf-8")
 
 
-class Helpdesk(HelpdeskHandlers):
+class Helpdesk(desk.HelpdeskHandlers):
     """Keeps tickets in a database."""
 
     async def __aenter__(self) -> None:
@@ -57,99 +25,98 @@ class Helpdesk(HelpdeskHandlers):
     async def __aexit__(self, *_: object) -> None:
         self.db.close()
 
-    async def create_ticket(self, args: CreateTicketInput, ctx: Context) -> Reply[Ticket]:
+    async def create_ticket(self, args: desk.CreateTicketInput, ctx: desk.Context) -> desk.Reply[desk.Ticket]:
         sql = "INSERT INTO ticket (subject, description, priority, reporter) VALUES (?, ?, ?, ?) RETURNING id"
         with self.db:
             row = (args.subject, args.description, args.priority, args.reporter.model_dump_json())
             [(key,)] = self.db.execute(sql, row)
-        return Reply(self.ticket(key), [link(f"desk://tickets/{key}", f"ticket {key}", title=args.subject)])
+        return desk.Reply(self.ticket(key), [desk.link(f"desk://tickets/{key}", f"ticket {key}", title=args.subject)])
 
-    async def get_ticket(self, args: GetTicketInput, ctx: Context) -> Ticket:
+    async def get_ticket(self, args: desk.GetTicketInput, ctx: desk.Context) -> desk.Ticket:
         return self.ticket(args.id)
 
-    async def list_tickets(self, args: ListTicketsInput, ctx: Context) -> ListTicketsOutput:
+    async def list_tickets(self, args: desk.ListTicketsInput, ctx: desk.Context) -> desk.ListTicketsOutput:
         sql = """SELECT id, json FROM ticket_json
             WHERE id > ? AND status = ifnull(?, status) AND priority = ifnull(?, priority) ORDER BY id LIMIT ?"""
         rows = self.db.execute(sql, (int(args.cursor or 0), args.status, args.priority, args.limit + 1)).fetchall()
         page = rows[: args.limit]
-        return ListTicketsOutput(
-            tickets=[Ticket.model_validate_json(text) for _, text in page],
+        return desk.ListTicketsOutput(
+            tickets=[desk.Ticket.model_validate_json(text) for _, text in page],
             next_cursor=str(page[-1][0]) if len(rows) > len(page) else None,
         )
 
-    async def add_comment(self, args: AddCommentInput, ctx: Context) -> Comment:
+    async def add_comment(self, args: desk.AddCommentInput, ctx: desk.Context) -> desk.Comment:
         self.ticket(args.id)
         with self.db:
             row = (args.id, args.author.model_dump_json(), args.text)
             [(key,)] = self.db.execute("INSERT INTO comment (ticket, author, text) VALUES (?, ?, ?) RETURNING id", row)
         [(text,)] = self.db.execute("SELECT json FROM comment_json WHERE id = ?", (key,))
-        return Comment.model_validate_json(text)
+        return desk.Comment.model_validate_json(text)
 
-    async def assign_ticket(self, args: AssignTicketInput, ctx: Context) -> Ticket:
+    async def assign_ticket(self, args: desk.AssignTicketInput, ctx: desk.Context) -> desk.Ticket:
         assignee = args.assignee.model_dump_json() if args.assignee else None
         with self.db:
             self.db.execute("UPDATE ticket SET assignee = ? WHERE id = ?", (assignee, args.id))
         return self.ticket(args.id)
 
-    async def attach_file(self, args: AttachFileInput, ctx: Context) -> Reply[Attachment]:
+    async def attach_file(self, args: desk.AttachFileInput, ctx: desk.Context) -> desk.Reply[desk.Attachment]:
         if isinstance(args.content, str):
-            raise ToolError("content is not base64.")
+            raise desk.ToolError("content is not base64.")
         self.ticket(args.id)
-        place = (args.id, args.name)
+        row = (args.id, args.name, args.media_type, args.content)
         with self.db:
-            row = (*place, args.media_type, args.content)
             self.db.execute("INSERT OR REPLACE INTO attachment VALUES (?, ?, ?, ?)", row)
-        [(text,)] = self.db.execute("SELECT json FROM attachment_json WHERE ticket = ? AND name = ?", place)
-        attachment = Attachment.model_validate_json(text)
-        uri = str(attachment.uri)
-        return Reply(attachment, [link(uri, args.name, mime_type=args.media_type, size=len(args.content))])
+        [(text,)] = self.db.execute("SELECT json FROM attachment_json WHERE ticket = ? AND name = ?", row[:2])
+        made = desk.Attachment.model_validate_json(text)
+        return desk.Reply(made, [desk.link(str(made.uri), made.name, mime_type=made.media_type, size=made.size)])
 
-    async def close_ticket(self, args: CloseTicketInput, ctx: CloseTicketContext) -> Ticket:
+    async def close_ticket(self, args: desk.CloseTicketInput, ctx: desk.CloseTicketContext) -> desk.Ticket:
         if self.ticket(args.id).status == "closed":
-            raise ToolError(f"Ticket {args.id} is closed already.")
+            raise desk.ToolError(f"Ticket {args.id} is closed already.")
         resolution = args.resolution
         if resolution is None:
             answer = await ctx.ask.resolution()
-            if not isinstance(answer, CloseTicketResolutionAnswer):
-                raise ToolError(f"Ticket {args.id} stays open: nobody said how it was solved.")
+            if not isinstance(answer, desk.CloseTicketResolutionAnswer):
+                raise desk.ToolError(f"Ticket {args.id} stays open: nobody said how it was solved.")
             resolution = answer.resolution
         with self.db:
-            sql = "UPDATE ticket SET status = 'closed', resolution = ? WHERE id = ?"
-            self.db.execute(sql, (resolution, args.id))
+            row = (resolution, args.id)
+            self.db.execute("UPDATE ticket SET status = 'closed', resolution = ? WHERE id = ?", row)
         return self.ticket(args.id)
 
-    async def get_statistics(self, args: GetStatisticsInput, ctx: Context) -> GetStatisticsOutput:
-        made = GetStatisticsOutput(total=0, by_status={}, by_priority={}, by_assignee={})
+    async def get_statistics(self, args: desk.GetStatisticsInput, ctx: desk.Context) -> desk.GetStatisticsOutput:
+        made = desk.GetStatisticsOutput(total=0, by_status={}, by_priority={}, by_assignee={})
         sql = "SELECT status, priority, assignee, created FROM ticket ORDER BY created"
         for status, priority, assignee, created in self.db.execute(sql):
             made.total += 1
             counts = [made.by_status, made.by_priority.setdefault(priority, {})]
             if assignee:
-                person = Person.model_validate_json(assignee)
-                load = Load(name=person.name, oldest=created, by_status={})
-                counts.append(made.by_assignee.setdefault(person.email, load).by_status)
+                person = desk.Person.model_validate_json(assignee)
+                idle = desk.Load(name=person.name, oldest=created, by_status={})
+                counts.append(made.by_assignee.setdefault(person.email, idle).by_status)
             for each in counts:
                 each[status] = each.get(status, 0) + 1
         return made
 
-    async def read_ticket(self, args: ReadTicketParams, ctx: Context) -> str | None:
+    async def read_ticket(self, args: desk.ReadTicketParams, ctx: desk.Context) -> str | None:
         return self.find(args.id)
 
-    async def read_attachment(self, args: ReadAttachmentParams, ctx: Context) -> EmbeddedResource | None:
+    async def read_attachment(self, args: desk.ReadAttachmentParams, ctx: desk.Context) -> desk.ResourceContents:
         sql = "SELECT media_type, content FROM attachment WHERE ticket = ? AND name = ?"
         for media_type, content in self.db.execute(sql, (args.id, args.name)):
-            return embedded(f"desk://tickets/{args.id}/attachments/{args.name}", blob=content, mime_type=media_type)
+            uri = f"desk://tickets/{args.id}/attachments/{args.name}"
+            return desk.embedded(uri, blob=content, mime_type=media_type)
         return None
 
-    async def prompt_draft_reply(self, args: PromptDraftReplyArgs, ctx: Context) -> Messages:
+    async def prompt_draft_reply(self, args: desk.PromptDraftReplyArgs, ctx: desk.Context) -> desk.Messages:
         ticket = self.ticket(args.id)
         uri, text = f"desk://tickets/{ticket.id}", ticket.model_dump_json()
         return [
-            user(f"Draft a {args.tone or 'friendly'} answer to {ticket.reporter.name}."),
-            user(embedded(uri, text=text, mime_type="application/json")),
+            desk.user(f"Draft a {args.tone or 'friendly'} answer to {ticket.reporter.name}."),
+            desk.user(desk.embedded(uri, text=text, mime_type="application/json")),
         ]
 
-    async def complete_read_ticket(self, args: Completing, ctx: Context) -> list[str]:
+    async def complete_read_ticket(self, args: desk.Completing, ctx: desk.Context) -> list[str]:
         return [str(key) for (key,) in self.db.execute("SELECT id FROM ticket ORDER BY id")]
 
     complete_prompt_draft_reply = complete_read_ticket
@@ -159,9 +126,9 @@ class Helpdesk(HelpdeskHandlers):
         row: tuple[str] | None = self.db.execute("SELECT json FROM ticket_json WHERE id = ?", (key,)).fetchone()
         return row[0] if row else None
 
-    def ticket(self, key: int | str) -> Ticket:
+    def ticket(self, key: int | str) -> desk.Ticket:
         """A ticket, which has to be there."""
         text = self.find(key)
         if text is None:
-            raise ToolError(f"There is no ticket {key}.")
-        return Ticket.model_validate_json(text)
+            raise desk.ToolError(f"There is no ticket {key}.")
+        return desk.Ticket.model_validate_json(text)

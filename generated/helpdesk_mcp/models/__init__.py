@@ -25,17 +25,14 @@ if TYPE_CHECKING:
         CloseTicketOutput as CloseTicketOutput,
         CloseTicketResolutionAnswer as CloseTicketResolutionAnswer,
     )
-    from .get_statistics import (
-        GetStatisticsInput as GetStatisticsInput,
-        GetStatisticsOutput as GetStatisticsOutput,
-        GetStatisticsOutputByAssignee as GetStatisticsOutputByAssignee,
-    )
+    from .get_statistics import GetStatisticsInput as GetStatisticsInput, GetStatisticsOutput as GetStatisticsOutput
     from .shared.status import STATUS_VALUES as STATUS_VALUES, Status as Status
     from .shared.priority import PRIORITY_VALUES as PRIORITY_VALUES, Priority as Priority
     from .shared.person import Person as Person
     from .shared.comment import Comment as Comment
     from .shared.attachment import Attachment as Attachment
     from .shared.ticket import Ticket as Ticket
+    from .shared.load import Load as Load
     from .resources.read_ticket import ReadTicketParams as ReadTicketParams
     from .resources.read_attachment import ReadAttachmentParams as ReadAttachmentParams
     from .prompts.prompt_draft_reply import PromptDraftReplyArgs as PromptDraftReplyArgs
@@ -50,13 +47,14 @@ else:
             ".assign_ticket": ("AssignTicketInput", "AssignTicketOutput"),
             ".attach_file": ("AttachFileInput", "AttachFileOutput"),
             ".close_ticket": ("CloseTicketInput", "CloseTicketOutput", "CloseTicketResolutionAnswer"),
-            ".get_statistics": ("GetStatisticsInput", "GetStatisticsOutput", "GetStatisticsOutputByAssignee"),
+            ".get_statistics": ("GetStatisticsInput", "GetStatisticsOutput"),
             ".shared.status": ("STATUS_VALUES", "Status"),
             ".shared.priority": ("PRIORITY_VALUES", "Priority"),
             ".shared.person": ("Person",),
             ".shared.comment": ("Comment",),
             ".shared.attachment": ("Attachment",),
             ".shared.ticket": ("Ticket",),
+            ".shared.load": ("Load",),
             ".resources.read_ticket": ("ReadTicketParams",),
             ".resources.read_attachment": ("ReadAttachmentParams",),
             ".prompts.prompt_draft_reply": ("PromptDraftReplyArgs",),

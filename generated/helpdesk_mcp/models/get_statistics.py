@@ -4,23 +4,12 @@
 
 from __future__ import annotations
 
-from datetime import datetime as dt_datetime
-
 from .._runtime.model import Model
+from .shared.load import Load
 
 
 class GetStatisticsInput(Model, extra="forbid"):
     """Arguments of the tool ``get_statistics``."""
-
-
-class GetStatisticsOutputByAssignee(Model):
-    """A value of ``by_assignee``."""
-
-    name: str
-    oldest: dt_datetime | str
-    """Format: date-time."""
-
-    by_status: dict[str, int]
 
 
 class GetStatisticsOutput(Model):
@@ -29,4 +18,5 @@ class GetStatisticsOutput(Model):
     total: int
     by_status: dict[str, int]
     by_priority: dict[str, dict[str, int]]
-    by_assignee: dict[str, GetStatisticsOutputByAssignee]
+    by_assignee: dict[str, Load]
+    """By email"""
