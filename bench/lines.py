@@ -1,7 +1,7 @@
 """Counts lines of code by one rule for all: what is left without blank lines, comments and docstrings.
 
-In Python a line counts that holds a token of the program; a docstring of a module, a class or a function is none, nor is a
-string below an attribute. In YAML a line counts that is neither blank nor a comment.
+In Python a line counts that holds a token of the program; the docstring of a module, a class or a function is none, nor
+is a string below an attribute. In YAML a line counts that is neither blank nor a comment.
 """
 
 from __future__ import annotations
