@@ -47,14 +47,8 @@ def anyio_backend() -> str:
 @pytest.fixture(scope="module")
 def desk() -> Iterator[ModuleType]:
     """The package, with the module of its handlers beside it."""
-    examples = str(ROOT / "examples")
-    sys.path.insert(0, examples)
-    try:
-        with imported(ROOT / "generated", "helpdesk_mcp") as package:
-            yield package
-    finally:
-        sys.path.remove(examples)
-        sys.modules.pop("helpdesk", None)
+    with imported(ROOT / "generated", "helpdesk_mcp") as package, imported(ROOT / "examples", "helpdesk"):
+        yield package
 
 
 def handlers() -> Any:
