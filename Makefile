@@ -41,7 +41,7 @@ lint-black:
 	$(BIN)/black --check --quiet $(CODE) generated
 
 lint-mypy:
-	$(BIN)/mypy generator/toolwright examples tests generated/weather_mcp generated/everything_mcp
+	$(BIN)/mypy generator/toolwright examples tests generated/weather_mcp generated/helpdesk_mcp generated/everything_mcp
 
 lint-pyright:
 	$(BIN)/pyright generated examples

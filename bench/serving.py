@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from over_http import HANDSHAKE, STATELESS, answers, calls_a_second
+from peers import fastmcp
 from tools import tools
 
 ROUNDS = 5
@@ -178,17 +179,6 @@ def served(command: Sequence[str], cwd: Path) -> Iterator[int]:
         process.wait(15)
 
 
-def fastmcp() -> str:
-    """The Python of an environment that has FastMCP; made at the first time."""
-    folder = Path(__file__).parent / ".venv"
-    python = folder / "bin" / "python"
-    if not python.exists():
-        print(f"installing FastMCP into {folder.name}", file=sys.stderr)
-        subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
-        subprocess.run([str(python), "-m", "pip", "install", "--quiet", "fastmcp>=4.1"], check=True)
-    return str(python)
-
-
 def over_http(servers: Mapping[str, Sequence[str]], cwd: Path, calls: int) -> None:
     """Print how many calls a second each server answers over HTTP."""
     rates: dict[tuple[str, int, str], list[float]] = {}
@@ -234,7 +224,7 @@ def main() -> None:
         web = {
             "bare": [*servers["bare"], ""],
             "generated": [*servers["generated"], "--log-level", "warning", "--http", "127.0.0.1:"],
-            "FastMCP": [fastmcp(), "fast.py", ""],
+            "FastMCP": [str(fastmcp()), "fast.py", ""],
         }
         over_http(web, folder, calls)
     for label, field, target in (

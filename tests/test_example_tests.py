@@ -199,13 +199,14 @@ def test_nothing_needs_pytest_but_pytest(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-c", program], cwd=tmp_path, check=True)
 
 
-def test_the_examples_of_the_weather_server_hold() -> None:
+@pytest.mark.parametrize(("name", "count"), [("weather", 1), ("helpdesk", 5)])
+def test_the_examples_of_the_committed_servers_hold(name: str, count: int) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-W", "error", "generated/test_weather_mcp.py"],
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-W", "error", f"generated/test_{name}_mcp.py"],
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "generated"), str(ROOT / "examples")])},
         capture_output=True,
         text=True,
         check=False,
     )
-    assert "1 passed" in done.stdout, done.stdout
+    assert f"{count} passed" in done.stdout, done.stdout

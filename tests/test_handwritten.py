@@ -217,6 +217,17 @@ def test_methods_of_bases_in_the_module_count() -> None:
     assert found(text.replace("def get(", "def got(")) == ["9:7 TW420 `X` has no method `get`"]
 
 
+@pytest.mark.parametrize("line", ["say = get", "say: Method = get", "other = say = get"])
+def test_methods_that_are_assigned_count(line: str) -> None:
+    text = WHOLE.replace("def say(self, args, ctx): ...", line)
+    assert found(text) == []
+    assert found(text.replace("say", "shout")) == ["4:7 TW420 `X` has no method `say`"]
+
+
+def test_a_name_without_a_value_is_no_method() -> None:
+    assert found(WHOLE.replace("def say(self, args, ctx): ...", "say: Method")) == ["4:7 TW420 `X` has no method `say`"]
+
+
 def test_what_is_no_longer_asked_for() -> None:
     text = WHOLE + "    def old(self, args, ctx): ...\n    def helper(self): ...\n"
     assert found(text, "old", "get", "gone") == ["8:9 TW421 `old` is no longer asked for"]

@@ -314,10 +314,11 @@ def _keywords(schema: dict[str, Json], at: Place, dialect: Dialect) -> Iterator[
                 yield _without_effect(key, at / key, dialect)
             continue
         near = misspelt(key, sorted(dialect.keywords))
-        if near is not None:
-            yield Diagnostic(
-                "TW205", f"`{key}` is not a keyword of JSON Schema", (at / key).key(), f"did you mean `{near}`?"
-            )
+        help_ = None if near is None else f"did you mean `{near}`?"
+        if schema[key] is None and " " in key:  # what YAML makes of `{description: First, and then more}`
+            help_ = "a comma in braces ends a text: quote the text before it"
+        if help_ is not None:
+            yield Diagnostic("TW205", f"`{shorten(key, 80)}` is not a keyword of JSON Schema", (at / key).key(), help_)
 
 
 def _without_effect(keyword: str, at: Place, dialect: Dialect) -> Diagnostic:

@@ -72,7 +72,8 @@ def compare(
         return Findings((absent,) if absent is not None else (), is_there=False)
     methods, is_whole = found.methods, found.is_whole
     asked = {method.name for method in needed}
-    missing = tuple(one for one in needed if is_whole and not one.is_optional and one.name not in methods)
+    there = methods.keys() | found.assigned
+    missing = tuple(one for one in needed if is_whole and not one.is_optional and one.name not in there)
     called = {new: old for old, new in (renamed or {}).items() if old in methods and old not in asked}
     diagnostics = [
         Diagnostic(
@@ -157,8 +158,11 @@ def names_to_import(written: Handwritten, missing: Sequence[HandlerMethod]) -> t
 
 @dataclass(frozen=True, slots=True)
 class _Class:
+    """A class. `assigned` are names that its body gives a value, such as `say = shout`, which may be a method."""
+
     node: ast.ClassDef
     methods: Mapping[str, _Function]
+    assigned: frozenset[str]
     is_whole: bool
     names: frozenset[str]
     lazy: bool
@@ -191,10 +195,11 @@ def _class(written: Handwritten, module: ast.Module) -> _Class | None:
     if node is None:
         return None
     methods: dict[str, _Function] = {}
-    is_whole = _collect(node, classes, written.handlers, methods, set())
+    assigned: set[str] = set()
+    is_whole = _collect(node, classes, written.handlers, methods, assigned, set())
     lazy = imports.is_lazy(module)
     names = {alias.asname or alias.name for one in module.body for alias in imports.aliases(one, typing=lazy)}
-    return _Class(node, methods, is_whole, frozenset(names | classes.keys()), lazy, written.path)
+    return _Class(node, methods, frozenset(assigned), is_whole, frozenset(names | classes.keys()), lazy, written.path)
 
 
 def _absent(written: Handwritten, module: ast.Module) -> Diagnostic | None:
@@ -228,18 +233,23 @@ def _collect(
     classes: Mapping[str, ast.ClassDef],
     handlers: str,
     methods: dict[str, _Function],
+    assigned: set[str],
     seen: set[str],
 ) -> bool:
-    """Note the methods of a class and its bases, the nearest first; whether all bases are known."""
+    """Note the methods and names of a class and its bases, the nearest first; whether all bases are known."""
     seen.add(node.name)
     for member in node.body:
         if isinstance(member, _Function):
             methods.setdefault(member.name, member)
+        elif isinstance(member, ast.Assign):
+            assigned |= {target.id for target in member.targets if isinstance(target, ast.Name)}
+        elif isinstance(member, ast.AnnAssign) and isinstance(member.target, ast.Name) and member.value is not None:
+            assigned.add(member.target.id)
     is_whole = not node.decorator_list
     for base in node.bases:
         name = base.id if isinstance(base, ast.Name) else base.attr if isinstance(base, ast.Attribute) else ""
         if name in classes and name not in seen:
-            is_whole &= _collect(classes[name], classes, handlers, methods, seen)
+            is_whole &= _collect(classes[name], classes, handlers, methods, assigned, seen)
         elif name not in (handlers, "object", "Protocol"):
             is_whole = False
     return is_whole

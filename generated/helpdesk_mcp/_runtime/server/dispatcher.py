@@ -1,0 +1,205 @@
+# Part of toolwright's runtime, copied as it is. DO NOT EDIT.
+"""One call of a tool, from its arguments to its result.
+
+Takes the handlers object and, for each call, a tool, its arguments and a context; gives the result as it goes on the
+wire in the newest revision. Whatever happens in a handler ends as a result; only cancellation and questions leave.
+It knows no transport and nothing of the protocol's library but its content blocks.
+"""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from mcp_types import ContentBlock
+
+from ..errors import is_tool_error
+from ..model import Model, Root
+from ..nesting import DEEPEST, DepthError, is_too_deep
+from ..validation import Validator, input_validator, output_validator
+from .invocation import Method
+from .returns import Reply
+from .sanitizing import block, clean, mirrored, whole
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from ..package import Tool
+    from .context import Context
+    from .parts import Host
+
+
+class Dispatcher:
+    """The handlers, ready to be called."""
+
+    def __init__(self, host: Host) -> None:
+        """Take what the parts of the server share.
+
+        Without resources, the first link to one is told to the log: its reader may not be able to follow it.
+        """
+        self._handlers = host.handlers
+        self._log = host.log
+        self._routes: dict[Tool, _Route] = {}
+        self._may_link = "resources" in host.lists.by_name
+        self._confirmation = host.package.feature("confirmation", "server.confirmation")
+
+    async def call(self, tool: Tool, arguments: Mapping[str, Any] | None, context: Context) -> dict[str, Any]:
+        """Call a tool.
+
+        Args:
+            tool: The tool.
+            arguments: What the caller sent; absent arguments are an empty object.
+            context: What the handler gets as `ctx`.
+
+        Returns:
+            `content`, and `structuredContent` where the tool has an `outputSchema`; or `content` and `isError`.
+
+        Raises:
+            MissingCapability: The handler asks what the client cannot answer.
+            Suspended: The handler waits for an answer.
+        """
+        values, size = whole(arguments) if arguments else ({}, 2)
+        with tool.hiding(values):
+            try:
+                route = self._routes.get(tool) or self._prepare(tool)
+                if is_too_deep(values):
+                    return _failure(f"Invalid arguments for {tool.name}:\n- nested more than {DEEPEST} levels deep")
+                if violations := route.input.violations(values, size=size):
+                    lines = "".join(f"\n- {line}" for line in violations)
+                    return _failure(f"Invalid arguments for {tool.name}:{lines}")
+                if route.is_confirmed and (reason := await self._confirmation.confirm(tool, values, context)):
+                    return _failure(reason)
+                value = await route.method(route.model.model_validate(values), context=context)
+                try:
+                    return self._result(tool, route, value)
+                except DepthError as error:
+                    return self._unsendable(tool, error)
+            except BaseException as error:  # a handler's SystemExit must not end the server
+                if context.leaves(error):
+                    raise
+                if texts := _told(error):
+                    return _failure("\n".join(texts))
+                return self._internal(tool, error)
+
+    def _prepare(self, tool: Tool) -> _Route:
+        validator, model = output_validator(tool), tool.Output
+        route = _Route(
+            input=input_validator(tool),
+            model=tool.Input,
+            method=Method.of(self._handlers, tool.method),
+            is_confirmed=bool(tool.policy.get("confirm")),
+            output=None if validator is None or model is None else _Output(validator, model),
+        )
+        self._routes[tool] = route
+        return route
+
+    def _result(self, tool: Tool, route: _Route, value: object) -> dict[str, Any]:
+        reply = value if isinstance(value, Reply) else Reply(value)
+        if route.output is None:
+            result: dict[str, Any] = {"content": _content(tool, reply.model)}
+        else:
+            data, validator = _data(tool, route.output.model, reply.model), route.output.validator
+            try:
+                data, text = mirrored(data)
+            except DepthError:
+                raise
+            except (TypeError, ValueError):
+                return self._broken(tool, validator.violations(data, "result"))
+            if violations := validator.violations(data, "result", size=len(text)):
+                return self._broken(tool, violations)
+            result = {"content": [{"type": "text", "text": text}], "structuredContent": data}
+        result["content"] += [_added(tool, one) for one in reply.content]
+        if not self._may_link and any(one["type"] == "resource_link" for one in result["content"]):
+            self._may_link = True
+            self._log.warning(
+                "%s gave a resource link, but the manifest declares no resources; "
+                "`server: {capabilities: {resources: true}}` says that it is meant",
+                tool.method,
+            )
+        if reply.meta is not None:
+            result["_meta"] = mirrored(dict(reply.meta))[0]
+        return result
+
+    def _broken(self, tool: Tool, violations: Sequence[str]) -> dict[str, Any]:
+        reference = secrets.token_hex(4)
+        self._log.error(
+            "%s returned what its outputSchema forbids (reference %s):\n%s",
+            tool.method,
+            reference,
+            "\n".join(violations),
+        )
+        return _failure(f"The result of {tool.name} breaks its own output schema (reference {reference}).")
+
+    def _unsendable(self, tool: Tool, error: DepthError) -> dict[str, Any]:
+        reference = secrets.token_hex(4)
+        self._log.error("%s returned what cannot be sent (reference %s): %s", tool.method, reference, error)
+        return _failure(f"The result of {tool.name} cannot be sent: {error} (reference {reference}).")
+
+    def _internal(self, tool: Tool, error: BaseException) -> dict[str, Any]:
+        reference = secrets.token_hex(4)
+        self._log.error("%s failed (reference %s)", tool.method, reference, exc_info=error)
+        return _failure(f"Internal error in {tool.name} (reference {reference}).")
+
+
+@dataclass(frozen=True, slots=True)
+class _Output:
+    validator: Validator
+    model: type[Model] | type[Root[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Route:
+    """What a call of one tool needs, looked up once."""
+
+    input: Validator
+    model: type[Model]
+    method: Method
+    is_confirmed: bool
+    output: _Output | None
+
+
+def _data(tool: Tool, expected: type[Model] | type[Root[Any]], value: object) -> Any:
+    """The JSON of an output model; a value that is JSON already is taken, too, since the schema decides."""
+    if isinstance(value, expected):
+        return value.model_dump(mode="json")
+    if isinstance(value, dict) or (not issubclass(expected, Model) and not isinstance(value, Model | Root)):
+        return value
+    found, wanted = _kind(value), expected.__name__
+    if type(value).__name__ == wanted:
+        found, wanted = (f"{kind.__module__}.{kind.__qualname__}" for kind in (type(value), expected))
+    raise TypeError(f"{tool.method} returned {found}; it should return {wanted}, the class of the tool {tool.name}")
+
+
+def _content(tool: Tool, value: object) -> list[dict[str, Any]]:
+    if isinstance(value, str):
+        return [{"type": "text", "text": clean(value)}]
+    if isinstance(value, ContentBlock):
+        return [block(value)]
+    if isinstance(value, list | tuple) and all(isinstance(one, ContentBlock) for one in value):
+        return [block(one) for one in value]
+    raise TypeError(f"{tool.method} returned {_kind(value)}; it should return text, a content block, or a list of them")
+
+
+def _added(tool: Tool, value: object) -> dict[str, Any]:
+    if not isinstance(value, ContentBlock):
+        raise TypeError(f"{tool.method} returned a Reply whose content holds {_kind(value)}; it should hold blocks")
+    return block(value)
+
+
+def _kind(value: object) -> str:
+    return "None" if value is None else f"a value of type {type(value).__name__}"
+
+
+def _failure(text: str) -> dict[str, Any]:
+    return {"content": [{"type": "text", "text": clean(text)}], "isError": True}
+
+
+def _told(error: BaseException) -> list[str]:
+    """What the caller is told: the texts of a `ToolError`, or of a group (of a task group) that holds nothing else."""
+    if is_tool_error(error):
+        return [str(error)]
+    if isinstance(error, BaseExceptionGroup):
+        parts = [_told(inner) for inner in error.exceptions]
+        return [text for part in parts for text in part] if all(parts) else []
+    return []

@@ -1,0 +1,54 @@
+"""Calls that go through all of the help desk, for one client after the other, and what is compared of the results."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+LIN: Final = {"name": "Lin", "email": "lin@example.com"}
+PHOTO: Final = bytes(range(256))
+ANSWERS: Final = {"resolution": "The amplifier was off."}
+"""What the user fills in. Whatever a form has beside is a box, which is ticked."""
+
+READING: Final[tuple[tuple[str, dict[str, Any]], ...]] = (
+    ("get_ticket", {"id": 2}),
+    ("get_statistics", {}),
+    ("list_tickets", {"limit": 2}),
+    ("list_tickets", {"limit": 2, "cursor": "2"}),
+)
+"""Calls that change nothing."""
+
+CALLS: Final[tuple[tuple[str, dict[str, Any]], ...]] = (
+    *READING,
+    ("create_ticket", {"subject": "No coffee", "description": "Since eight.", "reporter": LIN}),
+    ("add_comment", {"id": 4, "author": LIN, "text": "It is bad."}),
+    ("assign_ticket", {"id": 3, "assignee": LIN}),
+    ("assign_ticket", {"id": 1}),
+    (
+        "attach_file",
+        {"id": 4, "name": "photo.png", "media_type": "image/png", "content": base64.b64encode(PHOTO).decode()},
+    ),
+    ("close_ticket", {"id": 1, "resolution": "New rollers."}),
+    ("close_ticket", {"id": 2}),
+    ("list_tickets", {"status": "open", "priority": "normal"}),
+    ("get_statistics", {}),
+)
+"""Calls that all succeed, on a new database, where the user agrees to what is asked."""
+
+_NOW: Final = re.compile(r"(?!2026-07-2[78])\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
+
+
+def comparable(value: Any) -> Any:
+    """A result with `now` in place of each time but those that the database begins with."""
+    if isinstance(value, Mapping):
+        return {key: comparable(entry) for key, entry in value.items()}
+    if isinstance(value, list):
+        return [comparable(entry) for entry in value]
+    return "now" if isinstance(value, str) and _NOW.fullmatch(value) else value
+
+
+def filled(form: Mapping[str, Any]) -> dict[str, Any]:
+    """The answer to a form, by its schema."""
+    return {name: ANSWERS.get(name, True) for name in form["properties"]}
