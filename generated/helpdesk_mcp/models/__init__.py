@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from .shared.comment import Comment as Comment
     from .shared.attachment import Attachment as Attachment
     from .shared.ticket import Ticket as Ticket
+    from .shared.counts import Counts as Counts
     from .shared.load import Load as Load
     from .resources.read_ticket import ReadTicketParams as ReadTicketParams
     from .resources.read_attachment import ReadAttachmentParams as ReadAttachmentParams
@@ -54,6 +55,7 @@ else:
             ".shared.comment": ("Comment",),
             ".shared.attachment": ("Attachment",),
             ".shared.ticket": ("Ticket",),
+            ".shared.counts": ("Counts",),
             ".shared.load": ("Load",),
             ".resources.read_ticket": ("ReadTicketParams",),
             ".resources.read_attachment": ("ReadAttachmentParams",),
