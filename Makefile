@@ -12,7 +12,7 @@ demo: .venv/ready
 	PYTHONPATH=generated:examples $(BIN)/python examples/weather_demo.py
 
 test: lint
-	$(BIN)/pytest -n 3
+	$(BIN)/pytest -n 4 --dist worksteal
 
 # All tools of public servers, all documents of APIs and all official cases, of which `make test` takes a sample; minutes.
 corpus: .venv/ready
