@@ -150,7 +150,7 @@ def write(value: object) -> str | None:
 
 def with_texts(union: Any) -> Any:
     """The core schema of a union, in which texts are read as those of its types that they are exactly."""
-    choices = [choice[0] if isinstance(choice, tuple) else choice for choice in union["choices"]]
+    choices: list[Any] = [choice[0] if isinstance(choice, tuple) else choice for choice in union["choices"]]
     kinds = [kind for choice in choices if (kind := _KINDS.get(_name(choice)))]
     if not kinds:
         return union
