@@ -530,7 +530,7 @@ def _formats(plan: ClassPlan) -> Iterator[str]:
 
 def _pydantic(plan: ClassPlan) -> Iterator[Name]:
     """What the source of a class needs of pydantic."""
-    if any(field.wire != field.name or field.is_made for field in plan.fields):
+    if any(field.wire != field.name or field.is_made or field.is_copied for field in plan.fields):
         yield Name("Field")
 
 
@@ -791,6 +791,7 @@ def _view(plan: ClassPlan, later: Collection[str]) -> dict[str, Any]:
                 "alias": literal(field.wire) if field.wire != field.name else None,
                 "default": checked(field.default) if field.default is not None else None,
                 "is_made": field.is_made,
+                "is_copied": field.is_copied,
                 "is_cast": field.is_cast,
                 "doc": docstring(field.doc, 4) if field.doc else None,
             }
