@@ -16,14 +16,14 @@ EITHER = tool("find", {"by": {"anyOf": [{"type": "string", "pattern": "^a"}, {"t
 RESOURCES: dict[str, Any] = {"resources": [{"uri": "a://b", "name": "b", "toolwright": {"text": "B"}}]}
 
 KINDS: dict[str, tuple[int, dict[str, Any]]] = {
-    "a server with one tool": (4950, manifest([ONE], emit=["server"])),
-    "one whose tools answer with blocks": (4950, manifest([tool("say")], emit=["server"])),
-    "one that asks": (5500, manifest([{**ONE, "toolwright": ASKS}], emit=["server"])),
-    "one with resources": (5200, manifest([ONE], emit=["server"], **RESOURCES)),
-    "one with alternatives": (5550, manifest([EITHER], emit=["server"])),
-    "a client of one tool": (4300, manifest([ONE], emit=["client"])),
-    "one that answers questions": (5450, manifest([ONE], emit=["client"], python={"features": ["elicitation"]})),
-    "both with one tool": (7550, manifest([ONE])),
+    "a server with one tool": (5100, manifest([ONE], emit=["server"])),
+    "one whose tools answer with blocks": (5100, manifest([tool("say")], emit=["server"])),
+    "one that asks": (5650, manifest([{**ONE, "toolwright": ASKS}], emit=["server"])),
+    "one with resources": (5350, manifest([ONE], emit=["server"], **RESOURCES)),
+    "one with alternatives": (5700, manifest([EITHER], emit=["server"])),
+    "a client of one tool": (4400, manifest([ONE], emit=["client"])),
+    "one that answers questions": (5600, manifest([ONE], emit=["client"], python={"features": ["elicitation"]})),
+    "both with one tool": (7700, manifest([ONE])),
 }
 """The most lines of runtime that each kind of package may have, blank ones and docstrings included."""
 
