@@ -163,11 +163,12 @@ def test_a_text_is_read_and_goes_out_again(form: str, text: str, models: Mapping
 
 @pytest.mark.parametrize("form", TYPES)
 def test_what_else_an_alternative_takes_stays_what_it_is(form: str, models: Mapping[str, Any]) -> None:
-    for value in (
+    values: tuple[dict[str, Any], ...] = (
         {"plain": "", "or_number": 1, "or_const": "never", "or_thing": None, "or_list": {"a": 1}},
         {"plain": "x", "or_number": 1.5, "or_const": True, "or_thing": {"x": "1", "y": ["2026-01-01"]}, "or_list": []},
         {"plain": "x", "nullable": None, "several": [], "by_name": {}},
-    ):
+    )
+    for value in values:
         for way, given_back in outcomes(models[form], value):
             assert given_back == value, way
 

@@ -71,7 +71,11 @@ def _json(value: object, place: str) -> Any:
     if is_list(value):
         return [_json(below, f"{place}[{index}]") for index, below in enumerate(value)]
     for formats in FORMATS:
-        if (text := formats.write(value)) is not None:
+        try:
+            text = formats.write(value)
+        except ValueError as error:
+            raise ValueError(f"{place}: {error}") from None
+        if text is not None:
             return text
     raise TypeError(f"{place}: a value of type {type(value).__name__} is not JSON")  # and may be a secret
 
