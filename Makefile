@@ -36,6 +36,7 @@ lint: .venv/ready
 
 lint-ruff:
 	$(BIN)/ruff check $(CODE)
+	$(BIN)/ruff check --isolated generated
 
 lint-black:
 	$(BIN)/black --check --quiet $(CODE) generated

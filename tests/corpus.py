@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,6 +29,9 @@ WHOLE = bool(os.environ.get("TOOLWRIGHT_WHOLE_CORPUS"))
 EVERY = 12
 """Of how many servers a sample takes one."""
 
+EVERY_RICH = 4
+"""Of how many servers whose tools have formats a sample takes one with `python: {formats: rich}`."""
+
 SHARDS = 16 if WHOLE else 4
 """Into how many tests each pass over the corpus is split, so that they spread over processes."""
 
@@ -41,6 +45,16 @@ def files(corpus: Path, shard: int | None = None) -> list[Path]:
     """The saved lists of tools that this run takes: all of them or those of one shard."""
     found = sorted((corpus / "tools").glob("*.json"))[:: 1 if WHOLE else EVERY]
     return found if shard is None else found[shard::SHARDS]
+
+
+def rich_files(corpus: Path, shard: int | None = None) -> list[Path]:
+    """The saved lists with texts that `python: {formats: rich}` makes more of, as many as this run takes."""
+    found = [path for path in sorted((corpus / "tools").glob("*.json")) if _FORMATS.search(path.read_text("utf-8"))]
+    taken = found[:: 1 if WHOLE else EVERY_RICH]
+    return taken if shard is None else taken[shard::SHARDS]
+
+
+_FORMATS = re.compile(r'"format": ?"(date|date-time|time|uri|uuid)"|"base64"')
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,18 +72,22 @@ def imported(path: Path) -> tools.Imported:
     return tools.manifest(listed, name=info.get("name", path.stem), info=info)
 
 
-def build(path: Path, folder: Path) -> Server:
+def build(path: Path, folder: Path, *, rich: bool = False) -> Server:
     """The package of a server below `folder`, made through the command line unless it is there already.
 
     Processes may build the same one at once: each makes its own, and the first to have it moves it into place. It is
-    named after the file, because several servers of one name are in the corpus.
+    named after the file, because several servers of one name are in the corpus. With `rich` it is another one, whose
+    manifest has `python: {formats: rich}`.
     """
-    package = naming.package(path.stem)
+    name = f"{path.stem}-rich" if rich else path.stem
+    package = naming.package(name)
     if not (folder / package).is_dir():
         folder.mkdir(exist_ok=True)
         own = Path(tempfile.mkdtemp(dir=folder.parent))
         manifest = own / "manifest.yaml"
-        assert cli.run(["import", "tools", str(path), "--name", path.stem, "-o", str(manifest)]) == 0, path.stem
+        assert cli.run(["import", "tools", str(path), "--name", name, "-o", str(manifest)]) == 0, path.stem
+        if rich:
+            manifest.write_text(f"{manifest.read_text('utf-8')}\npython: {{formats: rich}}\n", "utf-8")
         assert cli.run(["generate", str(manifest), "-o", str(own / "made")]) == 0, path.stem
         try:
             (own / "made" / package).rename(folder / package)
@@ -78,7 +96,7 @@ def build(path: Path, folder: Path) -> Server:
     wire = [
         {key: item for key, item in tool.items() if key != "toolwright"} for tool in imported(path).manifest["tools"]
     ]
-    return Server(package, f"{naming.server_stem(path.stem)}Client", wire)
+    return Server(package, f"{naming.server_stem(name)}Client", wire)
 
 
 @dataclass(frozen=True, slots=True)

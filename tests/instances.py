@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib
 import random
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 from urllib.parse import unquote
@@ -21,6 +21,75 @@ Json = Any
 
 sre: Any = importlib.import_module("re._constants")
 sre_parser: Any = importlib.import_module("re._parser")
+
+TEXTS: Mapping[str, Sequence[str]] = {
+    "date": (
+        "2026-11-22",
+        "0001-01-01",
+        "9999-12-31",
+        "0000-01-01",
+        "2026-02-30",
+        "2026-1-2",
+        "20261122",
+        "2026-W47-7",
+    ),
+    "date-time": (
+        "2026-11-22T10:00:00Z",
+        "2026-11-22t10:00:00z",
+        "2026-11-22T10:00:00+00:00",
+        "2026-11-22T10:00:00-00:00",
+        "2026-11-22T10:00:00.1+05:30",
+        "2026-11-22T10:00:00.120Z",
+        "2026-11-22T10:00:00.123456Z",
+        "2026-11-22T10:00:00.000000Z",
+        "2026-11-22T10:00:00.123456789Z",
+        "2026-12-31T23:59:60Z",
+        "2026-11-22T24:00:00Z",
+        "2026-11-22T10:00:00+05:60",
+        "2026-11-22T10:00:00+24:00",
+        "0000-01-01T00:00:00Z",
+        "2026-11-22 10:00:00Z",
+        "2026-11-22T10:00:00",
+        "2026-11-22T10:00Z",
+        "2026-11-22",
+    ),
+    "time": (
+        "10:00:00Z",
+        "10:00:00z",
+        "10:00:00.1-08:00",
+        "10:00:00.100000+00:00",
+        "10:00:00.1234567Z",
+        "23:59:60Z",
+        "24:00:00Z",
+        "10:00:00",
+        "10:00Z",
+    ),
+    "uuid": (
+        "9b2c0a52-6f0e-4a77-8a39-5d3d3f1f5c11",
+        "9B2C0A52-6F0E-4A77-8A39-5D3D3F1F5C11",
+        "{9b2c0a52-6f0e-4a77-8a39-5d3d3f1f5c11}",
+        "urn:uuid:9b2c0a52-6f0e-4a77-8a39-5d3d3f1f5c11",
+        "9b2c0a526f0e4a778a395d3d3f1f5c11",
+    ),
+    "uri": (
+        "https://example.com",
+        "https://example.com/",
+        "https://example.com?q=1",
+        "https://example.com/a b",
+        "https://EXAMPLE.com/%7Ea?q#f",
+        "https://example.com:443/",
+        "https://bücher.example/",
+        "https://xn--bcher-kva.example/ü",
+        "urn:isbn:0451450523",
+        "mailto:a@example.com",
+        "data:text/plain,a b",
+        "file:///a/./b",
+        "//example.com/a",
+        "a/b",
+    ),
+    "base64": ("", "aGk=", "aGk", "aGk=\n", "aG\nk=", "aGl=", "-_-_", "+/+/", " aGk=", "a", "====", "aGk=aGk="),
+}
+"""Texts of each format, also such that are not quite, or not at all."""
 
 STRINGS = ("", "a", "10", "1.5", "true", "null", "Zürich 東京", "2020-01-01", 'q"\\\n', "x" * 40)
 INTEGERS = (0, 1, -1, 7, 100, 2**53 + 1, -(2**63) - 1, 10**20, 1.0, 250.0, 1e300)
@@ -189,7 +258,9 @@ class Sampler:
     def string(self, schema: Mapping[str, Json]) -> str:
         if isinstance(schema.get("pattern"), str):
             return matching(schema["pattern"], self.chance, int(schema.get("minLength") or 0))
-        made = self.chance.choice(STRINGS)
+        form = "base64" if schema.get("contentEncoding") == "base64" else schema.get("format")
+        known = TEXTS.get(form, ()) if isinstance(form, str) else ()
+        made = self.chance.choice(known if known and self.chance.random() < 0.8 else STRINGS)
         return (made + "y" * int(schema.get("minLength") or 0))[: int(schema.get("maxLength", 10**6))]
 
     def number(self, schema: Mapping[str, Json], name: str) -> int | float:

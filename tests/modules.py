@@ -27,14 +27,16 @@ def tool(
     arguments: Mapping[str, Any],
     result: Mapping[str, Any] | None = None,
     shared: Mapping[str, str] | None = None,
+    *,
+    rich: bool = False,
 ) -> ir.Tool:
     return ir.Tool(
         name=name,
         names=naming.tool(name),
         description=None,
         definition={},
-        input=schema(arguments, shared),
-        output=None if result is None else schema(result, shared),
+        input=schema(arguments, shared, rich=rich),
+        output=None if result is None else schema(result, shared, rich=rich),
         annotations={},
         examples=(),
         deprecated=None,
@@ -64,8 +66,12 @@ def load(made: datamodel.ModelModule, name: str = "tool") -> ModuleType:
 
 
 def made(
-    arguments: Mapping[str, Any], result: Mapping[str, Any] | None = None, name: str = "do_it"
+    arguments: Mapping[str, Any],
+    result: Mapping[str, Any] | None = None,
+    name: str = "do_it",
+    *,
+    rich: bool = False,
 ) -> tuple[datamodel.ModelModule, ModuleType]:
-    """The module of one tool, and the same loaded."""
-    module = datamodel.modules([tool(name, arguments, result)])[0]
+    """The module of one tool, and the same loaded; `rich` as in `python: {formats: rich}`."""
+    module = datamodel.modules([tool(name, arguments, result, rich=rich)])[0]
     return module, load(module, name)

@@ -12,7 +12,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -133,12 +133,21 @@ def carried(tool: Mapping[str, Any], revision: str) -> Mapping[str, Any]:
     return {key: value for key, value in tool.items() if key != "outputSchema"}
 
 
+def servers(corpus: Path, built: Path, shard: int, *, rich: bool) -> Iterator[tuple[Path, Server]]:
+    """The packages of a shard, by the files that they are made of."""
+    for path in real.rich_files(corpus, shard) if rich else real.files(corpus, shard):
+        yield path, real.build(path, built, rich=rich)
+
+
+RICH = pytest.mark.parametrize("rich", [False, True], ids=["text", "rich"])
+
+
+@RICH
 @SHARD
-def test_raw_calls_come_back_as_they_were(shard: int, corpus: Path, built: Path) -> None:
+def test_raw_calls_come_back_as_they_were(shard: int, rich: bool, corpus: Path, built: Path) -> None:
     wrong: list[str] = []
     called: Counter[str] = Counter()
-    for path in real.files(corpus, shard):
-        server = real.build(path, built)
+    for path, server in servers(corpus, built, shard, rich=rich):
         with imported(built, server.package) as module:
             todo = {tool["name"]: real.calls(tool, path.stem) for tool in server.tools}
             wrong += asyncio.run(answered_raw(module, [call for each in todo.values() for call in each]))
@@ -146,7 +155,7 @@ def test_raw_calls_come_back_as_they_were(shard: int, corpus: Path, built: Path)
     assert not wrong, f"{len(wrong)} of {called.total()}: {wrong[:5]}"
     silent = [name for name, count in called.items() if not count]
     assert len(silent) <= 1, f"no valid arguments were found for {silent}"
-    assert called.total() > 100
+    assert called.total() > (0 if rich else 100)
 
 
 async def answered_raw(module: Any, todo: Sequence[Call]) -> list[str]:
@@ -174,18 +183,18 @@ def differences(call: Call, text: str, result: Any) -> list[str]:
     return []
 
 
+@RICH
 @SHARD
-def test_typed_calls_come_back_as_they_were(shard: int, corpus: Path, built: Path) -> None:
+def test_typed_calls_come_back_as_they_were(shard: int, rich: bool, corpus: Path, built: Path) -> None:
     wrong: list[str] = []
     made = 0
-    for path in real.files(corpus, shard):
-        server = real.build(path, built)
+    for path, server in servers(corpus, built, shard, rich=rich):
         with imported(built, server.package) as module:
             todo = [call for tool in server.tools for call in typed_calls(module, tool, path.stem)]
             wrong += asyncio.run(answered_typed(module, getattr(module, server.client), todo))
             made += len(todo)
     assert not wrong, f"{len(wrong)} of {made}: {wrong[:5]}"
-    assert made > 100
+    assert made > (0 if rich else 100)
 
 
 def typed_calls(module: Any, tool: Mapping[str, Any], seed: str) -> list[Call]:
@@ -231,6 +240,7 @@ def keywords(model: Any, method: Any, call: Call) -> dict[str, Any]:
 def every_package(corpus: Path, built: Path) -> dict[str, Server]:
     """The packages of this run, by the stems of their files."""
     made = {path.stem: real.build(path, built) for path in real.files(corpus)}
+    made |= {f"{path.stem}, rich": real.build(path, built, rich=True) for path in real.rich_files(corpus)}
     assert len({server.package for server in made.values()}) == len(made)
     return made
 
@@ -255,9 +265,14 @@ def test_pyright_finds_no_error(corpus: Path, built: Path) -> None:
         pytest.skip("pyright is not installed")
     packages = sorted(server.package for server in every_package(corpus, built).values())
     # The runtime in each package is the same, and is checked where it comes from; so it is for Black, below.
-    config = {"include": packages, "exclude": ["**/_runtime"], "pythonVersion": "3.11"}
+    config = {"include": packages, "exclude": ["**/_runtime"], "pythonVersion": "3.11", "typeCheckingMode": "strict"}
     (built / "pyrightconfig.json").write_text(json.dumps(config))
     assert "0 errors, 0 warnings" in output(["pyright", f"--pythonpath={sys.executable}"], built)
+
+
+def test_ruff_finds_nothing_with_its_default_rules(corpus: Path, built: Path) -> None:
+    packages = sorted(server.package for server in every_package(corpus, built).values())
+    assert output(["ruff", "check", "--isolated", "--no-cache", *packages], built) == "All checks passed!\n"
 
 
 def test_black_changes_nothing(corpus: Path, built: Path) -> None:

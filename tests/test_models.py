@@ -140,7 +140,10 @@ def test_what_a_module_tells_the_rest_of_the_package() -> None:
         ({"type": ["string", "null"], "default": None}, "x: Nullable[str] = None"),
         ({"type": ["string", "null"], "default": "a"}, 'x: str | None = "a"'),
         ({"type": "integer", "default": "a"}, "x: int | None = None"),
-        ({"type": "array", "items": {"enum": ["a", "b"]}, "default": ["a"]}, 'x: list[Literal["a", "b"]] = ["a"]'),
+        (
+            {"type": "array", "items": {"enum": ["a", "b"]}, "default": ["a"]},
+            'x: list[Literal["a", "b"]] = Field(default=["a"])',
+        ),
         ({}, "x: Nullable[Any] = None"),
         (True, "x: Nullable[Any] = None"),
         (False, "x: Nullable[Any] = None"),
@@ -375,7 +378,7 @@ def test_odd_names() -> None:
         "str",
         "a.b",
     ]
-    names += ["DoItInput", "Optional", "_toolwright_wire", "model_fields_set", "1st", "json", "cast", "Root"]
+    names += ["DoItInput", "Optional", "__toolwright_wire__", "model_fields_set", "1st", "json", "cast", "Root"]
     module, loaded = made({"type": "object", "properties": {name: {"type": "integer"} for name in names}})
     everything = {name: number for number, name in enumerate(names)}
     model = getattr(loaded, modules.root(module)).model_validate(everything)
@@ -604,6 +607,7 @@ def test_shared_schemas_are_imported() -> None:
     load(made_kind, "shared.kind")
     load(made_size, "shared.size")
     load(made_place, "shared.place")
+    load(made_kind, "shared.kind")
     loaded = load(module)
     assert outcome(loaded.DoItInput, {"place": {"name": "x", "size": {"w": 1, "h": 2}}, "kind": "a"}) is None
 
@@ -633,14 +637,56 @@ def tools_of(corpus: Path) -> Iterator[dict[str, Any]]:
         yield from json.loads(path.read_text("utf-8"))["tools"]
 
 
-def test_real_tools(corpus: Path) -> None:
+RICH = pytest.mark.parametrize("rich", [False, True], ids=["text", "rich"])
+FORMS: tuple[dict[str, str], ...] = (
+    *({"format": form} for form in instances.TEXTS if form != "base64"),
+    {"contentEncoding": "base64"},
+)
+
+
+def formatted(schema: Any, chance: random.Random) -> Any:
+    """A schema with formats wherever strings may be anything, so that there is something for rich models to read."""
+    if isinstance(schema, list):
+        return [formatted(each, chance) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    changed = {
+        keyword: (
+            {name: formatted(each, chance) for name, each in value.items()}
+            if keyword in ("properties", "patternProperties", "$defs", "definitions") and isinstance(value, dict)
+            else value if keyword in ("default", "const", "enum", "examples") else formatted(value, chance)
+        )
+        for keyword, value in schema.items()
+    }
+    kinds = schema.get("type")
+    takes_any = not schema.keys() & {"enum", "const", "format", "pattern", "contentEncoding"}
+    if takes_any and (kinds == "string" or (isinstance(kinds, list) and "string" in kinds)):
+        changed |= chance.choice(FORMS)
+    return changed
+
+
+def test_formats_are_added_where_strings_stand() -> None:
+    properties = {"type": {"type": "string"}, "default": {"enum": ["a"]}, "n": {"type": "integer"}}
+    changed = formatted({"type": "object", "properties": properties, "default": {"type": "string"}}, random.Random(1))
+    added = {**changed["properties"]["type"]}
+    assert added.pop("type") == "string"
+    assert added in FORMS
+    properties["type"] = changed["properties"]["type"]
+    assert changed == {"type": "object", "properties": properties, "default": {"type": "string"}}
+
+
+@RICH
+def test_real_tools(corpus: Path, rich: bool) -> None:
     """Models of public servers' tools refuse and lose nothing."""
     wrong: list[str] = []
     drawn = 0
     for number, wire in enumerate(tools_of(corpus)):
         if not WHOLE and number % 40:
             continue
-        module, loaded = made(wire["inputSchema"], wire.get("outputSchema"), wire["name"])
+        if rich:
+            chance = random.Random(wire["name"])
+            wire |= {key: formatted(wire[key], chance) for key in ("inputSchema", "outputSchema") if key in wire}
+        module, loaded = made(wire["inputSchema"], wire.get("outputSchema"), wire["name"], rich=rich)
         schemas: Mapping[ClassRole, Any] = {"input": wire["inputSchema"], "output": wire.get("outputSchema")}
         for role, bare in schemas.items():
             if bare is None:
@@ -669,8 +715,9 @@ def test_every_any_has_a_reason(corpus: Path) -> None:
     assert not bare
 
 
+@RICH
 @pytest.mark.parametrize("draft", suite.DRAFTS)
-def test_official_suite(corpus: Path, draft: str) -> None:
+def test_official_suite(corpus: Path, draft: str, rich: bool) -> None:
     """Valid cases of JSON-Schema-Test-Suite, as structured results and below a property."""
     wrong: list[str] = []
     dialect = suite.DRAFTS[draft]
@@ -681,11 +728,11 @@ def test_official_suite(corpus: Path, draft: str) -> None:
         for case in json.loads(path.read_text("utf-8"))
     ]
     for number, (stem, case) in enumerate(cases):
-        if not WHOLE and number % 8:
+        if not WHOLE and number % (24 if rich else 8):
             continue
         plain = case["schema"] if isinstance(case["schema"], dict) else {"allOf": [case["schema"]]}
         below = {"$schema": uri, "type": "object", "properties": {suite.VALUE: suite.rebased(case["schema"], dialect)}}
-        module, loaded = made(below, {"$schema": uri, **plain}, f"{stem}_{number}")
+        module, loaded = made(below, {"$schema": uri, **plain}, f"{stem}_{number}", rich=rich)
         for test in case["tests"]:
             if test["valid"]:
                 results = [
@@ -740,8 +787,9 @@ def random_schema(chance: random.Random, depth: int) -> Any:
     return made_of
 
 
+@RICH
 @pytest.mark.parametrize("seed", range(400 if WHOLE else 40))
-def test_random_schemas(seed: int) -> None:
+def test_random_schemas(seed: int, rich: bool) -> None:
     chance = random.Random(seed)
     defs = {
         "A": random_schema(chance, 1),
@@ -749,12 +797,14 @@ def test_random_schemas(seed: int) -> None:
         "List": {"anyOf": [{"type": "string"}, {"type": "array", "items": {"$ref": "#/$defs/List"}}]},
     }
     properties = {name: random_schema(chance, 1) for name in ("a", *chance.sample(NAMES, 4))}
-    arguments = {"type": "object", "properties": properties, "$defs": defs}
+    arguments: Any = {"type": "object", "properties": properties, "$defs": defs}
     if chance.random() < 0.4:
         arguments["oneOf"] = [random_schema(chance, 2), random_schema(chance, 2)]
     result = random_schema(chance, 0)
-    outer = {**(result if isinstance(result, dict) else {}), "$defs": defs, "properties": {"a": True}}
-    module, loaded = made(arguments, outer, f"random_{seed}")
+    outer: Any = {**(result if isinstance(result, dict) else {}), "$defs": defs, "properties": {"a": True}}
+    if rich:
+        arguments, outer = formatted(arguments, chance), formatted(outer, chance)
+    module, loaded = made(arguments, outer, f"random_{seed}", rich=rich)
     assert getattr(loaded, modules.root(module))
     for name, wire in ((modules.root(module), arguments), (modules.root(module, "output"), outer)):
         for instance in instances.valid(wire, f"{seed} {name}", 15):

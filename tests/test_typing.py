@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -129,6 +130,30 @@ def test_wrong_handlers_are_found(checker: list[str], tmp_path: Path) -> None:
     found, printed = lines(checker, WRONG, tmp_path)
     expected = {number for number, line in enumerate(WRONG.splitlines(), 1) if line.endswith("# error")}
     assert found == expected, printed
+
+
+COMMITTED = sorted(path.parent.name for path in ROOT.glob("generated/*/registry.py"))
+
+
+def test_committed_packages_pass_strictly(tmp_path: Path) -> None:
+    """pyright's strict mode; `make lint` has it for the runtime in them, too."""
+    found = Path(sys.executable).with_name("pyright")
+    if not found.exists() and "CI" not in os.environ:
+        pytest.skip("pyright is not installed")
+    (tmp_path / "generated").symlink_to(ROOT / "generated")
+    config = {"include": [f"generated/{name}" for name in COMMITTED], "exclude": ["**/_runtime"]}
+    strict = {"pythonVersion": "3.11", "typeCheckingMode": "strict", "extraPaths": ["generated"]}
+    (tmp_path / "pyrightconfig.json").write_text(json.dumps({**config, **strict}))
+    command = [str(found), "--pythonpath", sys.executable]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert "0 errors, 0 warnings" in done.stdout, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("folder", [ROOT / "generated", *sorted(ROOT.glob("tests/cases/*/expected"))], ids=str)
+def test_ruff_finds_nothing_with_its_default_rules(folder: Path) -> None:
+    command = [sys.executable, "-m", "ruff", "check", "--isolated", "--no-cache", "."]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 POINT = {"type": "object", "properties": {"x": {"type": "number"}}}

@@ -12,101 +12,161 @@ from typing import TYPE_CHECKING
 from ._runtime.lazy import lazy
 
 if TYPE_CHECKING:
-    from ._runtime.answers import Accepted as Accepted, Cancelled as Cancelled, Declined as Declined
-    from ._runtime.client.drift import DriftError as DriftError, DriftWarning as DriftWarning
-    from ._runtime.client.errors import (
-        CallRefused as CallRefused,
-        InvalidResult as InvalidResult,
-        ToolFailed as ToolFailed,
-    )
-    from ._runtime.client.live import (
-        list_prompts as list_prompts,
-        list_resource_templates as list_resource_templates,
-        list_resources as list_resources,
-        list_tools as list_tools,
-    )
-    from ._runtime.client.options import OMIT as OMIT, CallEvent as CallEvent, Omit as Omit
+    from ._runtime.answers import Accepted as Accepted
+    from ._runtime.answers import Cancelled as Cancelled
+    from ._runtime.answers import Declined as Declined
+    from ._runtime.client.drift import DriftError as DriftError
+    from ._runtime.client.drift import DriftWarning as DriftWarning
+    from ._runtime.client.errors import CallRefused as CallRefused
+    from ._runtime.client.errors import InvalidResult as InvalidResult
+    from ._runtime.client.errors import ToolFailed as ToolFailed
+    from ._runtime.client.live import list_prompts as list_prompts
+    from ._runtime.client.live import list_resource_templates as list_resource_templates
+    from ._runtime.client.live import list_resources as list_resources
+    from ._runtime.client.live import list_tools as list_tools
+    from ._runtime.client.options import OMIT as OMIT
+    from ._runtime.client.options import CallEvent as CallEvent
+    from ._runtime.client.options import Omit as Omit
     from ._runtime.client.questions import Question as Question
     from ._runtime.errors import ToolError as ToolError
     from ._runtime.server.completion import Completing as Completing
-    from ._runtime.server.content import (
-        audio as audio,
-        embedded as embedded,
-        image as image,
-        link as link,
-        text as text,
-    )
-    from ._runtime.server.prompts import Messages as Messages, assistant as assistant, user as user
+    from ._runtime.server.content import audio as audio
+    from ._runtime.server.content import embedded as embedded
+    from ._runtime.server.content import image as image
+    from ._runtime.server.content import link as link
+    from ._runtime.server.content import text as text
+    from ._runtime.server.prompts import Messages as Messages
+    from ._runtime.server.prompts import assistant as assistant
+    from ._runtime.server.prompts import user as user
     from ._runtime.server.resources import ResourceContents as ResourceContents
-    from ._runtime.server.returns import (
-        Content as Content,
-        MaybeAwaitable as MaybeAwaitable,
-        Reply as Reply,
-        Returns as Returns,
-    )
+    from ._runtime.server.returns import Content as Content
+    from ._runtime.server.returns import MaybeAwaitable as MaybeAwaitable
+    from ._runtime.server.returns import Reply as Reply
+    from ._runtime.server.returns import Returns as Returns
     from ._runtime.server.sampling import Context as Context
     from .client import EverythingClient as EverythingClient
     from .contexts import (
         PromptTestInputRequiredResultPromptContext as PromptTestInputRequiredResultPromptContext,
-        TestElicitationContext as TestElicitationContext,
+    )
+    from .contexts import TestElicitationContext as TestElicitationContext
+    from .contexts import (
         TestElicitationSep1034DefaultsContext as TestElicitationSep1034DefaultsContext,
+    )
+    from .contexts import (
         TestElicitationSep1330EnumsContext as TestElicitationSep1330EnumsContext,
+    )
+    from .contexts import (
         TestInputRequiredResultCapabilitiesContext as TestInputRequiredResultCapabilitiesContext,
+    )
+    from .contexts import (
         TestInputRequiredResultElicitationContext as TestInputRequiredResultElicitationContext,
-        TestInputRequiredResultMultiRoundContext as TestInputRequiredResultMultiRoundContext,
+    )
+    from .contexts import (
         TestInputRequiredResultMultipleInputsContext as TestInputRequiredResultMultipleInputsContext,
+    )
+    from .contexts import (
+        TestInputRequiredResultMultiRoundContext as TestInputRequiredResultMultiRoundContext,
+    )
+    from .contexts import (
         TestInputRequiredResultRequestStateContext as TestInputRequiredResultRequestStateContext,
+    )
+    from .contexts import (
         TestInputRequiredResultTamperedStateContext as TestInputRequiredResultTamperedStateContext,
+    )
+    from .contexts import (
         TestStreamingElicitationContext as TestStreamingElicitationContext,
     )
     from .handlers import EverythingHandlers as EverythingHandlers
+    from .models import JsonSchema202012ToolAddress as JsonSchema202012ToolAddress
+    from .models import JsonSchema202012ToolInput as JsonSchema202012ToolInput
     from .models import (
-        JsonSchema202012ToolAddress as JsonSchema202012ToolAddress,
-        JsonSchema202012ToolInput as JsonSchema202012ToolInput,
         PromptTestInputRequiredResultPromptArgs as PromptTestInputRequiredResultPromptArgs,
-        PromptTestInputRequiredResultPromptUserContextAnswer as PromptTestInputRequiredResultPromptUserContextAnswer,
-        ReadTemplateDataParams as ReadTemplateDataParams,
-        TestAudioContentInput as TestAudioContentInput,
-        TestElicitationInput as TestElicitationInput,
-        TestElicitationSep1034DefaultsInput as TestElicitationSep1034DefaultsInput,
-        TestElicitationSep1034DefaultsProfileAnswer as TestElicitationSep1034DefaultsProfileAnswer,
-        TestElicitationSep1330EnumsInput as TestElicitationSep1330EnumsInput,
-        TestElicitationSep1330EnumsOptionsAnswer as TestElicitationSep1330EnumsOptionsAnswer,
-        TestElicitationUserAnswer as TestElicitationUserAnswer,
-        TestEmbeddedResourceInput as TestEmbeddedResourceInput,
-        TestErrorHandlingInput as TestErrorHandlingInput,
-        TestHeaderParameterInput as TestHeaderParameterInput,
-        TestImageContentInput as TestImageContentInput,
-        TestInputRequiredResultCapabilitiesInput as TestInputRequiredResultCapabilitiesInput,
-        TestInputRequiredResultCapabilitiesUserNameAnswer as TestInputRequiredResultCapabilitiesUserNameAnswer,
-        TestInputRequiredResultElicitationInput as TestInputRequiredResultElicitationInput,
-        TestInputRequiredResultElicitationUserNameAnswer as TestInputRequiredResultElicitationUserNameAnswer,
-        TestInputRequiredResultListRootsInput as TestInputRequiredResultListRootsInput,
-        TestInputRequiredResultMultiRoundInput as TestInputRequiredResultMultiRoundInput,
-        TestInputRequiredResultMultiRoundStep1Answer as TestInputRequiredResultMultiRoundStep1Answer,
-        TestInputRequiredResultMultiRoundStep2Answer as TestInputRequiredResultMultiRoundStep2Answer,
-        TestInputRequiredResultMultipleInputsInput as TestInputRequiredResultMultipleInputsInput,
-        TestInputRequiredResultMultipleInputsUserNameAnswer as TestInputRequiredResultMultipleInputsUserNameAnswer,
-        TestInputRequiredResultRequestStateConfirmAnswer as TestInputRequiredResultRequestStateConfirmAnswer,
-        TestInputRequiredResultRequestStateInput as TestInputRequiredResultRequestStateInput,
-        TestInputRequiredResultSamplingInput as TestInputRequiredResultSamplingInput,
-        TestInputRequiredResultTamperedStateConfirmAnswer as TestInputRequiredResultTamperedStateConfirmAnswer,
-        TestInputRequiredResultTamperedStateInput as TestInputRequiredResultTamperedStateInput,
-        TestLoggingToolInput as TestLoggingToolInput,
-        TestMissingCapabilityInput as TestMissingCapabilityInput,
-        TestMultipleContentTypesInput as TestMultipleContentTypesInput,
-        TestReconnectionInput as TestReconnectionInput,
-        TestSamplingInput as TestSamplingInput,
-        TestSimpleTextInput as TestSimpleTextInput,
-        TestStreamingElicitationConfirmAnswer as TestStreamingElicitationConfirmAnswer,
-        TestStreamingElicitationInput as TestStreamingElicitationInput,
-        TestToolWithLoggingInput as TestToolWithLoggingInput,
-        TestToolWithProgressInput as TestToolWithProgressInput,
-        TestTriggerPromptChangeInput as TestTriggerPromptChangeInput,
-        TestTriggerToolChangeInput as TestTriggerToolChangeInput,
     )
+    from .models import (
+        PromptTestInputRequiredResultPromptUserContextAnswer as PromptTestInputRequiredResultPromptUserContextAnswer,
+    )
+    from .models import ReadTemplateDataParams as ReadTemplateDataParams
+    from .models import TestAudioContentInput as TestAudioContentInput
+    from .models import TestElicitationInput as TestElicitationInput
+    from .models import (
+        TestElicitationSep1034DefaultsInput as TestElicitationSep1034DefaultsInput,
+    )
+    from .models import (
+        TestElicitationSep1034DefaultsProfileAnswer as TestElicitationSep1034DefaultsProfileAnswer,
+    )
+    from .models import (
+        TestElicitationSep1330EnumsInput as TestElicitationSep1330EnumsInput,
+    )
+    from .models import (
+        TestElicitationSep1330EnumsOptionsAnswer as TestElicitationSep1330EnumsOptionsAnswer,
+    )
+    from .models import TestElicitationUserAnswer as TestElicitationUserAnswer
+    from .models import TestEmbeddedResourceInput as TestEmbeddedResourceInput
+    from .models import TestErrorHandlingInput as TestErrorHandlingInput
+    from .models import TestHeaderParameterInput as TestHeaderParameterInput
+    from .models import TestImageContentInput as TestImageContentInput
+    from .models import (
+        TestInputRequiredResultCapabilitiesInput as TestInputRequiredResultCapabilitiesInput,
+    )
+    from .models import (
+        TestInputRequiredResultCapabilitiesUserNameAnswer as TestInputRequiredResultCapabilitiesUserNameAnswer,
+    )
+    from .models import (
+        TestInputRequiredResultElicitationInput as TestInputRequiredResultElicitationInput,
+    )
+    from .models import (
+        TestInputRequiredResultElicitationUserNameAnswer as TestInputRequiredResultElicitationUserNameAnswer,
+    )
+    from .models import (
+        TestInputRequiredResultListRootsInput as TestInputRequiredResultListRootsInput,
+    )
+    from .models import (
+        TestInputRequiredResultMultipleInputsInput as TestInputRequiredResultMultipleInputsInput,
+    )
+    from .models import (
+        TestInputRequiredResultMultipleInputsUserNameAnswer as TestInputRequiredResultMultipleInputsUserNameAnswer,
+    )
+    from .models import (
+        TestInputRequiredResultMultiRoundInput as TestInputRequiredResultMultiRoundInput,
+    )
+    from .models import (
+        TestInputRequiredResultMultiRoundStep1Answer as TestInputRequiredResultMultiRoundStep1Answer,
+    )
+    from .models import (
+        TestInputRequiredResultMultiRoundStep2Answer as TestInputRequiredResultMultiRoundStep2Answer,
+    )
+    from .models import (
+        TestInputRequiredResultRequestStateConfirmAnswer as TestInputRequiredResultRequestStateConfirmAnswer,
+    )
+    from .models import (
+        TestInputRequiredResultRequestStateInput as TestInputRequiredResultRequestStateInput,
+    )
+    from .models import (
+        TestInputRequiredResultSamplingInput as TestInputRequiredResultSamplingInput,
+    )
+    from .models import (
+        TestInputRequiredResultTamperedStateConfirmAnswer as TestInputRequiredResultTamperedStateConfirmAnswer,
+    )
+    from .models import (
+        TestInputRequiredResultTamperedStateInput as TestInputRequiredResultTamperedStateInput,
+    )
+    from .models import TestLoggingToolInput as TestLoggingToolInput
+    from .models import TestMissingCapabilityInput as TestMissingCapabilityInput
+    from .models import TestMultipleContentTypesInput as TestMultipleContentTypesInput
+    from .models import TestReconnectionInput as TestReconnectionInput
+    from .models import TestSamplingInput as TestSamplingInput
+    from .models import TestSimpleTextInput as TestSimpleTextInput
+    from .models import (
+        TestStreamingElicitationConfirmAnswer as TestStreamingElicitationConfirmAnswer,
+    )
+    from .models import TestStreamingElicitationInput as TestStreamingElicitationInput
+    from .models import TestToolWithLoggingInput as TestToolWithLoggingInput
+    from .models import TestToolWithProgressInput as TestToolWithProgressInput
+    from .models import TestTriggerPromptChangeInput as TestTriggerPromptChangeInput
+    from .models import TestTriggerToolChangeInput as TestTriggerToolChangeInput
     from .registry import TOOLS as TOOLS
-    from .server import asgi_app as asgi_app, build_server as build_server
+    from .server import asgi_app as asgi_app
+    from .server import build_server as build_server
 else:
     __getattr__, __dir__, __all__ = lazy(
         __name__,
@@ -132,8 +192,8 @@ else:
                 "TestElicitationSep1330EnumsContext",
                 "TestInputRequiredResultCapabilitiesContext",
                 "TestInputRequiredResultElicitationContext",
-                "TestInputRequiredResultMultiRoundContext",
                 "TestInputRequiredResultMultipleInputsContext",
+                "TestInputRequiredResultMultiRoundContext",
                 "TestInputRequiredResultRequestStateContext",
                 "TestInputRequiredResultTamperedStateContext",
                 "TestStreamingElicitationContext",
@@ -161,11 +221,11 @@ else:
                 "TestInputRequiredResultElicitationInput",
                 "TestInputRequiredResultElicitationUserNameAnswer",
                 "TestInputRequiredResultListRootsInput",
+                "TestInputRequiredResultMultipleInputsInput",
+                "TestInputRequiredResultMultipleInputsUserNameAnswer",
                 "TestInputRequiredResultMultiRoundInput",
                 "TestInputRequiredResultMultiRoundStep1Answer",
                 "TestInputRequiredResultMultiRoundStep2Answer",
-                "TestInputRequiredResultMultipleInputsInput",
-                "TestInputRequiredResultMultipleInputsUserNameAnswer",
                 "TestInputRequiredResultRequestStateConfirmAnswer",
                 "TestInputRequiredResultRequestStateInput",
                 "TestInputRequiredResultSamplingInput",

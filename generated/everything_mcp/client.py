@@ -13,7 +13,13 @@ from .registry import PACKAGE
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mcp_types import BlobResourceContents, Completion, ContentBlock, PromptMessage, TextResourceContents
+    from mcp_types import (
+        BlobResourceContents,
+        Completion,
+        ContentBlock,
+        PromptMessage,
+        TextResourceContents,
+    )
 
     from .models import JsonSchema202012ToolAddress
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from . import models as _models
-from ._runtime.server.sampling import Context
 from ._runtime.server.elicitation import Ask
+from ._runtime.server.sampling import Context
 
 if TYPE_CHECKING:
-    from ._runtime.answers import Accepted, Cancelled, Declined
+    from ._runtime.answers import Cancelled, Declined
     from .models import (
         PromptTestInputRequiredResultPromptUserContextAnswer,
         TestElicitationSep1034DefaultsProfileAnswer,
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
         TestElicitationUserAnswer,
         TestInputRequiredResultCapabilitiesUserNameAnswer,
         TestInputRequiredResultElicitationUserNameAnswer,
+        TestInputRequiredResultMultipleInputsUserNameAnswer,
         TestInputRequiredResultMultiRoundStep1Answer,
         TestInputRequiredResultMultiRoundStep2Answer,
-        TestInputRequiredResultMultipleInputsUserNameAnswer,
         TestInputRequiredResultRequestStateConfirmAnswer,
         TestInputRequiredResultTamperedStateConfirmAnswer,
         TestStreamingElicitationConfirmAnswer,

@@ -12,76 +12,74 @@ from typing import TYPE_CHECKING
 from ._runtime.lazy import lazy
 
 if TYPE_CHECKING:
-    from ._runtime.answers import Accepted as Accepted, Cancelled as Cancelled, Declined as Declined
-    from ._runtime.client.drift import DriftError as DriftError, DriftWarning as DriftWarning
-    from ._runtime.client.errors import (
-        CallRefused as CallRefused,
-        InvalidResult as InvalidResult,
-        ToolFailed as ToolFailed,
-    )
-    from ._runtime.client.live import (
-        list_prompts as list_prompts,
-        list_resource_templates as list_resource_templates,
-        list_resources as list_resources,
-        list_tools as list_tools,
-    )
-    from ._runtime.client.options import OMIT as OMIT, CallEvent as CallEvent, Omit as Omit
+    from ._runtime.answers import Accepted as Accepted
+    from ._runtime.answers import Cancelled as Cancelled
+    from ._runtime.answers import Declined as Declined
+    from ._runtime.client.drift import DriftError as DriftError
+    from ._runtime.client.drift import DriftWarning as DriftWarning
+    from ._runtime.client.errors import CallRefused as CallRefused
+    from ._runtime.client.errors import InvalidResult as InvalidResult
+    from ._runtime.client.errors import ToolFailed as ToolFailed
+    from ._runtime.client.live import list_prompts as list_prompts
+    from ._runtime.client.live import list_resource_templates as list_resource_templates
+    from ._runtime.client.live import list_resources as list_resources
+    from ._runtime.client.live import list_tools as list_tools
+    from ._runtime.client.options import OMIT as OMIT
+    from ._runtime.client.options import CallEvent as CallEvent
+    from ._runtime.client.options import Omit as Omit
     from ._runtime.client.questions import Question as Question
     from ._runtime.errors import ToolError as ToolError
     from ._runtime.server.client_requests import Context as Context
     from ._runtime.server.completion import Completing as Completing
-    from ._runtime.server.content import (
-        audio as audio,
-        embedded as embedded,
-        image as image,
-        link as link,
-        text as text,
-    )
-    from ._runtime.server.prompts import Messages as Messages, assistant as assistant, user as user
+    from ._runtime.server.content import audio as audio
+    from ._runtime.server.content import embedded as embedded
+    from ._runtime.server.content import image as image
+    from ._runtime.server.content import link as link
+    from ._runtime.server.content import text as text
+    from ._runtime.server.prompts import Messages as Messages
+    from ._runtime.server.prompts import assistant as assistant
+    from ._runtime.server.prompts import user as user
     from ._runtime.server.resources import ResourceContents as ResourceContents
-    from ._runtime.server.returns import (
-        Content as Content,
-        MaybeAwaitable as MaybeAwaitable,
-        Reply as Reply,
-        Returns as Returns,
-    )
+    from ._runtime.server.returns import Content as Content
+    from ._runtime.server.returns import MaybeAwaitable as MaybeAwaitable
+    from ._runtime.server.returns import Reply as Reply
+    from ._runtime.server.returns import Returns as Returns
     from .client import HelpdeskClient as HelpdeskClient
     from .contexts import CloseTicketContext as CloseTicketContext
     from .handlers import HelpdeskHandlers as HelpdeskHandlers
-    from .models import (
-        PRIORITY_VALUES as PRIORITY_VALUES,
-        STATUS_VALUES as STATUS_VALUES,
-        AddCommentInput as AddCommentInput,
-        AddCommentOutput as AddCommentOutput,
-        AssignTicketInput as AssignTicketInput,
-        AssignTicketOutput as AssignTicketOutput,
-        AttachFileInput as AttachFileInput,
-        AttachFileOutput as AttachFileOutput,
-        Attachment as Attachment,
-        CloseTicketInput as CloseTicketInput,
-        CloseTicketOutput as CloseTicketOutput,
-        CloseTicketResolutionAnswer as CloseTicketResolutionAnswer,
-        Comment as Comment,
-        Counts as Counts,
-        CreateTicketInput as CreateTicketInput,
-        CreateTicketOutput as CreateTicketOutput,
-        GetStatisticsInput as GetStatisticsInput,
-        GetStatisticsOutput as GetStatisticsOutput,
-        GetTicketInput as GetTicketInput,
-        GetTicketOutput as GetTicketOutput,
-        ListTicketsInput as ListTicketsInput,
-        ListTicketsOutput as ListTicketsOutput,
-        Load as Load,
-        Person as Person,
-        Priority as Priority,
-        PromptDraftReplyArgs as PromptDraftReplyArgs,
-        ReadAttachmentParams as ReadAttachmentParams,
-        ReadTicketParams as ReadTicketParams,
-        Status as Status,
-        Ticket as Ticket,
-    )
+    from .models import PRIORITY_VALUES as PRIORITY_VALUES
+    from .models import STATUS_VALUES as STATUS_VALUES
+    from .models import AddCommentInput as AddCommentInput
+    from .models import AddCommentOutput as AddCommentOutput
+    from .models import AssignTicketInput as AssignTicketInput
+    from .models import AssignTicketOutput as AssignTicketOutput
+    from .models import AttachFileInput as AttachFileInput
+    from .models import AttachFileOutput as AttachFileOutput
+    from .models import Attachment as Attachment
+    from .models import CloseTicketInput as CloseTicketInput
+    from .models import CloseTicketOutput as CloseTicketOutput
+    from .models import CloseTicketResolutionAnswer as CloseTicketResolutionAnswer
+    from .models import Comment as Comment
+    from .models import Counts as Counts
+    from .models import CreateTicketInput as CreateTicketInput
+    from .models import CreateTicketOutput as CreateTicketOutput
+    from .models import GetStatisticsInput as GetStatisticsInput
+    from .models import GetStatisticsOutput as GetStatisticsOutput
+    from .models import GetTicketInput as GetTicketInput
+    from .models import GetTicketOutput as GetTicketOutput
+    from .models import ListTicketsInput as ListTicketsInput
+    from .models import ListTicketsOutput as ListTicketsOutput
+    from .models import Load as Load
+    from .models import Person as Person
+    from .models import Priority as Priority
+    from .models import PromptDraftReplyArgs as PromptDraftReplyArgs
+    from .models import ReadAttachmentParams as ReadAttachmentParams
+    from .models import ReadTicketParams as ReadTicketParams
+    from .models import Status as Status
+    from .models import Ticket as Ticket
     from .registry import TOOLS as TOOLS
-    from .server import asgi_app as asgi_app, build_server as build_server
+    from .server import asgi_app as asgi_app
+    from .server import build_server as build_server
 else:
     __getattr__, __dir__, __all__ = lazy(
         __name__,

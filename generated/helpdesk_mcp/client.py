@@ -14,7 +14,12 @@ from .registry import PACKAGE
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mcp_types import BlobResourceContents, Completion, PromptMessage, TextResourceContents
+    from mcp_types import (
+        BlobResourceContents,
+        Completion,
+        PromptMessage,
+        TextResourceContents,
+    )
 
     from .models import Person, Priority, Status
 

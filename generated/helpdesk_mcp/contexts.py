@@ -11,7 +11,7 @@ from ._runtime.server.client_requests import Context
 from ._runtime.server.elicitation import Ask
 
 if TYPE_CHECKING:
-    from ._runtime.answers import Accepted, Cancelled, Declined
+    from ._runtime.answers import Cancelled, Declined
     from .models import CloseTicketResolutionAnswer
 
 

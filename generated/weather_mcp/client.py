@@ -14,7 +14,13 @@ from .registry import PACKAGE
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mcp_types import BlobResourceContents, Completion, ContentBlock, PromptMessage, TextResourceContents
+    from mcp_types import (
+        BlobResourceContents,
+        Completion,
+        ContentBlock,
+        PromptMessage,
+        TextResourceContents,
+    )
 
 
 class WeatherClient(PrimitivesBinding):

@@ -393,7 +393,10 @@ def nested(levels: int) -> list[Any]:
         (nested(5000), ValueError, "extra is nested more than 192 levels deep, which no message can carry"),
     ],
 )
-async def test_what_json_has_not_is_not_sent(value: Any, error: type[Exception], message: str) -> None:
+async def test_what_json_has_not_is_not_sent(
+    value: Any, error: type[Exception], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("toolwright.runtime.client.arguments.FORMATS", [])  # no package here has `formats: rich`
     script = Script(_render())
     events: list[CallEvent] = []
     async with ShapesClient.connect(script.server, on_call=events.append) as client:

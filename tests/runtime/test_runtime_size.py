@@ -16,14 +16,14 @@ EITHER = tool("find", {"by": {"anyOf": [{"type": "string", "pattern": "^a"}, {"t
 RESOURCES: dict[str, Any] = {"resources": [{"uri": "a://b", "name": "b", "toolwright": {"text": "B"}}]}
 
 KINDS: dict[str, tuple[int, dict[str, Any]]] = {
-    "a server with one tool": (4970, manifest([ONE], emit=["server"])),
-    "one whose tools answer with blocks": (4970, manifest([tool("say")], emit=["server"])),
-    "one that asks": (5500, manifest([{**ONE, "toolwright": ASKS}], emit=["server"])),
-    "one with resources": (5220, manifest([ONE], emit=["server"], **RESOURCES)),
-    "one with alternatives": (5550, manifest([EITHER], emit=["server"])),
-    "a client of one tool": (4300, manifest([ONE], emit=["client"])),
-    "one that answers questions": (5450, manifest([ONE], emit=["client"], python={"features": ["elicitation"]})),
-    "both with one tool": (7550, manifest([ONE])),
+    "a server with one tool": (5060, manifest([ONE], emit=["server"])),
+    "one whose tools answer with blocks": (5060, manifest([tool("say")], emit=["server"])),
+    "one that asks": (5600, manifest([{**ONE, "toolwright": ASKS}], emit=["server"])),
+    "one with resources": (5320, manifest([ONE], emit=["server"], **RESOURCES)),
+    "one with alternatives": (5660, manifest([EITHER], emit=["server"])),
+    "a client of one tool": (4345, manifest([ONE], emit=["client"])),
+    "one that answers questions": (5540, manifest([ONE], emit=["client"], python={"features": ["elicitation"]})),
+    "both with one tool": (7640, manifest([ONE])),
 }
 """The most lines of runtime that each kind of package may have, blank ones and docstrings included."""
 

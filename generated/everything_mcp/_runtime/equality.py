@@ -6,10 +6,10 @@ Takes values as `json.loads` gives them. Python's own `==` takes `True` for 1.
 
 from __future__ import annotations
 
-from typing import Any
+from .values import Json
 
 
-def same(one: Any, two: Any) -> bool:
+def same(one: Json, two: Json) -> bool:
     """Whether two JSON values are one (JSON Schema 2020-12, 4.2.2): `1` is `1.0`, and `true` is not 1."""
     if isinstance(one, bool) or isinstance(two, bool):
         return one is two

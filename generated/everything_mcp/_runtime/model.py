@@ -13,7 +13,18 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Generic, Protocol, TypeAlias, TypeVar, cast
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    ClassVar,
+    Final,
+    Generic,
+    Protocol,
+    TypeAlias,
+    TypeVar,
+    cast,
+)
 
 from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, RootModel
 from pydantic_core import PydanticSerializationUnexpectedValue, core_schema
@@ -106,7 +117,7 @@ class _Wire:
 def _wire(cls: type[Model]) -> _Wire:
     if not cls.__pydantic_complete__:
         cls.model_rebuild()
-    return cls._toolwright_wire
+    return cls.__toolwright_wire__
 
 
 def _to_wire(wire: _Wire, values: Mapping[str, object]) -> dict[str, object]:
@@ -126,7 +137,7 @@ def _serializer(cls: type[Model]) -> Callable[..., Any]:
     ) -> Any:
         if not isinstance(model, cls):
             raise PydanticSerializationUnexpectedValue(f"Expected `{cls.__name__}`")
-        wire = cls._toolwright_wire
+        wire = cls.__toolwright_wire__
         data = handler(model)
         given = model.__pydantic_fields_set__
         values = model.__dict__
@@ -310,7 +321,7 @@ def _one_by_one(cls: type[BaseModel], handler: GetCoreSchemaHandler, make: Calla
         return reference
     if met is not None:
         return make()
-    _BUILDING.met = met = {cls: []}
+    met = _BUILDING.met = {cls: []}
     _BUILDING.now = cls
     try:
         made: dict[type[BaseModel], CoreSchema] = {cls: make()}
@@ -351,7 +362,7 @@ class Model(BaseModel):
         validate_by_name=False,
     )
 
-    _toolwright_wire: ClassVar[_Wire]
+    __toolwright_wire__: ClassVar[_Wire]
     _toolwright_redacted: ClassVar[frozenset[str]] = frozenset()
 
     def __init_subclass__(cls, *, redacted: Collection[str] = (), **kwargs: Unpack[ConfigDict]) -> None:
@@ -414,7 +425,7 @@ class Model(BaseModel):
                 part["serialization_exclude_if"] = _is_none
             else:
                 fixed[name] = key
-        cls._toolwright_wire = _Wire(
+        cls.__toolwright_wire__ = _Wire(
             aliases={name: key for name, key in keys.items() if key != name},
             absent=frozenset(absent),
             fixed=fixed,
@@ -424,7 +435,7 @@ class Model(BaseModel):
             alternatives.note(cls, str(model["ref"]), fields["fields"], keys)
         if "extras_schema" in fields:
             fields["extras_schema"] = _exact(fields["extras_schema"])
-        hidden = {name: key for name, key in cls._toolwright_wire.defaulted() if name != key}
+        hidden = {name: key for name, key in cls.__toolwright_wire__.defaulted() if name != key}
         if hidden:
             model["schema"] = core_schema.no_info_wrap_validator_function(_unmixed(hidden), model["schema"])
         model["serialization"] = core_schema.wrap_serializer_function_ser_schema(_serializer(cls), info_arg=True)

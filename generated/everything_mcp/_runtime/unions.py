@@ -21,6 +21,7 @@ from pydantic import BaseModel, RootModel
 from pydantic_core import ValidationError, core_schema
 
 from .model import ALTERNATIVES
+from .values import Json, is_list
 
 CLASSES: Final[WeakValueDictionary[str, type[BaseModel]]] = WeakValueDictionary()
 """The classes of models by the references to them."""
@@ -126,10 +127,14 @@ def choose(union: Any, exact: Callable[[Any], Any]) -> Any:
     labels = _labels(choices)
     parts = [exact(choice) for choice in choices]
     whole: Any = {**union, "choices": [*zip(parts, labels, strict=True)]}
+
+    def schema_of_whole(_: object, handler: Callable[[Any], Any]) -> Any:
+        return handler(whole)
+
     tagged = core_schema.tagged_union_schema(
         {_ANY: whole, **dict(zip(labels, parts, strict=True))},
         lambda _: _ANY if _STATE.only == _ALL else labels[_STATE.only],
-        metadata={"pydantic_js_functions": [lambda _, handler: handler(whole)]},
+        metadata={"pydantic_js_functions": [schema_of_whole]},
     )
     return core_schema.no_info_wrap_validator_function(_chooser(_known_by(union), fits), tagged)
 
@@ -145,7 +150,7 @@ def _labels(choices: Iterable[Any]) -> list[str]:
 
 def _bare(choice: Any) -> Any:
     """An alternative without its label."""
-    return choice[0] if isinstance(choice, tuple) else choice
+    return choice[0] if is_list(choice) else choice
 
 
 def _label(schema: Any) -> str:
@@ -162,7 +167,7 @@ def _label(schema: Any) -> str:
 def _chooser(union: object, fits: Sequence[Callable[[Any], bool]]) -> Callable[..., Any]:
     """The function that reads a value with the alternative that it is of; `union` is what the union is known by."""
 
-    def read(value: object, handler: Callable[[object], Any]) -> Any:
+    def read(value: Json, handler: Callable[[object], Any]) -> Any:
         if not isinstance(value, dict | list):
             return _read(value, handler, _ALL)
         possible = [number for number, test in enumerate(fits) if test(value)]
@@ -220,10 +225,10 @@ def _best(value: object, handler: Callable[[object], Any], possible: Iterable[in
     return best
 
 
-def _repeats(value: object) -> bool:
+def _repeats(value: Json) -> bool:
     """Whether an object or a list stands in two places of a value."""
     seen: set[int] = set()
-    waiting = [value]
+    waiting: list[Json] = [value]
     while waiting:
         here = waiting.pop()
         if isinstance(here, dict | list):
@@ -286,7 +291,7 @@ def _test(schema: Any) -> Callable[[Any], bool]:
             return _may_be
 
 
-def _may_be_model(reference: str, value: object) -> bool:
+def _may_be_model(reference: str, value: Json) -> bool:
     shape: Outline | None = getattr(CLASSES.get(reference), OUTLINE, None)
     return shape is None or (isinstance(value, dict) and shape.fits(value))
 

@@ -12,91 +12,128 @@ from .._runtime.lazy import lazy
 _unions.install()
 
 if TYPE_CHECKING:
-    from .test_simple_text import TestSimpleTextInput as TestSimpleTextInput
-    from .test_image_content import TestImageContentInput as TestImageContentInput
-    from .test_audio_content import TestAudioContentInput as TestAudioContentInput
-    from .test_embedded_resource import TestEmbeddedResourceInput as TestEmbeddedResourceInput
-    from .test_multiple_content_types import TestMultipleContentTypesInput as TestMultipleContentTypesInput
-    from .test_error_handling import TestErrorHandlingInput as TestErrorHandlingInput
-    from .test_tool_with_progress import TestToolWithProgressInput as TestToolWithProgressInput
-    from .test_tool_with_logging import TestToolWithLoggingInput as TestToolWithLoggingInput
-    from .test_logging_tool import TestLoggingToolInput as TestLoggingToolInput
-    from .test_reconnection import TestReconnectionInput as TestReconnectionInput
-    from .test_elicitation import (
-        TestElicitationInput as TestElicitationInput,
-        TestElicitationUserAnswer as TestElicitationUserAnswer,
+    from .json_schema_2020_12_tool import (
+        JsonSchema202012ToolAddress as JsonSchema202012ToolAddress,
     )
+    from .json_schema_2020_12_tool import (
+        JsonSchema202012ToolInput as JsonSchema202012ToolInput,
+    )
+    from .prompts.prompt_test_input_required_result_prompt import (
+        PromptTestInputRequiredResultPromptArgs as PromptTestInputRequiredResultPromptArgs,
+    )
+    from .prompts.prompt_test_input_required_result_prompt import (
+        PromptTestInputRequiredResultPromptUserContextAnswer as PromptTestInputRequiredResultPromptUserContextAnswer,
+    )
+    from .resources.read_template_data import (
+        ReadTemplateDataParams as ReadTemplateDataParams,
+    )
+    from .test_audio_content import TestAudioContentInput as TestAudioContentInput
+    from .test_elicitation import TestElicitationInput as TestElicitationInput
+    from .test_elicitation import TestElicitationUserAnswer as TestElicitationUserAnswer
     from .test_elicitation_sep1034_defaults import (
         TestElicitationSep1034DefaultsInput as TestElicitationSep1034DefaultsInput,
+    )
+    from .test_elicitation_sep1034_defaults import (
         TestElicitationSep1034DefaultsProfileAnswer as TestElicitationSep1034DefaultsProfileAnswer,
     )
     from .test_elicitation_sep1330_enums import (
         TestElicitationSep1330EnumsInput as TestElicitationSep1330EnumsInput,
+    )
+    from .test_elicitation_sep1330_enums import (
         TestElicitationSep1330EnumsOptionsAnswer as TestElicitationSep1330EnumsOptionsAnswer,
     )
-    from .test_streaming_elicitation import (
-        TestStreamingElicitationConfirmAnswer as TestStreamingElicitationConfirmAnswer,
-        TestStreamingElicitationInput as TestStreamingElicitationInput,
+    from .test_embedded_resource import (
+        TestEmbeddedResourceInput as TestEmbeddedResourceInput,
     )
-    from .test_sampling import TestSamplingInput as TestSamplingInput
-    from .test_missing_capability import TestMissingCapabilityInput as TestMissingCapabilityInput
+    from .test_error_handling import TestErrorHandlingInput as TestErrorHandlingInput
+    from .test_header_parameter import (
+        TestHeaderParameterInput as TestHeaderParameterInput,
+    )
+    from .test_image_content import TestImageContentInput as TestImageContentInput
+    from .test_input_required_result_capabilities import (
+        TestInputRequiredResultCapabilitiesInput as TestInputRequiredResultCapabilitiesInput,
+    )
+    from .test_input_required_result_capabilities import (
+        TestInputRequiredResultCapabilitiesUserNameAnswer as TestInputRequiredResultCapabilitiesUserNameAnswer,
+    )
     from .test_input_required_result_elicitation import (
         TestInputRequiredResultElicitationInput as TestInputRequiredResultElicitationInput,
-        TestInputRequiredResultElicitationUserNameAnswer as TestInputRequiredResultElicitationUserNameAnswer,
     )
-    from .test_input_required_result_sampling import (
-        TestInputRequiredResultSamplingInput as TestInputRequiredResultSamplingInput,
+    from .test_input_required_result_elicitation import (
+        TestInputRequiredResultElicitationUserNameAnswer as TestInputRequiredResultElicitationUserNameAnswer,
     )
     from .test_input_required_result_list_roots import (
         TestInputRequiredResultListRootsInput as TestInputRequiredResultListRootsInput,
     )
-    from .test_input_required_result_request_state import (
-        TestInputRequiredResultRequestStateConfirmAnswer as TestInputRequiredResultRequestStateConfirmAnswer,
-        TestInputRequiredResultRequestStateInput as TestInputRequiredResultRequestStateInput,
+    from .test_input_required_result_multi_round import (
+        TestInputRequiredResultMultiRoundInput as TestInputRequiredResultMultiRoundInput,
+    )
+    from .test_input_required_result_multi_round import (
+        TestInputRequiredResultMultiRoundStep1Answer as TestInputRequiredResultMultiRoundStep1Answer,
+    )
+    from .test_input_required_result_multi_round import (
+        TestInputRequiredResultMultiRoundStep2Answer as TestInputRequiredResultMultiRoundStep2Answer,
     )
     from .test_input_required_result_multiple_inputs import (
         TestInputRequiredResultMultipleInputsInput as TestInputRequiredResultMultipleInputsInput,
+    )
+    from .test_input_required_result_multiple_inputs import (
         TestInputRequiredResultMultipleInputsUserNameAnswer as TestInputRequiredResultMultipleInputsUserNameAnswer,
     )
-    from .test_input_required_result_multi_round import (
-        TestInputRequiredResultMultiRoundInput as TestInputRequiredResultMultiRoundInput,
-        TestInputRequiredResultMultiRoundStep1Answer as TestInputRequiredResultMultiRoundStep1Answer,
-        TestInputRequiredResultMultiRoundStep2Answer as TestInputRequiredResultMultiRoundStep2Answer,
+    from .test_input_required_result_request_state import (
+        TestInputRequiredResultRequestStateConfirmAnswer as TestInputRequiredResultRequestStateConfirmAnswer,
+    )
+    from .test_input_required_result_request_state import (
+        TestInputRequiredResultRequestStateInput as TestInputRequiredResultRequestStateInput,
+    )
+    from .test_input_required_result_sampling import (
+        TestInputRequiredResultSamplingInput as TestInputRequiredResultSamplingInput,
     )
     from .test_input_required_result_tampered_state import (
         TestInputRequiredResultTamperedStateConfirmAnswer as TestInputRequiredResultTamperedStateConfirmAnswer,
+    )
+    from .test_input_required_result_tampered_state import (
         TestInputRequiredResultTamperedStateInput as TestInputRequiredResultTamperedStateInput,
     )
-    from .test_input_required_result_capabilities import (
-        TestInputRequiredResultCapabilitiesInput as TestInputRequiredResultCapabilitiesInput,
-        TestInputRequiredResultCapabilitiesUserNameAnswer as TestInputRequiredResultCapabilitiesUserNameAnswer,
+    from .test_logging_tool import TestLoggingToolInput as TestLoggingToolInput
+    from .test_missing_capability import (
+        TestMissingCapabilityInput as TestMissingCapabilityInput,
     )
-    from .test_trigger_tool_change import TestTriggerToolChangeInput as TestTriggerToolChangeInput
-    from .test_trigger_prompt_change import TestTriggerPromptChangeInput as TestTriggerPromptChangeInput
-    from .json_schema_2020_12_tool import (
-        JsonSchema202012ToolAddress as JsonSchema202012ToolAddress,
-        JsonSchema202012ToolInput as JsonSchema202012ToolInput,
+    from .test_multiple_content_types import (
+        TestMultipleContentTypesInput as TestMultipleContentTypesInput,
     )
-    from .test_header_parameter import TestHeaderParameterInput as TestHeaderParameterInput
-    from .resources.read_template_data import ReadTemplateDataParams as ReadTemplateDataParams
-    from .prompts.prompt_test_input_required_result_prompt import (
-        PromptTestInputRequiredResultPromptArgs as PromptTestInputRequiredResultPromptArgs,
-        PromptTestInputRequiredResultPromptUserContextAnswer as PromptTestInputRequiredResultPromptUserContextAnswer,
+    from .test_reconnection import TestReconnectionInput as TestReconnectionInput
+    from .test_sampling import TestSamplingInput as TestSamplingInput
+    from .test_simple_text import TestSimpleTextInput as TestSimpleTextInput
+    from .test_streaming_elicitation import (
+        TestStreamingElicitationConfirmAnswer as TestStreamingElicitationConfirmAnswer,
+    )
+    from .test_streaming_elicitation import (
+        TestStreamingElicitationInput as TestStreamingElicitationInput,
+    )
+    from .test_tool_with_logging import (
+        TestToolWithLoggingInput as TestToolWithLoggingInput,
+    )
+    from .test_tool_with_progress import (
+        TestToolWithProgressInput as TestToolWithProgressInput,
+    )
+    from .test_trigger_prompt_change import (
+        TestTriggerPromptChangeInput as TestTriggerPromptChangeInput,
+    )
+    from .test_trigger_tool_change import (
+        TestTriggerToolChangeInput as TestTriggerToolChangeInput,
     )
 else:
     __getattr__, __dir__, __all__ = lazy(
         __name__,
         {
-            ".test_simple_text": ("TestSimpleTextInput",),
-            ".test_image_content": ("TestImageContentInput",),
+            ".json_schema_2020_12_tool": ("JsonSchema202012ToolAddress", "JsonSchema202012ToolInput"),
+            ".prompts.prompt_test_input_required_result_prompt": (
+                "PromptTestInputRequiredResultPromptArgs",
+                "PromptTestInputRequiredResultPromptUserContextAnswer",
+            ),
+            ".resources.read_template_data": ("ReadTemplateDataParams",),
             ".test_audio_content": ("TestAudioContentInput",),
-            ".test_embedded_resource": ("TestEmbeddedResourceInput",),
-            ".test_multiple_content_types": ("TestMultipleContentTypesInput",),
-            ".test_error_handling": ("TestErrorHandlingInput",),
-            ".test_tool_with_progress": ("TestToolWithProgressInput",),
-            ".test_tool_with_logging": ("TestToolWithLoggingInput",),
-            ".test_logging_tool": ("TestLoggingToolInput",),
-            ".test_reconnection": ("TestReconnectionInput",),
             ".test_elicitation": ("TestElicitationInput", "TestElicitationUserAnswer"),
             ".test_elicitation_sep1034_defaults": (
                 "TestElicitationSep1034DefaultsInput",
@@ -106,44 +143,47 @@ else:
                 "TestElicitationSep1330EnumsInput",
                 "TestElicitationSep1330EnumsOptionsAnswer",
             ),
-            ".test_streaming_elicitation": ("TestStreamingElicitationConfirmAnswer", "TestStreamingElicitationInput"),
-            ".test_sampling": ("TestSamplingInput",),
-            ".test_missing_capability": ("TestMissingCapabilityInput",),
+            ".test_embedded_resource": ("TestEmbeddedResourceInput",),
+            ".test_error_handling": ("TestErrorHandlingInput",),
+            ".test_header_parameter": ("TestHeaderParameterInput",),
+            ".test_image_content": ("TestImageContentInput",),
+            ".test_input_required_result_capabilities": (
+                "TestInputRequiredResultCapabilitiesInput",
+                "TestInputRequiredResultCapabilitiesUserNameAnswer",
+            ),
             ".test_input_required_result_elicitation": (
                 "TestInputRequiredResultElicitationInput",
                 "TestInputRequiredResultElicitationUserNameAnswer",
             ),
-            ".test_input_required_result_sampling": ("TestInputRequiredResultSamplingInput",),
             ".test_input_required_result_list_roots": ("TestInputRequiredResultListRootsInput",),
-            ".test_input_required_result_request_state": (
-                "TestInputRequiredResultRequestStateConfirmAnswer",
-                "TestInputRequiredResultRequestStateInput",
-            ),
-            ".test_input_required_result_multiple_inputs": (
-                "TestInputRequiredResultMultipleInputsInput",
-                "TestInputRequiredResultMultipleInputsUserNameAnswer",
-            ),
             ".test_input_required_result_multi_round": (
                 "TestInputRequiredResultMultiRoundInput",
                 "TestInputRequiredResultMultiRoundStep1Answer",
                 "TestInputRequiredResultMultiRoundStep2Answer",
             ),
+            ".test_input_required_result_multiple_inputs": (
+                "TestInputRequiredResultMultipleInputsInput",
+                "TestInputRequiredResultMultipleInputsUserNameAnswer",
+            ),
+            ".test_input_required_result_request_state": (
+                "TestInputRequiredResultRequestStateConfirmAnswer",
+                "TestInputRequiredResultRequestStateInput",
+            ),
+            ".test_input_required_result_sampling": ("TestInputRequiredResultSamplingInput",),
             ".test_input_required_result_tampered_state": (
                 "TestInputRequiredResultTamperedStateConfirmAnswer",
                 "TestInputRequiredResultTamperedStateInput",
             ),
-            ".test_input_required_result_capabilities": (
-                "TestInputRequiredResultCapabilitiesInput",
-                "TestInputRequiredResultCapabilitiesUserNameAnswer",
-            ),
-            ".test_trigger_tool_change": ("TestTriggerToolChangeInput",),
+            ".test_logging_tool": ("TestLoggingToolInput",),
+            ".test_missing_capability": ("TestMissingCapabilityInput",),
+            ".test_multiple_content_types": ("TestMultipleContentTypesInput",),
+            ".test_reconnection": ("TestReconnectionInput",),
+            ".test_sampling": ("TestSamplingInput",),
+            ".test_simple_text": ("TestSimpleTextInput",),
+            ".test_streaming_elicitation": ("TestStreamingElicitationConfirmAnswer", "TestStreamingElicitationInput"),
+            ".test_tool_with_logging": ("TestToolWithLoggingInput",),
+            ".test_tool_with_progress": ("TestToolWithProgressInput",),
             ".test_trigger_prompt_change": ("TestTriggerPromptChangeInput",),
-            ".json_schema_2020_12_tool": ("JsonSchema202012ToolAddress", "JsonSchema202012ToolInput"),
-            ".test_header_parameter": ("TestHeaderParameterInput",),
-            ".resources.read_template_data": ("ReadTemplateDataParams",),
-            ".prompts.prompt_test_input_required_result_prompt": (
-                "PromptTestInputRequiredResultPromptArgs",
-                "PromptTestInputRequiredResultPromptUserContextAnswer",
-            ),
+            ".test_trigger_tool_change": ("TestTriggerToolChangeInput",),
         },
     )

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote, urldefrag, urljoin
 
 from .texts import steps
+from .values import Json
 
 if TYPE_CHECKING:
     import jsonschema_rs
@@ -40,12 +41,12 @@ _Entries = frozenset[tuple[int, int]]
 """Schemas that are applied to a value, each by how often."""
 
 
-def is_old(schema: Any) -> bool:
+def is_old(schema: Json) -> bool:
     """Whether a schema is of draft-07 or older, where nothing counts beside `$ref`."""
     return isinstance(schema, dict) and _OLD.search(str(schema.get("$schema", ""))) is not None
 
 
-def identifier(schema: Any) -> str:
+def identifier(schema: Json) -> str:
     """The keyword that names a schema in the dialect of this one."""
     return "id" if isinstance(schema, dict) and "draft-04/" in str(schema.get("$schema", "")) else "$id"
 
@@ -54,8 +55,8 @@ def identifier(schema: Any) -> str:
 class _Applied:
     """What is applied to a value where one schema is: schemas, by how often, and those that are remembered."""
 
-    times: Counter[int] = field(default_factory=Counter)
-    remembered: set[int] = field(default_factory=set)
+    times: Counter[int] = field(default_factory=Counter[int])
+    remembered: set[int] = field(default_factory=set[int])
 
 
 class Reckoning:
@@ -66,7 +67,7 @@ class Reckoning:
         multiplies: The same for what it does to tell all that is wrong.
     """
 
-    def __init__(self, schema: Any, compile_: Compile) -> None:
+    def __init__(self, schema: Json, compile_: Compile) -> None:
         """Read a schema. References that lead out of it, or nowhere, count as leading nowhere.
 
         Args:
@@ -91,7 +92,7 @@ class Reckoning:
         self.is_explosive = unfolded > _SAFE
         self.multiplies = unfolded > _SMALL or any(is_back for links in self._links.values() for _, is_back in links)
 
-    def visits(self, value: Any, most: int, *, remembering: bool = True) -> int:
+    def visits(self, value: Json, most: int, *, remembering: bool = True) -> int:
         """How often the validator looks at `value` and its parts, at most; above `most` it is not counted on.
 
         Parts of one level to which the same is applied are reckoned together. Where that takes too many steps itself,
@@ -137,7 +138,7 @@ class Reckoning:
             seen |= applied.remembered
         return times
 
-    def _below(self, values: Iterable[Any], times: Mapping[int, int]) -> Iterator[tuple[list[Any], _Entries]]:
+    def _below(self, values: Iterable[Json], times: Mapping[int, int]) -> Iterator[tuple[list[Any], _Entries]]:
         """What stands in objects and arrays to which the same is applied, each part with what is applied to it."""
         nodes = [(self._nodes[entry], often) for entry, often in times.items()]
         known = {key for node, _ in nodes for key in _named(node, "properties")}
@@ -187,7 +188,7 @@ class Reckoning:
         made.times, made.remembered = whole.times, whole.remembered
         return made
 
-    def _add(self, whole: _Applied, sub: Any, remembering: bool) -> None:
+    def _add(self, whole: _Applied, sub: Json, remembering: bool) -> None:
         if isinstance(sub, dict):
             inner = self._in_place(id(sub), remembering)
             whole.times.update(inner.times)
@@ -241,10 +242,10 @@ class Reckoning:
         fragment = unquote(fragment)
         if not fragment.startswith("/"):
             return self._targets.get((url, fragment))
-        found: Any = self._targets.get((url, ""), resource if url == base else None)
+        found: Json = self._targets.get((url, ""), resource if url == base else None)
         for step in steps(fragment):
             try:
-                found = found[int(step)] if isinstance(found, list) else found[step]
+                found = _at(found, step)
             except (IndexError, KeyError, TypeError, ValueError):
                 return None
         return found if isinstance(found, dict) else None
@@ -280,7 +281,7 @@ class Reckoning:
                 if isinstance(node.get(keyword), str) and (target := self._target(node, node[keyword])) is not None
             ]
             self._links[entry] = tuple((target, id(target) in open_) for target in targets)
-            below = [] if self._hides(entry) else [sub for sub in _applied_below(node) if isinstance(sub, dict)]
+            below = [] if self._hides(entry) else [*_objects(_applied_below(node))]
             waiting += [(one, False) for one in reversed([*targets, *below])]
 
 
@@ -315,7 +316,7 @@ def _of_index(node: Node, index: int) -> Iterator[Any]:
         yield node["contains"]
 
 
-def _applied(found: Iterable[tuple[Iterable[Any], int]]) -> _Entries:
+def _applied(found: Iterable[tuple[Iterable[Json], int]]) -> _Entries:
     """Subschemas, with how often the schema that has them looks, put together."""
     entries: Counter[int] = Counter()
     for subs, often in found:
@@ -325,18 +326,30 @@ def _applied(found: Iterable[tuple[Iterable[Any], int]]) -> _Entries:
     return frozenset(entries.items())
 
 
+def _at(value: Json, step: str) -> Json:
+    """What stands at a step of a pointer; raises what looking there raises."""
+    here: Any = value
+    found: Json = here[int(step) if isinstance(value, list) else step]
+    return found
+
+
+def _objects(values: Iterable[Json]) -> Iterator[Node]:
+    return (value for value in values if isinstance(value, dict))
+
+
 def _named(node: Node, keyword: str) -> Mapping[str, Any]:
-    found = node.get(keyword)
+    found: Json = node.get(keyword)
     return found if isinstance(found, dict) else {}
 
 
 def _places(node: Node) -> Sequence[Any]:
     """The subschemas for the first items of an array."""
-    first, items = node.get("prefixItems"), node.get("items")
+    first: Json = node.get("prefixItems")
+    items: Json = node.get("items")
     return first if isinstance(first, list) else items if isinstance(items, list) else ()
 
 
-def _apart(schema: Any) -> Any:
+def _apart(schema: Json) -> Json:
     """A copy in which no two places are one object, as they may be where YAML has aliases."""
     if isinstance(schema, dict):
         return {key: _apart(below) for key, below in schema.items()}
@@ -355,6 +368,7 @@ def _subschemas(node: Node) -> list[Any]:
 def _placed(node: Node) -> list[tuple[str, Any]]:
     """The subschemas of a schema, with the keywords that they stand below."""
     found: list[tuple[str, Any]] = []
+    value: Json
     for keyword, value in node.items():
         if keyword in ("const", "default", "enum", "examples"):
             continue

@@ -12,6 +12,7 @@ from types import GenericAlias
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from .model import Model, Root
+from .values import is_mapping
 
 V = TypeVar("V")
 
@@ -108,4 +109,4 @@ def _is_plain(value: object) -> bool:
 
 
 def _equals(own: Mapping[str, object], other: object) -> bool:
-    return isinstance(other, Mapping) and dict(own) == dict(other)
+    return is_mapping(other) and dict(own) == dict(other)

@@ -62,17 +62,17 @@ class Tool:
         return self._package
 
     @property
-    def Input(self) -> type[Model]:  # noqa: N802 - a class, as in `TOOLS["get-weather"].Input(location="Paris")`
-        """The model of the tool's arguments."""
+    def Input(self) -> type[Model]:
+        """The model of the tool's arguments: a class, as in `TOOLS["get-weather"].Input(location="Paris")`."""
         model: type[Model] = self.package.model(self.module, self.input_name)
         return model
 
     @property
-    def Output(self) -> type[Model] | type[Root[Any]] | None:  # noqa: N802 - a class, see `Input`
+    def Output(self) -> type[Model | Root[Any]] | None:
         """The model of the tool's result; `None` where the tool has no `outputSchema`."""
         if self.output_name is None:
             return None
-        model: type[Model] | type[Root[Any]] = self.package.model(self.module, self.output_name)
+        model: type[Model | Root[Any]] = self.package.model(self.module, self.output_name)
         return model
 
     @property

@@ -14,51 +14,58 @@ _formats.install()
 _unions.install()
 
 if TYPE_CHECKING:
-    from .create_ticket import CreateTicketInput as CreateTicketInput, CreateTicketOutput as CreateTicketOutput
-    from .get_ticket import GetTicketInput as GetTicketInput, GetTicketOutput as GetTicketOutput
-    from .list_tickets import ListTicketsInput as ListTicketsInput, ListTicketsOutput as ListTicketsOutput
-    from .add_comment import AddCommentInput as AddCommentInput, AddCommentOutput as AddCommentOutput
-    from .assign_ticket import AssignTicketInput as AssignTicketInput, AssignTicketOutput as AssignTicketOutput
-    from .attach_file import AttachFileInput as AttachFileInput, AttachFileOutput as AttachFileOutput
-    from .close_ticket import (
-        CloseTicketInput as CloseTicketInput,
-        CloseTicketOutput as CloseTicketOutput,
-        CloseTicketResolutionAnswer as CloseTicketResolutionAnswer,
-    )
-    from .get_statistics import GetStatisticsInput as GetStatisticsInput, GetStatisticsOutput as GetStatisticsOutput
-    from .shared.status import STATUS_VALUES as STATUS_VALUES, Status as Status
-    from .shared.priority import PRIORITY_VALUES as PRIORITY_VALUES, Priority as Priority
-    from .shared.person import Person as Person
-    from .shared.comment import Comment as Comment
+    from .add_comment import AddCommentInput as AddCommentInput
+    from .add_comment import AddCommentOutput as AddCommentOutput
+    from .assign_ticket import AssignTicketInput as AssignTicketInput
+    from .assign_ticket import AssignTicketOutput as AssignTicketOutput
+    from .attach_file import AttachFileInput as AttachFileInput
+    from .attach_file import AttachFileOutput as AttachFileOutput
+    from .close_ticket import CloseTicketInput as CloseTicketInput
+    from .close_ticket import CloseTicketOutput as CloseTicketOutput
+    from .close_ticket import CloseTicketResolutionAnswer as CloseTicketResolutionAnswer
+    from .create_ticket import CreateTicketInput as CreateTicketInput
+    from .create_ticket import CreateTicketOutput as CreateTicketOutput
+    from .get_statistics import GetStatisticsInput as GetStatisticsInput
+    from .get_statistics import GetStatisticsOutput as GetStatisticsOutput
+    from .get_ticket import GetTicketInput as GetTicketInput
+    from .get_ticket import GetTicketOutput as GetTicketOutput
+    from .list_tickets import ListTicketsInput as ListTicketsInput
+    from .list_tickets import ListTicketsOutput as ListTicketsOutput
+    from .prompts.prompt_draft_reply import PromptDraftReplyArgs as PromptDraftReplyArgs
+    from .resources.read_attachment import ReadAttachmentParams as ReadAttachmentParams
+    from .resources.read_ticket import ReadTicketParams as ReadTicketParams
     from .shared.attachment import Attachment as Attachment
-    from .shared.ticket import Ticket as Ticket
+    from .shared.comment import Comment as Comment
     from .shared.counts import Counts as Counts
     from .shared.load import Load as Load
-    from .resources.read_ticket import ReadTicketParams as ReadTicketParams
-    from .resources.read_attachment import ReadAttachmentParams as ReadAttachmentParams
-    from .prompts.prompt_draft_reply import PromptDraftReplyArgs as PromptDraftReplyArgs
+    from .shared.person import Person as Person
+    from .shared.priority import PRIORITY_VALUES as PRIORITY_VALUES
+    from .shared.priority import Priority as Priority
+    from .shared.status import STATUS_VALUES as STATUS_VALUES
+    from .shared.status import Status as Status
+    from .shared.ticket import Ticket as Ticket
 else:
     __getattr__, __dir__, __all__ = lazy(
         __name__,
         {
-            ".create_ticket": ("CreateTicketInput", "CreateTicketOutput"),
-            ".get_ticket": ("GetTicketInput", "GetTicketOutput"),
-            ".list_tickets": ("ListTicketsInput", "ListTicketsOutput"),
             ".add_comment": ("AddCommentInput", "AddCommentOutput"),
             ".assign_ticket": ("AssignTicketInput", "AssignTicketOutput"),
             ".attach_file": ("AttachFileInput", "AttachFileOutput"),
             ".close_ticket": ("CloseTicketInput", "CloseTicketOutput", "CloseTicketResolutionAnswer"),
+            ".create_ticket": ("CreateTicketInput", "CreateTicketOutput"),
             ".get_statistics": ("GetStatisticsInput", "GetStatisticsOutput"),
-            ".shared.status": ("STATUS_VALUES", "Status"),
-            ".shared.priority": ("PRIORITY_VALUES", "Priority"),
-            ".shared.person": ("Person",),
-            ".shared.comment": ("Comment",),
+            ".get_ticket": ("GetTicketInput", "GetTicketOutput"),
+            ".list_tickets": ("ListTicketsInput", "ListTicketsOutput"),
+            ".prompts.prompt_draft_reply": ("PromptDraftReplyArgs",),
+            ".resources.read_attachment": ("ReadAttachmentParams",),
+            ".resources.read_ticket": ("ReadTicketParams",),
             ".shared.attachment": ("Attachment",),
-            ".shared.ticket": ("Ticket",),
+            ".shared.comment": ("Comment",),
             ".shared.counts": ("Counts",),
             ".shared.load": ("Load",),
-            ".resources.read_ticket": ("ReadTicketParams",),
-            ".resources.read_attachment": ("ReadAttachmentParams",),
-            ".prompts.prompt_draft_reply": ("PromptDraftReplyArgs",),
+            ".shared.person": ("Person",),
+            ".shared.priority": ("PRIORITY_VALUES", "Priority"),
+            ".shared.status": ("STATUS_VALUES", "Status"),
+            ".shared.ticket": ("Ticket",),
         },
     )

@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
+from .values import Json, is_object
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
@@ -41,7 +43,7 @@ def _readings(path: Sequence[str | int], value: Any) -> Iterator[tuple[tuple[str
     waiting: list[tuple[tuple[str | int, ...], int, Any]] = [((), 0, value)]
     while waiting:
         pointer, read, here = waiting.pop()
-        if isinstance(here, dict) and "" in here:
+        if is_object(here) and "" in here:
             waiting.append(((*pointer, ""), read, here[""]))
         if read == len(path):
             yield pointer, here
@@ -49,7 +51,7 @@ def _readings(path: Sequence[str | int], value: Any) -> Iterator[tuple[tuple[str
             waiting += [((*pointer, key), read + 1, here[key]) for key in reversed(_keys(path[read], here))]
 
 
-def _keys(given: str | int, value: Any) -> Sequence[str | int]:
+def _keys(given: str | int, value: Json) -> Sequence[str | int]:
     """The keys or the index of a value that the library would tell as `given`."""
     if isinstance(value, list):
         return [given] if isinstance(given, int) and given < len(value) else []

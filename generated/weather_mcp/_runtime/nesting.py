@@ -6,7 +6,10 @@ Takes values that JSON has; changes nothing. Imports nothing, since servers and 
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs
 
 DEEPEST: Final = 192
 """Levels of objects and arrays. The SDK reads messages of 201 levels; its writers end a connection at 256. In a message
@@ -30,17 +33,13 @@ def is_too_deep(value: Any, text: str | None = None) -> bool:
     """
     if text is not None and text.count("{") + text.count("[") <= DEEPEST:
         return False
-    level = [value] if isinstance(value, _HOLDERS) else []
+    level = [value] if _holds(value) else []
     for _ in range(DEEPEST):
-        level = [
-            below
-            for one in level
-            for below in (one.values() if isinstance(one, dict) else one)
-            if isinstance(below, _HOLDERS)
-        ]
+        level = [below for one in level for below in (one.values() if isinstance(one, dict) else one) if _holds(below)]
         if not level:
             return False
     return True
 
 
-_HOLDERS: Final = (dict, list, tuple)
+def _holds(value: object) -> TypeIs[dict[Any, Any] | list[Any] | tuple[Any, ...]]:
+    return isinstance(value, dict | list | tuple)

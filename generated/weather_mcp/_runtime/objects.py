@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
 from .texts import steps
+from .values import Json
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 _HIDING: Final = ("draft-04", "draft-06", "draft-07")
 """The dialects in which keywords beside `$ref` do not count."""
@@ -22,7 +23,7 @@ _DEEPEST: Final = 100
 """Steps from the root; what takes more is not certain."""
 
 
-def describes_objects(schema: Any) -> bool:
+def describes_objects(schema: Json) -> bool:
     """Whether nothing but objects is valid."""
     return isinstance(schema, dict) and (schema.get("type") == "object" or _Reading(schema).is_for_objects(schema, 0))
 
@@ -41,24 +42,24 @@ def as_objects(schema: Any) -> Any:
 class _Reading:
     """One look at a schema; `known` are the answers for what references lead to."""
 
-    def __init__(self, root: Mapping[str, Any]) -> None:
-        self._root = root
+    def __init__(self, root: dict[str, Any]) -> None:
+        self._root: Json = root
         self._hides = any(name in str(root.get("$schema")) for name in _HIDING)
         self._known: dict[str, bool] = {}
 
-    def is_for_objects(self, schema: Any, depth: int) -> bool:
+    def is_for_objects(self, schema: Json, depth: int) -> bool:
         """Whether nothing but objects is valid under a schema that is so many steps from the root."""
         if not isinstance(schema, dict) or depth > _DEEPEST:
             return False
         reference = schema.get("$ref")
         if isinstance(reference, str) and self._hides:
             return self._leads_to_objects(reference, depth)
-        kinds = schema.get("type")
+        kinds: Json = schema.get("type")
         if kinds in ("object", ["object"]):
             return True
         if isinstance(kinds, str) or (isinstance(kinds, list) and "object" not in kinds):
             return False  # nothing at all may be valid, which `type: object` would not say
-        values = schema.get("enum", [schema["const"]] if "const" in schema else None)
+        values: Sequence[Json] = schema.get("enum", [schema["const"]] if "const" in schema else [])
         if values and all(isinstance(value, dict) for value in values):
             return True
         if isinstance(reference, str) and self._leads_to_objects(reference, depth):
@@ -74,11 +75,11 @@ class _Reading:
             self._known[reference] = self.is_for_objects(self._target(reference), depth + 1)
         return self._known[reference]
 
-    def _target(self, reference: str) -> Any:
+    def _target(self, reference: str) -> Json:
         """What a reference leads to; nothing where that is not a place in the root, or below another `$id`."""
         if reference[:1] != "#" or reference[1:2] not in ("", "/"):
             return None
-        here: Any = self._root
+        here: Json = self._root
         for step in steps(unquote(reference[1:])):
             if isinstance(here, list) and step.isdecimal() and int(step) < len(here):
                 here = here[int(step)]
@@ -90,5 +91,5 @@ class _Reading:
 
 
 def _list(schema: Mapping[str, Any], keyword: str) -> list[Any]:
-    found = schema.get(keyword)
+    found: Json = schema.get(keyword)
     return found if isinstance(found, list) else []

@@ -10,19 +10,25 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from functools import cache, partial
 from itertools import islice
 from math import isfinite
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from jsonschema_rs import FancyRegexOptions, ValidationError, ValidationErrorKind, validator_for
+from jsonschema_rs import (
+    FancyRegexOptions,
+    ValidationError,
+    ValidationErrorKind,
+    validator_for,
+)
 
 from .faults import Branches, Fault, Path
 from .faults import told as fault_of
 from .instances import told
 from .texts import steps
+from .values import Json, is_list, is_mapping
 
 if TYPE_CHECKING:
     import jsonschema_rs
@@ -221,10 +227,11 @@ class Validator:
 
     def _written(self, fault: Fault, missing: str) -> str:
         """A hint where a key that the schema does not know looks like the one that is missing."""
-        if not isinstance(fault.instance, dict) or self._hidden(fault.path):
+        instance: Json = fault.instance
+        if not isinstance(instance, dict) or self._hidden(fault.path):
             return ""
         known = {*self._known(fault), missing}
-        near = _nearest(missing, [key for key in fault.instance if key not in known])
+        near = _nearest(missing, [key for key in instance if key not in known])
         return f"; {_quoted(near)} looks like it" if near else ""
 
     def _known(self, fault: Fault) -> list[str]:
@@ -235,8 +242,8 @@ class Validator:
                 schema = schema[step]
             except (IndexError, KeyError, TypeError):
                 return []  # below an `$id` of its own, paths start there; there is no hint then
-        properties = schema.get("properties") if isinstance(schema, Mapping) else None
-        return list(properties) if isinstance(properties, Mapping) else []
+        properties: Json = schema.get("properties") if is_mapping(schema) else None
+        return list(properties) if isinstance(properties, dict) else []
 
     def _hidden(self, path: Path) -> bool:
         return self._redacted_length(path) is not None
@@ -336,19 +343,19 @@ def listed(options: Sequence[Any]) -> str:
     return f"{shown}, … ({len(options)} in all)" if len(options) > 20 else shown
 
 
-def _strays(value: object, path: Path = ()) -> Iterator[tuple[Path, object]]:
+def _strays(value: Any, path: Path = ()) -> Iterator[tuple[Path, object]]:
     """What JSON has nothing for in a value, with its places."""
-    if isinstance(value, dict):
+    if is_mapping(value):
         for key, below in value.items():
             yield from _strays(below, (*path, str(key)))
-    elif isinstance(value, list | tuple):
+    elif is_list(value):
         for index, below in enumerate(value):
             yield from _strays(below, (*path, index))
     elif not (isfinite(value) if isinstance(value, float) else value is None or isinstance(value, str | int)):
         yield path, value
 
 
-def _shown(value: Any, *, counted: bool = False) -> str:
+def _shown(value: Json, *, counted: bool = False) -> str:
     """A value in short; what objects and arrays hold is not shown, since a part of it may be secret."""
     if isinstance(value, dict):
         return f"an object with {_count(len(value), 'key')}" if counted else "an object"

@@ -9,20 +9,19 @@ from typing import TYPE_CHECKING
 from .._runtime.lazy import lazy
 
 if TYPE_CHECKING:
-    from .get_weather import GetWeatherInput as GetWeatherInput, GetWeatherOutput as GetWeatherOutput
-    from .get_forecast import (
-        GetForecastInput as GetForecastInput,
-        GetForecastOutput as GetForecastOutput,
-        GetForecastOutputDays as GetForecastOutputDays,
-    )
+    from .get_forecast import GetForecastInput as GetForecastInput
+    from .get_forecast import GetForecastOutput as GetForecastOutput
+    from .get_forecast import GetForecastOutputDays as GetForecastOutputDays
+    from .get_weather import GetWeatherInput as GetWeatherInput
+    from .get_weather import GetWeatherOutput as GetWeatherOutput
     from .list_stations import ListStationsInput as ListStationsInput
     from .resources.read_current import ReadCurrentParams as ReadCurrentParams
 else:
     __getattr__, __dir__, __all__ = lazy(
         __name__,
         {
-            ".get_weather": ("GetWeatherInput", "GetWeatherOutput"),
             ".get_forecast": ("GetForecastInput", "GetForecastOutput", "GetForecastOutputDays"),
+            ".get_weather": ("GetWeatherInput", "GetWeatherOutput"),
             ".list_stations": ("ListStationsInput",),
             ".resources.read_current": ("ReadCurrentParams",),
         },

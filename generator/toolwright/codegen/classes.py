@@ -60,7 +60,8 @@ class FieldPlan:
     """One field: its property, its attribute, its type as a schema, and its default.
 
     `default` is the value that it has by default, `source` the schema's own default, both as Python source. A default
-    that `is_made` is made anew for each instance, and one that `is_cast` must be told to checkers as the field's type.
+    that `is_made` is made anew for each instance, one that `is_copied` is a list or a mapping that pydantic copies for
+    each, and one that `is_cast` must be told to checkers as the field's type.
     """
 
     wire: str
@@ -73,6 +74,7 @@ class FieldPlan:
     nullable: bool
     doc: str
     is_made: bool = False
+    is_copied: bool = False
     is_cast: bool = False
 
 
@@ -420,8 +422,12 @@ class _Planner:
             schema = self._schema(document, shape, self._enumerations(document, expression), null=form == "plain")
         source = found.source if found is not None else None
         is_made = found is not None and found.builds and default is None
+        is_copied = found is not None and default is None and not is_made and found.source[0] in "[{"
         is_cast = is_made and source is not None and _needs_cast(source, schema, given[0])
-        return FieldPlan(wire, name, form, schema, default or source, source, required, nullable, doc, is_made, is_cast)
+        is_cast = is_cast or (is_copied and _is_ambiguous(schema, given[0]))
+        return FieldPlan(
+            wire, name, form, schema, default or source, source, required, nullable, doc, is_made, is_copied, is_cast
+        )
 
     def _type(self, document: Document, expression: Expression) -> Json:
         settled = document.settled(expression)
@@ -758,6 +764,19 @@ def _needs_cast(source: Code, schema: Json, value: Json) -> bool:
     """
     is_tuple = source[0] == "("
     return source[0] in "[{(" and not _is_of_one_class(schema) and not (is_tuple and _is_taken(schema, value))
+
+
+def _is_ambiguous(schema: Json, value: Json) -> bool:
+    """Whether checkers cannot tell what a list or a mapping is, for which the field may have several types or any."""
+    match schema:
+        case {"anyOf": choices}:
+            return bool(value) and sum(choice.get("type") in ("array", "object") for choice in choices) > 1
+        case {}:
+            return not schema and any(
+                each in ([], {}) for each in (value.values() if isinstance(value, dict) else value)
+            )
+        case _:
+            return False
 
 
 def _is_taken(schema: Json, value: Json) -> bool:

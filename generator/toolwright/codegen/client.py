@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolwright import naming
 from toolwright.codegen.features import every, output_class
-from toolwright.codegen.imports import DATES, as_homes, import_of_dates
+from toolwright.codegen.imports import DATES, as_homes
 from toolwright.pycode import Name
 
 if TYPE_CHECKING:
@@ -15,7 +15,11 @@ if TYPE_CHECKING:
     from toolwright.codegen.units import Unit
 
 _HOMES: tuple[Mapping[str, frozenset[str]], ...] = (
-    {"collections.abc": frozenset({"Mapping", "Sequence"}), "uuid": frozenset({"UUID"})},
+    {
+        "collections.abc": frozenset({"Mapping", "Sequence"}),
+        "datetime": frozenset(DATES),
+        "uuid": frozenset({"UUID"}),
+    },
     {
         "mcp_types": frozenset(
             {"BlobResourceContents", "Completion", "ContentBlock", "PromptMessage", "TextResourceContents"}
@@ -33,15 +37,12 @@ def client_page(
     names = {name for unit in (*units.values(), *primitive_modules) for name in unit.names}
     has_outputs = any(output_class(tool) for tool in manifest.tools)
     typing = names & {"Any", "Literal"}
-    sections: list[dict[str, Sequence[str]]] = [
-        {module: sorted(names & those) for module, those in section.items()} for section in _HOMES
+    sections: list[dict[str, frozenset[str]]] = [
+        {module: those & names for module, those in section.items()} for section in _HOMES
     ]
     elsewhere = frozenset().union(*(those for section in _HOMES for those in section.values()))
-    sections.append({".models": sorted(names - typing - elsewhere - {"Omit"} - DATES.keys())})
+    sections.append({".models": frozenset(names - typing - elsewhere - {"Omit"})})
     imports = [found for section in sections if (found := as_homes(section))]
-    dates = import_of_dates(map(Name, names))
-    if dates is not None and not any(sections[0].values()):
-        imports.insert(0, ())
     primitives = ", resource and prompt" if primitive_modules else ""
     base = Name("PrimitivesBinding" if primitive_modules else "Binding")
     runtime: dict[str, Sequence[str]] = {
@@ -65,7 +66,6 @@ is left out of the request. Results are checked against the tool's output schema
         ),
         "outputs": has_outputs,
         "base": base,
-        "runtime": as_homes(dict(sorted(runtime.items()))),
-        "dates": dates,
+        "runtime": as_homes(runtime),
         "imports": imports,
     }

@@ -12,13 +12,14 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from toolwright import ir, naming, package_data
 from toolwright.codegen import descriptions, surface
 from toolwright.codegen.classes import Imported, Part, enumerated, formatted, is_mapping, plan_classes, referred
 from toolwright.codegen.docstrings import sentence
-from toolwright.codegen.imports import import_of_dates, import_order
+from toolwright.codegen.imports import DATES, Home, as_homes
 from toolwright.codegen.inspection import declared
 from toolwright.codegen.literals import docstring, literal, requoted
 from toolwright.codegen.redaction import marks
@@ -314,9 +315,9 @@ def _circle_module(members: Iterable[ir.SharedSchema]) -> Name:
 def _taken_from(home: Name, schema: ir.SharedSchema, classes: Iterable[Class]) -> ModelModule:
     """The module of a shared schema whose classes are in the module `home`."""
     own = tuple(replace(each, place=schema.schema.place) for each in classes)
-    exports = join(", ", [code("{} as {}", name, name) for name in sorted(each.name for each in own)])
     head = code(_HEAD, docstring(f"Models of the shared schema ``{schema.name}``."))
-    return ModelModule(join("\n", [head, code("from .{} import {}", home, exports)]), own, ())
+    (taken,) = as_homes({f".{home}": [each.name for each in own]})
+    return ModelModule(join("\n", [head, taken.exported()]), own, ())
 
 
 def redacting(tools: Sequence[ir.Tool], shared: Sequence[ir.SharedSchema]) -> tuple[ir.SharedSchema, ...]:
@@ -431,13 +432,13 @@ def _module(draft: _Draft, written: Mapping[Name, Written]) -> ModelModule:
     imports = _imports(
         {
             Name("typing"): typing,
+            Name("datetime"): formats & DATES.keys(),
             Name("uuid"): formats & {"UUID"},
             Name("pydantic"): {name for plan in draft.plans for name in _pydantic(plan)} | (formats & {"AnyUrl"}),
             draft.runtime + ".model": {name for plan in draft.plans for name in _runtime(plan)},
             draft.runtime + ".maps": {_base(plan) for plan in draft.plans if plan.values is not None},
         },
         {each.module: each.name for each in draft.used},
-        import_of_dates(formats),
     )
     ordered = _ordered(draft, written)
     classes = [code("\n\n{}", written[name].source) for name in ordered]
@@ -505,22 +506,21 @@ def _after(named: Mapping[Name, Iterable[Name]]) -> tuple[Name, ...]:
     return tuple(order)
 
 
-def _imports(known: Mapping[Name, Collection[str]], shared: Mapping[Name, Name], dates: Code | None) -> Iterator[Code]:
+def _imports(known: Mapping[Name, Collection[str]], shared: Mapping[Name, Name]) -> Iterator[Code]:
     """The lines that import these names: from far to near, with an empty line between the kinds of modules."""
-    kinds = defaultdict(list)
-    for home, names in {**known, **{home: {name} for home, name in shared.items()}}.items():
-        if names:
-            kind = "." if home.startswith(".") else "pydantic" if home == "pydantic" else "Python"
-            kinds[kind].append((-home.count("."), home, sorted(names, key=import_order)))
-    if dates is not None:
-        yield dates
-        if "Python" not in kinds:
-            yield code("")
-    for number, section in enumerate(kinds.values()):
+    table: dict[str, Collection[str]] = {home: {name} for home, name in shared.items()}
+    table |= dict(known.items())
+    homes = sorted(as_homes(table), key=_kind)
+    for number, (_, section) in enumerate(groupby(homes, _kind)):
         if number:
             yield code("")
-        for _, home, names in sorted(section):
-            yield code("from {} import {}", home, join(", ", map(Name, names)))
+        for home in section:
+            yield home.imported()
+
+
+def _kind(home: Home) -> int:
+    """Whether a module is Python's, another one, or of this package, in their order."""
+    return 2 if home.module.startswith(".") else 1 if home.module == "pydantic" else 0
 
 
 def _formats(plan: ClassPlan) -> Iterator[str]:
@@ -531,7 +531,7 @@ def _formats(plan: ClassPlan) -> Iterator[str]:
 
 def _pydantic(plan: ClassPlan) -> Iterator[Name]:
     """What the source of a class needs of pydantic."""
-    if any(field.wire != field.name or field.is_made for field in plan.fields):
+    if any(field.wire != field.name or field.is_made or field.is_copied for field in plan.fields):
         yield Name("Field")
 
 
@@ -792,6 +792,7 @@ def _view(plan: ClassPlan, later: Collection[str]) -> dict[str, Any]:
                 "alias": literal(field.wire) if field.wire != field.name else None,
                 "default": checked(field.default) if field.default is not None else None,
                 "is_made": field.is_made,
+                "is_copied": field.is_copied,
                 "is_cast": field.is_cast,
                 "doc": docstring(field.doc, 4) if field.doc else None,
             }

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from toolwright import ir
 
 RUNTIME: Final[Mapping[str, tuple[str, ...]]] = {
-    "models": ("errors", "lazy", "model", "package", "terminal"),
+    "models": ("errors", "lazy", "model", "package", "terminal", "values"),
     "unions": ("unions",),
     "maps": ("maps",),
     "formats": ("formats",),
@@ -333,7 +333,7 @@ def _mappings(value: object) -> Iterator[Mapping[str, object]]:
             waiting += here
 
 
-def _may_multiply(schema: object) -> bool:
+def _may_multiply(schema: ir.Json) -> bool:
     """Whether references let the validator look at one value in many ways."""
     from toolwright.runtime.complexity import Reckoning
     from toolwright.runtime.patterns import compiled

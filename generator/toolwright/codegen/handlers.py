@@ -34,18 +34,18 @@ def handlers_page(title: str, manifest: ir.Manifest, features: Container[str]) -
     methods = surface.handler_methods(manifest)
     used: frozenset[Name] = frozenset().union(*(_named(method) for method in methods))
     contexts = frozenset(name for method in methods for name in method.context.type.names)
-    homes: dict[str, Sequence[str]] = {module: sorted(used & names) for module, names in _HOMES.items()}
-    homes[f"._runtime.server.{context_module(features)}"] = sorted(used & {"Context"})
+    homes: dict[str, frozenset[str]] = {module: used & names for module, names in _HOMES.items()}
+    homes[f"._runtime.server.{context_module(features)}"] = used & {"Context"}
     known = frozenset().union(*_HOMES.values(), {"Context"})
-    homes[".contexts"] = sorted(contexts - known)
-    homes[".models"] = sorted(used - contexts - known)
+    homes[".contexts"] = contexts - known
+    homes[".models"] = used - contexts - known
     abc = as_homes({"collections.abc": homes.pop("collections.abc")})
     return {
         "doc": f"What {title} needs from you: {_needs(manifest)}.",
         "stem": manifest.stem,
         "class_doc": _DOC,
         "abc": abc,
-        "imports": as_homes(dict(sorted(homes.items()))),
+        "imports": as_homes(homes),
         "methods": methods,
         "optional": any(method.is_optional for method in methods),
         "abstract": not all(method.is_optional for method in methods),

@@ -30,6 +30,7 @@ from toolwright.pycode import Name
 
 if TYPE_CHECKING:
     from toolwright import ir
+    from toolwright.codegen.features import AskingContext
     from toolwright.codegen.units import Made
 
 EXPORTS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
@@ -67,15 +68,7 @@ def of_manifest(manifest: ir.Manifest, used: Sequence[str]) -> tuple[Page, ...]:
         for folder in sorted({folder_of(primitive) for primitive in modelled(manifest)})
     ]
     if contexts := asking_contexts(manifest):
-        answers = sorted({one.answer for each in contexts for one in each.questions if not one.by_url})
-        doc = f"What handlers of {title} that ask something get as `ctx`."
-        pages.append(
-            Page(
-                "contexts.py",
-                "contexts.py",
-                {"doc": doc, "base": context_module(used), "contexts": contexts, "answers": answers},
-            )
-        )
+        pages.append(Page("contexts.py", "contexts.py", _contexts(title, used, contexts)))
     pages += [
         Page("handlers.py", "handlers.py", handlers_page(title, manifest, used)),
         Page(
@@ -136,6 +129,21 @@ def of_models(manifest: ir.Manifest, used: Sequence[str], made: Made) -> tuple[P
     return tuple(pages)
 
 
+def _contexts(title: str, used: Sequence[str], contexts: Sequence[AskingContext]) -> Mapping[str, Any]:
+    asked = [one for each in contexts for one in each.questions]
+    answers = {one.answer for one in asked if not one.by_url}
+    outcomes = {"Cancelled", "Declined"} | ({"Accepted"} if any(one.by_url for one in asked) else set())
+    return {
+        "doc": f"What handlers of {title} that ask something get as `ctx`.",
+        "answers": answers,
+        "runtime": as_homes(
+            {f"._runtime.server.{context_module(used)}": {"Context"}, "._runtime.server.elicitation": {"Ask"}}
+        ),
+        "typing": as_homes({"._runtime.answers": outcomes, ".models": answers}),
+        "contexts": contexts,
+    }
+
+
 def _title(manifest: ir.Manifest) -> str:
     return f"the MCP server `{manifest.server['name']}`"
 
@@ -168,7 +176,7 @@ def _package(
         "doc": f"{sentence(title)}.{about(manifest)}",
         "runtime": Name("._runtime"),
         "installed": [],
-        "homes": sorted(as_homes(homes), key=lambda home: home.module),
+        "homes": as_homes(homes),
     }
 
 

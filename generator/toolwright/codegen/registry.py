@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from toolwright import naming
+from toolwright.codegen.imports import as_homes
 from toolwright.codegen.literals import literal
 from toolwright.pycode import Code, Name, code
 from toolwright.runtime.package import Tool, stem_of
@@ -57,11 +58,15 @@ def registry_page(title: str, manifest: ir.Manifest, used: Sequence[str]) -> Map
         Name("prompts"): [_prompt(one) for one in manifest.prompts if served],
     }
     filled = {name: rows for name, rows in sections.items() if rows}
-    kinds = sorted({row.kind for rows in filled.values() for row in rows})
+    kinds: set[str] = {row.kind for rows in filled.values() for row in rows}
     return {
         "doc": f"What {title} consists of.",
-        "primitives": [kind for kind in kinds if kind != "Tool"],
-        "names": [Name("Package"), *(kind for kind in kinds if kind == "Tool")],
+        "homes": as_homes(
+            {
+                "._runtime.package": {"Package"} | (kinds & {"Tool"}),
+                "._runtime.primitives": kinds - {"Tool"},
+            }
+        ),
         "package": manifest.package,
         "handlers": manifest.handlers if served else None,
         "features": [name for name in used if name in _ASKED_FOR],

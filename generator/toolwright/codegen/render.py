@@ -15,6 +15,7 @@ import jinja2
 
 from toolwright import package_data
 from toolwright.codegen import literals
+from toolwright.codegen.imports import exploded
 from toolwright.codegen.surface import ClientMethod
 from toolwright.pycode import Code, checked, code, join, trusted
 
@@ -136,24 +137,12 @@ def _item(item: Code | tuple[Code, ...], indent: int) -> Code:
     return code("{{\n{}{}}}", join("", [code("{}    {},\n", margin, entry) for entry in item]), margin)
 
 
-def _import(names: Sequence[Code], module: Code, indent: int) -> Code:
-    """An import as Black has it."""
-    line = code("from {} import {}", module, join(", ", names))
-    exploded = indent + len(line) > LINE_LENGTH
-    return code("from {} import {}", module, _exploded(names, indent)) if exploded else line
-
-
 def _entry(names: Sequence[Code], key: str, indent: int) -> Code:
     """An entry of a dictionary whose value is a tuple, as Black has it."""
     listed = code("({},)" if len(names) == 1 else "({})", join(", ", names))
     line = code("{}: {},", literals.literal(key), listed)
-    exploded = indent + len(line) > LINE_LENGTH
-    return code("{}: {},", literals.literal(key), _exploded(names, indent)) if exploded else line
-
-
-def _exploded(names: Sequence[Code], indent: int) -> Code:
-    margin = _margin(indent)
-    return code("(\n{}{})", join("", [code("{}    {},\n", margin, name) for name in names]), margin)
+    is_long = indent + len(line) > LINE_LENGTH
+    return code("{}: {},", literals.literal(key), exploded(names, indent)) if is_long else line
 
 
 def _margin(indent: int) -> Code:
@@ -183,5 +172,5 @@ def _joined(parts: Iterable[Code], separator: LiteralString) -> Code:
 @cache
 def _environment() -> jinja2.Environment:
     made = environment("package")
-    made.filters |= {"import": _import, "laid_out": _laid_out, "entry": _entry}
+    made.filters |= {"laid_out": _laid_out, "entry": _entry}
     return made

@@ -80,7 +80,7 @@ def _tool(tool: Tool, seed: int) -> _Answer:
 def _example(examples: Iterable[Mapping[str, Any]], arguments: Mapping[str, Any]) -> Any:
     """The output of the example that has these arguments, else of the first one that has an output."""
     shown = [example for example in examples if "output" in example]
-    meant = [example for example in shown if same(example["input"], arguments)]
+    meant = [example for example in shown if same(example["input"], dict(arguments))]
     return (meant or shown)[0]["output"] if shown else _MISSING
 
 

@@ -13,39 +13,48 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import Any, Final, TypeVar
+from typing import Any, Final, SupportsIndex, TypeVar
 from uuid import UUID
 
 from pydantic import AnyUrl, ConfigDict, TypeAdapter
-from pydantic_core import core_schema
+from pydantic_core import PydanticSerializationUnexpectedValue, core_schema
 
 from .model import FORMATS
 
 T = TypeVar("T")
 
-_TIME: Final = r"\d\d:\d\d:\d\d(\.\d{1,6})?([Zz]|[+-]\d\d:\d\d)"
+_HOURS: Final = r"([01]\d|2[0-3]):[0-5]\d"
+_TIME: Final = rf"{_HOURS}:[0-5]\d(\.\d{{1,6}})?([Zz]|[+-]{_HOURS})"
 _FULL_TIME: Final = re.compile(_TIME, re.ASCII)
 _DATE_TIME: Final = re.compile(rf"\d{{4}}-\d\d-\d\d[Tt]{_TIME}", re.ASCII)
 
 
 class _Time(dt.time):
-    """A time that knows how it was written."""
+    """A time that knows how it was written; one that was made of it does not."""
 
     written: str | None = None
 
-    def __deepcopy__(self, memo: object) -> _Time:
-        """Itself, since it never changes."""
-        return self
+    def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[Any, ...]:
+        """How to copy it, and to make it from a pickle."""
+        return super().__reduce_ex__(protocol) if self.written is None else (_read_time, (self.written,))
 
 
 class _DateTime(dt.datetime):
-    """A date with a time that knows how it was written."""
+    """A date with a time that knows how it was written; one that was made of it does not."""
 
     written: str | None = None
 
-    def __deepcopy__(self, memo: object) -> _DateTime:
-        """Itself, since it never changes."""
-        return self
+    def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[Any, ...]:
+        """How to copy it, and to make it from a pickle."""
+        return super().__reduce_ex__(protocol) if self.written is None else (_read_date_time, (self.written,))
+
+
+class _PathlessUrl(AnyUrl):
+    """A URL such as `https://example.com`, to which pydantic would add a slash."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """How to make it from a pickle."""
+        return _read_url, (str(self),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,35 +76,58 @@ def _read_date(text: str) -> dt.date:
 def _read_time(text: str) -> dt.time:
     if not _FULL_TIME.fullmatch(text):
         raise ValueError(text)
-    value = dt.time.fromisoformat(text)
+    value = dt.time.fromisoformat(text.upper())
     if _write_time(value) != text:
-        value = _Time.fromisoformat(text)
+        value = _Time.fromisoformat(text.upper())
         value.written = text
     return value
 
 
 def _write_time(value: dt.time) -> str:
-    return getattr(value, "written", None) or _with_zone(value.isoformat(), value.tzinfo)
+    if isinstance(value, _Time) and value.written is not None:
+        return value.written
+    offset = _offset(value)
+    if offset % _MINUTE:
+        raise ValueError(f"the offset of {value} is no whole minutes, which RFC 3339 asks for")
+    return _with_z(value.isoformat())
 
 
 def _read_date_time(text: str) -> dt.datetime:
     if not _DATE_TIME.fullmatch(text):
         raise ValueError(text)
-    value = dt.datetime.fromisoformat(text)
+    value = dt.datetime.fromisoformat(text.upper())
     if _write_date_time(value) != text:
-        value = _DateTime.fromisoformat(text)
+        value = _DateTime.fromisoformat(text.upper())
         value.written = text
     return value
 
 
 def _write_date_time(value: dt.datetime) -> str:
-    return getattr(value, "written", None) or _with_zone(value.isoformat(), value.tzinfo)
+    """The text of a time, in UTC where RFC 3339 (section 5.6) cannot write its offset, as of most before 1900."""
+    if isinstance(value, _DateTime) and value.written is not None:
+        return value.written
+    offset = _offset(value)
+    if offset % _MINUTE:
+        try:
+            value = value.replace(tzinfo=dt.UTC) - offset
+        except OverflowError:
+            raise ValueError(f"the offset of {value} is no whole minutes, which RFC 3339 asks for") from None
+    return _with_z(value.isoformat())
 
 
-def _with_zone(text: str, zone: dt.tzinfo | None) -> str:
-    """A time as RFC 3339 has it, section 5.6."""
-    if zone is None:
-        raise ValueError(f"{text} has no time zone, which RFC 3339 asks for, such as `tzinfo=datetime.UTC`")
+_MINUTE: Final = dt.timedelta(minutes=1)
+
+
+def _offset(value: dt.time | dt.datetime) -> dt.timedelta:
+    offset = value.utcoffset()
+    if offset is None:
+        raise ValueError(
+            f"{value.isoformat()} has no offset from UTC, which RFC 3339 asks for; `tzinfo=datetime.UTC` gives one"
+        )
+    return offset
+
+
+def _with_z(text: str) -> str:
     return f"{text[:-6]}Z" if text.endswith("+00:00") else text
 
 
@@ -112,12 +144,13 @@ def _write_base64(value: bytes) -> str:
 
 
 @cache
-def _urls() -> TypeAdapter[AnyUrl]:
-    return TypeAdapter(AnyUrl, config=ConfigDict(url_preserve_empty_path=True))
+def _pathless_urls() -> TypeAdapter[_PathlessUrl]:
+    return TypeAdapter(_PathlessUrl, config=ConfigDict(url_preserve_empty_path=True))
 
 
 def _read_url(text: str) -> AnyUrl:
-    return _same(_urls().validate_python(text), text, str)
+    url = AnyUrl(text)
+    return url if str(url) == text else _same(_pathless_urls().validate_python(text), text, str)
 
 
 def _same(value: T, text: str, write: Callable[[T], str]) -> T:
@@ -142,7 +175,7 @@ def write(value: object) -> str | None:
     """The text of a value of one of the types; nothing for any other.
 
     Raises:
-        ValueError: It is a time without a time zone.
+        ValueError: It is a time whose offset from UTC is not known, or cannot be written.
     """
     kind = next((kind for kind in _KINDS.values() if _is_of(value, kind)), None)
     return None if kind is None else kind.write(value)
@@ -150,7 +183,7 @@ def write(value: object) -> str | None:
 
 def with_texts(union: Any) -> Any:
     """The core schema of a union, in which texts are read as those of its types that they are exactly."""
-    choices = [choice[0] if isinstance(choice, tuple) else choice for choice in union["choices"]]
+    choices: list[Any] = [choice[0] if isinstance(choice, tuple) else choice for choice in union["choices"]]
     kinds = [kind for choice in choices if (kind := _KINDS.get(_name(choice)))]
     if not kinds:
         return union
@@ -173,6 +206,8 @@ def _name(schema: Any) -> str:
 def _read(kinds: Sequence[Kind], value: object) -> object:
     if not isinstance(value, str):
         if any(_is_of(value, kind) for kind in kinds):
+            if isinstance(value, dt.time | dt.datetime):
+                write(value)  # it raises where the text would have to be made
             return value
         raise ValueError("not a text")
     for kind in kinds:
@@ -188,9 +223,11 @@ def _is_of(value: object, kind: Kind) -> bool:
     return isinstance(value, kind.type) and not (kind.type is dt.date and isinstance(value, dt.datetime))
 
 
-def _written(value: Any) -> Any:
-    text = write(value)
-    return value if text is None else text
+def _written(value: Any) -> str:
+    text = value if isinstance(value, str) else write(value)
+    if text is None:  # another alternative of the union writes it
+        raise PydanticSerializationUnexpectedValue(f"Expected a text, not {type(value).__name__}")
+    return text
 
 
 def install() -> None:

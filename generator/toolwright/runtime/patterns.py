@@ -14,6 +14,7 @@ from urllib.parse import quote
 from jsonschema_rs import validator_for
 
 from . import validation
+from .values import Json
 
 if TYPE_CHECKING:
     import jsonschema_rs
@@ -48,7 +49,7 @@ def compiled(schema: Any, *, formats: bool) -> jsonschema_rs.Validator:
         return validation.compiled(said, formats=formats)
 
 
-def translated(schema: Any) -> Any:
+def translated(schema: Json) -> Json:
     """The schema with each `pattern`, key of `patternProperties` and reference in a syntax that the validator takes."""
     if isinstance(schema, list):
         return [translated(item) for item in schema]
@@ -57,7 +58,7 @@ def translated(schema: Any) -> Any:
     return {key: _value(key, value) for key, value in schema.items()}
 
 
-def _value(keyword: str, value: Any) -> Any:
+def _value(keyword: str, value: Json) -> Json:
     if keyword == "pattern" and isinstance(value, str):
         return _taken(value)
     if keyword in _REFERENCES and isinstance(value, str):
@@ -130,10 +131,10 @@ def _class_end(pattern: str, start: int) -> int:
 def _class(inner: str) -> str:
     """A class of characters, of which what stands between the brackets is given."""
     negated = "^" if inner.startswith("^") else ""
-    atoms = re.findall(rf"{_ESCAPE.pattern}|[^\\]", inner[len(negated) :], re.DOTALL)
+    atoms: list[str] = re.findall(rf"{_ESCAPE.pattern}|[^\\]", inner[len(negated) :], re.DOTALL)
     if not atoms:
         return "[\\s\\S]" if negated else "[^\\s\\S]"
-    made = []
+    made: list[str] = []
     for index, atom in enumerate(atoms):
         beside = (*atoms[max(index - 1, 0) : index], *atoms[index + 1 : index + 2])
         if atom == "-" and any(len(one) > 1 and one[1] in _SETS for one in beside):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -19,6 +19,7 @@ from urllib.parse import quote, quote_plus
 
 from .logs import CLEANERS
 from .texts import steps
+from .values import Json
 
 if TYPE_CHECKING:
     from .package import Tool
@@ -58,7 +59,7 @@ def redact(arguments: Mapping[str, Any], pointers: Sequence[str]) -> dict[str, A
 
 
 @contextmanager
-def hiding(tool: Tool, arguments: Mapping[str, Any]) -> Iterator[None]:
+def hiding(tool: Tool, arguments: Mapping[str, Any]) -> Generator[None, None, None]:
     """Let this context, and those that start in it, be in a call of `tool` for the length of the block."""
     secrets: tuple[Secret, ...] = ()
     if tool.redacted:
@@ -89,7 +90,7 @@ def mask(text: str, secrets: Sequence[str]) -> str:
     return _without_all(text, _longest_first(secrets))
 
 
-def _without(value: Any, ways: list[list[str]]) -> Any:
+def _without(value: Json, ways: list[list[str]]) -> Any:
     """A copy of `value` without what `ways` lead to; an empty way leads to the value itself.
 
     A text in the place of what holds a secret may be JSON that has it, and goes as a whole.
@@ -109,7 +110,7 @@ def _words(tool: Tool) -> str:
     return json.dumps(tool.definition)
 
 
-def _texts(value: Any, way: list[str], known: str) -> Iterator[str]:
+def _texts(value: Json | Mapping[str, Any], way: list[str], known: str) -> Iterator[str]:
     """The texts of what a way leads to: strings, numbers, and keys that are not in `known`, the tool's own words."""
     if isinstance(value, str):
         yield value
@@ -201,7 +202,8 @@ def _without_all(text: str, secrets: Iterable[Secret]) -> str:
 
 def _without_piece(text: str, edge: str, at: int) -> str:
     """`text` without the piece of `edge` that starts at a place, and without what it has of `edge` around it."""
-    made, done = [], 0
+    made: list[str] = []
+    done = 0
     while (start := text.find(edge[at : at + _PIECE], done)) >= 0:
         end, before, after = start + _PIECE, at, at + _PIECE
         while start > done and before and text[start - 1] == edge[before - 1]:

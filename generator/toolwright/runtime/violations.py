@@ -17,11 +17,19 @@ from urllib.parse import quote, unquote
 from jsonschema_rs import ValidationErrorKind
 
 from .alternatives import AlternativesValidator
-from .complexity import MOST_VISITS, VISITS_PER_CHARACTER, Compile, Reckoning, identifier, is_old
+from .complexity import (
+    MOST_VISITS,
+    VISITS_PER_CHARACTER,
+    Compile,
+    Reckoning,
+    identifier,
+    is_old,
+)
 from .faults import Branches, Fault, Path, told
 from .logs import logger
 from .patterns import compiled
 from .texts import steps
+from .values import Json
 
 if TYPE_CHECKING:
     import jsonschema_rs
@@ -138,7 +146,7 @@ class Cuts:
             "allOf": [{"$ref": name + _fragment(place)} for place in places],
         }
 
-    def _schema(self, schema: Any, was: Pointer, now: Pointer, base: Pointer) -> Any:
+    def _schema(self, schema: Json, was: Pointer, now: Pointer, base: Pointer) -> Any:
         """The copy of a schema that stood at `was` and will stand at `now`; `base` is where its `$id` is."""
         if isinstance(schema, list):
             return [self._schema(one, (*was, str(n)), (*now, str(n)), base) for n, one in enumerate(schema)]
@@ -149,7 +157,9 @@ class Cuts:
             base = was
         made: dict[str, Any] = {}
         wrapped: list[Any] = []
-        there = len(schema["allOf"]) if not hides and isinstance(schema.get("allOf"), list) else 0
+        all_of: Json = schema.get("allOf")
+        there = len(all_of) if not hides and isinstance(all_of, list) else 0
+        value: Json
         for keyword, value in schema.items():
             inner = (*now, "allOf", str(there + len(wrapped)), "not", "not")
             if keyword in _CHOICES and isinstance(value, list) and not hides:

@@ -152,7 +152,7 @@ class Binding:
             if drift != "ignore":
                 from .drift import notice
 
-                await notice(made._session, cls._package.tools, options, drift)
+                await notice(made.__toolwright__[0], cls._package.tools, options, drift)
 
         return Connection(client, made, None if subscriptions is None else subscriptions.close, opened)
 
@@ -195,6 +195,11 @@ class Binding:
     def raw(self) -> Client:
         """The SDK's client below, for what has no method here; nothing checks or confirms what goes through it."""
         return self._session.client
+
+    @property
+    def __toolwright__(self) -> tuple[Session, Any, Options]:
+        """The session, the subscriptions and the options, for functions that are no methods."""
+        return self._session, self._subscriptions, self._options
 
     async def _call(self, name: str, arguments: Mapping[str, object], output: type[_Output]) -> _Output:
         """Call a tool that has an `outputSchema`."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator
 
 MAX_RESULT_BYTES: Final = 64 * 1024 * 1024
 """Bytes of one message by default: as many as a manifest's file may have. Honest results have passed 1 MiB."""
@@ -26,7 +26,7 @@ class TooLargeError(Exception):
 
 
 @contextmanager
-def at_most(most: int | None) -> Iterator[None]:
+def at_most(most: int | None) -> Generator[None, None, None]:
     """Bound the answers to the requests that are sent in the block.
 
     Args:

@@ -9,11 +9,12 @@ for.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict, TypeVar
 
 from ..revisions import FIRST_STATELESS
+from ..values import is_list
 from .elicitation import fill
 from .questions import Question
 
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     )
 
     from .in_flight import InFlight
-    from .questions import Callbacks, OnQuestion, OnSample, RootLike, Roots, Sample
+    from .questions import Callbacks, OnQuestion, OnSample, Roots, Sample
 
 _T = TypeVar("_T")
 
@@ -134,13 +135,13 @@ async def _awaited(value: _T | Awaitable[_T]) -> _T:
     return value
 
 
-def _checked(roots: Sequence[RootLike]) -> list[Root]:
-    if isinstance(roots, str) or not isinstance(roots, Sequence):
+def _checked(roots: object) -> list[Root]:
+    if not is_list(roots):
         raise TypeError(f"roots are a sequence of paths, file:// URIs or mcp_types.Root, not {roots!r}")
     return [_root(root) for root in roots]
 
 
-def _root(root: RootLike) -> Root:
+def _root(root: object) -> Root:
     from mcp_types import Root
     from pydantic import FileUrl
 

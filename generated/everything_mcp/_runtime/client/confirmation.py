@@ -43,5 +43,5 @@ def is_dangerous(tool: Tool) -> bool:
     wanted = tool.policy.get("confirm")
     if wanted is not None:
         return wanted is not False
-    hints = tool.definition.get("annotations") or {}
+    hints: Mapping[str, Any] = tool.definition.get("annotations") or {}
     return hints.get("readOnlyHint") is not True and hints.get("destructiveHint") is not False

@@ -25,6 +25,7 @@ from mcp_types import (
 from ..objects import as_objects
 from ..revisions import FIRST_AUDIO, FIRST_LINKS, tool_for
 from ..terminal import visible
+from ..values import Json
 from .pages import fetch_pages
 
 if TYPE_CHECKING:
@@ -169,7 +170,7 @@ def _changed(compiled: dict[str, Any], live: Mapping[str, Any], revision: str) -
             yield f"its {field}{found[0]}"
 
 
-def _plain(field: str, value: Any) -> Any:
+def _plain(field: str, value: Json) -> Json:
     """A field's value without what says nothing.
 
     That is a `null`, which servers may leave out; in a schema its `$schema`, which `toolwright import` may have mended;
@@ -184,7 +185,7 @@ def _plain(field: str, value: Any) -> Any:
     return value
 
 
-def _differences(was: Any, is_: Any, at: str) -> Iterator[str]:
+def _differences(was: Json, is_: Json, at: str) -> Iterator[str]:
     """What differs between two JSON values: places as JSON Pointers, in the order of the first."""
     if isinstance(was, dict) and isinstance(is_, dict):
         for key in was | is_:

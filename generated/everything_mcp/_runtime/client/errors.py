@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING, TypeVar
 from ..terminal import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Generator, Mapping, Sequence
 
     from mcp_types import CallToolResult
 
 _Error = TypeVar("_Error", bound=Exception)
 
 
-class ToolFailed(Exception):  # noqa: N818 - it says what happened
+class ToolFailed(Exception):
     """A tool answered with `isError: true`. The message is the text of its content, safe to show on a terminal.
 
     Attributes:
@@ -38,7 +38,7 @@ class ToolFailed(Exception):  # noqa: N818 - it says what happened
         self.result = result
 
 
-class InvalidResult(Exception):  # noqa: N818 - it says what happened
+class InvalidResult(Exception):
     """A tool's result breaks the `outputSchema` that the client was compiled with. The message names each violation.
 
     Attributes:
@@ -56,7 +56,7 @@ class InvalidResult(Exception):  # noqa: N818 - it says what happened
         self.result = result
 
 
-class CallRefused(Exception):  # noqa: N818 - it says what happened
+class CallRefused(Exception):
     """The client's `confirm` callback said no. Nothing was sent to the server.
 
     Attributes:
@@ -82,7 +82,7 @@ def shown(error: _Error) -> _Error:
 
 
 @contextmanager
-def safe_to_show() -> Iterator[None]:
+def safe_to_show() -> Generator[None, None, None]:
     """Let the text of what the SDK raises in the block be safe to show."""
     try:
         yield
@@ -93,7 +93,7 @@ def safe_to_show() -> Iterator[None]:
 
 
 def _shown(kind: type[Exception]) -> type[Exception]:
-    def __str__(self: Exception) -> str:  # noqa: N807 - the method of a class
+    def __str__(self: Exception) -> str:
         return visible(kind.__str__(self))
 
     return type(kind.__name__, (kind,), {"__str__": __str__, "__module__": kind.__module__})

@@ -18,6 +18,7 @@ import httpx2
 from mcp_types import CONNECTION_CLOSED, INVALID_REQUEST
 from pydantic_core import from_json
 
+from ..values import Json
 from .bounds import Bounds, TooLargeError
 
 if TYPE_CHECKING:
@@ -58,7 +59,8 @@ class NetworkClient(httpx2.AsyncClient):
             return _instead(request, CONNECTION_CLOSED, f"no answer from {place}: {str(error) or type(error).__name__}")
 
     async def _sent(self, request: httpx2.Request, asked: str | None, options: Mapping[str, Any]) -> httpx2.Response:
-        response = await super().send(request, **{**options, "stream": True})
+        sent: dict[str, Any] = {**options, "stream": True}
+        response = await super().send(request, **sent)
         media = response.headers.get("content-type", "").lower()
         if response.is_success and media.startswith("text/event-stream"):
             return _with(response, stream=_Events(response, self._bounds))
@@ -136,7 +138,7 @@ def _answers(body: bytes, asked: str | None) -> bool | None:
     What is no message at all is left to the SDK to refuse.
     """
     try:
-        message = from_json(body)
+        message: Json = from_json(body)
     except ValueError:
         return True
     if not isinstance(message, dict) or "method" in message:

@@ -8,11 +8,11 @@ says that the headers are not what it wants.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from ..logs import logger
 from ..revisions import FIRST_STATELESS
+from ..values import Json, is_mapping
 from .lenient import Lenient
 from .pages import fetch_pages
 
@@ -97,9 +97,7 @@ class ParameterHeaders:
 
 def _has_header(schema: Any) -> bool:
     """Whether a property, reached through `properties` alone, is mirrored into a header."""
-    properties = schema.get("properties") if isinstance(schema, Mapping) else None
-    if not isinstance(properties, Mapping):
+    properties: Json = schema.get("properties") if is_mapping(schema) else None
+    if not isinstance(properties, dict):
         return False
-    return any(
-        isinstance(below, Mapping) and ("x-mcp-header" in below or _has_header(below)) for below in properties.values()
-    )
+    return any(is_mapping(below) and ("x-mcp-header" in below or _has_header(below)) for below in properties.values())

@@ -22,7 +22,7 @@ from .input_required import run_rounds
 from .pages import fetch_pages
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
+    from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 
     from mcp import Client
     from mcp.shared.dispatcher import ProgressFnT
@@ -119,7 +119,7 @@ class Session:
             )
 
     @asynccontextmanager
-    async def _request(self, options: Options, seconds: float | None) -> AsyncIterator[None]:
+    async def _request(self, options: Options, seconds: float | None) -> AsyncGenerator[None, None]:
         """The time and the size of an answer, and what the SDK raises for one that is wrong."""
         from mcp import MCPError
         from mcp_types import CONNECTION_CLOSED, PARSE_ERROR

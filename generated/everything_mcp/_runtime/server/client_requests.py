@@ -24,6 +24,7 @@ from pydantic import BaseModel, ValidationError
 from ..errors import ToolError
 from ..nesting import DepthError, is_too_deep
 from ..revisions import FIRST_STATELESS
+from ..values import is_group
 from . import context
 from .parts import Refused
 from .sanitizing import clean, mirrored
@@ -50,7 +51,7 @@ class Suspended(BaseException):
     """The handler waits for an answer that comes with the next request: not an error, and not for handlers to catch."""
 
 
-class MissingCapability(Exception):  # noqa: N818 - it says what happened
+class MissingCapability(Exception):
     """The client cannot do what is asked of it.
 
     Attributes:
@@ -63,7 +64,7 @@ class MissingCapability(Exception):  # noqa: N818 - it says what happened
         self.required = required
 
 
-class InvalidAnswer(ToolError):  # noqa: N818 - it says what happened
+class InvalidAnswer(ToolError):
     """The client's answer does not fit the question."""
 
 
@@ -97,7 +98,7 @@ class Rounds:
         """
         self._peer = peer
         self.revision = revision
-        kept = {} if state is None else json.loads(state)
+        kept: dict[str, Any] = {} if state is None else json.loads(state)
         self._answers: dict[str, Any] = dict(kept.get("answers", {}))
         self._done: dict[str, Any] = dict(kept.get("done", {}))
         self._running: dict[str, asyncio.Future[Any]] = {}
@@ -115,7 +116,9 @@ class Rounds:
     def can(self, capability: str) -> bool:
         """Whether the client declared a capability, such as `elicitation.url` or `sampling`."""
         declared: Any = self._peer.capabilities
-        here = {} if declared is None else declared.model_dump(by_alias=True, mode="json", exclude_none=True)
+        here: dict[str, Any] = (
+            {} if declared is None else declared.model_dump(by_alias=True, mode="json", exclude_none=True)
+        )
         first, _, part = capability.partition(".")
         found = here.get(first)
         if found is None or not part:
@@ -222,14 +225,14 @@ def _again(request: types.ServerRequest, error: Exception) -> types.ServerReques
 
 def is_suspended(error: BaseException) -> bool:
     """Whether a handler was left because it waits for answers, in a group of tasks or alone."""
-    if isinstance(error, BaseExceptionGroup):
+    if is_group(error):
         return all(is_suspended(one) for one in error.exceptions)
     return isinstance(error, Suspended)
 
 
 def missing_capability(error: BaseException) -> MissingCapability | None:
     """What a handler asked of a client that cannot do it, in a group of tasks or alone."""
-    if isinstance(error, BaseExceptionGroup):
+    if is_group(error):
         return next((found for one in error.exceptions if (found := missing_capability(one))), None)
     return error if isinstance(error, MissingCapability) else None
 
@@ -243,7 +246,7 @@ class Context(context.Context):
     """
 
     rounds: Rounds = field(repr=False)
-    _questions: Mapping[str, Any] = field(repr=False, default_factory=dict)
+    _questions: Mapping[str, Any] = field(repr=False, default_factory=dict[str, Any])
 
     def can(self, capability: str) -> bool:
         """Whether the client can do something, as it declared.
@@ -287,7 +290,7 @@ async def answer_in_rounds(answer: Answer, request: Request) -> dict[str, Any]:
         Refused: It asks what the client cannot answer.
     """
     is_stateless = request.revision >= FIRST_STATELESS
-    asked = request.params if is_stateless else {}
+    asked: Mapping[str, Any] = request.params if is_stateless else {}
     peer = cast("Peer", request.channel)
     rounds = Rounds(peer, request.revision, asked.get("requestState"), asked.get("inputResponses"))
     try:

@@ -39,7 +39,7 @@ _KINDS: Final[Mapping[str, Kind]] = {
 _UNITS: Final = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 
 
-class StaleCursor(Exception):  # noqa: N818 - what it is
+class StaleCursor(Exception):
     """A cursor that a list did not give, or gave before it changed."""
 
 
@@ -56,7 +56,7 @@ class Listing:
     name: str
     kind: Kind
     _entries: Mapping[str, dict[str, Any]]
-    _off: set[str] = field(default_factory=set)
+    _off: set[str] = field(default_factory=set[str])
     version: int = 0
 
     @property
@@ -132,7 +132,7 @@ class Lists:
             name: Listing(name, _KINDS[name], entries) for name, entries in listings.items()
         }
         self._size: int | None = manifest.get("pageSize")
-        cache = manifest.get("cache") or {}
+        cache: Mapping[str, Any] = manifest.get("cache") or {}
         self.hints: dict[str, Any] = {
             "ttlMs": _milliseconds(cache.get("ttl")),
             "cacheScope": cache.get("scope", "private"),

@@ -50,7 +50,7 @@ _LISTS: Final[Mapping[Kind, ServerEvent]] = {
 @dataclass(slots=True)
 class _Wants:
     level: LogLevel = "info"
-    uris: set[str] = field(default_factory=set)
+    uris: set[str] = field(default_factory=set[str])
     is_told: bool = False
 
 

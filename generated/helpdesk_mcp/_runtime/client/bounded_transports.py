@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from .lines import ENCODING
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
     from typing import TextIO
 
     import httpx2
@@ -42,7 +42,7 @@ def over_http(
     from .network import NetworkClient
 
     @asynccontextmanager
-    async def transport() -> AsyncIterator[Any]:
+    async def transport() -> AsyncGenerator[Any, None]:
         async with NetworkClient(headers, bounds) as network:
             if seen is not None:
                 network.event_hooks["response"].append(seen)

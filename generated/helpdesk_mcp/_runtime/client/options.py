@@ -82,6 +82,10 @@ OnProgress: TypeAlias = Callable[[float, float | None, str | None], Awaitable[No
 """Takes how much is done, of how much (where that is known), and what is being done."""
 
 
+def _is_positive(number: object) -> bool:
+    return isinstance(number, int) and number > 0
+
+
 @dataclass(frozen=True, slots=True)
 class Options:
     """The options of the calls through one client.
@@ -100,9 +104,8 @@ class Options:
         """Check the numbers."""
         if self.timeout is not None and not self.timeout > 0:
             raise ValueError(f"timeout must be a positive number of seconds, not {self.timeout!r}")
-        most = self.max_result_bytes
-        if most is not None and (not isinstance(most, int) or most <= 0):
-            raise ValueError(f"max_result_bytes must be a positive number of bytes, not {most!r}")
+        if self.max_result_bytes is not None and not _is_positive(self.max_result_bytes):
+            raise ValueError(f"max_result_bytes must be a positive number of bytes, not {self.max_result_bytes!r}")
 
     def but(self, **changes: Any) -> Options:
         """These options, with those that are not `OMIT` put in the place of the old ones."""

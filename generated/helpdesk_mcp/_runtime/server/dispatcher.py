@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from mcp_types import ContentBlock
 
@@ -18,6 +18,7 @@ from ..errors import is_tool_error
 from ..model import Model, Root
 from ..nesting import DEEPEST, DepthError, is_too_deep
 from ..validation import Validator, input_validator, output_validator
+from ..values import is_group, is_list, is_object
 from .invocation import Method
 from .returns import Reply
 from .sanitizing import block, clean, mirrored, whole
@@ -59,7 +60,8 @@ class Dispatcher:
             MissingCapability: The handler asks what the client cannot answer.
             Suspended: The handler waits for an answer.
         """
-        values, size = whole(arguments) if arguments else ({}, 2)
+        sent: tuple[dict[str, Any], int | None] = whole(arguments) if arguments else ({}, 2)
+        values, size = sent
         with tool.hiding(values):
             try:
                 route = self._routes.get(tool) or self._prepare(tool)
@@ -95,7 +97,7 @@ class Dispatcher:
         return route
 
     def _result(self, tool: Tool, route: _Route, value: object) -> dict[str, Any]:
-        reply = value if isinstance(value, Reply) else Reply(value)
+        reply = cast("Reply[object]", value) if isinstance(value, Reply) else Reply(value)
         if route.output is None:
             result: dict[str, Any] = {"content": _content(tool, reply.model)}
         else:
@@ -145,7 +147,7 @@ class Dispatcher:
 @dataclass(frozen=True, slots=True)
 class _Output:
     validator: Validator
-    model: type[Model] | type[Root[Any]]
+    model: type[Model | Root[Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,11 +161,11 @@ class _Route:
     output: _Output | None
 
 
-def _data(tool: Tool, expected: type[Model] | type[Root[Any]], value: object) -> Any:
+def _data(tool: Tool, expected: type[Model | Root[Any]], value: object) -> Any:
     """The JSON of an output model; a value that is JSON already is taken, too, since the schema decides."""
     if isinstance(value, expected):
         return value.model_dump(mode="json")
-    if isinstance(value, dict) or (not issubclass(expected, Model) and not isinstance(value, Model | Root)):
+    if is_object(value) or not (issubclass(expected, Model) or _is_model(value)):
         return value
     found, wanted = _kind(value), expected.__name__
     if type(value).__name__ == wanted:
@@ -171,12 +173,16 @@ def _data(tool: Tool, expected: type[Model] | type[Root[Any]], value: object) ->
     raise TypeError(f"{tool.method} returned {found}; it should return {wanted}, the class of the tool {tool.name}")
 
 
+def _is_model(value: object) -> bool:
+    return isinstance(value, Model | Root)
+
+
 def _content(tool: Tool, value: object) -> list[dict[str, Any]]:
     if isinstance(value, str):
         return [{"type": "text", "text": clean(value)}]
     if isinstance(value, ContentBlock):
         return [block(value)]
-    if isinstance(value, list | tuple) and all(isinstance(one, ContentBlock) for one in value):
+    if is_list(value) and all(isinstance(one, ContentBlock) for one in value):
         return [block(one) for one in value]
     raise TypeError(f"{tool.method} returned {_kind(value)}; it should return text, a content block, or a list of them")
 
@@ -199,7 +205,7 @@ def _told(error: BaseException) -> list[str]:
     """What the caller is told: the texts of a `ToolError`, or of a group (of a task group) that holds nothing else."""
     if is_tool_error(error):
         return [str(error)]
-    if isinstance(error, BaseExceptionGroup):
+    if is_group(error):
         parts = [_told(inner) for inner in error.exceptions]
         return [text for part in parts for text in part] if all(parts) else []
     return []

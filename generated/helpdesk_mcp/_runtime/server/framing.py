@@ -26,6 +26,8 @@ from mcp_types import (
 from pydantic import ValidationError
 from pydantic_core import from_json
 
+from ..values import Json
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -64,7 +66,7 @@ def incoming(line: bytes) -> Iterator[Incoming]:
     if not text.strip():
         return
     try:
-        value = from_json(text, allow_inf_nan=False)
+        value: Json = from_json(text, allow_inf_nan=False)
     except ValueError as error:
         yield _malformed(_outline(text), PARSE_ERROR, f"is no JSON that can be read: {error}")
         return
@@ -82,7 +84,7 @@ def too_long(start: bytes) -> Incoming:
     return _malformed(outline, INVALID_REQUEST, f"is longer than {LONGEST} bytes")
 
 
-def _message(value: Any) -> Incoming:
+def _message(value: Json) -> Incoming:
     if not isinstance(value, dict):
         return _malformed({}, INVALID_REQUEST, "is no object")
     if "method" in value and "id" in value and not _is_id(value["id"]):

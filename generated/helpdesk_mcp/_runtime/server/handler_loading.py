@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _LOG: Final = logger(__name__)
 
 
-class Unusable(Exception):  # noqa: N818 - a thing that cannot be used
+class Unusable(Exception):
     """What is wrong, in a line, and the status to exit with."""
 
     def __init__(self, message: str, status: int = 2) -> None:
@@ -58,7 +58,8 @@ class Handwritten:
         Raises:
             Unusable: There are none there, or they cannot be made.
         """
-        from .features import parts  # here, since a mistake in a command line needs none of it
+        # Here, since a mistake in a command line needs none of it.
+        from .features import parts
 
         needed = [one for part in parts(self.package) for one in part.needed()]
         if self.path is None:

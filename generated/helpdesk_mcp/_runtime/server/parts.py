@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 
-class Refused(Exception):  # noqa: N818 - it says what happened
+class Refused(Exception):
     """A request that is answered with a protocol error, in the words of the exception."""
 
     def __init__(self, code: int, message: str, data: Any = None) -> None:
@@ -56,7 +56,7 @@ class Request:
     params: Mapping[str, Any]
     revision: str
     channel: Channel
-    more: Mapping[str, Any] = field(default_factory=dict)
+    more: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
 Answer: TypeAlias = Callable[[Request], Awaitable[dict[str, Any]]]

@@ -14,9 +14,15 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from mcp.shared.uri_template import UriTemplate
-from mcp_types import INVALID_PARAMS, BlobResourceContents, EmbeddedResource, TextResourceContents
+from mcp_types import (
+    INVALID_PARAMS,
+    BlobResourceContents,
+    EmbeddedResource,
+    TextResourceContents,
+)
 
 from ..revisions import FIRST_STATELESS
+from ..values import is_list
 from .invocation import Method
 from .parts import Answer, Host, Needed, Refused, Request
 from .sanitizing import checked_base64, clean, mirrored
@@ -152,14 +158,16 @@ def _contents(value: object, uri: str, mime_type: str | None) -> list[dict[str, 
     """What a handler gave, as it goes on the wire; `None` is no such resource."""
     if value is None:
         return None
-    parts = [*value] if isinstance(value, list | tuple) else [value]
+    parts = value if is_list(value) else [value]
     return [_part(part, uri, mime_type) for part in parts]
 
 
 def _part(value: object, uri: str, mime_type: str | None) -> dict[str, Any]:
     if isinstance(value, str):
         return _one(uri, mime_type, text=clean(value))
-    if isinstance(value, bytes | bytearray | memoryview):
+    if isinstance(value, memoryview):
+        value = value.tobytes()
+    if isinstance(value, bytes | bytearray):
         return _one(uri, mime_type, blob=bytes(value))
     if isinstance(value, EmbeddedResource):
         value = value.resource

@@ -25,6 +25,7 @@ from mcp_types import (
 
 from ..nesting import DepthError, is_too_deep
 from ..texts import joined
+from ..values import is_list, is_mapping
 
 # C0 but for tab, line feed and carriage return; DEL; C1; bidirectional embeddings, overrides and isolates.
 _UNSAFE: Final = "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069"
@@ -110,12 +111,12 @@ def block(content: ContentBlock) -> dict[str, Any]:
     return wire
 
 
-def _fixed(value: Any) -> Any:
+def _fixed(value: object) -> Any:
     if isinstance(value, str):
         return joined(value)
-    if isinstance(value, dict):
+    if is_mapping(value):
         return {_fixed(key): _fixed(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
+    if is_list(value):
         return [_fixed(item) for item in value]
     return value
 

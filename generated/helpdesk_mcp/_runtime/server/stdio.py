@@ -24,7 +24,14 @@ import anyio
 import anyio.lowlevel
 from mcp.shared.exceptions import MCPError
 from mcp.shared.message import SessionMessage
-from mcp_types import INTERNAL_ERROR, JSONRPCError, JSONRPCMessage, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
+from mcp_types import (
+    INTERNAL_ERROR,
+    JSONRPCError,
+    JSONRPCMessage,
+    JSONRPCNotification,
+    JSONRPCRequest,
+    JSONRPCResponse,
+)
 
 from ..logs import logger
 from .framing import LONGEST, incoming, too_long
@@ -105,8 +112,8 @@ def run(server: Server[Any], held: Wire | None = None) -> None:
         held: The wire, where the caller holds it already.
     """
     if held is None:
-        with wire() as held:
-            run(server, held)
+        with wire() as opened:
+            run(server, opened)
         return
     anyio.run(_serve, server, held)
     end_without_threads()
@@ -266,7 +273,7 @@ def _pump(descriptor: int, reader: asyncio.StreamReader, loop: asyncio.AbstractE
         loop.call_soon_threadsafe(reader.feed_eof)
 
 
-async def _messages(reader: asyncio.StreamReader) -> AsyncIterator[Incoming]:
+async def _messages(reader: asyncio.StreamReader) -> AsyncGenerator[Incoming, None]:
     """The messages of each line, as it comes. Of a line that is too long only the start is kept."""
     rest = bytearray()
     skipping = False

@@ -26,7 +26,7 @@ _SESSION: Final = "mcp-session-id"
 _PATIENCE: Final = 5.0  # seconds
 
 
-class _BrokenOff(Exception):  # noqa: N818 - it says what happened
+class _BrokenOff(Exception):
     """The client was gone before its request was whole."""
 
 

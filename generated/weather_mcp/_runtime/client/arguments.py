@@ -16,6 +16,7 @@ from pydantic import BaseModel
 from ..model import FORMATS
 from ..nesting import DepthError, is_too_deep
 from ..texts import joined
+from ..values import is_list, is_mapping
 from .options import Omit
 
 _DIGITS: Final = 4300
@@ -65,12 +66,16 @@ def _json(value: object, place: str) -> Any:
         if not math.isfinite(value):
             raise ValueError(f"{place}: {value} is not a number that JSON has")
         return value
-    if isinstance(value, Mapping):
+    if is_mapping(value):
         return {_key(key, place): _json(below, f"{place}.{key}") for key, below in value.items()}
-    if isinstance(value, list | tuple):
+    if is_list(value):
         return [_json(below, f"{place}[{index}]") for index, below in enumerate(value)]
     for formats in FORMATS:
-        if (text := formats.write(value)) is not None:
+        try:
+            text = formats.write(value)
+        except ValueError as error:
+            raise ValueError(f"{place}: {error}") from None
+        if text is not None:
             return text
     raise TypeError(f"{place}: a value of type {type(value).__name__} is not JSON")  # and may be a secret
 

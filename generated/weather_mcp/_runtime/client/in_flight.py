@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 from ..logs import logger
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncGenerator, Generator
 
     from anyio import CancelScope
 
@@ -53,7 +53,7 @@ class InFlight:
         self._questions = 0
 
     @asynccontextmanager
-    async def request(self, seconds: float | None) -> AsyncIterator[None]:
+    async def request(self, seconds: float | None) -> AsyncGenerator[None, None]:
         """The time of one request, from sending it to its answer.
 
         Args:
@@ -83,7 +83,7 @@ class InFlight:
             raise MCPError(code=REQUEST_TIMEOUT, message=f"the server did not answer in {seconds} seconds")
 
     @contextmanager
-    def question(self) -> Iterator[None]:
+    def question(self) -> Generator[None, None, None]:
         """The time in which a callback answers the server: the clocks rest.
 
         Raises:

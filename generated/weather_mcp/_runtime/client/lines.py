@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 from .bounds import Bounds, TooLargeError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Generator
 
     from _typeshed import ReadableBuffer
 
@@ -47,12 +47,12 @@ class Lines:
     bounds: Bounds
     longest: Callable[[], int | None]
     too_large: Callable[[str], None]
-    read: deque[Line] = field(default_factory=deque)
+    read: deque[Line] = field(default_factory=deque[Line])
     _begun: bytearray = field(default_factory=bytearray)
     _ended: bool = False
 
     @contextmanager
-    def here(self) -> Iterator[None]:
+    def here(self) -> Generator[None, None, None]:
         """Let a transport that is opened in the block read these lines, in the encoding `ENCODING`."""
         token = _NOW.set(self)
         try:
@@ -103,7 +103,7 @@ class _Decoder(codecs.IncrementalDecoder):
             raise LookupError(f"{ENCODING} is only for a connection's own standard output")
         self._lines = lines
 
-    def decode(self, input: ReadableBuffer, final: bool = False) -> str:  # noqa: A002, ARG002 - as the base has it
+    def decode(self, input: ReadableBuffer, final: bool = False) -> str:
         return self._lines.text(bytes(input))
 
 

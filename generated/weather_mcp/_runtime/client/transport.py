@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from mcp.client.session import IncomingMessage, MessageHandlerFnT
     from mcp.server import MCPServer
     from mcp.server.lowlevel import Server
+    from typing_extensions import TypeIs
 
 
 Target: TypeAlias = "str | Sequence[str] | Server[Any] | MCPServer | Transport | Client"
@@ -83,7 +84,7 @@ def client_for(
     return mcp.Client(server, read_timeout_seconds=timeout, message_handler=hear, **callbacks())
 
 
-class Connection(Generic[_T], AbstractAsyncContextManager[_T, None]):
+class Connection(AbstractAsyncContextManager[_T, None], Generic[_T]):
     """An open client for the length of an `async with` block, which gives what was made of the client.
 
     An exception that is raised in the block leaves it as it is. The SDK's task groups would wrap it into an
@@ -155,10 +156,14 @@ def _both(first: MessageHandlerFnT, second: MessageHandlerFnT | None) -> Message
 
 def _only(group: ExceptionGroup[Exception]) -> Exception:
     """The one exception in a nest of groups; the group itself where it holds several."""
-    error: Exception = group
-    while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
-        error = error.exceptions[0]
-    return group if isinstance(error, ExceptionGroup) else error
+    only: Exception = group
+    while _is_group(only) and len(only.exceptions) == 1:
+        only = only.exceptions[0]
+    return group if _is_group(only) else only
+
+
+def _is_group(error: Exception) -> TypeIs[ExceptionGroup[Exception]]:
+    return isinstance(error, ExceptionGroup)
 
 
 def _refusal(error: Exception, why: str | None) -> Exception:
@@ -230,8 +235,11 @@ def _process(command: Sequence[str], env: Mapping[str, str] | None, cwd: str | P
 
     if not command:
         raise ValueError("the command is empty; its first item is the program to start")
-    for item in command:
-        if not isinstance(item, str):
-            raise TypeError(f"a command is a sequence of strings; {item!r} is of the type {type(item).__name__}")
-    program, *args = command
+    program, *args = map(_word, command)
     return mcp.StdioServerParameters(command=program, args=args, env=None if env is None else dict(env), cwd=cwd)
+
+
+def _word(item: object) -> str:
+    if not isinstance(item, str):
+        raise TypeError(f"a command is a sequence of strings; {item!r} is of the type {type(item).__name__}")
+    return item

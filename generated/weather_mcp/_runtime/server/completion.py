@@ -13,11 +13,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mcp_types import INVALID_PARAMS
 
+from ..values import is_list
 from .invocation import Method
 from .parts import Answer, Host, Needed, Refused, Request
 from .sanitizing import clean
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ..package import Package
     from ..primitives import Prompt, Template
 
@@ -37,7 +40,7 @@ class Completing:
 
     argument: str
     value: str
-    given: Mapping[str, str] = field(default_factory=dict)
+    given: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 class Completions:
@@ -78,13 +81,15 @@ class Completions:
             raise Refused(INVALID_PARAMS, f"Unknown {what}: {clean(key)}")
         _, extension = self._package.entries(section)[key]
         argument, value = request.params["argument"]["name"], request.params["argument"]["value"]
-        offered = (extension.get("complete") or {}).get(argument, [])
+        completed: Mapping[str, Any] = extension.get("complete") or {}
+        offered: Sequence[str] = completed.get(argument, [])
         if offered == "handler":
-            given = (request.params.get("context") or {}).get("arguments") or {}
+            about: Mapping[str, Any] = request.params.get("context") or {}
+            given: Mapping[str, str] = about.get("arguments") or {}
             row = self._package.prompts[key] if is_prompt else self._package.templates[key]
             method = Method.of(host.handlers, row.completes or "")
             context = host.context(request, key, "", {})
-            values = await host.handled(method, _texts, Completing(argument, value, given), context=context)
+            values: list[str] = await host.handled(method, _texts, Completing(argument, value, given), context=context)
         else:
             values = [text for text in offered if text.casefold().startswith(value.casefold())]
         shown = values[:_MOST]
@@ -93,6 +98,6 @@ class Completions:
 
 def _texts(value: object) -> list[str]:
     """What a handler gave, where it is texts."""
-    if not isinstance(value, list | tuple) or not all(isinstance(one, str) for one in value):
+    if not is_list(value) or not all(isinstance(one, str) for one in value):
         raise TypeError(f"it gave a value of type {type(value).__name__}; it should give a list of texts")
     return [clean(one) for one in value]

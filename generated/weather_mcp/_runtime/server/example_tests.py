@@ -18,8 +18,11 @@ from typing import TYPE_CHECKING, Any, Final
 from unittest import SkipTest
 
 from ..equality import same
+from ..values import Json
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from mcp_types import CallToolResult
 
     from ..package import Package, Tool
@@ -49,10 +52,10 @@ class Example:
     def left_out(self) -> str | None:
         """Why it is not run; `None` where it is."""
         name = self.tool.name
-        hints = self.tool.definition.get("annotations") or {}
+        hints: Mapping[str, Any] = self.tool.definition.get("annotations") or {}
         if hints.get("readOnlyHint") is not True and self.given.get("run") is not True:
             return f"{name} is not `readOnlyHint: true`; `run: true` in the example runs it"
-        confirm = self.tool.policy.get("confirm")
+        confirm: Json = self.tool.policy.get("confirm")
         if confirm and not (isinstance(confirm, dict) and confirm.get("fallback") == "allow"):
             return _ASKS.format(name)
         return None

@@ -17,7 +17,7 @@ from .errors import CallRefused, InvalidResult, ToolFailed
 from .options import CallEvent, OnCall, Outcome
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
+    from collections.abc import AsyncGenerator, Mapping
 
     from ..package import Tool
 
@@ -25,7 +25,7 @@ _CALLS: Final = count(1)
 
 
 @asynccontextmanager
-async def report(tool: Tool, arguments: Mapping[str, Any], on_call: OnCall | None) -> AsyncIterator[None]:
+async def report(tool: Tool, arguments: Mapping[str, Any], on_call: OnCall | None) -> AsyncGenerator[None, None]:
     """Tell `on_call`, if there is one, of the call that the block makes. What `on_call` raises, the call raises."""
     if on_call is None:
         yield

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel
 
 from ..answers import Accepted, Cancelled, Declined
+from ..values import Json, is_mapping
 from ..violations import FullValidator
 from .arguments import to_json
 
@@ -56,10 +57,10 @@ def fill(answer: object, schema: Mapping[str, Any] | None) -> ElicitResult:
 def _given(answer: object, schema: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(answer, Accepted):
         return dict.fromkeys(_only_box(schema), True)
-    if isinstance(answer, Mapping):
+    if is_mapping(answer):
         return to_json(answer)
     if isinstance(answer, BaseModel):
-        content = to_json({"answer": answer})["answer"]
+        content: Json = to_json({"answer": answer})["answer"]
         if isinstance(content, dict):
             return content
     raise TypeError(f"an answer is a mapping, a model, Accepted(), Declined() or Cancelled(), not {answer!r}")
@@ -67,19 +68,19 @@ def _given(answer: object, schema: Mapping[str, Any]) -> dict[str, Any]:
 
 def _only_box(schema: Mapping[str, Any]) -> list[str]:
     """The name of the only field, where that is one to tick and has to be filled in."""
-    fields = schema.get("properties")
-    if not isinstance(fields, Mapping) or len(fields) != 1 or schema.get("required") != [*fields]:
+    fields: Json = schema.get("properties")
+    if not isinstance(fields, dict) or len(fields) != 1 or schema.get("required") != [*fields]:
         return []
-    return [name for name, field in fields.items() if isinstance(field, Mapping) and field.get("type") == "boolean"]
+    return [name for name, field in fields.items() if is_mapping(field) and field.get("type") == "boolean"]
 
 
 def _defaults(schema: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
     """The defaults of the properties that were not given (SEP-1034; MCP 2025-11-25, client/elicitation)."""
-    properties = schema.get("properties")
-    if not isinstance(properties, Mapping):
+    properties: Json = schema.get("properties")
+    if not isinstance(properties, dict):
         return {}
     return {
         name: field["default"]
         for name, field in properties.items()
-        if name not in given and isinstance(field, Mapping) and "default" in field
+        if name not in given and is_mapping(field) and "default" in field
     }

@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from ..logs import logger
+from ..values import Json, is_group
 from .bounds import TooLargeError
 from .lines import Lines
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncGenerator, Mapping
     from types import TracebackType
 
     from anyio import CancelScope, Event
@@ -131,7 +132,7 @@ class Guarded(AbstractAsyncContextManager["TransportStreams", bool | None]):
 
         message = item.message
         if isinstance(message, JSONRPCRequest):
-            headers = getattr(item.metadata, "headers", None) or {}
+            headers: Mapping[str, str] = getattr(item.metadata, "headers", None) or {}
             revision = headers.get(MCP_PROTOCOL_VERSION_HEADER, LATEST_HANDSHAKE_VERSION)
             most = None if self._bounds is None else self._bounds.here()
             self._under_way[message.id] = _Request(message.method, revision, most)
@@ -146,7 +147,7 @@ class Guarded(AbstractAsyncContextManager["TransportStreams", bool | None]):
         return None if None in bounds else max(bound for bound in bounds if bound is not None)
 
     @asynccontextmanager
-    async def _open(self) -> AsyncIterator[TransportStreams]:
+    async def _open(self) -> AsyncGenerator[TransportStreams, None]:
         """Hold the transport in a task of its own, since the SDK would cancel the one that opened it."""
         import anyio
 
@@ -258,7 +259,7 @@ class _Writing:
 
 
 def _first(error: BaseException) -> BaseException:
-    while isinstance(error, BaseExceptionGroup):
+    while is_group(error):
         error = error.exceptions[0]
     return error
 
@@ -287,7 +288,7 @@ def _answered(error: Exception) -> SessionMessage | Exception:
         return error
     found = error.errors(include_url=False, include_context=False)
     for one in found:
-        came = one["input"]
+        came: Json = one["input"]
         if isinstance(came, str) and (match := _ID.match(came)):
             return _failed(int(match[1]) if match[1] else match[2], f"it is no JSON: {one['msg'][:200]}")
         if isinstance(came, dict) and ("method" not in came or came.keys() & {"result", "error"}):

@@ -12,7 +12,11 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from mcp import Client
-    from mcp_types import InputRequiredResult, InputResponseRequestParams, InputResponses
+    from mcp_types import (
+        InputRequiredResult,
+        InputResponseRequestParams,
+        InputResponses,
+    )
 
 _Params = TypeVar("_Params", bound="InputResponseRequestParams")
 _Result = TypeVar("_Result")

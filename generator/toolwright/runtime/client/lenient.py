@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ..values import Json, is_mapping
 from .guarded import Guarded
 
 if TYPE_CHECKING:
@@ -25,8 +26,9 @@ class Lenient(Guarded):
         if not isinstance(item, Exception) and isinstance(item.message, JSONRPCResponse):
             result = item.message.result
             result.setdefault("resultType", "complete")
-            tools = result.get("tools")
+            tools: Json = result.get("tools")
             for tool in tools if isinstance(tools, list) else ():
-                if isinstance(tool, dict) and isinstance(tool.get("inputSchema"), dict):
-                    tool["inputSchema"].setdefault("type", "object")
+                schema: Json = tool.get("inputSchema") if is_mapping(tool) else None
+                if isinstance(schema, dict):
+                    schema.setdefault("type", "object")
         return super().came(item)

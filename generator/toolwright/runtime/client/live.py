@@ -19,23 +19,27 @@ async def list_tools(client: Binding) -> list[Tool]:
     Raises:
         mcp.MCPError: As for a tool; also where the list has no end.
     """
-    pages = client._session.pages(client.raw.list_tools, client._options)
+    session, _, options = client.__toolwright__
+    pages = session.pages(client.raw.list_tools, options)
     return [tool async for page in pages for tool in page.tools]
 
 
 async def list_prompts(client: Binding) -> list[Prompt]:
     """All prompts that the server has now; raises as `list_tools`."""
-    pages = client._session.pages(client.raw.list_prompts, client._options)
+    session, _, options = client.__toolwright__
+    pages = session.pages(client.raw.list_prompts, options)
     return [prompt async for page in pages for prompt in page.prompts]
 
 
 async def list_resources(client: Binding) -> list[Resource]:
     """All resources that the server has now; raises as `list_tools`."""
-    pages = client._session.pages(client.raw.list_resources, client._options)
+    session, _, options = client.__toolwright__
+    pages = session.pages(client.raw.list_resources, options)
     return [resource async for page in pages for resource in page.resources]
 
 
 async def list_resource_templates(client: Binding) -> list[ResourceTemplate]:
     """All resource templates that the server has now; raises as `list_tools`."""
-    pages = client._session.pages(client.raw.list_resource_templates, client._options)
+    session, _, options = client.__toolwright__
+    pages = session.pages(client.raw.list_resource_templates, options)
     return [template async for page in pages for template in page.resource_templates]

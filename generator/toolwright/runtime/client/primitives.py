@@ -15,7 +15,12 @@ from .session import or_question
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mcp_types import BlobResourceContents, Completion, PromptMessage, TextResourceContents
+    from mcp_types import (
+        BlobResourceContents,
+        Completion,
+        PromptMessage,
+        TextResourceContents,
+    )
 
     from .options import Omit
 
@@ -25,7 +30,11 @@ class PrimitivesBinding(Binding):
 
     async def _read(self, uri: str) -> list[TextResourceContents | BlobResourceContents]:
         """Read a resource (`resources/read`)."""
-        from mcp_types import ReadResourceRequest, ReadResourceRequestParams, ReadResourceResult
+        from mcp_types import (
+            ReadResourceRequest,
+            ReadResourceRequestParams,
+            ReadResourceResult,
+        )
 
         session = self._session
         result: ReadResourceResult = await run_rounds(

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 from .errors import safe_to_show, shown
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable, Sequence
+    from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
     from contextlib import AbstractAsyncContextManager
 
     from mcp import Client
@@ -77,8 +77,9 @@ def changes(
         TypeError: `resources` is one string.
         ValueError: There is nothing to listen for.
     """
-    subscriptions: Subscriptions = client._subscriptions
-    return subscriptions.changes(client._session, client._options, lists=lists, resources=resources)
+    session, subscriptions, options = client.__toolwright__
+    changed: Subscriptions = subscriptions
+    return changed.changes(session, options, lists=lists, resources=resources)
 
 
 class Subscriptions:
@@ -104,7 +105,7 @@ class Subscriptions:
     @asynccontextmanager
     async def changes(
         self, session: Session, options: Options, *, lists: bool, resources: Sequence[str]
-    ) -> AsyncIterator[AsyncIterator[Change]]:
+    ) -> AsyncGenerator[AsyncIterator[Change], None]:
         """Listen for the length of the block.
 
         Args:
@@ -129,7 +130,7 @@ class Subscriptions:
     @asynccontextmanager
     async def _subscribe(
         self, session: Session, options: Options, lists: bool, resources: Sequence[str]
-    ) -> AsyncIterator[_Backlog]:
+    ) -> AsyncGenerator[_Backlog, None]:
         """Before 2026-07-28: `resources/subscribe` for each URI (MCP 2025-11-25, server/resources, "Subscriptions")."""
         from mcp_types import EmptyResult, SubscribeRequest, SubscribeRequestParams
 
@@ -237,7 +238,7 @@ async def _is_there(client: Client) -> bool:
 @asynccontextmanager
 async def _listen(
     session: Session, options: Options, lists: bool, resources: Sequence[str]
-) -> AsyncIterator[_Subscribed]:
+) -> AsyncGenerator[_Subscribed, None]:
     """From 2026-07-28 on: one stream for all (MCP 2026-07-28, basic/utilities/subscriptions)."""
     from mcp import MCPError
     from mcp.client.subscriptions import SubscriptionLost
@@ -318,7 +319,11 @@ def _told(message: IncomingMessage) -> Change | None:
 
 def _change(event: Any) -> Change:
     """The change that the SDK tells of."""
-    from mcp.client.subscriptions import PromptsListChanged, ResourcesListChanged, ToolsListChanged
+    from mcp.client.subscriptions import (
+        PromptsListChanged,
+        ResourcesListChanged,
+        ToolsListChanged,
+    )
 
     match event:
         case ToolsListChanged():

@@ -10,6 +10,8 @@ import random
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
+from ..values import Json
+
 if TYPE_CHECKING:
     from mcp.shared.message import SessionMessage
 
@@ -19,7 +21,7 @@ _ANYTHING: Final = frozenset({"structuredContent", "_meta"})
 """Keys whose values MCP says nothing of, so that nothing can be wrong with them."""
 
 
-def thinned(value: Any) -> Any:
+def thinned(value: Json) -> Json:
     """The value itself, or where a list or an object in it has very many entries, a copy with some of them."""
     if isinstance(value, list):
         some = value if len(value) <= _ITEMS else [value[0], *random.sample(value, _ITEMS)]
@@ -53,7 +55,7 @@ def thin_if_wrong(item: SessionMessage, method: str, revision: str) -> None:
     if not isinstance(item.message, JSONRPCResponse):
         return
     some = thinned(item.message.result)
-    if some is item.message.result:
+    if some is item.message.result or not isinstance(some, dict):
         return
     try:
         parse_server_result(method, revision, some)

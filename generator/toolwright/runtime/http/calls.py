@@ -12,7 +12,7 @@ import logging
 import os
 import random
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import TYPE_CHECKING, Any, Final
@@ -24,6 +24,7 @@ import httpx2
 from ..errors import ToolError
 from ..logs import logger
 from ..server import handler_check
+from ..server.lifespan import is_entered
 from .requests import Api, Binding, Outgoing
 from .responses import Answer, failure, result
 
@@ -68,7 +69,8 @@ class Handlers(AbstractAsyncContextManager["Handlers"]):
         self._client: httpx2.AsyncClient | None = None
         self._stack = AsyncExitStack()
         self._calls: dict[str, Call] = {}
-        apis = {name: Api.of(said) for name, said in (package.manifest.get("apis") or {}).items()}
+        declared: Mapping[str, Any] = package.manifest.get("apis") or {}
+        apis = {name: Api.of(said) for name, said in declared.items()}
         for tool in package.tools.values():
             if tool.is_bound and handler_check.written(handlers, tool.method) is None:
                 self._calls[tool.method] = self._call(tool, apis)
@@ -81,7 +83,7 @@ class Handlers(AbstractAsyncContextManager["Handlers"]):
     async def __aenter__(self) -> Self:
         """Enter the handlers that were written, where they are an async context manager."""
         self._stack = AsyncExitStack()
-        if isinstance(self._handlers, AbstractAsyncContextManager):
+        if is_entered(self._handlers):
             await self._stack.enter_async_context(self._handlers)
         self._client = await self._stack.enter_async_context(_client())
         return self
@@ -104,7 +106,7 @@ class Handlers(AbstractAsyncContextManager["Handlers"]):
             values = args.model_dump(mode="json")
             ways = sorted(binding.ways(os.environ), key=lambda way: way != worked)  # what was refused once comes last
             requests = [binding.outgoing(values, os.environ, way) for way in ways]
-            hints = tool.definition.get("annotations") or {}
+            hints: Mapping[str, Any] = tool.definition.get("annotations") or {}
             repeatable = binding.method in _REPEATABLE or hints.get("idempotentHint") is True
             retries = binding.api.retries if repeatable else 0
             async with self._connected() as client:
@@ -117,7 +119,7 @@ class Handlers(AbstractAsyncContextManager["Handlers"]):
         return call
 
     @asynccontextmanager
-    async def _connected(self) -> AsyncIterator[httpx2.AsyncClient]:
+    async def _connected(self) -> AsyncGenerator[httpx2.AsyncClient, None]:
         """The client that is kept; without a server around the handlers, one for this call."""
         if self._client is not None:
             yield self._client
@@ -136,18 +138,17 @@ async def _admitted(
     client: httpx2.AsyncClient, binding: Binding, tries: Sequence[tuple[Sequence[str], Outgoing]], retries: int
 ) -> tuple[Sequence[str], Outgoing, Answer]:
     """The first try that the API does not refuse for who it is from, or the last, and its answer."""
-    (way, outgoing), *others = tries
-    answer = await _sent(client, binding, outgoing, retries)
-    while answer.status == _UNAUTHORIZED and others:
-        (way, outgoing), *others = others
+    for number, (way, outgoing) in enumerate(tries, 1):
         answer = await _sent(client, binding, outgoing, retries)
-    return way, outgoing, answer
+        if answer.status != _UNAUTHORIZED or number == len(tries):
+            return way, outgoing, answer
+    raise ValueError("there is nothing to try")
 
 
 async def _sent(client: httpx2.AsyncClient, binding: Binding, outgoing: Outgoing, retries: int) -> Answer:
     """The answer to a request, tried again up to `retries` times where the API is busy or cannot be reached."""
     for tries in range(retries + 1):
-        wait = min(_FIRST_WAIT * 2**tries, _LONGEST_WAIT) * random.uniform(0.5, 1.0)  # noqa: S311 - no secret
+        wait = min(_FIRST_WAIT * 2**tries, _LONGEST_WAIT) * random.uniform(0.5, 1.0)
         is_last = tries == retries
         try:
             with anyio.fail_after(binding.api.timeout):

@@ -16,6 +16,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from ..errors import ToolError
+from ..values import Json, is_list, is_mapping
 from .styles import encoded, encoded_but_reserved, pairs, plain, segment
 
 HOLE: Final = re.compile(r"\{\{|\}\}|\{([^{}]+)\}")
@@ -77,11 +78,11 @@ class Outgoing:
 
 @dataclass(slots=True)
 class _Making:
-    query: list[str] = field(default_factory=list)
-    headers: list[tuple[str, bytes]] = field(default_factory=list)
-    cookies: list[str] = field(default_factory=list)
-    secrets: list[str] = field(default_factory=list)
-    lacking: list[str] = field(default_factory=list)
+    query: list[str] = field(default_factory=list[str])
+    headers: list[tuple[str, bytes]] = field(default_factory=list[tuple[str, bytes]])
+    cookies: list[str] = field(default_factory=list[str])
+    secrets: list[str] = field(default_factory=list[str])
+    lacking: list[str] = field(default_factory=list[str])
 
 
 class Binding:
@@ -125,13 +126,13 @@ class Binding:
         """
         making = _Making()
         url = self._base(environment) + self._filled(values)
-        for name, said in (self._http.get("query") or {}).items():
+        for name, said in self._section("query"):
             making.query += _pairs(name, said, values, encoded_but_reserved if _is_reserved(said) else encoded)
-        for name, said in (self._http.get("headers") or {}).items():
+        for name, said in self._section("headers"):
             text = _header(said, values)
             if text is not None:
                 making.headers.append((name, _checked(name, text)))
-        for name, said in (self._http.get("cookies") or {}).items():
+        for name, said in self._section("cookies"):
             making.cookies += _pairs(name, said, values, encoded)
         making.headers.append(("Accept", self._http.get("accept", "application/json").encode()))
         self._say_who(self.ways(environment)[0] if way is None else way, making, environment)
@@ -142,6 +143,10 @@ class Binding:
             url += ("&" if "?" in url else "?") + "&".join(making.query)
         return Outgoing(self.method, url, making.headers, content, parts, making.secrets, making.lacking)
 
+    def _section(self, name: str) -> Iterable[tuple[str, Any]]:
+        section: Mapping[str, Any] = self._http.get(name) or {}
+        return section.items()
+
     def _base(self, environment: Mapping[str, str]) -> str:
         api = self.api
         base = (environment.get(api.base_env) if api.base_env else None) or api.base
@@ -150,10 +155,11 @@ class Binding:
         if base:
             try:
                 parts = urlsplit(base)
-                is_whole = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+                is_base = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+                is_base = is_base and not parts.query and not parts.fragment
             except ValueError:
-                is_whole = False
-            if not is_whole or parts.query or parts.fragment:
+                is_base = False
+            if not is_base:
                 raise ToolError(
                     f"{api.base_env} in the server's environment is no base URL, such as https://example.com"
                 )
@@ -216,7 +222,7 @@ class Binding:
             return None, self._parts(value)  # the boundary belongs to the header, which the client writes
         making.headers.append(("Content-Type", media.encode()))
         if kind == _FORM:
-            fields = value.items() if isinstance(value, Mapping) else ()
+            fields = value.items() if is_mapping(value) else ()
             return "&".join(part for name, one in fields for part in self._field(name, one)).encode(), ()
         if kind == "application/json" or kind.endswith("+json"):
             return _json(value).encode(), ()
@@ -226,23 +232,24 @@ class Binding:
 
     def _field(self, name: str, value: Any) -> list[str]:
         """A field of a form that is written like a query; an object without a style is JSON."""
-        said = (self._http.get("fields") or {}).get(name)
-        if said is None:
+        said: Json = dict(self._section("fields")).get(name)
+        if not isinstance(said, dict):
             return pairs("form", explode=True, name=name, value=_json(value) if isinstance(value, Mapping) else value)
         style = said.get("style", "form")
         return pairs(style, explode=said.get("explode", style == "form"), name=name, value=value)
 
     def _parts(self, value: Any) -> list[Part]:
         parts: list[Part] = []
-        for name, one in value.items() if isinstance(value, Mapping) else ():
-            schema = self._properties.get(name)
+        one: Json
+        for name, one in value.items() if is_mapping(value) else ():
+            schema: Json = self._properties.get(name)
             several = one if isinstance(one, list) else [one]
-            if isinstance(one, list) and isinstance(schema, Mapping):
+            if isinstance(one, list) and isinstance(schema, dict):
                 schema = schema.get("items")
-            is_file = isinstance(schema, Mapping) and schema.get("contentEncoding") == "base64"
+            is_file = isinstance(schema, dict) and schema.get("contentEncoding") == "base64"
             for each in several:
                 if is_file:
-                    media = schema.get("contentMediaType") if isinstance(schema, Mapping) else None
+                    media: Json = schema.get("contentMediaType") if isinstance(schema, dict) else None
                     if not isinstance(media, str) or _CONTROL.search(media):
                         media = None
                     parts.append((name, (name, _decoded(name, each), media or "application/octet-stream")))
@@ -257,8 +264,8 @@ def used(http: Mapping[str, Any]) -> list[str]:
     """The arguments that a binding names, in braces."""
     found = [http.get("url", "")]
     for section in ("query", "headers", "cookies"):
-        entries = (http.get(section) or {}).values()
-        found += [said["value"] if isinstance(said, Mapping) else said for said in entries]
+        entries: Mapping[str, Any] = http.get(section) or {}
+        found += [said["value"] if is_mapping(said) else said for said in entries.values()]
     found += texts(http.get("body"))
     return [name for text in found for name in holes(text)]
 
@@ -272,7 +279,7 @@ def texts(value: Any) -> list[str]:
     """All strings in a JSON value that are no keys."""
     if isinstance(value, str):
         return [value]
-    below = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
+    below = value.values() if is_mapping(value) else value if is_list(value) else ()
     return [text for one in below for text in texts(one)]
 
 
@@ -296,9 +303,9 @@ def _value(said: str | Mapping[str, Any], values: Mapping[str, Any]) -> Any:
     return _ABSENT if value is None else value
 
 
-def _substituted(template: Any, values: Mapping[str, Any]) -> Any:
+def _substituted(template: Json, values: Mapping[str, Any]) -> Any:
     """A template with its arguments; what is nothing but one argument is its value. What is left out is left out."""
-    if isinstance(template, Mapping):
+    if isinstance(template, dict):
         entries = {key: _substituted(one, values) for key, one in template.items()}
         return {key: one for key, one in entries.items() if one is not _ABSENT}
     if isinstance(template, list):
@@ -338,7 +345,7 @@ def _checked(name: str, text: str) -> bytes:
 
 def _refuse_steps(name: str, value: Any) -> None:
     """Refuse what some server on the way could take for a step in the path, once it has decoded it."""
-    texts = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else [value]
+    texts = value.values() if is_mapping(value) else value if is_list(value) else [value]
     for text in texts:
         if any(part in (".", "..") for part in re.split(r"[/\\;]", plain(text))):
             raise ToolError(f"`{name}` is part of the URL, and cannot hold `.` or `..` as a step of a path.")

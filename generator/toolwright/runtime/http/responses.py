@@ -18,6 +18,7 @@ from ..package import Tool
 from ..redaction import mask
 from ..server.content import audio, embedded, image
 from ..server.sanitizing import checked_mime_type, clean
+from ..values import Json
 
 _MOST_SHOWN: Final = 600
 """Characters of an error's body that the caller is told."""
@@ -60,9 +61,9 @@ def result(answer: Answer, tool: Tool) -> Any:
         ToolError: The answer is not the JSON that the tool promises.
     """
     if tool.output_name is not None:
-        value = None if not answer.body.strip() else parsed(answer)
-        promised = tool.definition["outputSchema"]
-        is_object = isinstance(promised, Mapping) and promised.get("type") == "object"
+        value: Json = None if not answer.body.strip() else parsed(answer)
+        promised: Json = tool.definition["outputSchema"]
+        is_object = isinstance(promised, dict) and promised.get("type") == "object"
         if is_object and not isinstance(value, dict):
             raise ToolError(f"The API answered {phrase(answer.status)} without the object that it promises.")
         return value

@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 from urllib.parse import quote
 
+from ..values import Json
+
 Encode: TypeAlias = Callable[[str], str]
 
 RESERVED: Final = ":/?@!$'()*,;"
@@ -34,7 +36,7 @@ def plain(value: Any) -> str:
     return "" if value is None else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-def pairs(style: str, *, explode: bool, name: str, value: Any, encode: Encode = encoded) -> list[str]:
+def pairs(style: str, *, explode: bool, name: str, value: Json, encode: Encode = encoded) -> list[str]:
     """A value as `name=value` parts of a query, a form or cookies; none where it is empty.
 
     Args:
@@ -60,7 +62,7 @@ def pairs(style: str, *, explode: bool, name: str, value: Any, encode: Encode = 
 _DELIMITERS: Final = {"spaceDelimited": "%20", "pipeDelimited": "%7C"}
 
 
-def segment(style: str, *, explode: bool, name: str, value: Any, encode: Encode = encoded) -> str:
+def segment(style: str, *, explode: bool, name: str, value: Json, encode: Encode = encoded) -> str:
     """A value as a part of a path or a header.
 
     Args:
@@ -95,7 +97,7 @@ def _flat(value: Mapping[str, Any] | list[Any]) -> list[Any]:
     return value
 
 
-def _deep(prefix: str, value: Any, encode: Encode) -> list[str]:
+def _deep(prefix: str, value: Json, encode: Encode) -> list[str]:
     """`filter[a]=1`, and of objects and lists in objects `filter[a][b]=1&filter[c][0]=2`, as servers read them.
 
     The specification has objects of plain values only.

@@ -14,6 +14,7 @@ from mcp_types import ElicitResult
 
 from ..alternatives import AlternativesValidator
 from ..texts import filled
+from ..values import Json
 from .client_requests import OURS, InvalidAnswer, MissingCapability
 from .elicitation import FORM, form
 from .sanitizing import clean
@@ -41,7 +42,7 @@ async def confirm(tool: Tool, arguments: Mapping[str, Any], context: Context) ->
     Raises:
         Suspended: The answer comes with the next request.
     """
-    confirm = tool.policy.get("confirm")
+    confirm: Json = tool.policy.get("confirm")
     if not confirm:
         return None
     settings: Mapping[str, Any] = confirm if isinstance(confirm, dict) else {}
@@ -88,7 +89,8 @@ def _message(tool: Tool, title: str, template: str | None, arguments: Mapping[st
 
 def _argument(tool: Tool, arguments: Mapping[str, Any], name: str) -> Any:
     """An argument; where it was not sent, its default."""
-    declared = (tool.definition["inputSchema"].get("properties") or {}).get(name)
+    properties: Mapping[str, Any] = tool.definition["inputSchema"].get("properties") or {}
+    declared: Json = properties.get(name)
     default = declared.get("default", _MISSING) if isinstance(declared, dict) else _MISSING
     return arguments.get(name, default)
 
@@ -103,7 +105,7 @@ def _words(value: Any) -> str:
     return _json(value)
 
 
-def _json(value: Any) -> str:
+def _json(value: Json) -> str:
     """A value as JSON, in one line and in short."""
     if isinstance(value, str):
         text, rest = _cut(value)

@@ -36,7 +36,7 @@ class NoHandlers:
     """What stands for the handlers of a server that needs none."""
 
 
-class Unfit(TypeError):  # noqa: N818 - what the object is
+class Unfit(TypeError):
     """A handlers object lacks methods, or has what cannot be called; the message lists them all."""
 
 
@@ -65,7 +65,7 @@ def check(server: str, needed: Sequence[Needed], handlers: object) -> None:
         elif not _takes(method, len(one.parameters)):
             names = ", ".join(parameter.partition(":")[0] for parameter in one.parameters)
             wrong.append(f"{one.name}{inspect.signature(method)} is called with ({names})")
-    parts = []
+    parts: list[str] = []
     if wrong:
         lines = "".join(f"\n    {line}" for line in wrong)
         parts.append(f"{type(handlers).__name__} has what cannot be called:{lines}")

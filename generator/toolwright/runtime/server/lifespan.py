@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncGenerator
+
+    from typing_extensions import TypeIs
+
+
+def is_entered(handlers: object) -> TypeIs[AbstractAsyncContextManager[Any, Any]]:
+    """Whether handlers are an async context manager."""
+    return isinstance(handlers, AbstractAsyncContextManager)
 
 
 class Lifespan:
@@ -23,11 +30,11 @@ class Lifespan:
         """Take the handlers; what is no async context manager needs no care."""
         self.failure: Exception | None = None
         """Why the handlers could not start, where they could not."""
-        self._manager = handlers if isinstance(handlers, AbstractAsyncContextManager) else None
+        self._manager = handlers if is_entered(handlers) else None
         self._life: _Life | None = None
 
     @asynccontextmanager
-    async def __call__(self, _server: object) -> AsyncIterator[dict[str, Any]]:
+    async def __call__(self, _server: object) -> AsyncGenerator[dict[str, Any], None]:
         """Keep the handlers alive while the body runs."""
         if self._manager is None:
             yield {}

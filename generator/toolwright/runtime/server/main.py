@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 _LOG: Final = logger(__name__)
 _LEVELS: Final = ("debug", "info", "warning", "error")
-_EVERYWHERE: Final = ("0.0.0.0", "::")  # noqa: S104 - compared with, not bound to
+_EVERYWHERE: Final = ("0.0.0.0", "::")
+"""What is compared with, and not bound to."""
 _GRACE: Final = 5  # seconds for open requests when the HTTP server stops
 
 
@@ -147,7 +148,7 @@ def _serve_http(handwritten: Handwritten, options: argparse.Namespace) -> None:
     if host in _EVERYWHERE and not options.allow_host:
         _LOG.warning("only requests for this machine's own names are answered; --allow-host adds others")
     for number in (signal.SIGINT, signal.SIGTERM):  # uvicorn stops, and then sends itself the signal once more
-        signal.signal(number, lambda *_: None)
+        signal.signal(number, _nothing)
     config = uvicorn.Config(app, log_config=None, lifespan="on", timeout_graceful_shutdown=_GRACE)
     server = uvicorn.Server(config)
     try:
@@ -193,3 +194,7 @@ def _reason(error: OSError | UnicodeError) -> str:
     if isinstance(error, UnicodeError | socket.gaierror) or error.errno is None:
         return str(error)
     return os.strerror(error.errno)
+
+
+def _nothing(_number: int, _frame: object) -> None:
+    """What is done at a signal that another hears, too."""

@@ -15,6 +15,7 @@ from mcp_types import INVALID_PARAMS, ContentBlock, PromptMessage, TextContent
 
 from ..revisions import block_for
 from ..texts import PLACEHOLDER
+from ..values import is_list
 from .invocation import Method
 from .parts import Answer, Host, Needed, Refused, Request
 from .sanitizing import block, clean
@@ -131,7 +132,7 @@ def _fill(text: str, arguments: Mapping[str, str]) -> str:
 
 def _said(value: object) -> list[dict[str, Any]]:
     """What a handler gave, as it goes on the wire."""
-    parts = [*value] if isinstance(value, list | tuple) else [value]
+    parts = value if is_list(value) else [value]
     return [{"role": message.role, "content": block(message.content)} for message in map(_message, parts)]
 
 

@@ -9,40 +9,38 @@ from typing import TYPE_CHECKING
 from ._runtime.lazy import lazy
 
 if TYPE_CHECKING:
-    from ._runtime.answers import Accepted as Accepted, Cancelled as Cancelled, Declined as Declined
-    from ._runtime.client.drift import DriftError as DriftError, DriftWarning as DriftWarning
-    from ._runtime.client.errors import (
-        CallRefused as CallRefused,
-        InvalidResult as InvalidResult,
-        ToolFailed as ToolFailed,
-    )
-    from ._runtime.client.live import (
-        list_prompts as list_prompts,
-        list_resource_templates as list_resource_templates,
-        list_resources as list_resources,
-        list_tools as list_tools,
-    )
-    from ._runtime.client.options import OMIT as OMIT, CallEvent as CallEvent, Omit as Omit
+    from ._runtime.answers import Accepted as Accepted
+    from ._runtime.answers import Cancelled as Cancelled
+    from ._runtime.answers import Declined as Declined
+    from ._runtime.client.drift import DriftError as DriftError
+    from ._runtime.client.drift import DriftWarning as DriftWarning
+    from ._runtime.client.errors import CallRefused as CallRefused
+    from ._runtime.client.errors import InvalidResult as InvalidResult
+    from ._runtime.client.errors import ToolFailed as ToolFailed
+    from ._runtime.client.live import list_prompts as list_prompts
+    from ._runtime.client.live import list_resource_templates as list_resource_templates
+    from ._runtime.client.live import list_resources as list_resources
+    from ._runtime.client.live import list_tools as list_tools
+    from ._runtime.client.options import OMIT as OMIT
+    from ._runtime.client.options import CallEvent as CallEvent
+    from ._runtime.client.options import Omit as Omit
     from ._runtime.errors import ToolError as ToolError
-    from ._runtime.server.content import (
-        audio as audio,
-        embedded as embedded,
-        image as image,
-        link as link,
-        text as text,
-    )
+    from ._runtime.server.content import audio as audio
+    from ._runtime.server.content import embedded as embedded
+    from ._runtime.server.content import image as image
+    from ._runtime.server.content import link as link
+    from ._runtime.server.content import text as text
     from ._runtime.server.context import Context as Context
-    from ._runtime.server.returns import (
-        Content as Content,
-        MaybeAwaitable as MaybeAwaitable,
-        Reply as Reply,
-        Returns as Returns,
-    )
+    from ._runtime.server.returns import Content as Content
+    from ._runtime.server.returns import MaybeAwaitable as MaybeAwaitable
+    from ._runtime.server.returns import Reply as Reply
+    from ._runtime.server.returns import Returns as Returns
     from .client import WeatherClient as WeatherClient
     from .handlers import WeatherHandlers as WeatherHandlers
     from .models import PingInput as PingInput
     from .registry import TOOLS as TOOLS
-    from .server import asgi_app as asgi_app, build_server as build_server
+    from .server import asgi_app as asgi_app
+    from .server import build_server as build_server
 else:
     __getattr__, __dir__, __all__ = lazy(
         __name__,

@@ -15,7 +15,13 @@ from .registry import PACKAGE
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mcp_types import BlobResourceContents, Completion, ContentBlock, PromptMessage, TextResourceContents
+    from mcp_types import (
+        BlobResourceContents,
+        Completion,
+        ContentBlock,
+        PromptMessage,
+        TextResourceContents,
+    )
 
     from .models import Basket
 

@@ -12,7 +12,11 @@ from ._runtime.server.elicitation import Ask
 
 if TYPE_CHECKING:
     from ._runtime.answers import Accepted, Cancelled, Declined
-    from .models import CheckoutPlaceAnswer, PromptHagglePriceAnswer, ReadSearchAdultAnswer
+    from .models import (
+        CheckoutPlaceAnswer,
+        PromptHagglePriceAnswer,
+        ReadSearchAdultAnswer,
+    )
 
 
 class CheckoutAsk(Ask):

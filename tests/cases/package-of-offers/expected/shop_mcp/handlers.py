@@ -16,7 +16,12 @@ if TYPE_CHECKING:
     from ._runtime.server.resources import ResourceContents
     from ._runtime.server.returns import Content, MaybeAwaitable, Returns
     from .contexts import CheckoutContext, PromptHaggleContext, ReadSearchContext
-    from .models import CheckoutInput, PromptHaggleArgs, ReadItemsParams, ReadSearchParams
+    from .models import (
+        CheckoutInput,
+        PromptHaggleArgs,
+        ReadItemsParams,
+        ReadSearchParams,
+    )
 
 
 class ShopHandlers(Protocol):

@@ -9,32 +9,31 @@ from typing import TYPE_CHECKING
 from ._runtime.lazy import lazy
 
 if TYPE_CHECKING:
-    from ._runtime.answers import Accepted as Accepted, Cancelled as Cancelled, Declined as Declined
-    from ._runtime.client.drift import DriftError as DriftError, DriftWarning as DriftWarning
-    from ._runtime.client.errors import (
-        CallRefused as CallRefused,
-        InvalidResult as InvalidResult,
-        ToolFailed as ToolFailed,
-    )
-    from ._runtime.client.live import (
-        list_prompts as list_prompts,
-        list_resource_templates as list_resource_templates,
-        list_resources as list_resources,
-        list_tools as list_tools,
-    )
-    from ._runtime.client.options import OMIT as OMIT, CallEvent as CallEvent, Omit as Omit
+    from ._runtime.answers import Accepted as Accepted
+    from ._runtime.answers import Cancelled as Cancelled
+    from ._runtime.answers import Declined as Declined
+    from ._runtime.client.drift import DriftError as DriftError
+    from ._runtime.client.drift import DriftWarning as DriftWarning
+    from ._runtime.client.errors import CallRefused as CallRefused
+    from ._runtime.client.errors import InvalidResult as InvalidResult
+    from ._runtime.client.errors import ToolFailed as ToolFailed
+    from ._runtime.client.live import list_prompts as list_prompts
+    from ._runtime.client.live import list_resource_templates as list_resource_templates
+    from ._runtime.client.live import list_resources as list_resources
+    from ._runtime.client.live import list_tools as list_tools
+    from ._runtime.client.options import OMIT as OMIT
+    from ._runtime.client.options import CallEvent as CallEvent
+    from ._runtime.client.options import Omit as Omit
     from .client import VaultClient as VaultClient
-    from .models import (
-        CloseVaultInput as CloseVaultInput,
-        Credentials as Credentials,
-        Hint as Hint,
-        ListVaultsInput as ListVaultsInput,
-        OpenVaultInput as OpenVaultInput,
-        OpenVaultInputKeys as OpenVaultInputKeys,
-        OpenVaultInputSecret as OpenVaultInputSecret,
-        OpenVaultInputSecretMore as OpenVaultInputSecretMore,
-        OpenVaultInputToken as OpenVaultInputToken,
-    )
+    from .models import CloseVaultInput as CloseVaultInput
+    from .models import Credentials as Credentials
+    from .models import Hint as Hint
+    from .models import ListVaultsInput as ListVaultsInput
+    from .models import OpenVaultInput as OpenVaultInput
+    from .models import OpenVaultInputKeys as OpenVaultInputKeys
+    from .models import OpenVaultInputSecret as OpenVaultInputSecret
+    from .models import OpenVaultInputSecretMore as OpenVaultInputSecretMore
+    from .models import OpenVaultInputToken as OpenVaultInputToken
     from .registry import TOOLS as TOOLS
 else:
     __getattr__, __dir__, __all__ = lazy(

@@ -13,7 +13,12 @@ from .registry import PACKAGE
 if TYPE_CHECKING:
     from mcp_types import ContentBlock
 
-    from .models import Credentials, OpenVaultInputKeys, OpenVaultInputSecret, OpenVaultInputToken
+    from .models import (
+        Credentials,
+        OpenVaultInputKeys,
+        OpenVaultInputSecret,
+        OpenVaultInputToken,
+    )
 
 
 class VaultClient(Binding):

@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING
 from .._runtime.lazy import lazy
 
 if TYPE_CHECKING:
-    from .write import WriteInput as WriteInput
-    from .read import ReadInput as ReadInput, ReadOutput as ReadOutput
     from .list_all import ListAllInput as ListAllInput
+    from .read import ReadInput as ReadInput
+    from .read import ReadOutput as ReadOutput
+    from .write import WriteInput as WriteInput
 else:
     __getattr__, __dir__, __all__ = lazy(
         __name__,
         {
-            ".write": ("WriteInput",),
-            ".read": ("ReadInput", "ReadOutput"),
             ".list_all": ("ListAllInput",),
+            ".read": ("ReadInput", "ReadOutput"),
+            ".write": ("WriteInput",),
         },
     )

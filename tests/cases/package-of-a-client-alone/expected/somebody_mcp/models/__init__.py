@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from .._runtime.lazy import lazy
 
 if TYPE_CHECKING:
-    from .search import SearchInput as SearchInput, SearchOutput as SearchOutput
+    from .search import SearchInput as SearchInput
+    from .search import SearchOutput as SearchOutput
 else:
     __getattr__, __dir__, __all__ = lazy(
         __name__,

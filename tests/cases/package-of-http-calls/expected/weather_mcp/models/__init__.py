@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from .._runtime.lazy import lazy
 
 if TYPE_CHECKING:
-    from .get_weather import GetWeatherInput as GetWeatherInput, GetWeatherOutput as GetWeatherOutput
+    from .get_weather import GetWeatherInput as GetWeatherInput
+    from .get_weather import GetWeatherOutput as GetWeatherOutput
 else:
     __getattr__, __dir__, __all__ = lazy(
         __name__,

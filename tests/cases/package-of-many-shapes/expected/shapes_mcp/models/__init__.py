@@ -12,16 +12,24 @@ from .._runtime.lazy import lazy
 _unions.install()
 
 if TYPE_CHECKING:
+    from .everything_at_once import EverythingAtOnceInput as EverythingAtOnceInput
     from .everything_at_once import (
-        EverythingAtOnceInput as EverythingAtOnceInput,
         EverythingAtOnceInputEither as EverythingAtOnceInputEither,
-        EverythingAtOnceInputLegItem0 as EverythingAtOnceInputLegItem0,
-        EverythingAtOnceInputLegItem1 as EverythingAtOnceInputLegItem1,
-        EverythingAtOnceInputPlace as EverythingAtOnceInputPlace,
-        EverythingAtOnceInputPlaces as EverythingAtOnceInputPlaces,
-        EverythingAtOnceNode as EverythingAtOnceNode,
-        EverythingAtOnceOutput as EverythingAtOnceOutput,
     )
+    from .everything_at_once import (
+        EverythingAtOnceInputLegItem0 as EverythingAtOnceInputLegItem0,
+    )
+    from .everything_at_once import (
+        EverythingAtOnceInputLegItem1 as EverythingAtOnceInputLegItem1,
+    )
+    from .everything_at_once import (
+        EverythingAtOnceInputPlace as EverythingAtOnceInputPlace,
+    )
+    from .everything_at_once import (
+        EverythingAtOnceInputPlaces as EverythingAtOnceInputPlaces,
+    )
+    from .everything_at_once import EverythingAtOnceNode as EverythingAtOnceNode
+    from .everything_at_once import EverythingAtOnceOutput as EverythingAtOnceOutput
     from .nothing import NothingInput as NothingInput
 else:
     __getattr__, __dir__, __all__ = lazy(

@@ -70,7 +70,7 @@ class EverythingAtOnceInput(Model, extra="forbid"):
     when: str | None = None
     """Format: date-time."""
 
-    tags: list[str] = []
+    tags: list[str] = Field(default=[])
     """Items are unique."""
 
     point: tuple[float, float] | None = None

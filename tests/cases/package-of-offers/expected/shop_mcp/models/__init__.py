@@ -9,25 +9,24 @@ from typing import TYPE_CHECKING
 from .._runtime.lazy import lazy
 
 if TYPE_CHECKING:
-    from .checkout import CheckoutInput as CheckoutInput, CheckoutPlaceAnswer as CheckoutPlaceAnswer
-    from .shared.basket import Basket as Basket
-    from .resources.read_items import ReadItemsParams as ReadItemsParams
-    from .resources.read_search import (
-        ReadSearchAdultAnswer as ReadSearchAdultAnswer,
-        ReadSearchParams as ReadSearchParams,
-    )
+    from .checkout import CheckoutInput as CheckoutInput
+    from .checkout import CheckoutPlaceAnswer as CheckoutPlaceAnswer
+    from .prompts.prompt_haggle import PromptHaggleArgs as PromptHaggleArgs
     from .prompts.prompt_haggle import (
-        PromptHaggleArgs as PromptHaggleArgs,
         PromptHagglePriceAnswer as PromptHagglePriceAnswer,
     )
+    from .resources.read_items import ReadItemsParams as ReadItemsParams
+    from .resources.read_search import ReadSearchAdultAnswer as ReadSearchAdultAnswer
+    from .resources.read_search import ReadSearchParams as ReadSearchParams
+    from .shared.basket import Basket as Basket
 else:
     __getattr__, __dir__, __all__ = lazy(
         __name__,
         {
             ".checkout": ("CheckoutInput", "CheckoutPlaceAnswer"),
-            ".shared.basket": ("Basket",),
+            ".prompts.prompt_haggle": ("PromptHaggleArgs", "PromptHagglePriceAnswer"),
             ".resources.read_items": ("ReadItemsParams",),
             ".resources.read_search": ("ReadSearchAdultAnswer", "ReadSearchParams"),
-            ".prompts.prompt_haggle": ("PromptHaggleArgs", "PromptHagglePriceAnswer"),
+            ".shared.basket": ("Basket",),
         },
     )

@@ -12,21 +12,21 @@ from .._runtime.lazy import lazy
 _unions.install()
 
 if TYPE_CHECKING:
-    from .open_vault import (
-        OpenVaultInput as OpenVaultInput,
-        OpenVaultInputKeys as OpenVaultInputKeys,
-        OpenVaultInputSecret as OpenVaultInputSecret,
-        OpenVaultInputSecretMore as OpenVaultInputSecretMore,
-        OpenVaultInputToken as OpenVaultInputToken,
-    )
     from .close_vault import CloseVaultInput as CloseVaultInput
     from .list_vaults import ListVaultsInput as ListVaultsInput
+    from .open_vault import OpenVaultInput as OpenVaultInput
+    from .open_vault import OpenVaultInputKeys as OpenVaultInputKeys
+    from .open_vault import OpenVaultInputSecret as OpenVaultInputSecret
+    from .open_vault import OpenVaultInputSecretMore as OpenVaultInputSecretMore
+    from .open_vault import OpenVaultInputToken as OpenVaultInputToken
     from .shared.credentials import Credentials as Credentials
     from .shared.hint import Hint as Hint
 else:
     __getattr__, __dir__, __all__ = lazy(
         __name__,
         {
+            ".close_vault": ("CloseVaultInput",),
+            ".list_vaults": ("ListVaultsInput",),
             ".open_vault": (
                 "OpenVaultInput",
                 "OpenVaultInputKeys",
@@ -34,8 +34,6 @@ else:
                 "OpenVaultInputSecretMore",
                 "OpenVaultInputToken",
             ),
-            ".close_vault": ("CloseVaultInput",),
-            ".list_vaults": ("ListVaultsInput",),
             ".shared.credentials": ("Credentials",),
             ".shared.hint": ("Hint",),
         },

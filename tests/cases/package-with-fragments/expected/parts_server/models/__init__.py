@@ -9,18 +9,20 @@ from typing import TYPE_CHECKING
 from .._runtime.lazy import lazy
 
 if TYPE_CHECKING:
-    from .locate import LocateInput as LocateInput, LocateOutput as LocateOutput
-    from .measure import MeasureInput as MeasureInput
     from .issues import IssuesInput as IssuesInput
+    from .locate import LocateInput as LocateInput
+    from .locate import LocateOutput as LocateOutput
+    from .measure import MeasureInput as MeasureInput
     from .shared.place import Place as Place
-    from .shared.unit import UNIT_VALUES as UNIT_VALUES, Unit as Unit
+    from .shared.unit import UNIT_VALUES as UNIT_VALUES
+    from .shared.unit import Unit as Unit
 else:
     __getattr__, __dir__, __all__ = lazy(
         __name__,
         {
+            ".issues": ("IssuesInput",),
             ".locate": ("LocateInput", "LocateOutput"),
             ".measure": ("MeasureInput",),
-            ".issues": ("IssuesInput",),
             ".shared.place": ("Place",),
             ".shared.unit": ("UNIT_VALUES", "Unit"),
         },

@@ -1,0 +1,388 @@
+"""Texts with a format in models of `python: {formats: rich}`: what is read, and that the same text goes out."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import copy
+import datetime as dt
+import json
+import pickle
+import zoneinfo
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+from uuid import UUID
+
+import jsonschema_rs
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import AnyUrl, ValidationError
+from pydantic_core import PydanticSerializationError
+
+import instances
+import modules
+from packages import generate, imported, manifest, tool
+
+TYPES: Mapping[str, type[Any]] = {
+    "date": dt.date,
+    "date-time": dt.datetime,
+    "time": dt.time,
+    "uuid": UUID,
+    "uri": AnyUrl,
+    "base64": bytes,
+}
+STAYS_TEXT: Mapping[str, frozenset[str]] = {
+    "date": frozenset({"0000-01-01", "2026-02-30", "2026-1-2", "20261122", "2026-W47-7"}),
+    "date-time": frozenset(
+        {
+            "2026-11-22T10:00:00.123456789Z",
+            "2026-12-31T23:59:60Z",
+            "2026-11-22T24:00:00Z",
+            "2026-11-22T10:00:00+05:60",
+            "2026-11-22T10:00:00+24:00",
+            "0000-01-01T00:00:00Z",
+            "2026-11-22 10:00:00Z",
+            "2026-11-22T10:00:00",
+            "2026-11-22T10:00Z",
+            "2026-11-22",
+        }
+    ),
+    "time": frozenset({"10:00:00.1234567Z", "23:59:60Z", "24:00:00Z", "10:00:00", "10:00Z"}),
+    "uuid": frozenset(instances.TEXTS["uuid"][1:]),
+    "uri": frozenset(
+        {
+            "https://example.com/a b",
+            "https://EXAMPLE.com/%7Ea?q#f",
+            "https://example.com:443/",
+            "https://bücher.example/",
+            "https://xn--bcher-kva.example/ü",
+            "file:///a/./b",
+            "//example.com/a",
+            "a/b",
+        }
+    ),
+    "base64": frozenset({"aGk", "aGk=\n", "aG\nk=", "aGl=", "-_-_", " aGk=", "a", "====", "aGk=aGk="}),
+}
+"""Those of `instances.TEXTS` that are not, or not exactly, what the type can hold."""
+
+
+def schema_of(form: str) -> dict[str, Any]:
+    return {"type": "string", **({"contentEncoding": form} if form == "base64" else {"format": form})}
+
+
+def places(text: dict[str, Any]) -> dict[str, Any]:
+    """A schema with the schema of a text in all places in which a type can stand."""
+    thing = {"type": "object", "properties": {"x": text, "kind": {"const": "thing"}}, "required": ["kind"]}
+    other = {"type": "object", "properties": {"x": {"type": "string"}, "y": {"type": "array", "items": text}}}
+    return {
+        "type": "object",
+        "properties": {
+            "plain": text,
+            "nullable": {**text, "type": ["string", "null"]},
+            "several": {"type": "array", "items": text},
+            "by_name": {"type": "object", "additionalProperties": text},
+            "pair": {"type": "array", "prefixItems": [text, {"type": "integer"}], "minItems": 2, "items": False},
+            "or_number": {"anyOf": [{"type": "number"}, text]},
+            "or_const": {"anyOf": [{"const": "never"}, text, {"type": "boolean"}]},
+            "or_thing": {"anyOf": [text, thing, other, {"type": "null"}]},
+            "or_list": {"anyOf": [{"type": "array", "items": text}, text, {"type": "object"}]},
+            "below": thing,
+            "kebab-case": text,
+        },
+        "required": ["plain"],
+        "additionalProperties": text,
+    }
+
+
+def instance(text: str) -> dict[str, Any]:
+    """An object with a text in all of these places."""
+    thing = {"kind": "thing", "x": text}
+    return {
+        "plain": text,
+        "nullable": text,
+        "several": [text, "never", text],
+        "by_name": {"a": text, text: text, "items": text},
+        "pair": [text, 1],
+        "or_number": text,
+        "or_const": text,
+        "or_thing": thing,
+        "or_list": [text],
+        "below": thing,
+        "kebab-case": text,
+        "beside": text,
+    }
+
+
+@pytest.fixture(scope="module")
+def models() -> Mapping[str, Any]:
+    """The model of each format."""
+    made = {}
+    for form in TYPES:
+        name = f"with_{form.replace('-', '_')}"
+        module, loaded = modules.made(places(schema_of(form)), name=name, rich=True)
+        made[form] = getattr(loaded, modules.root(module))
+    return made
+
+
+def outcomes(model: Any, value: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """What a model gives for a value, in each way out of it."""
+    made = model.model_validate(value)
+    yield "model_dump", made.model_dump(mode="json")
+    yield "model_dump_json", json.loads(made.model_dump_json())
+    yield "model_validate_json", model.model_validate_json(json.dumps(value)).model_dump(mode="json")
+    for way, other in (
+        ("model_copy", made.model_copy()),
+        ("model_copy(deep=True)", made.model_copy(deep=True)),
+        ("copy", copy.copy(made)),
+        ("deepcopy", copy.deepcopy(made)),
+        ("pickle", pickle.loads(pickle.dumps(made))),
+        ("attributes", model(**{name: getattr(made, name) for name in made.model_fields_set})),
+    ):
+        assert other == made, way
+        yield way, other.model_dump(mode="json")
+
+
+TEXTS = [(form, text) for form, texts in instances.TEXTS.items() for text in texts]
+
+
+@pytest.mark.parametrize(("form", "text"), TEXTS)
+def test_a_text_is_read_and_goes_out_again(form: str, text: str, models: Mapping[str, Any]) -> None:
+    value = instance(text)
+    for way, given_back in outcomes(models[form], value):
+        assert given_back == value, way
+    made = models[form].model_validate(value)
+    expected = str if text in STAYS_TEXT[form] else TYPES[form]
+    for found in (made.plain, made.nullable, made.several[2], made.by_name[text], made.pair[0], made.below.x):
+        assert isinstance(found, expected), repr(found)
+    for found in (made.or_number, made.or_const, made.or_thing.x, made.or_list[0], made.kebab_case, made["beside"]):
+        assert isinstance(found, expected), repr(found)
+
+
+@pytest.mark.parametrize("form", TYPES)
+def test_what_else_an_alternative_takes_stays_what_it_is(form: str, models: Mapping[str, Any]) -> None:
+    values: tuple[dict[str, Any], ...] = (
+        {"plain": "", "or_number": 1, "or_const": "never", "or_thing": None, "or_list": {"a": 1}},
+        {"plain": "x", "or_number": 1.5, "or_const": True, "or_thing": {"x": "1", "y": ["2026-01-01"]}, "or_list": []},
+        {"plain": "x", "nullable": None, "several": [], "by_name": {}},
+    )
+    for value in values:
+        for way, given_back in outcomes(models[form], value):
+            assert given_back == value, way
+
+
+def digits(*lengths: int) -> st.SearchStrategy[str]:
+    return st.builds("".join, st.tuples(*[st.text("0123456789", min_size=size, max_size=size) for size in lengths]))
+
+
+LIKELY = {
+    "date": st.from_regex(r"\d{4}-[01]\d-[0-3]\d", fullmatch=True),
+    "time": st.from_regex(r"[012]\d:[0-6]\d:[0-6]\d(\.\d{0,9})?([Zz]|[+-][012]\d:[0-6]\d)?", fullmatch=True),
+    "date-time": st.from_regex(
+        r"\d{4}-[01]\d-[0-3]\d[Tt ][012]\d:[0-6]\d:[0-6]\d(\.\d{0,9})?([Zz]|[+-][012]\d:[0-6]\d)?", fullmatch=True
+    ),
+    "uuid": st.from_regex(r"(urn:uuid:)?\{?([0-9a-fA-F]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}|[0-9a-f]{32})\}?"),
+    "uri": st.from_regex(r"[a-zA-Z]{1,6}:(//)?([a-z@:./?#%é \[\]0-9]|%[0-9A-Fa-f]{2}){0,20}"),
+    "base64": st.one_of(
+        st.binary(max_size=12).map(lambda data: base64.b64encode(data).decode()),
+        st.binary(max_size=12).map(lambda data: base64.urlsafe_b64encode(data).decode().rstrip("=")),
+        st.binary(min_size=60, max_size=80).map(lambda data: base64.encodebytes(data).decode()),
+        st.text("AZaz09+/=-_\n", max_size=12),
+    ),
+}
+
+
+@pytest.mark.parametrize("form", TYPES)
+def test_any_text_goes_out_as_it_came(form: str, models: Mapping[str, Any]) -> None:
+    valid = jsonschema_rs.validator_for(schema_of(form), validate_formats=True)
+
+    @given(st.one_of(LIKELY[form], st.sampled_from(instances.TEXTS[form]), st.text()))
+    def check(text: str) -> None:
+        if not modules_take(text):
+            return
+        value = {"plain": text, "several": [text], "or_number": text, "or_thing": {"kind": "thing", "x": text}}
+        for way, given_back in outcomes(models[form], value):
+            assert given_back == value, way
+        found = models[form].model_validate(value).plain
+        if isinstance(found, dt.date | dt.time | UUID):
+            assert valid.is_valid(text), "what is read as a type is of the format"
+
+    check()
+
+
+def modules_take(text: str) -> bool:
+    """Whether pydantic takes a text: half of a surrogate pair is none to it."""
+    return not any("\ud800" <= char <= "\udfff" for char in text)
+
+
+ZONES = st.one_of(
+    st.timezones(),
+    st.builds(dt.timezone, st.timedeltas(dt.timedelta(hours=-23, minutes=-59), dt.timedelta(hours=23, minutes=59))),
+)
+OFFSETS = st.integers(-1439, 1439).map(lambda minutes: dt.timezone(dt.timedelta(minutes=minutes)))
+VALUES: Mapping[str, st.SearchStrategy[Any]] = {
+    "date": st.dates(),
+    "date-time": st.datetimes(dt.datetime(1, 1, 3), dt.datetime(9999, 12, 29), timezones=ZONES, allow_imaginary=False),
+    "time": st.times(timezones=OFFSETS),
+    "uuid": st.uuids(),
+    "uri": st.sampled_from([text for text in instances.TEXTS["uri"] if ":" in text and " " not in text]).map(AnyUrl),
+    "base64": st.binary(),
+}
+
+
+@pytest.mark.parametrize("form", TYPES)
+def test_any_value_goes_out_as_the_format_wants_it(form: str, models: Mapping[str, Any]) -> None:
+    from toolwright.runtime.client.arguments import to_json
+
+    valid = jsonschema_rs.validator_for(schema_of(form), validate_formats=True)
+    model = models[form]
+
+    @given(VALUES[form])
+    def check(value: Any) -> None:
+        made = model(plain=value, several=[value], by_name={"a": value}, or_number=value, or_thing=value)
+        out = made.model_dump(mode="json")
+        text = out["plain"]
+        assert valid.is_valid(text), text
+        assert out == {
+            "plain": text,
+            "several": [text],
+            "by_name": {"a": text},
+            "or_number": text,
+            "or_thing": text,
+        }
+        assert json.loads(made.model_dump_json()) == out
+        assert to_json({"a": value, "b": [value], "c": {"d": value}, "e": made}) == {
+            "a": text,
+            "b": [text],
+            "c": {"d": text},
+            "e": out,
+        }
+        again = model.model_validate(out)
+        assert isinstance(again.plain, TYPES[form])
+        assert in_utc(again.plain) == in_utc(value)
+        assert again.model_dump(mode="json") == out
+
+    check()
+
+
+def in_utc(value: Any) -> Any:
+    """The same time in UTC: Python finds no two zones equal in an hour that comes twice."""
+    return value.astimezone(dt.UTC) if isinstance(value, dt.datetime) else value
+
+
+NAIVE = [dt.datetime(2026, 11, 22, 10), dt.time(10), dt.time(10, tzinfo=zoneinfo.ZoneInfo("Europe/Paris"))]
+
+
+@pytest.mark.parametrize("value", NAIVE)
+def test_a_time_without_an_offset_is_refused_where_it_is_given(value: Any, models: Mapping[str, Any]) -> None:
+    from toolwright.runtime.client.arguments import to_json
+
+    model = models["date-time" if isinstance(value, dt.datetime) else "time"]
+    with pytest.raises(ValidationError, match=r"plain[\s\S]*has no offset from UTC.*`tzinfo=datetime.UTC` gives one"):
+        model(plain=value)
+    with pytest.raises(ValueError, match=r"a\.b\[0\]: .* has no offset from UTC"):
+        to_json({"a": {"b": [value]}})
+    made = model(plain="x")
+    made.plain = value
+    with pytest.raises(PydanticSerializationError, match="has no offset from UTC"):
+        made.model_dump(mode="json")
+
+
+def test_an_offset_that_rfc_3339_cannot_write_becomes_utc(models: Mapping[str, Any]) -> None:
+    amsterdam = dt.datetime(1900, 1, 1, tzinfo=zoneinfo.ZoneInfo("Europe/Amsterdam"))
+    odd = dt.timezone(dt.timedelta(minutes=1, seconds=30))
+    made = models["date-time"](plain=amsterdam, several=[dt.datetime(2026, 1, 1, tzinfo=odd)])
+    assert made.model_dump(mode="json")["several"] == ["2025-12-31T23:58:30Z"]
+    assert models["date-time"].model_validate(made.model_dump(mode="json")).plain == amsterdam
+    for wrong in (dt.datetime(1, 1, 1, tzinfo=odd), dt.time(tzinfo=odd)):
+        with pytest.raises(ValidationError, match="is no whole minutes"):
+            models["time" if isinstance(wrong, dt.time) else "date-time"](plain=wrong)
+
+
+def test_a_value_of_another_type_is_refused(models: Mapping[str, Any]) -> None:
+    now = dt.datetime(2026, 11, 22, tzinfo=dt.UTC)
+    for form, wrong in (("date", now), ("date-time", now.date()), ("uuid", b"x"), ("base64", UUID(int=1)), ("uri", 1)):
+        with pytest.raises(ValidationError):
+            models[form](plain=wrong)
+
+
+def test_what_is_made_of_a_time_has_a_text_of_its_own(models: Mapping[str, Any]) -> None:
+    made = models["date-time"].model_validate({"plain": "2026-11-22t10:00:00.10+00:00"})
+    for value, text in (
+        (made.plain, "2026-11-22t10:00:00.10+00:00"),
+        (made.plain + dt.timedelta(hours=1), "2026-11-22T11:00:00.100000Z"),
+        (made.plain.replace(microsecond=0), "2026-11-22T10:00:00Z"),
+        (made.plain.astimezone(dt.timezone(dt.timedelta(hours=2))), "2026-11-22T12:00:00.100000+02:00"),
+    ):
+        for same in (value, copy.copy(value), copy.deepcopy(value), pickle.loads(pickle.dumps(value))):
+            assert models["date-time"](plain=same).model_dump(mode="json") == {"plain": text}
+
+
+def test_without_the_option_texts_are_texts() -> None:
+    for form, texts in instances.TEXTS.items():
+        module, loaded = modules.made(places(schema_of(form)), name=f"plain_{form.replace('-', '_')}")
+        for text in texts:
+            made = getattr(loaded, modules.root(module)).model_validate(instance(text))
+            assert made.plain == made.below.x == made["beside"] == text
+            assert made.model_dump(mode="json") == instance(text)
+
+
+NOTE = {"type": "object", "properties": {form: schema_of(form) for form in TYPES}, "required": ["date"]}
+HANDLERS = """
+from __future__ import annotations
+
+from {package} import Context, EchoInput, EchoOutput
+
+
+class Handlers:
+    async def echo(self, args: EchoInput, ctx: Context) -> EchoOutput:
+        self.seen = args
+        return EchoOutput(
+            date=args.date, date_time=args.date_time, time=args.time, uuid=args.uuid, uri=args.uri, base64=args.base64
+        )
+"""
+
+
+def test_values_go_through_a_client_and_a_server(tmp_path: Path) -> None:
+    value = manifest([tool("echo", inputSchema=NOTE, outputSchema=NOTE)], name="rich", python={"formats": "rich"})
+    package = generate(tmp_path, value)
+    with imported(tmp_path, package) as made:
+        asyncio.run(exchanged(made, HANDLERS.format(package=package)))
+
+
+async def exchanged(made: ModuleType, source: str) -> None:
+    scope: dict[str, Any] = {}
+    exec(source, scope)
+    handlers = scope["Handlers"]()
+    zone = dt.timezone(dt.timedelta(hours=1))
+    sent = {
+        "date": dt.date(2026, 11, 22),
+        "date_time": dt.datetime(2026, 11, 22, 10, tzinfo=zone),
+        "time": dt.time(10, tzinfo=dt.UTC),
+        "uuid": UUID(int=7),
+        "uri": AnyUrl("https://example.com/a"),
+        "base64": b"hi\x00",
+    }
+    wire = {
+        "date": "2026-11-22",
+        "date-time": "2026-11-22T10:00:00+01:00",
+        "time": "10:00:00Z",
+        "uuid": "00000000-0000-0000-0000-000000000007",
+        "uri": "https://example.com/a",
+        "base64": "aGkA",
+    }
+    async with made.RichClient.connect(made.build_server(handlers)) as client:
+        result = await client.echo(**sent)
+        assert {name: getattr(handlers.seen, name) for name in sent} == sent
+        assert {name: getattr(result, name) for name in sent} == sent
+        assert result.model_dump(mode="json") == wire
+        raw = await client.raw.call_tool("echo", wire)
+        assert raw.structured_content == wire
+        odd = {"date": "2026-02-30", "date-time": "2026-12-31T23:59:60Z", "uri": "a b", "base64": "aGk"}
+        assert (await client.raw.call_tool("echo", odd)).structured_content == odd
+        result = await client.echo(date="2026-02-30", uuid="{x}")
+        assert (result.date, result.uuid) == ("2026-02-30", "{x}")
+        with pytest.raises(ValueError, match="date-time: 2026-11-22T00:00:00 has no offset from UTC"):
+            await client.echo(date=sent["date"], date_time=dt.datetime(2026, 11, 22))
