@@ -29,7 +29,7 @@ WHOLE = bool(os.environ.get("TOOLWRIGHT_WHOLE_CORPUS"))
 EVERY = 12
 """Of how many servers a sample takes one."""
 
-EVERY_RICH = 4
+EVERY_RICH = 6
 """Of how many servers whose tools have formats a sample takes one with `python: {formats: rich}`."""
 
 SHARDS = 16 if WHOLE else 4

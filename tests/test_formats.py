@@ -320,6 +320,35 @@ def test_what_is_made_of_a_time_has_a_text_of_its_own(models: Mapping[str, Any])
             assert models["date-time"](plain=same).model_dump(mode="json") == {"plain": text}
 
 
+def test_defaults_are_values_too() -> None:
+    text = schema_of("date-time")
+    written = "2026-11-22t10:00:00z"
+    thing = {"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"]}
+    properties = {
+        "plain": {**text, "default": written},
+        "nullable": {**text, "type": ["string", "null"], "default": written},
+        "several": {"type": "array", "items": text, "default": [written, "never"]},
+        "by_name": {"type": "object", "additionalProperties": text, "default": {"a": written}},
+        "either": {"anyOf": [{"type": "array", "items": text}, text, thing, {"type": "object"}], "default": written},
+        "listed": {"anyOf": [{"type": "array", "items": text}, thing, {"type": "integer"}], "default": [written]},
+        "no": {**text, "default": "never"},
+    }
+    module, loaded = modules.made({"type": "object", "properties": properties}, name="with_defaults", rich=True)
+    model = getattr(loaded, modules.root(module))
+    for made in (model(), model.model_validate({})):
+        found = (made.plain, made.nullable, made.several[0], made.by_name["a"], made.either, made.listed[0])
+        assert set(found) == {dt.datetime(2026, 11, 22, 10, tzinfo=dt.UTC)}
+        assert (made.several[1], made.no) == ("never", "never")
+        assert made.model_dump(mode="json") == {}
+        made.several.append(dt.datetime(2026, 1, 1, tzinfo=dt.UTC))
+        made.plain = made.plain.replace(hour=11)
+        assert made.model_dump(mode="json") == {
+            "plain": "2026-11-22T11:00:00Z",
+            "several": [written, "never", "2026-01-01T00:00:00Z"],
+        }
+    assert model().model_dump(mode="json") == {}
+
+
 def test_without_the_option_texts_are_texts() -> None:
     for form, texts in instances.TEXTS.items():
         module, loaded = modules.made(places(schema_of(form)), name=f"plain_{form.replace('-', '_')}")

@@ -181,7 +181,7 @@ def test_a_prefix_goes_before_tools_and_prompts(tmp_path: Path) -> None:
     [
         (
             {"$stderr": "\n".join(f"line {n} \x1b[1mof many" for n in range(30)), "$exit": "initialize"},
-            " ended with exit status 0 before it had answered\n"
+            " ended with exit status 3 before it had answered\n"
             + "\n".join("  | …" if n == 5 else f"  | line {n} �[1mof many" for n in (*range(6), *range(20, 30))),
         ),
         (

@@ -8,6 +8,7 @@ as 1. It never decides whether an instance is valid; that is the schema's busine
 
 from __future__ import annotations
 
+import copy
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
@@ -59,6 +60,9 @@ class Formats(Protocol):
 
     def with_texts(self, union: Any) -> Any:
         """The core schema of a union in which texts are read as its types."""
+
+    def with_default(self, field: Any) -> Any:
+        """The core schema of a field whose default is read as other texts of it are."""
 
     def write(self, value: object) -> str | None:
         """The text of a value, where it is of such a type."""
@@ -417,8 +421,12 @@ class Model(BaseModel):
             part["schema"] = _exact(part["schema"])
             if info.is_required():
                 continue
-            if info.default_factory is not None or isinstance(info.default, list | dict | tuple):
+            for formats in FORMATS:
+                part["schema"] = formats.with_default(part["schema"])
+            if info.default_factory is not None:
                 growing.append((name, key, partial(info.get_default, call_default_factory=True)))
+            elif isinstance(info.default, list | dict | tuple):
+                growing.append((name, key, partial(copy.deepcopy, part["schema"]["default"])))
             elif info.default is None and not marked:
                 absent.add(name)
                 part["schema"] = _without_null(part["schema"])

@@ -10,9 +10,9 @@ from __future__ import annotations
 import base64
 import datetime as dt
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from typing import Any, Final, SupportsIndex, TypeVar
 from uuid import UUID
 
@@ -20,6 +20,7 @@ from pydantic import AnyUrl, ConfigDict, TypeAdapter
 from pydantic_core import PydanticSerializationUnexpectedValue, core_schema
 
 from .model import FORMATS
+from .values import is_list
 
 T = TypeVar("T")
 
@@ -183,17 +184,47 @@ def write(value: object) -> str | None:
 
 def with_texts(union: Any) -> Any:
     """The core schema of a union, in which texts are read as those of its types that they are exactly."""
-    choices: list[Any] = [choice[0] if isinstance(choice, tuple) else choice for choice in union["choices"]]
+    choices = [_bare(choice) for choice in union["choices"]]
     kinds = [kind for choice in choices if (kind := _KINDS.get(_name(choice)))]
     if not kinds:
         return union
     made = core_schema.no_info_plain_validator_function(
-        partial(_read, kinds),
+        _Reader(tuple(kinds)),
         json_schema_input_schema=core_schema.str_schema(),
         serialization=core_schema.plain_serializer_function_ser_schema(_written, when_used="json"),
     )
     others = [choice for choice in choices if choice["type"] != "str" and _name(choice) not in _KINDS]
     return {**union, "choices": [made, *others]} if others else made
+
+
+def with_default(field: Any) -> Any:
+    """The core schema of a field with a default, in which the texts of that are read as its types."""
+    return {**field, "default": _read_in(field["schema"], field["default"])} if "default" in field else field
+
+
+def _read_in(schema: Any, value: Any) -> Any:
+    """A value with its texts read, where the core schema, which `with_texts` made, has types for them."""
+    match schema["type"]:
+        case "function-plain" if isinstance(value, str) and isinstance(schema["function"]["function"], _Reader):
+            return schema["function"]["function"](value)
+        case "union":
+            read = (_read_in(_bare(choice), value) for choice in schema["choices"])
+            return next((made for made in read if made is not value), value)
+        case "tagged-union":
+            read = (_read_in(choice, value) for choice in schema["choices"].values())
+            return next((made for made in read if made is not value), value)
+        case "nullable" | "function-wrap" if "schema" in schema:
+            return _read_in(schema["schema"], value)
+        case "list" if "items_schema" in schema and isinstance(value, list):
+            items: list[Any] = value
+            made = [_read_in(schema["items_schema"], item) for item in items]
+            return made if made != items else value
+        case "dict" if "values_schema" in schema and isinstance(value, dict):
+            entries: dict[str, Any] = value
+            read_entries = {key: _read_in(schema["values_schema"], entry) for key, entry in entries.items()}
+            return read_entries if read_entries != entries else value
+        case _:
+            return value
 
 
 def _name(schema: Any) -> str:
@@ -203,19 +234,30 @@ def _name(schema: Any) -> str:
     return str(schema["type"])
 
 
-def _read(kinds: Sequence[Kind], value: object) -> object:
-    if not isinstance(value, str):
-        if any(_is_of(value, kind) for kind in kinds):
-            if isinstance(value, dt.time | dt.datetime):
-                write(value)  # it raises where the text would have to be made
-            return value
-        raise ValueError("not a text")
-    for kind in kinds:
-        try:
-            return kind.read(value)
-        except ValueError:
-            continue
-    return value
+def _bare(choice: Any) -> Any:
+    """An alternative without its label."""
+    return choice[0] if is_list(choice) else choice
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """Reads texts as the first of some types that they are exactly; values of these types stay what they are."""
+
+    kinds: tuple[Kind, ...]
+
+    def __call__(self, value: object) -> object:
+        if not isinstance(value, str):
+            if any(_is_of(value, kind) for kind in self.kinds):
+                if isinstance(value, dt.time | dt.datetime):
+                    write(value)  # it raises where there is no text for it
+                return value
+            raise ValueError("not a text")
+        for kind in self.kinds:
+            try:
+                return kind.read(value)
+            except ValueError:
+                continue
+        return value
 
 
 def _is_of(value: object, kind: Kind) -> bool:
@@ -239,6 +281,7 @@ class _Here:
     """This module, as models and callers ask it."""
 
     with_texts = staticmethod(with_texts)
+    with_default = staticmethod(with_default)
     write = staticmethod(write)
 
 
