@@ -14,10 +14,11 @@ demo: .venv/ready
 test: lint
 	$(BIN)/pytest -n 4 --dist worksteal
 
-# All tools of public servers, all documents of APIs and all official cases, of which `make test` takes a sample; minutes.
+# All tools of public servers, all documents of APIs, all official cases and more random ones, of which `make test` takes
+# a sample; minutes.
 corpus: .venv/ready
 	TOOLWRIGHT_WHOLE_CORPUS=1 $(BIN)/pytest -n 2 tests/test_corpus.py tests/test_models.py tests/test_suite.py \
-		tests/test_openapi_servers.py
+		tests/test_openapi_servers.py tests/test_inlining.py tests/test_mutations.py tests/test_uritemplates.py
 
 # Ten thousands of random schemas and edits, of which `make test` takes some hundreds.
 subsumption: .venv/ready

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import corpus
 import suite
 from packages import check, generate, imported, manifest, tool
 from toolwright import ir
@@ -329,7 +330,7 @@ def _loops(schema: dict[str, Any]) -> bool:
     return False
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[*HealthCheck])
+@settings(max_examples=1000 if corpus.WHOLE else 100, deadline=None, suppress_health_check=[*HealthCheck])
 @given(_cases())
 def test_it_accepts_the_same(case: tuple[dict[str, Any], list[Any]]) -> None:
     schema, values = case

@@ -11,12 +11,13 @@ from typing import Any
 
 import pytest
 
+import corpus
 import mutations
 from toolwright import cli
 from toolwright.incremental import worker
 from toolwright.project import lock
 
-MANY = 60
+MANY = 60 if corpus.WHOLE else 20
 """Documents of each kind; each takes as long as a command. Thousands were tried once."""
 
 

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mcp.shared.uri_template import InvalidUriTemplate, UriTemplate
 
+import corpus
 from toolwright import naming
 from toolwright.compile.uritemplates import TemplateError, Variable, variables
 
@@ -16,7 +17,7 @@ PARTS = [
 ]
 
 
-@settings(max_examples=2000, deadline=None)
+@settings(max_examples=5000 if corpus.WHOLE else 400, deadline=None)
 @given(st.lists(st.sampled_from(PARTS), min_size=1, max_size=5, unique=True).map("".join))
 def test_the_library_reads_the_same(template: str) -> None:
     try:
