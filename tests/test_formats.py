@@ -91,6 +91,8 @@ def places(text: dict[str, Any]) -> dict[str, Any]:
             "or_list": {"anyOf": [{"type": "array", "items": text}, text, {"type": "object"}]},
             "below": thing,
             "kebab-case": text,
+            "or_any": {"anyOf": [text, {}]},
+            "list_or_any": {"items": text, "properties": {"y": {"type": "array", "items": text}}},
         },
         "required": ["plain"],
         "additionalProperties": text,
@@ -113,6 +115,8 @@ def instance(text: str) -> dict[str, Any]:
         "below": thing,
         "kebab-case": text,
         "beside": text,
+        "or_any": [{"a": text}, text],
+        "list_or_any": [text, "never", text],
     }
 
 
@@ -159,6 +163,10 @@ def test_a_text_is_read_and_goes_out_again(form: str, text: str, models: Mapping
         assert isinstance(found, expected), repr(found)
     for found in (made.or_number, made.or_const, made.or_thing.x, made.or_list[0], made.kebab_case, made["beside"]):
         assert isinstance(found, expected), repr(found)
+    assert isinstance(made.list_or_any[2], expected)
+    for more in ({"or_any": text}, {"list_or_any": {"y": [text], "z": text}}, {"list_or_any": text}):
+        for way, given_back in outcomes(models[form], {"plain": text, **more}):
+            assert given_back == {"plain": text, **more}, way
 
 
 @pytest.mark.parametrize("form", TYPES)

@@ -182,6 +182,12 @@ def test_entries_may_be_what_holds_them(value: Any) -> None:
     }
 
 
+def test_entries_may_be_constants_beside_what_holds_them() -> None:
+    values = {"anyOf": [{"$ref": "#"}, {"enum": ["a", -1, True]}, {"type": "array", "items": {"const": "it's"}}]}
+    model = result({**TREE, "additionalProperties": values}, "tree_of_constants")
+    ways(model, {"name": "x", "a": "a", "b": -1, "c": ["it's"], "d": {"name": "y", "e": True}})
+
+
 TREE_MODEL = result(TREE, "tree")
 
 

@@ -71,15 +71,12 @@ def require_declarations(written: ast.ClassDef) -> None:
 
 
 def _is_type(text: str) -> bool:
-    """Whether a text is a type that is looked up later: a name, or built of names alone."""
+    """Whether a text is a type that is looked up later: a name, or built of names and values of `Literal` alone."""
     if text.isidentifier():
         return True
-    nodes = [*ast.walk(ast.parse(text, mode="eval").body)]
-    return all(isinstance(node, (*_TYPES, ast.Load)) and not _is_text(node) for node in nodes)
-
-
-def _is_text(node: ast.AST) -> bool:
-    return isinstance(node, ast.Constant) and isinstance(node.value, str)
+    kind = ast.parse(text, mode="eval").body
+    known = (*_TYPES, ast.Load, ast.UnaryOp, ast.USub)  # with negative numbers
+    return all(isinstance(node, known) for node in ast.walk(kind)) and not [*_texts_among_types(kind)]
 
 
 def _is_literal(value: ast.expr) -> bool:
