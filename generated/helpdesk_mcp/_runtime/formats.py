@@ -21,7 +21,7 @@ from pydantic import AnyUrl, ConfigDict, TypeAdapter
 from pydantic_core import PydanticSerializationUnexpectedValue, core_schema
 
 from .model import FORMATS
-from .values import is_list
+from .values import is_list, is_object
 
 T = TypeVar("T")
 
@@ -187,6 +187,11 @@ def with_texts(union: Any) -> Any:
     """The core schema of a union, in which texts are read as those of its types that they are exactly."""
     choices = [_bare(choice) for choice in union["choices"]]
     kinds = [kind for choice in choices if (kind := _KINDS.get(_name(choice)))]
+    if any(choice["type"] == "any" for choice in choices):  # by itself pydantic looks at no other alternative then
+        union = {
+            **union,
+            "serialization": core_schema.plain_serializer_function_ser_schema(_written_within, when_used="json"),
+        }
     if not kinds:
         return union
     made = core_schema.no_info_plain_validator_function(
@@ -271,6 +276,16 @@ def _written(value: Any) -> str:
     if text is None:  # another alternative of the union writes it
         raise PydanticSerializationUnexpectedValue(f"Expected a text, not {type(value).__name__}")
     return text
+
+
+def _written_within(value: Any) -> Any:
+    """A value with the texts of what stands for such in its lists and dictionaries; models write their own."""
+    if is_object(value):
+        return {key: _written_within(below) for key, below in value.items()}
+    if is_list(value):
+        return [_written_within(below) for below in value]
+    text = write(value)
+    return value if text is None else text
 
 
 def install() -> None:

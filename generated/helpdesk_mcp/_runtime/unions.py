@@ -30,7 +30,9 @@ OUTLINE: Final = "_toolwright_outline"
 """The attribute of a class that has its outline."""
 
 _ALL: Final = -1
-_ANY: Final = "any"
+_ANY: Final = "any of them"
+"""What stands for all alternatives; none is called so, as one of `Any` is called `any`."""
+
 _SCALARS: Final = frozenset({"str", "int", "float", "bool", "none", "literal", "function-plain"})
 _LISTS: Final = frozenset({"list", "set", "frozenset", "tuple"})
 
