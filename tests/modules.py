@@ -11,7 +11,7 @@ from toolwright import ir, naming
 from toolwright.codegen import datamodel
 from toolwright.codegen.surface import ClassRole
 from toolwright.diagnostics import Place
-from toolwright.runtime import maps, unions
+from toolwright.runtime import formats, maps, unions
 from toolwright.runtime import model as runtime
 
 LATEST = "https://json-schema.org/draft/2020-12/schema"
@@ -57,6 +57,7 @@ def load(made: datamodel.ModelModule, name: str = "tool") -> ModuleType:
         parent.__path__ = []
     sys.modules["loaded._runtime.model"] = runtime
     sys.modules["loaded._runtime.maps"] = maps
+    formats.install()
     unions.install()
     module = ModuleType(f"loaded.models.{name}")
     module.__package__ = module.__name__.rpartition(".")[0]

@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Final, SupportsIndex, TypeVar
+from typing import Any, Final, SupportsIndex, TypeGuard, TypeVar
 from uuid import UUID
 
 from pydantic import AnyUrl, ConfigDict, TypeAdapter
@@ -220,16 +220,30 @@ def _read_in(schema: Any, value: Any) -> Any:
             return next((made for made in read if made is not value), value)
         case "nullable" | "function-wrap" if "schema" in schema:
             return _read_in(schema["schema"], value)
-        case "list" if "items_schema" in schema and isinstance(value, list):
-            items: list[Any] = value
-            made = [_read_in(schema["items_schema"], item) for item in items]
-            return made if made != items else value
-        case "dict" if "values_schema" in schema and isinstance(value, dict):
-            entries: dict[str, Any] = value
-            read_entries = {key: _read_in(schema["values_schema"], entry) for key, entry in entries.items()}
-            return read_entries if read_entries != entries else value
+        case "list" if "items_schema" in schema and _is_list(value):
+            return _read_items(schema["items_schema"], value)
+        case "dict" if "values_schema" in schema and _is_dict(value):
+            return _read_entries(schema["values_schema"], value)
         case _:
             return value
+
+
+def _is_list(value: object) -> TypeGuard[list[Any]]:
+    return isinstance(value, list)
+
+
+def _is_dict(value: object) -> TypeGuard[dict[str, Any]]:
+    return isinstance(value, dict)
+
+
+def _read_items(schema: Any, value: list[Any]) -> list[Any]:
+    items = [_read_in(schema, item) for item in value]
+    return items if items != value else value
+
+
+def _read_entries(schema: Any, value: dict[str, Any]) -> dict[str, Any]:
+    entries = {key: _read_in(schema, entry) for key, entry in value.items()}
+    return entries if entries != value else value
 
 
 def _name(schema: Any) -> str:
