@@ -242,7 +242,7 @@ def test_a_shared_mapping_is_one_class_wherever_it_stands() -> None:
     }
     module = datamodel.modules([modules.tool("of_shared", wire, shared=pointers)], datamodel.homes(shared))[0]
     made = datamodel.shared_modules(shared)
-    assert [*made.of] == ["Stats"], "what is nothing but entries is a dictionary below the root"
+    assert [*made.of] == ["Counts", "Stats"], "the first is for whole results, and a dictionary below the root"
     stats = modules.load(made.of["Stats"], "shared.stats").Stats
     model = modules.load(module, "of_shared").OfSharedInput
 
