@@ -20,8 +20,8 @@ KINDS: dict[str, tuple[int, dict[str, Any]]] = {
     "one whose tools answer with blocks": (5060, manifest([tool("say")], emit=["server"])),
     "one that asks": (5600, manifest([{**ONE, "toolwright": ASKS}], emit=["server"])),
     "one with resources": (5320, manifest([ONE], emit=["server"], **RESOURCES)),
-    "one with alternatives": (5660, manifest([EITHER], emit=["server"])),
-    "a client of one tool": (4345, manifest([ONE], emit=["client"])),
+    "one with alternatives": (5670, manifest([EITHER], emit=["server"])),
+    "a client of one tool": (4350, manifest([ONE], emit=["client"])),
     "one that answers questions": (5540, manifest([ONE], emit=["client"], python={"features": ["elicitation"]})),
     "both with one tool": (7640, manifest([ONE])),
 }
