@@ -155,7 +155,7 @@ def test_raw_calls_come_back_as_they_were(shard: int, rich: bool, corpus: Path, 
     assert not wrong, f"{len(wrong)} of {called.total()}: {wrong[:5]}"
     silent = [name for name, count in called.items() if not count]
     assert len(silent) <= 1, f"no valid arguments were found for {silent}"
-    assert called.total() > (0 if rich else 100)
+    assert rich or called.total() > 100  # of some samples, no server has a format
 
 
 async def answered_raw(module: Any, todo: Sequence[Call]) -> list[str]:
@@ -194,7 +194,7 @@ def test_typed_calls_come_back_as_they_were(shard: int, rich: bool, corpus: Path
             wrong += asyncio.run(answered_typed(module, getattr(module, server.client), todo))
             made += len(todo)
     assert not wrong, f"{len(wrong)} of {made}: {wrong[:5]}"
-    assert made > (0 if rich else 100)
+    assert rich or made > 100
 
 
 def typed_calls(module: Any, tool: Mapping[str, Any], seed: str) -> list[Call]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from toolwright.codegen.literals import literal
-from toolwright.pycode import Code, Name, code, join, trusted
+from toolwright.pycode import Code, Name, code, join
 
 DATES = {Name("dt_date"): Name("date"), Name("dt_datetime"): Name("datetime"), Name("dt_time"): Name("time")}
 """What generated modules call the classes of Python's `datetime`, whose own names many fields have."""
@@ -44,7 +44,7 @@ class Home:
         return [literal(name) for name in self.names]
 
     def _lines(self, groups: Iterable[Sequence[Code]], indent: int) -> Code:
-        margin = trusted(" " * indent)
+        margin = join("", [code(" ")] * indent)
         return join("", [*_parted(code("\n{}", margin), [self._line(names, indent) for names in groups])])
 
     def _line(self, names: Sequence[Code], indent: int) -> Code:
@@ -56,7 +56,7 @@ class Home:
 
 def exploded(items: Sequence[Code], indent: int) -> Code:
     """Items in parentheses, each on a line of its own."""
-    margin = trusted(" " * indent)
+    margin = join("", [code(" ")] * indent)
     return code("(\n{}{})", join("", [code("{}    {},\n", margin, item) for item in items]), margin)
 
 
