@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from toolwright import mcp
 from toolwright.compile import pipeline
-from toolwright.compile.syntax import jsontext
+from toolwright.compile.syntax import jsontext, yamlwriter
 from toolwright.diagnostics import Diagnostic, Place
 from toolwright.importers.reading import RefusedError
 
@@ -81,7 +81,7 @@ def settle(manifest: Mapping[str, Any]) -> Settled:
     made: dict[str, Any] = {**manifest}
     notes = [*_unseen(made), *_unwritable(made)]
     while True:
-        checked = pipeline.compile_manifest(_FILE, _Only(json.dumps(made)))
+        checked = pipeline.compile_manifest(_FILE, _Only(yamlwriter.imported(made, _FILE)))
         errors = [found for found in checked.diagnostics if found.severity == "error"]
         errors = [meant for error in errors for meant in _meant(made, error)]
         if not errors:
