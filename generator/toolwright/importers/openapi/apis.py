@@ -7,12 +7,13 @@ never in a document, so each scheme becomes the name of a variable, made from th
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from toolwright import http, naming
+from toolwright.importers.openapi import operations
 from toolwright.importers.openapi.documents import UnsupportedError, mapping
 
 if TYPE_CHECKING:
@@ -29,6 +30,20 @@ class Called:
     security: Sequence[Sequence[str]] | None
 
 
+@dataclass(frozen=True, slots=True)
+class Credential:
+    """A key that the server sends: its security scheme, and the place and the name that the key has in a request."""
+
+    scheme: str
+    where: str
+    name: str
+
+    def is_at(self, where: str, name: str) -> bool:
+        """Whether it goes where a parameter does; names of headers have no case (RFC 9110, 5.1)."""
+        same = self.name.lower() == name.lower() if where == "header" else self.name == name
+        return self.where == where and same
+
+
 @dataclass(slots=True)
 class Apis:
     """The APIs of a document, as they come up. `name` is the server's name."""
@@ -37,6 +52,18 @@ class Apis:
     name: str
     made: dict[str, dict[str, Any]] = field(default_factory=dict)
     _by_base: dict[str, str] = field(default_factory=dict)
+
+    def credentials(self, operation: Operation) -> Sequence[Credential]:
+        """The keys that calls of an operation send in a place that a parameter could have.
+
+        An operation that says that it needs none has none here: what it takes is its own.
+
+        Raises:
+            UnsupportedError: As `called`.
+        """
+        if self._security(operation.at) == []:
+            return []
+        return _keys({name: auth for each in self._schemes(operation) or () for name, auth in each.items()})
 
     def called(self, operation: Operation) -> Called:
         """Whom an operation calls.
@@ -79,7 +106,7 @@ class Apis:
         """The base URL of an operation, or of the document: of its first server, with the defaults of its variables."""
         own = () if operation is None else (operation.at, operation.item)
         for holder in (*own, self.documents.root):
-            servers = holder.items("servers")
+            servers = self.documents.items(holder, "servers")
             if servers:
                 return _filled(servers[0])
         return ""
@@ -88,32 +115,41 @@ class Apis:
         """The alternatives of an operation, each with its schemes; None where nothing is said of it.
 
         One that needs none although the others of the document do goes without, and only when it is refused with what
-        the others need, since documents say so of what does need it; on another host it always goes without. Where both
-        will do, who calls is said.
+        the others need, since documents say so of what does need it; on another host it always goes without. So does
+        one with a parameter where the key would go, which would be there twice. Where both will do, who calls is said.
         """
-        own = operation.at.field("security")
-        holder = operation.at if isinstance(own, list) and own else self.documents.root
-        if not isinstance(holder.field("security"), list):
+        own = self._security(operation.at)
+        asked = own or self._security(self.documents.root)
+        if asked is None:
             return None
         found: list[dict[str, dict[str, Json]]] = []
         refused = ""
-        for requirement in holder.items("security"):
+        for requirement in asked:
             try:
-                found.append({name: self._scheme(name) for name in mapping(requirement.value)})
+                found.append({name: self._scheme(name) for name in mapping(requirement)})
             except UnsupportedError as error:
                 refused = str(error)
         if own == []:
             if self._url(operation) != self._url(None):
                 return []
-            return [{}, *(each for each in found if each)]
+            taken = operations.places(self.documents, operation)
+            others = [each for each in found if not any(key.is_at(*place) for key in _keys(each) for place in taken)]
+            return [{}, *(each for each in others if each)]
         if refused and not found:
             raise UnsupportedError(refused)
         return sorted(found, key=lambda each: not each)
 
+    def _security(self, holder: Located) -> list[Json] | None:
+        """What an operation, or the document, says of who may call; None where it says nothing."""
+        at = holder.get("security")
+        found = None if at is None else self.documents.instead(at, "`security`").value
+        return found if isinstance(found, list) else None
+
     def _scheme(self, name: str) -> dict[str, Json]:
         components = self.documents.root.get("components")
-        schemes = components.get("securitySchemes") if components is not None else None
-        at = schemes.get(name) if schemes is not None else None
+        holder = None if components is None else self.documents.instead(components, "`components`")
+        described = [] if holder is None else self.documents.entries(holder, "securitySchemes")
+        at = dict(described).get(name)
         if at is None:
             raise UnsupportedError(f"it needs the security scheme `{name}`, which is not described")
         at = self.documents.resolved(at)
@@ -129,6 +165,15 @@ class Apis:
         if kind == "apiKey" and where in ("header", "query", "cookie") and isinstance(key, str) and key:
             return {"type": "apiKey", "in": where, "name": key, "env": env}
         raise UnsupportedError(f"it needs the security scheme `{name}`, which is {kind} {scheme}".rstrip())
+
+
+def _keys(schemes: Mapping[str, Mapping[str, Json]]) -> list[Credential]:
+    """The keys of schemes that have a place and a name of their own in a request."""
+    return [
+        Credential(scheme, str(auth["in"]), str(auth["name"]))
+        for scheme, auth in schemes.items()
+        if auth["type"] == "apiKey"
+    ]
 
 
 def _can_hold_a_key(header: str) -> bool:

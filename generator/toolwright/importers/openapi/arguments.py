@@ -23,6 +23,9 @@ from toolwright.importers.openapi import operations
 from toolwright.importers.openapi.documents import UnsupportedError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from toolwright.importers.openapi.apis import Credential
     from toolwright.importers.openapi.documents import Located
     from toolwright.importers.openapi.operations import Operation, Parameter
     from toolwright.importers.openapi.schemas import Flat, Schemas
@@ -46,11 +49,15 @@ MULTIPART = "multipart/form-data"
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """An `inputSchema`, where its properties go in the request, and the shared schemas that it refers to."""
+    """An `inputSchema`, where its properties go in the request, and the shared schemas that it refers to.
+
+    `withheld` has the credentials that the document lists as parameters, too.
+    """
 
     schema: Mapping[str, Json]
     http: Mapping[str, Json]
     uses: frozenset[str]
+    withheld: Sequence[Credential] = ()
 
 
 @dataclass(slots=True)
@@ -78,13 +85,20 @@ class _Body:
         return self.entry.get("schema")
 
 
-def of(operation: Operation, schemas: Schemas) -> Arguments:
+def of(operation: Operation, schemas: Schemas, keys: Sequence[Credential] = ()) -> Arguments:
     """The arguments of an operation.
+
+    Args:
+        operation: The operation.
+        schemas: What converts its schemas.
+        keys: The credentials that the server sends. A parameter that is one of them is no argument.
 
     Raises:
         UnsupportedError: It takes something that is not supported.
     """
-    parameters = operations.parameters(schemas.documents, operation)
+    described = operations.parameters(schemas.documents, operation)
+    withheld = [key for key in keys if any(key.is_at(one.where, one.name) for one in described)]
+    parameters = [one for one in described if not any(key.is_at(one.where, one.name) for key in withheld)]
     body = _body(operation, schemas)
     flat = _flattened(operation, body, parameters, schemas) if body is not None else None
     names = named(parameters, has_body=body is not None and flat is None and not _is_nothing(body))
@@ -109,7 +123,7 @@ def of(operation: Operation, schemas: Schemas) -> Arguments:
         schema["required"] = making.required
     if making.additional is not None:
         schema["additionalProperties"] = making.additional
-    return Arguments(schema, making.http, frozenset(making.uses))
+    return Arguments(schema, making.http, frozenset(making.uses), withheld)
 
 
 def _is_nothing(body: _Body) -> bool:
@@ -217,7 +231,7 @@ def _body(operation: Operation, schemas: Schemas) -> _Body | None:
         if at.field("required") is True:
             raise UnsupportedError(f"it is a {operation.method.upper()} that needs a body")
         return None
-    content = at.entries("content")
+    content = operations.media_types(schemas.documents, at)
     if not content:
         raise UnsupportedError("its body has no media type")
     ranked = [(_kind(media, entry), media, entry) for media, entry in content]

@@ -13,14 +13,14 @@ from toolwright import naming as python_names
 from toolwright.importers import acceptance, collisions
 from toolwright.importers.acceptance import Made
 from toolwright.importers.openapi import apis, arguments, naming, operations, results
-from toolwright.importers.openapi.documents import UnsupportedError
+from toolwright.importers.openapi.documents import UnsupportedError, told
 from toolwright.importers.openapi.schemas import Schemas
 from toolwright.importers.reading import DocumentError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from toolwright.importers.openapi.apis import Apis
+    from toolwright.importers.openapi.apis import Apis, Credential
     from toolwright.importers.openapi.documents import Documents
     from toolwright.importers.openapi.naming import Selection
     from toolwright.importers.openapi.operations import Operation
@@ -34,6 +34,8 @@ _REPEATABLE = frozenset({"put", "delete"})
 class _Made:
     tool: dict[str, Any]
     uses: frozenset[str]
+    withheld: Sequence[Credential]
+    untold: str | None
 
 
 def manifest(documents: Documents, selection: Selection, name: str | None = None) -> Made:
@@ -59,8 +61,7 @@ def manifest(documents: Documents, selection: Selection, name: str | None = None
         try:
             made.append(_tool(wire, operation, schemas, called))
         except (UnsupportedError, RecursionError) as error:
-            why = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
-            notes.append(f"{operation.shown} was left out: {why}")
+            notes.append(f"{operation.shown} was left out: {told(error)}")
         else:
             if meets:
                 notes.append(f"{operation.shown} meets another operation; its tool is called `{wire}`")
@@ -70,7 +71,9 @@ def manifest(documents: Documents, selection: Selection, name: str | None = None
     value["apis"] = called.made
     value["schemas"] = schemas.shared({use for one in made for use in one.uses})
     value["tools"] = [one.tool for one in made]
-    notes += dict.fromkeys(schemas.notes)
+    notes += _withheld(made)
+    notes += _untold(made)
+    notes += [*dict.fromkeys(schemas.notes), *documents.told()]
     notes += collisions.tell_apart(value)
     settled = acceptance.settle(value)
     value = {**settled.manifest}
@@ -83,7 +86,11 @@ def manifest(documents: Documents, selection: Selection, name: str | None = None
 
 
 def _server(documents: Documents, name: str | None) -> dict[str, Json]:
-    info = documents.root.field("info")
+    at = documents.root.get("info")
+    try:
+        info = None if at is None else documents.instead(at, "`info`").value
+    except UnsupportedError as error:
+        raise DocumentError(f"its `info` cannot be read: {error}") from error
     if not isinstance(info, dict):
         raise DocumentError("it has no `info`, which says the API's title and version")
     title = info.get("title")
@@ -113,7 +120,8 @@ def _taken(server: str, tools: Sequence[str]) -> set[str]:
 
 
 def _tool(wire: str, operation: Operation, schemas: Schemas, called: Apis) -> _Made:
-    given = arguments.of(operation, schemas)
+    keys = called.credentials(operation)
+    given = arguments.of(operation, schemas, keys)
     result = results.of(operation, schemas)
     target = called.called(operation)
     tool: dict[str, Any] = {"name": wire}
@@ -131,7 +139,30 @@ def _tool(wire: str, operation: Operation, schemas: Schemas, called: Apis) -> _M
     tool["toolwright"] = {"http": http}
     if operation.at.field("deprecated") is True:
         tool["toolwright"]["deprecated"] = {}
-    return _Made(tool, given.uses | result.uses)
+    return _Made(tool, given.uses | result.uses, given.withheld, result.untold)
+
+
+def _withheld(made: Iterable[_Made]) -> list[str]:
+    """A note for each credential that is a parameter, too."""
+    keys = dict.fromkeys(key for one in made for key in one.withheld)
+    return [
+        f"the parameter `{key.name}` ({key.where}) is what `{key.scheme}` sends, so that no tool asks for it"
+        for key in keys
+    ]
+
+
+def _untold(made: Iterable[_Made]) -> list[str]:
+    """A note for each reason for which tools have no `outputSchema`."""
+    reasons: dict[str, list[str]] = {}
+    for one in made:
+        if one.untold is not None:
+            reasons.setdefault(one.untold, []).append(f"`{one.tool['name']}`")
+    return [f"{_listed(names)}: the `outputSchema` was left out: {why}" for why, names in reasons.items()]
+
+
+def _listed(names: Sequence[str], most: int = 5) -> str:
+    more = len(names) - most
+    return ", ".join(names) if more <= 1 else f"{', '.join(names[:most])} and {more} more"
 
 
 def _annotations(method: str) -> dict[str, bool]:

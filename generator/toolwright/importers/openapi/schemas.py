@@ -141,7 +141,7 @@ class Schemas:
         """
         target = self.documents.target(reference, file)
         if not isinstance(target.value, dict | bool):
-            raise UnsupportedError(f"the reference `{shorten(reference)}` leads to what is no schema")
+            raise UnsupportedError(f"the reference `{reference}` leads to what is no schema")
         key = Key(target.file, target.pointer, side if self._differs(target) else None)
         name = self._names.get(key)
         if name is None:
@@ -177,7 +177,7 @@ class Schemas:
             return None
         properties = {name: schema for flat in flats if flat for name, schema in flat.properties.items()}
         required = {name for flat in flats if flat for name in flat.required} | _strings(value.get("required"))
-        for name, schema in at.entries("properties"):
+        for name, schema in self.documents.entries(at, "properties"):
             if name in properties and properties[name].value != schema.value:
                 return None
             properties[name] = schema
@@ -273,10 +273,10 @@ class _Conversion:
         if isinstance(value, bool):
             return value
         if not isinstance(value, dict):
-            raise UnsupportedError("a schema is not a mapping")
+            raise UnsupportedError(f"the schema at {at.shown} is not a mapping")
         for key in _UNSERVED:
             if key in value:
-                raise UnsupportedError(f"a schema has `{key}`")
+                raise UnsupportedError(f"a schema has `{key}`, at {at.shown}")
         absent |= self._absent(at)
         is_old = self.schemas.documents.minor == 0
         made: dict[str, Any] = {}
@@ -289,7 +289,7 @@ class _Conversion:
                 continue  # in 3.0 a reference hides what stands beside it
             if key in _KEPT and (entry is not None or key in ("default", "const")):
                 made |= self._keyword(key, entry, at, absent)
-        self._example(value, made)
+        self._example(at, made)
         _bytes(made, is_old=is_old)
         for exclusive, bound in _BOUNDS:
             if isinstance(made.get(exclusive), bool) and made.pop(exclusive) and bound in made:
@@ -300,13 +300,19 @@ class _Conversion:
         below = at / key
         if key == "properties":
             hidden = self._hidden(at)
-            return {key: {name: self.schema(one) for name, one in at.entries(key) if name not in hidden}}
+            return {
+                key: {
+                    name: self.schema(one)
+                    for name, one in self.schemas.documents.entries(at, key)
+                    if name not in hidden
+                }
+            }
         if key == "required":
             listed = [name for name in entry if isinstance(name, str)] if isinstance(entry, list) else []
             names = [*dict.fromkeys(name for name in listed if name not in absent)]
             return {key: names} if names else {}
         if key in DIALECT.named:
-            return {key: {name: self.schema(one) for name, one in at.entries(key)}}
+            return {key: {name: self.schema(one) for name, one in self.schemas.documents.entries(at, key)}}
         if key in DIALECT.listed and isinstance(entry, list):
             inner = absent if key == "allOf" else frozenset()
             return {key: [self.schema(one, inner) for one in at.items(key)]}
@@ -322,7 +328,9 @@ class _Conversion:
     def _absent(self, at: Located, depth: int = 8) -> frozenset[str]:
         """The properties that are not required on this side, of a schema and of what it combines with `allOf`."""
         flag = _FLAGS[self.side]
-        found = {name for name, one in at.entries("properties") if self.schemas.flagged(one, flag)}
+        found = {
+            name for name, one in self.schemas.documents.entries(at, "properties") if self.schemas.flagged(one, flag)
+        }
         for part in at.items("allOf") if depth else ():
             found |= self._absent(self.schemas.documents.resolved(part), depth - 1)
         return frozenset(found)
@@ -330,9 +338,19 @@ class _Conversion:
     def _hidden(self, at: Located) -> frozenset[str]:
         return self._absent(at) if self.side == "request" else frozenset()
 
-    def _example(self, value: Mapping[str, Json], made: dict[str, Any]) -> None:
-        if value.get("example") is not None and "examples" not in made and "$ref" not in made:
-            made["examples"] = [value["example"]]
+    def _example(self, at: Located, made: dict[str, Any]) -> None:
+        example = at.get("example")
+        if example is None or "examples" in made or "$ref" in made:
+            return
+        if isinstance(example.value, dict) and example.value.keys() == {"$ref"}:
+            try:
+                example = self.schemas.documents.instead(example, "`example`")
+            except UnsupportedError:
+                return  # an example that is not there shows nothing
+            if isinstance(example.value, dict) and "value" in example.value:  # of `components/examples`
+                example = example / "value"
+        if example.value is not None:
+            made["examples"] = [example.value]
 
 
 @cache
