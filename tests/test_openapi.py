@@ -27,6 +27,7 @@ from toolwright.importers.openapi import arguments, manifest
 from toolwright.importers.openapi.documents import Documents
 from toolwright.importers.openapi.naming import Selection, SelectionError
 from toolwright.importers.openapi.operations import Parameter
+from toolwright.importers.openapi.options import Options
 from toolwright.importers.reading import DocumentError
 from toolwright.project import disk
 
@@ -34,12 +35,14 @@ FORM = "application/x-www-form-urlencoded"
 HERE = Path(__file__).with_name("openapi")
 
 
-def imported(folder: Path, document: Mapping[str, Any], selection: Selection | None = None) -> Made:
+def imported(
+    folder: Path, document: Mapping[str, Any], selection: Selection | None = None, options: Options | None = None
+) -> Made:
     """What a document becomes; it has a title and a version without saying so."""
     whole = {"openapi": "3.1.0", "info": {"title": "Sample", "version": "1"}, **document}
     path = folder / "document.json"
     path.write_text(json.dumps(whole))
-    made = manifest.manifest(Documents(str(path), disk.Disk()), selection or Selection())
+    made = manifest.manifest(Documents(str(path), disk.Disk()), selection or Selection(), None, options)
     (folder / "manifest.yaml").write_text(yamlwriter.manifest(made.manifest))
     checked = pipeline.compile_manifest(str(folder / "manifest.yaml"), disk.Disk(), "manifest.yaml")
     assert [found for found in checked.diagnostics if found.severity == "error"] == []

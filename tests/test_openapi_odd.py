@@ -137,6 +137,14 @@ def test_a_document_whose_own_parts_lead_nowhere_is_refused(part: str, tmp_path:
         imported(tmp_path, {"paths": {}, part: {"$ref": "#/x-none"}})
 
 
+def test_a_query_in_a_path_is_sent_as_it_stands(tmp_path: Path) -> None:
+    identifier = {"name": "id", "in": "path", "required": True, "schema": {"type": "string"}}
+    told = {"parameters": [identifier, query("limit", {"type": "integer"})]}
+    tool = operation(tmp_path, told, "/x/{id}?beta=true&v=2#again")
+    assert tool["toolwright"]["http"]["url"] == "/x/{id}?beta=true&v=2"
+    assert tool["toolwright"]["http"]["query"] == {"limit": "{limit}"}
+
+
 # --- keys that are parameters, too -----------------------------------------------------------------------------------
 
 

@@ -14,6 +14,7 @@ from toolwright.importers import acceptance, collisions
 from toolwright.importers.acceptance import Made
 from toolwright.importers.openapi import apis, arguments, naming, operations, results
 from toolwright.importers.openapi.documents import UnsupportedError, told
+from toolwright.importers.openapi.options import Options
 from toolwright.importers.openapi.schemas import Schemas
 from toolwright.importers.reading import DocumentError
 
@@ -38,19 +39,23 @@ class _Made:
     untold: str | None
 
 
-def manifest(documents: Documents, selection: Selection, name: str | None = None) -> Made:
+def manifest(
+    documents: Documents, selection: Selection, name: str | None = None, options: Options | None = None
+) -> Made:
     """The manifest of a server that calls the API that `documents` describe.
 
     Args:
         documents: The document.
         selection: Which operations are wanted, and what they are called.
         name: The server's name; by default the document's title.
+        options: What the user prefers where the document leaves a choice.
 
     Raises:
         DocumentError: The document's own parts are not what they must be.
         SelectionError: The selection does not fit the document.
         UnsettledError: Nothing that can be left out would make it a manifest.
     """
+    options = options or Options()
     notes: list[str] = []
     server = _server(documents, name)
     wanted = naming.select(operations.every(documents, notes), selection)
@@ -59,7 +64,7 @@ def manifest(documents: Documents, selection: Selection, name: str | None = None
     made: list[_Made] = []
     for wire, operation, meets in wanted:
         try:
-            made.append(_tool(wire, operation, schemas, called))
+            made.append(_tool(wire, operation, schemas, called, options))
         except (UnsupportedError, RecursionError) as error:
             notes.append(f"{operation.shown} was left out: {told(error)}")
         else:
@@ -119,10 +124,10 @@ def _taken(server: str, tools: Sequence[str]) -> set[str]:
     return taken
 
 
-def _tool(wire: str, operation: Operation, schemas: Schemas, called: Apis) -> _Made:
+def _tool(wire: str, operation: Operation, schemas: Schemas, called: Apis, options: Options) -> _Made:
     keys = called.credentials(operation)
-    given = arguments.of(operation, schemas, keys)
-    result = results.of(operation, schemas)
+    given = arguments.of(operation, schemas, options, keys)
+    result = results.of(operation, schemas, options)
     target = called.called(operation)
     tool: dict[str, Any] = {"name": wire}
     if operation.description is not None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
 from toolwright import http
 from toolwright.importers.openapi.documents import Located, UnsupportedError, mapping
+from toolwright.importers.openapi.media import is_json
 from toolwright.importers.reading import DocumentError
 
 if TYPE_CHECKING:
@@ -248,14 +249,3 @@ def media_types(documents: Documents, at: Located) -> list[tuple[str, Located]]:
         UnsupportedError: A reference leads nowhere.
     """
     return [(media, documents.resolved(entry)) for media, entry in documents.entries(at, "content")]
-
-
-def is_json(media: str) -> bool:
-    """Whether a media type is JSON (RFC 6839, section 3.1)."""
-    plain = media.partition(";")[0].strip().lower()
-    return plain in ("application/json", "text/json") or plain.endswith("+json")
-
-
-def is_any(media: str) -> bool:
-    """Whether a media type stands for any, JSON among them."""
-    return media.partition(";")[0].strip() in ("*/*", "application/*")

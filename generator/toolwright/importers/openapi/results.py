@@ -9,12 +9,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from toolwright.importers.openapi import media as media_types
 from toolwright.importers.openapi import operations
 from toolwright.importers.openapi.documents import UnsupportedError, told
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from toolwright.importers.openapi.documents import Located
     from toolwright.importers.openapi.operations import Operation
+    from toolwright.importers.openapi.options import Options
     from toolwright.importers.openapi.schemas import Schemas
     from toolwright.ir import Json
 
@@ -34,21 +38,23 @@ class Result:
     untold: str | None = None
 
 
-def of(operation: Operation, schemas: Schemas) -> Result:
-    """The result of an operation."""
+def of(operation: Operation, schemas: Schemas, options: Options) -> Result:
+    """The result of an operation, in what the user prefers of the media types that it may have."""
     found: list[Json] = []
     uses: frozenset[str] = frozenset()
-    media: dict[str, None] = {}
+    contents: list[Mapping[str, Located]] = []
     is_known, is_empty, are_objects = True, False, True
     responses, untold = _responses(operation, schemas)
     for at in responses:
         try:
-            content = operations.media_types(schemas.documents, at)
-            media |= dict.fromkeys(name for name, _ in content)
-            schema = _json(content)
+            content = dict(operations.media_types(schemas.documents, at))
             if not content:
                 is_empty = True
-            elif schema is None or schema.value in (True, {}):
+                continue
+            contents.append(content)
+            media = _best(content, options.media_types)[0]
+            schema = content[media].get("schema") if _is_json(media, content[media]) else None
+            if not options.output_schemas or schema is None or schema.value in (True, {}):
                 is_known = False
             else:
                 made, more = schemas.converted(schema, "response")
@@ -58,8 +64,7 @@ def of(operation: Operation, schemas: Schemas) -> Result:
                     found.append(made)
         except (UnsupportedError, RecursionError) as error:
             untold = untold or told(error)
-    others = [name for name in media if not operations.is_json(name) and not operations.is_any(name)]
-    accept = ", ".join(media) if media and len(others) == len(media) else None
+    accept = _accept(contents, options.media_types)
     if untold is not None or not found or not is_known:
         return Result(None, frozenset(), accept, untold)
     if is_empty:
@@ -85,14 +90,28 @@ def _responses(operation: Operation, schemas: Schemas) -> tuple[list[Located], s
     return found, untold
 
 
-def _json(content: list[tuple[str, Located]]) -> Located | None:
-    """The schema of the response as JSON; None where it has none."""
-    ranked = sorted(content, key=lambda entry: entry[0] != "application/json")
-    for media, entry in ranked:
-        if operations.is_json(media):
-            return entry.get("schema")
-    for media, entry in ranked:
-        schema = entry.get("schema")
-        if operations.is_any(media) and schema is not None and schema.field("type") != "string":
-            return schema  # a call asks for JSON
-    return None
+def _best(content: Mapping[str, Located], preferred: Sequence[str]) -> list[str]:
+    """The media types of a response, the best first."""
+    return media_types.ordered(content, preferred, lambda media: 0 if _is_json(media, content[media]) else 1)
+
+
+def _is_json(media: str, entry: Located) -> bool:
+    """Whether an answer in a media type is JSON; a call asks for JSON where anything will do but a text."""
+    schema = entry.get("schema")
+    if media_types.is_any(media) and (schema is None or schema.field("type") == "string"):
+        return False
+    return media_types.is_json(media_types.concrete(media, schema) or media)
+
+
+def _accept(contents: Sequence[Mapping[str, Located]], preferred: Sequence[str]) -> str | None:
+    """What calls ask for: what is read of each response, or all of it where none is JSON; None for plain JSON."""
+    best = [(_best(content, preferred)[0], content) for content in contents]
+    asked = [media for media, _ in best]
+    if not {*map(media_types.plain, preferred)} & {*map(media_types.plain, asked)}:
+        if any(
+            media_types.concrete(media, content[media].get("schema")) == media_types.JSON for media, content in best
+        ):
+            return None
+        json = [media for media, content in best if _is_json(media, content[media])]
+        asked = json or sorted((media for content in contents for media in content), key=media_types.is_range)
+    return ", ".join(dict.fromkeys(asked)) if asked and asked != [media_types.JSON] else None

@@ -11,6 +11,7 @@ two of is called `XRequest` in requests.
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import keyword
 import posixpath
@@ -291,6 +292,7 @@ class _Conversion:
                 made |= self._keyword(key, entry, at, absent)
         self._example(at, made)
         _bytes(made, is_old=is_old)
+        made = without_text(made)
         for exclusive, bound in _BOUNDS:
             if isinstance(made.get(exclusive), bool) and made.pop(exclusive) and bound in made:
                 made[exclusive] = made.pop(bound)
@@ -370,6 +372,26 @@ def _bytes(made: dict[str, Any], *, is_old: bool) -> None:
     if is_old and made.get("format") == "byte":
         del made["format"]
         made["contentEncoding"] = "base64"
+
+
+def without_text(made: dict[str, Any]) -> dict[str, Any]:
+    """A schema of base64 without examples and a default that are no base64, such as the names of files."""
+    if made.get("contentEncoding") != "base64":
+        return made
+    kept = {key: value for key, value in made.items() if key != "default" or _is_base64(value)}
+    if isinstance(kept.get("examples"), list):
+        kept["examples"] = [one for one in kept["examples"] if _is_base64(one)]
+        if not kept["examples"]:
+            del kept["examples"]
+    return kept
+
+
+def _is_base64(value: Json) -> bool:
+    """Whether a value can be sent as bytes (RFC 4648, section 4)."""
+    try:
+        return isinstance(value, str) and bool(base64.b64decode(value, validate=True))
+    except ValueError:
+        return False
 
 
 def _nullable(made: dict[str, Any]) -> dict[str, Any]:
