@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -63,8 +64,9 @@ def query(name: str, schema: Any, **more: Any) -> dict[str, Any]:
 
 
 def test_a_document_becomes_a_manifest(tmp_path: Path, update: bool) -> None:
+    shutil.copytree(HERE, tmp_path / "api")
     output = tmp_path / "library.yaml"
-    done = toolwright("import", "openapi", str(HERE / "library.yaml"), "-o", str(output), cwd=tmp_path)
+    done = toolwright("import", "openapi", "api/library.yaml", "-o", "library.yaml", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (0, "")
     for name, text in (("library.manifest.yaml", output.read_text()), ("library.notes.txt", done.stderr)):
         if update:
@@ -146,7 +148,7 @@ def test_what_is_left_out_is_not_told_to_be_called_otherwise(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("selection", "why"),
     [
-        (Selection(include=["z*"]), "`z*` fits no `operationId`, tag or path"),
+        (Selection(include=["z*"]), "`z*` fits no `operationId`, tag, path or method"),
         (Selection(rename={"z": "y"}), "there is no operation `z` to rename"),
         (Selection(rename={"a": "b"}), "two tools would be called `b`"),
     ],

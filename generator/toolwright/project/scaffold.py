@@ -147,7 +147,7 @@ def _start_from(origin: Origin, folder: Path, values: Mapping[str, Any]) -> dict
     }
     manifest = folder / "specs" / values["file"]
     (folder / "specs" / "imported").mkdir(parents=True)
-    again = comment(f"imported again: toolwright import {origin.again} --fragment -o specs/{imported} …")
+    again = comment(f"imported again: toolwright import {origin.again} --fragment -o specs/{imported}")
     manifest.write_text(_MANIFEST.format(imported=imported, again=again) + yamlwriter.manifest(own), "utf-8")
     (folder / "specs" / imported).write_text(yamlwriter.imported(origin.fragment), "utf-8")
     checked = pipeline.compile_manifest(str(manifest), disk.Disk())

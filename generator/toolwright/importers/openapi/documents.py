@@ -88,8 +88,13 @@ class Located:
 class Documents:
     """The root document, and the other files that it is made of, each read once, when it is first asked for."""
 
-    def __init__(self, path: str, reader: Reader) -> None:
+    def __init__(self, path: str, reader: Reader, *, alone: bool = False) -> None:
         """Read the root document.
+
+        Args:
+            path: The file.
+            reader: Where it comes from, and others that it refers to.
+            alone: Whether there are no others.
 
         Raises:
             DocumentError: It cannot be read, is no JSON or YAML, or not an OpenAPI document of a version that is
@@ -98,6 +103,7 @@ class Documents:
         self.followed: dict[tuple[str, tuple[str, ...]], str] = {}
         """What references stand in place of that the specification has none for, by their places."""
         self._reader = reader
+        self._is_alone = alone
         self._folder, self._name = posixpath.split(path)
         self._values: dict[str, Json] = {}
         self._values[self._name] = self._read(self._name)
@@ -212,6 +218,8 @@ class Documents:
             if resolved is None:
                 raise UnsupportedError(f"the reference `{shorten(reference, _LONGEST)}` leaves the document's folder")
             path = resolved
+            if self._is_alone and path != self._name:
+                raise UnsupportedError(f"the reference `{shorten(reference, _LONGEST)}` would have to be fetched")
         at = Located(self._value(path, reference), path, ())
         if fragment and not fragment.startswith("/"):
             raise UnsupportedError(f"the reference `{shorten(reference, _LONGEST)}` is to an anchor")

@@ -7,12 +7,12 @@ and which variables of the environment the server will read.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from toolwright import naming as python_names
-from toolwright.importers import acceptance, collisions
+from toolwright.importers import acceptance, collisions, cost
 from toolwright.importers.acceptance import Made
-from toolwright.importers.openapi import apis, arguments, naming, operations, results
+from toolwright.importers.openapi import apis, arguments, descriptions, naming, operations, results
 from toolwright.importers.openapi.documents import UnsupportedError, told
 from toolwright.importers.openapi.options import Options
 from toolwright.importers.openapi.schemas import Schemas
@@ -58,7 +58,7 @@ def manifest(
     options = options or Options()
     notes: list[str] = []
     server = _server(documents, name)
-    wanted = naming.select(operations.every(documents, notes), selection)
+    wanted = naming.select(operations.every(documents, notes), selection, _tags(documents))
     called = apis.Apis(documents, server["name"])
     schemas = Schemas(documents, _taken(server["name"], [wire for wire, *_ in wanted]))
     made: list[_Made] = []
@@ -76,6 +76,8 @@ def manifest(
     value["apis"] = called.made
     value["schemas"] = schemas.shared({use for one in made for use in one.uses})
     value["tools"] = [one.tool for one in made]
+    if options.longest is not None:
+        _trim(value, options.longest)
     notes += _withheld(made)
     notes += _untold(made)
     notes += [*dict.fromkeys(schemas.notes), *documents.told()]
@@ -85,9 +87,52 @@ def manifest(
     _prune(value)
     count = len(value["tools"])
     summary = f"{server['name']} {server['version']}: {count} tool{'' if count == 1 else 's'}"
-    return Made(
-        value, summary, (*notes, *settled.notes, *_needs(value.get("apis") or {}, called.bases)), settled.warnings
-    )
+    notes += [*settled.notes, *_needs(value.get("apis") or {}, called.bases)]
+    lists = cost.Lists(settled.listed)
+    told_cost = cost.notes(lists, _saving(lists, options), _groups(wanted))
+    return Made(value, summary, tuple(notes), settled.warnings, tuple(told_cost))
+
+
+def _trim(value: dict[str, Any], most: int) -> None:
+    """Cut the descriptions of tools and schemas."""
+    value["schemas"] = {name: descriptions.of_schema(schema, most) for name, schema in value["schemas"].items()}
+    for tool in value["tools"]:
+        if "description" in tool:
+            tool["description"] = descriptions.cut(tool["description"], most)
+        for key in ("inputSchema", "outputSchema"):
+            if key in tool:
+                tool[key] = descriptions.of_schema(tool[key], most)
+
+
+_SHORT: Final = 200
+"""Characters of a description; what that would save is told."""
+
+
+def _saving(lists: cost.Lists, options: Options) -> dict[str, int]:
+    """The bytes that options would save which were not given."""
+    found = {}
+    if options.output_schemas:
+        found["--no-output-schema"] = lists.outputs()
+    if options.longest is None:
+        found[f"--trim-descriptions {_SHORT}"] = lists.measured(
+            lambda schema: descriptions.saved(schema, _SHORT), "saved"
+        )
+    return found
+
+
+def _tags(documents: Documents) -> list[str]:
+    """The tags that the document lists."""
+    listed = (tag.field("name") for tag in documents.root.items("tags"))
+    return [name for name in listed if isinstance(name, str)]
+
+
+def _groups(wanted: Sequence[tuple[str, Operation, bool]]) -> dict[str, list[str]]:
+    """The tools of each tag."""
+    found: dict[str, list[str]] = {}
+    for wire, operation, _ in wanted:
+        for tag in operation.tags:
+            found.setdefault(tag, []).append(wire)
+    return found
 
 
 def _server(documents: Documents, name: str | None) -> dict[str, Json]:

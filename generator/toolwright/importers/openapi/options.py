@@ -16,7 +16,11 @@ class Options:
     Attributes:
         media_types: Media types that are sent and asked for before others, the best first.
         output_schemas: Whether tools have an `outputSchema`, where the document promises one.
+        server: Which of the document's servers is called: its number from 1, its URL or its description.
+        longest: How many characters a description may have; None for any number.
     """
 
     media_types: Sequence[str] = ()
     output_schemas: bool = True
+    server: str | None = None
+    longest: int | None = None

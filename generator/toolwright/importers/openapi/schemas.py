@@ -78,7 +78,8 @@ class Schemas:
     _uses: dict[str, frozenset[str]] = field(default_factory=dict)
     _failed: dict[str, str] = field(default_factory=dict)
     _waiting: list[tuple[str, Located, Side]] = field(default_factory=list)
-    _seen: dict[tuple[str, tuple[str, ...]], tuple[bool, frozenset[str]]] = field(default_factory=dict)
+    _seen: dict[tuple[str, tuple[str, ...]], tuple[bool, tuple[Located, ...]]] = field(default_factory=dict)
+    _alike: set[tuple[str, tuple[str, ...]]] = field(default_factory=set)
 
     def converted(self, at: Located, side: Side) -> tuple[Json, frozenset[str]]:
         """A schema as JSON Schema 2020-12, and the names of the shared schemas that it refers to.
@@ -192,31 +193,39 @@ class Schemas:
 
     def _differs(self, at: Located) -> bool:
         """Whether a schema, or one that it leads to, is another in requests than in responses."""
+        start = (at.file, at.pointer)
+        if start in self._alike:
+            return False
         waiting = [at]
-        done = {(at.file, at.pointer)}
+        done = {start}
         for one in waiting:  # grows while it is read
-            flagged, references = self._scanned(one)
+            flagged, targets = self._scanned(one)
             if flagged:
                 return True
-            for reference in references:
-                try:
-                    target = self.documents.target(reference, one.file)
-                except UnsupportedError:
-                    continue  # converting it will say so
-                if (target.file, target.pointer) not in done:
-                    done.add((target.file, target.pointer))
+            for target in targets:
+                key = (target.file, target.pointer)
+                if key not in done and key not in self._alike:
+                    done.add(key)
                     waiting.append(target)
+        self._alike |= done
         return False
 
-    def _scanned(self, at: Located) -> tuple[bool, frozenset[str]]:
+    def _scanned(self, at: Located) -> tuple[bool, tuple[Located, ...]]:
         """Whether `readOnly` or `writeOnly` stand in a schema, and what it refers to."""
         key = (at.file, at.pointer)
         if key not in self._seen:
             parts = list(_parts(at.value))
             flagged = any(part.get(flag) is True for part in parts for flag in _FLAGS.values())
-            references = frozenset(part["$ref"] for part in parts if isinstance(part.get("$ref"), str))
-            self._seen[key] = flagged, references
+            references = {part["$ref"] for part in parts if isinstance(part.get("$ref"), str)}
+            self._seen[key] = flagged, tuple(self._targets(references, at.file))
         return self._seen[key]
+
+    def _targets(self, references: Iterable[str], file: str) -> Iterator[Located]:
+        for reference in references:
+            try:
+                yield self.documents.target(reference, file)
+            except UnsupportedError:
+                continue  # converting it will say so
 
     def _name(self, key: Key) -> str:
         """A name for a shared schema: its own, unless a class of the package needs that."""
