@@ -416,7 +416,8 @@ def test_what_check_would_refuse_is_left_out_and_told(schema: Any, tmp_path: Pat
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ('{"swagger": "2.0"}', "cannot be imported: it is Swagger 2.0; convert it to OpenAPI 3 first"),
+        ('{"swagger": "1.2"}', "it is Swagger 1.2; Swagger 2.0 and OpenAPI 3.0 to 3.2 can be imported"),
+        ('{"swagger": "2.0"}', "it has no `info`"),
         ('{"openapi": "4.0.0"}', "its `openapi` is 4.0.0; OpenAPI 3.0, 3.1 and 3.2 can be imported"),
         ("{}", "it is not an OpenAPI document: it has no `openapi`"),
         ("[]", "it is not an OpenAPI document: expected a mapping"),

@@ -1,4 +1,4 @@
-"""The files of an OpenAPI document, and what references in them lead to.
+"""The files of an OpenAPI document, and what references in them lead to. Swagger 2.0 is read as OpenAPI 3.0.
 
 Takes the path of the root document and reads it, and other files below its folder when a reference names them. It
 gives values with the place that they were found at. Nothing is fetched, and no file outside the folder is read
@@ -18,6 +18,7 @@ from toolwright import paths
 from toolwright.compile.syntax import jsontext, yamltext
 from toolwright.diagnostics.suggestions import shorten
 from toolwright.importers import reading
+from toolwright.importers.openapi import swagger
 from toolwright.importers.reading import DocumentError
 from toolwright.jsonschema.pointers import pointer_text
 from toolwright.runtime.texts import steps
@@ -110,10 +111,13 @@ class Documents:
         root = self._values[self._name]
         if not isinstance(root, dict):
             raise DocumentError("it is not an OpenAPI document: expected a mapping with `openapi`, `info` and `paths`")
+        self._swagger: dict[str, Json] | None = None
+        if str(root.get("swagger")) in ("2.0", "2"):
+            self._swagger = root
+            root = self._values[self._name] = swagger.converted(root)
         if "swagger" in root:
             raise DocumentError(
-                f"it is Swagger {shorten(str(root['swagger']))}; convert it to OpenAPI 3 first, such as with "
-                "swagger2openapi"
+                f"it is Swagger {shorten(str(root['swagger']))}; Swagger 2.0 and OpenAPI 3.0 to 3.2 can be imported"
             )
         version = root.get("openapi")
         known = _VERSION.fullmatch(str(version)) if isinstance(version, str | float) else None
@@ -239,7 +243,8 @@ class Documents:
                     raise UnsupportedError(
                         f"the reference `{shorten(reference, _LONGEST)}` leaves the document's folder"
                     )
-                self._values[path] = self._read(path)
+                value = self._read(path)
+                self._values[path] = value if self._swagger is None else swagger.part(value, self._swagger)
             except DocumentError as error:
                 raise UnsupportedError(
                     f"the reference `{shorten(reference, _LONGEST)}` cannot be read: {error}"

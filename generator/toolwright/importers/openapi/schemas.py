@@ -229,7 +229,7 @@ class Schemas:
 
     def _name(self, key: Key) -> str:
         """A name for a shared schema: its own, unless a class of the package needs that."""
-        steps = [step for step in key.pointer if step not in ("components", "schemas", "properties", "paths")]
+        steps = [step for step in key.pointer if step not in _PLACES]
         own = "_".join(steps) or posixpath.splitext(posixpath.basename(key.file))[0]
         plain = "".join(char if char.isalnum() or char in "._-" else "_" for char in own)
         if key.side == "request":
@@ -244,6 +244,9 @@ class Schemas:
         self.taken.add(naming.shared(name).stem)
         return name
 
+
+_PLACES = frozenset({"components", "definitions", "schemas", "properties", "paths"})
+"""Steps of a pointer that say nothing of what a schema is called."""
 
 _FLAT = frozenset({"type", "properties", "required", "additionalProperties", "allOf"})
 
