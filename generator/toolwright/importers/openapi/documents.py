@@ -89,13 +89,14 @@ class Located:
 class Documents:
     """The root document, and the other files that it is made of, each read once, when it is first asked for."""
 
-    def __init__(self, path: str, reader: Reader, *, alone: bool = False) -> None:
+    def __init__(self, path: str, reader: Reader, *, alone: bool = False, origin: str | None = None) -> None:
         """Read the root document.
 
         Args:
             path: The file.
             reader: Where it comes from, and others that it refers to.
             alone: Whether there are no others.
+            origin: The URL that it is from, if it is from one.
 
         Raises:
             DocumentError: It cannot be read, is no JSON or YAML, or not an OpenAPI document of a version that is
@@ -105,6 +106,8 @@ class Documents:
         """What references stand in place of that the specification has none for, by their places."""
         self._reader = reader
         self._is_alone = alone
+        self.origin = origin
+        """The URL that the document is from; servers without a host are relative to it (3.1.1, section 4.8.5)."""
         self._folder, self._name = posixpath.split(path)
         self._values: dict[str, Json] = {}
         self._values[self._name] = self._read(self._name)

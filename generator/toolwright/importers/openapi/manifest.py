@@ -59,7 +59,8 @@ def manifest(
     notes: list[str] = []
     server = _server(documents, name)
     wanted = naming.select(operations.every(documents, notes), selection, _tags(documents))
-    called = apis.Apis(documents, server["name"])
+    called = apis.Apis(documents, server["name"], options.server)
+    notes += called.checked()
     schemas = Schemas(documents, _taken(server["name"], [wire for wire, *_ in wanted]))
     made: list[_Made] = []
     for wire, operation, meets in wanted:
@@ -259,14 +260,32 @@ def _share_security(api: dict[str, Any], bindings: Sequence[dict[str, Any]]) -> 
             http["security"] = []
 
 
+_VALUES: Final = 8
+"""How many values of a variable a note lists."""
+
+
 def _needs(made: Mapping[str, Any], bases: Mapping[str, str]) -> list[str]:
     """The variables of the environment that the server reads."""
     notes = []
     for name, api in made.items():
+        for one, said in (api.get("variables") or {}).items():
+            listed = f", one of {', '.join(said['enum'][:_VALUES])}" if "enum" in said else ""
+            more = ", …" if len(said.get("enum", ())) > _VALUES else ""
+            notes.append(
+                f"`{one}` of the base URL is `{said['default']}`, unless `{said['env']}` says it{listed}{more}"
+            )
         if "baseUrl" not in api:
             like = f", such as https://HOST{bases[name]}" if bases[name] else ""
             notes.append(f"the document names no host; the server calls the URL in `{api['baseUrlEnv']}`{like}")
         for scheme, auth in (api.get("auth") or {}).items():
+            if auth["type"] == "oauth2":
+                keys = [auth[key] for key in ("clientIdEnv", "clientSecretEnv", "refreshTokenEnv") if key in auth]
+                listed = ", ".join(f"`{key}`" for key in keys)
+                notes.append(
+                    f"for `{scheme}`, the server gets tokens from {auth['tokenUrl']} with {listed}; "
+                    f"without these, it sends the bearer token in `{auth['env']}`"
+                )
+                continue
             variables = [f"`{auth[key]}`" for key in ("env", "usernameEnv", "passwordEnv") if key in auth]
             notes.append(
                 f"for `{scheme}`, the server reads its {auth['type']} credentials from {' and '.join(variables)}"

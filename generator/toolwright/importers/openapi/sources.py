@@ -78,7 +78,9 @@ def documents(source: str) -> Documents:
         return Documents("standard-input", _Alone(_standard_input()), alone=True)
     if is_url(source):
         name = urlsplit(shown(source)).path.rstrip("/").rpartition("/")[2]
-        return Documents(name or "document", _Alone(_fetched(source)), alone=True)
+        return Documents(
+            name or "document", _Alone(_fetched(source)), alone=True, origin=shown(source).partition("?")[0]
+        )
     return Documents(source, disk.Disk())
 
 
