@@ -130,7 +130,8 @@ BASE: Json = {
     "schemas": {"Place": {"type": "object", "title": "t", "description": "d", "properties": {"p": {"type": "string"}}}},
     "apis": {
         "api": {
-            "baseUrl": "https://{region}.example.com", "baseUrlEnv": "BASE_URL", "timeout": "5s", "maxResponseBytes": "1MiB",
+            "baseUrl": "https://{region}.example.com", "baseUrlEnv": "BASE_URL", "timeout": "5s",
+            "maxResponseBytes": "1MiB",
             "auth": {
                 "key": {"type": "apiKey", "env": "KEY", "in": "header", "name": "X-Key", "x-more": "m"},
                 "login": {"type": "basic", "usernameEnv": "USER_NAME", "passwordEnv": "PASS_WORD"},

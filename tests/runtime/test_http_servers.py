@@ -40,7 +40,11 @@ def test_variables_are_filled_in(environment: dict[str, str], url: str) -> None:
     ],
 )
 def test_a_variable_stays_in_its_place(value: str) -> None:
-    for base, variable in (("https://{v}.example.com", REGION), ("https://{v}.example.com", ANY), ("https://h/{v}", ANY)):
+    for base, variable in (
+        ("https://{v}.example.com", REGION),
+        ("https://{v}.example.com", ANY),
+        ("https://h/{v}", ANY),
+    ):
         with pytest.raises(ValueError, match=f"^{variable['env']} is "):
             filled({"baseUrl": base, "variables": {"v": variable}}, {str(variable["env"]): value})
 
@@ -61,7 +65,9 @@ def package(folder: Path, base: str, **variables: Any) -> str:
 
 def test_calls_go_where_the_environment_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with api(lambda asked: asked.path) as fake:
-        name = package(tmp_path, f"{fake.url}/{{version}}", version={"env": "S_VERSION", "default": "v1", "enum": ["v1", "v2"]})
+        name = package(
+            tmp_path, f"{fake.url}/{{version}}", version={"env": "S_VERSION", "default": "v1", "enum": ["v1", "v2"]}
+        )
         with imported(tmp_path, name) as module:
 
             async def call() -> str:

@@ -254,12 +254,10 @@ def _based(place: Place, name: str, api: Mapping[str, Json]) -> Iterator[Diagnos
         or _BLANK.search(url)
         or re.search(r"[{}]", url)
     ):
-        yield Diagnostic(
-            "TW262",
-            f"`{url}` is no base URL",
-            place / "baseUrl",
-            "write a scheme, a host and perhaps a path, such as `https://api.example.com/v1`",
-        )
+        fix = "write a scheme, a host and perhaps a path, such as `https://api.example.com/v1`"
+        if undeclared := holes(url):
+            fix = f"declare `{undeclared[0]}` under `variables`, with an `env` and a `default`"
+        yield Diagnostic("TW262", f"`{url}` is no base URL", place / "baseUrl", fix)
 
 
 def _varied(place: Place, url: str, variables: Mapping[str, Json]) -> Iterator[Diagnostic]:

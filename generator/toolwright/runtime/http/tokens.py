@@ -133,7 +133,13 @@ async def _get(client: httpx2.AsyncClient, scheme: Scheme, environment: Mapping[
         raise _failure(scheme, f"it cannot be reached ({type(error).__name__})") from None
     said: Any = _parsed(body)
     token = said.get("access_token")
-    if status != 200 or not isinstance(token, str) or not token.strip() or not token.isascii() or not token.isprintable():
+    if (
+        status != 200
+        or not isinstance(token, str)
+        or not token.strip()
+        or not token.isascii()
+        or not token.isprintable()
+    ):
         code = said.get("error")
         more = f" {code}" if isinstance(code, str) and code in _ERRORS else ""
         raise _failure(scheme, f"it answered {status}{more}")
