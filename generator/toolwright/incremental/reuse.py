@@ -17,6 +17,7 @@ from toolwright.incremental.cache import Cache
 
 if TYPE_CHECKING:
     from toolwright import ir
+    from toolwright.codegen.reserved import Reserved
     from toolwright.codegen.units import Unit
     from toolwright.compile.resolve import Resolved
     from toolwright.incremental.keys import Keys
@@ -58,16 +59,36 @@ class Reuse(Steps):
 
     def begin_models(self, manifest: ir.Manifest) -> Callable[[], Made]:
         """Begin to make the units that are not in the cache."""
-        from toolwright.codegen import modules
+        from toolwright.codegen import reserved
+        from toolwright.codegen.units import Made
 
-        now = self._keys.tools
-        todo = [tool for tool in manifest.tools if now[tool.name] not in self._before.units]
+        first = reserved.of(manifest)
+        begun = self._begin(manifest, first)  # while the compiler makes other files
+
+        def made(taken: Reserved) -> Made:
+            return begun() if taken is first else self._begin(manifest, taken)()
+
+        return lambda: reserved.settled(first, made, Made.defined)[0]
+
+    def _begin(self, manifest: ir.Manifest, taken: Reserved) -> Callable[[], Made]:
+        """Begin to make the units that are not there yet, without the names that are taken."""
+        from toolwright.codegen import modules, reserved
+
+        of_shared = reserved.of_shared(manifest, taken)
+        now = {
+            tool.name: keys.of_unit(
+                self._keys.tools[tool.name], of_shared | taken.under(tool.names.stem, reserved.of_tool(tool))
+            )
+            for tool in manifest.tools
+        }
+        there = {**self._before.units, **self._units}
+        todo = [tool for tool in manifest.tools if now[tool.name] not in there]
         batches = [todo[start : start + BATCH] for start in range(0, len(todo), BATCH)]
-        rest = modules.arguments_of_rest(manifest)
-        _, modelled, shared, source, command = rest
+        rest = modules.arguments_of_rest(manifest, taken)
+        _, modelled, shared, source, command, _ = rest
         jobs: list[Job] = [(modules.make_rest, rest)]
-        homes = modules.homes_for(todo, shared) if batches else {}
-        jobs += [(modules.make, (batch, homes, source, command)) for batch in batches]
+        homes = modules.homes_for(todo, shared, taken) if batches else {}
+        jobs += [(modules.make, (batch, homes, source, command, taken)) for batch in batches]
         if self._workers is None or not (batches or modelled or shared):
             results = None
         else:
@@ -76,9 +97,7 @@ class Reuse(Steps):
         def models() -> Made:
             others, *made = results() if results else [make(*arguments) for make, arguments in jobs]
             fresh = dict(zip((tool.name for tool in todo), (unit for units in made for unit in units), strict=True))
-            self._units = {
-                now[tool.name]: fresh.get(tool.name) or self._before.units[now[tool.name]] for tool in manifest.tools
-            }
+            self._units |= {now[tool.name]: fresh.get(tool.name) or there[now[tool.name]] for tool in manifest.tools}
             return Made({tool.name: self._units[now[tool.name]] for tool in manifest.tools}, *others)
 
         return models
