@@ -120,7 +120,7 @@ async def _get(client: httpx2.AsyncClient, scheme: Scheme, environment: Mapping[
     Raises:
         ToolError: The token endpoint gives none.
     """
-    url = urlsplit(scheme["tokenUrl"])
+    url = urlsplit(str(scheme["tokenUrl"]))
     if url.scheme != "https" and not (url.scheme == "http" and url.hostname in _LOOPBACK):
         raise ToolError("The server cannot get a token: its tokenUrl is not https.")
     begun = time.monotonic()
@@ -201,6 +201,6 @@ def _life(seconds: object) -> float:
 
 def _failure(scheme: Scheme, why: str) -> ToolError:
     """What the caller is told; nothing of it comes from the answer's own text."""
-    host = urlsplit(scheme["tokenUrl"]).hostname
+    host = urlsplit(str(scheme["tokenUrl"])).hostname
     _LOG.warning("no token from %s: %s", host, why)
     return ToolError(f"The server cannot get a token from {host}: {why}.")
