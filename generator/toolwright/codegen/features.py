@@ -87,6 +87,7 @@ RUNTIME: Final[Mapping[str, tuple[str, ...]]] = {
     "resources": ("server/resources",),
     "prompts": ("server/prompts",),
     "completion": ("server/completion",),
+    "lenient": ("client/deviation", "http/lenient"),
     "http": ("http/calls", "http/requests", "http/responses", "http/styles"),
     "examples": ("equality", "server/example_tests"),
 }
@@ -214,6 +215,8 @@ def _of_tools(tools: Sequence[ir.Tool]) -> Iterator[str]:
         yield "redaction"
     if any(tool.policy.get("confirm") for tool in tools):
         yield "confirmation"
+    if any(tool.http.get("output") == "lenient" for tool in tools):
+        yield "lenient"
 
 
 def _of_schemas(schemas: Sequence[ir.Schema], shared: Sequence[ir.SharedSchema]) -> Iterator[str]:

@@ -51,6 +51,7 @@ EXPORTS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "._runtime.client.live": ("list_prompts", "list_resource_templates", "list_resources", "list_tools"),
         "._runtime.client.options": ("OMIT", "CallEvent", "Omit"),
     },
+    "lenient": {"._runtime.client.deviation": ("DeviatingResult",)},
     "changes": {"._runtime.client.subscriptions": ("ListChanged", "ResourceUpdated", "changes")},
     "client_requests": {"._runtime.client.questions": ("Question",)},
 }

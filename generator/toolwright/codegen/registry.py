@@ -30,6 +30,7 @@ _ASKED_FOR: Final = frozenset(
         "confirmation",
         "headers",
         "http",
+        "lenient",
         "patterns",
         "prompts",
         "redaction",

@@ -112,7 +112,9 @@ def _tool(declared: Declared, resolved: Resolved, names: frozenset[str]) -> tupl
     changed = {"name": declared.name, **sent}
     annotations = wire.get("annotations")
     description = wire.get("description")
-    http: Mapping[str, ir.Json] = extension.get("http") or {}
+    http = _http(extension.get("http") or {}, resolved)
+    if http:
+        extension["http"] = http
     policy = {**(resolved.entry.get("policy") or {}), **(extension.get("policy") or {})}
     tool = ir.Tool(
         name=declared.name,
@@ -127,9 +129,15 @@ def _tool(declared: Declared, resolved: Resolved, names: frozenset[str]) -> tupl
         questions=_questions(declared, resolved),
         place=declared.place,
         policy={key: value for key, value in policy.items() if not key.startswith("x-")},
-        call=f"{http.get('method', 'GET')} {http['url']}" if http else None,
+        http=http,
     )
     return tool, {key: value for key, value in extension.items() if key not in _NOT_SERVED}
+
+
+def _http(http: Mapping[str, ir.Json], resolved: Resolved) -> Mapping[str, ir.Json]:
+    """A call with what its API says of all calls, where it does not say so itself."""
+    api = _apis(resolved).get(http.get("api"), {}) if http else {}
+    return {**http, "output": api["output"]} if "output" in api and "output" not in http else http
 
 
 def _primitive(declared: Declared, resolved: Resolved) -> tuple[ir.Primitive, Mapping[str, ir.Json]]:

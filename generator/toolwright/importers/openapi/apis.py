@@ -51,6 +51,7 @@ class Apis:
             self._by_base[url] = name
             base: dict[str, Any] = {"baseUrl": url} if urlsplit(url).netloc else {}
             base["baseUrlEnv"] = variable(self.name, *([] if name == _slug(self.name) else [name]), "base url")
+            base["output"] = "lenient"  # documents promise what their APIs do not keep
             self.made[name] = base
         api = self.made[self._by_base[url]]
         used = {scheme: auth for each in schemes or () for scheme, auth in each.items()}

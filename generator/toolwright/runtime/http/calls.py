@@ -95,6 +95,7 @@ class Handlers(AbstractAsyncContextManager["Handlers"]):
 
     def _call(self, tool: Tool, apis: Mapping[str, Api]) -> Call:
         binding: Binding | None = None
+        tolerant = tool.package.feature("lenient", "http.lenient")
         worked: Sequence[str] | None = None
 
         async def call(args: Model, _ctx: Context) -> Any:
@@ -114,6 +115,8 @@ class Handlers(AbstractAsyncContextManager["Handlers"]):
                 worked, outgoing, answer = await _admitted(client, binding, tries, retries)
             if not 200 <= answer.status < 300:
                 raise failure(answer, binding.shown, outgoing.secrets, outgoing.lacking)
+            if tolerant is not None and tool.is_lenient:
+                return tolerant.tolerated(answer, tool, lambda: result(answer, tool))
             return result(answer, tool)
 
         return call

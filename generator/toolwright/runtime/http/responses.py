@@ -17,6 +17,7 @@ from ..errors import ToolError
 from ..package import Tool
 from ..redaction import mask
 from ..server.content import audio, embedded, image
+from ..server.returns import Content
 from ..server.sanitizing import checked_mime_type, clean
 from ..values import Json
 
@@ -54,19 +55,28 @@ class Answer:
         return self.media == "application/json" or self.media.endswith("+json")
 
 
+class Deviation(ToolError):
+    """The answer is not the JSON that the tool promises."""
+
+
 def result(answer: Answer, tool: Tool) -> Any:
     """What the tool gives: the JSON of the answer where the tool has an `outputSchema`, else the answer as content.
 
     Raises:
-        ToolError: The answer is not the JSON that the tool promises.
+        Deviation: The answer is not the JSON that the tool promises.
     """
-    if tool.output_name is not None:
-        value: Json = None if not answer.body.strip() else parsed(answer)
-        promised: Json = tool.definition["outputSchema"]
-        is_object = isinstance(promised, dict) and promised.get("type") == "object"
-        if is_object and not isinstance(value, dict):
-            raise ToolError(f"The API answered {phrase(answer.status)} without the object that it promises.")
-        return value
+    if tool.output_name is None:
+        return content(answer)
+    value: Json = None if not answer.body.strip() else parsed(answer)
+    promised: Json = tool.definition["outputSchema"]
+    is_object = isinstance(promised, dict) and promised.get("type") == "object"
+    if is_object and not isinstance(value, dict) and not tool.is_lenient:
+        raise Deviation(f"The API answered {phrase(answer.status)} without the object that it promises.")
+    return value
+
+
+def content(answer: Answer) -> Content:
+    """The answer as content: text, an image, a sound, or another file."""
     if not answer.body:
         return f"{phrase(answer.status)}{_headers(answer)}"
     if answer.media.startswith(("image/", "audio/")):
@@ -81,13 +91,13 @@ def parsed(answer: Answer) -> Any:
     """The JSON of an answer.
 
     Raises:
-        ToolError: It is none.
+        Deviation: It is none.
     """
     try:
         return json.loads(answer.body, parse_constant=_refuse)
     except (ValueError, RecursionError):
         what = answer.media or "something"
-        raise ToolError(f"The API answered {phrase(answer.status)} with {what} that is not JSON.") from None
+        raise Deviation(f"The API answered {phrase(answer.status)} with {what} that is not JSON.") from None
 
 
 def failure(answer: Answer, shown: str, secrets: Sequence[str], lacking: Sequence[str]) -> ToolError:
