@@ -76,6 +76,7 @@ _RULES = (
     elicitation.flat,
     elicitation.named,
     http.apis,
+    http.complete,
     http.declared,
     http.urls,
     http.arguments,

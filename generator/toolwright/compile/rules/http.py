@@ -63,6 +63,18 @@ def apis(resolved: Resolved) -> Iterator[Diagnostic]:
         yield from _secured(api.get("security"), place / "security", api, name)
 
 
+def complete(resolved: Resolved) -> Iterator[Diagnostic]:
+    """A call has a URL; an overlay alone makes no call of a tool that is none."""
+    for tool in resolved.tools:
+        if tool.extension.get("http") and "url" not in tool.extension["http"]:
+            yield Diagnostic(
+                "TW262",
+                f"nothing says which URL `{tool.name}` calls",
+                tool.place_of("http").key(),
+                "the tool is no HTTP call of its own: add `url`, or take `http` away",
+            )
+
+
 def declared(resolved: Resolved) -> Iterator[Diagnostic]:
     """A call names an API that there is."""
     known = [name for _, name, _ in _apis(resolved)]
@@ -214,7 +226,7 @@ def nothing_lost(resolved: Resolved) -> Iterator[Diagnostic]:
 
 def _calls(resolved: Resolved) -> Iterator[tuple[Declared, Mapping[str, Json]]]:
     for tool in resolved.tools:
-        if tool.extension.get("http"):
+        if "url" in (tool.extension.get("http") or {}):
             yield tool, tool.extension["http"]
 
 

@@ -69,8 +69,7 @@ class Handlers(AbstractAsyncContextManager["Handlers"]):
         self._client: httpx2.AsyncClient | None = None
         self._stack = AsyncExitStack()
         self._calls: dict[str, Call] = {}
-        declared: Mapping[str, Any] = package.manifest.get("apis") or {}
-        apis = {name: Api.of(said) for name, said in declared.items()}
+        apis: Mapping[str, Any] = package.manifest.get("apis") or {}
         for tool in package.tools.values():
             if tool.is_bound and handler_check.written(handlers, tool.method) is None:
                 self._calls[tool.method] = self._call(tool, apis)
@@ -93,7 +92,7 @@ class Handlers(AbstractAsyncContextManager["Handlers"]):
         self._client = None
         await self._stack.aclose()
 
-    def _call(self, tool: Tool, apis: Mapping[str, Api]) -> Call:
+    def _call(self, tool: Tool, apis: Mapping[str, Mapping[str, Any]]) -> Call:
         binding: Binding | None = None
         tolerant = tool.package.feature("lenient", "http.lenient")
         worked: Sequence[str] | None = None
@@ -102,7 +101,7 @@ class Handlers(AbstractAsyncContextManager["Handlers"]):
             nonlocal binding, worked
             if binding is None:
                 http = tool.extension["http"]
-                api = apis[http["api"]] if "api" in http else Api.of({})
+                api = Api.of(apis.get(http.get("api", ""), {}), http)
                 binding = Binding(http, api, tool.definition["inputSchema"])
             values = args.model_dump(mode="json")
             ways = sorted(binding.ways(os.environ), key=lambda way: way != worked)  # what was refused once comes last

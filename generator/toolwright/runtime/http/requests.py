@@ -49,8 +49,12 @@ class Api:
     most: int
 
     @classmethod
-    def of(cls, said: Mapping[str, Any]) -> Api:
-        """The API that an entry of `apis` describes; an empty one is for URLs that are whole."""
+    def of(cls, said: Mapping[str, Any], http: Mapping[str, Any] | None = None) -> Api:
+        """The API that an entry of `apis` describes; an empty one is for URLs that are whole.
+
+        What `http` of a tool says of times and sizes goes before it.
+        """
+        said = {**said, **{key: http[key] for key in ("timeout", "maxResponseBytes") if http and key in http}}
         return cls(
             base=said.get("baseUrl", ""),
             base_env=said.get("baseUrlEnv"),
