@@ -88,6 +88,8 @@ RUNTIME: Final[Mapping[str, tuple[str, ...]]] = {
     "prompts": ("server/prompts",),
     "completion": ("server/completion",),
     "lenient": ("client/deviation", "http/lenient"),
+    "shapes": ("http/selections", "http/shapes"),
+    "pages": ("client/paging", "http/pages"),
     "http": ("http/calls", "http/requests", "http/responses", "http/styles"),
     "examples": ("equality", "server/example_tests"),
 }
@@ -106,6 +108,7 @@ _IMPLIED: Final[Mapping[str, tuple[str, ...]]] = {
     "server": ("answers",),
     "complexity": ("alternatives", "patterns"),
     "http": ("redaction",),
+    "pages": ("shapes",),
     "resources": ("primitives",),
     "prompts": ("primitives",),
     "completion": ("primitives",),
@@ -217,6 +220,10 @@ def _of_tools(tools: Sequence[ir.Tool]) -> Iterator[str]:
         yield "confirmation"
     if any(tool.http.get("output") == "lenient" for tool in tools):
         yield "lenient"
+    if any("select" in tool.http or "responseHeaders" in tool.http for tool in tools):
+        yield "shapes"
+    if any("page" in tool.http for tool in tools):
+        yield "pages"
 
 
 def _of_schemas(schemas: Sequence[ir.Schema], shared: Sequence[ir.SharedSchema]) -> Iterator[str]:

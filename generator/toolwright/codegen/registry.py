@@ -31,11 +31,13 @@ _ASKED_FOR: Final = frozenset(
         "headers",
         "http",
         "lenient",
+        "pages",
         "patterns",
         "prompts",
         "redaction",
         "resources",
         "sampling",
+        "shapes",
     }
 )
 """The features that the runtime asks a package for by name. Others are imported by what needs them."""

@@ -190,7 +190,7 @@ class ClientMethod:
     """One method of the client, which calls the method `call` of the base with `arguments`.
 
     An argument that is a list itself has the entries of a dictionary. `by_name` says that its parameters are given by
-    their names alone, and `gives_model` that it returns a model.
+    their names alone, `gives_model` that it returns a model, and `gives_pages` that this is a page of several.
     """
 
     role: MethodRole
@@ -204,6 +204,7 @@ class ClientMethod:
     doc: str
     place: Place
     gives_model: bool = False
+    gives_pages: bool = False
 
     @property
     def annotation(self) -> Code:
@@ -393,6 +394,7 @@ def tool_method(tool: ir.Tool, parameters: Sequence[Parameter]) -> ClientMethod:
         doc=arguments_doc(tool_doc(tool), described),
         place=tool.place,
         gives_model=output is not None,
+        gives_pages="page" in tool.http,
     )
 
 

@@ -8,11 +8,15 @@ for prefixes, bundled references and extensions.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from toolwright import ir, mcp, naming
+from toolwright.compile import shape
 from toolwright.compile.resolve import Declared, Resolved, manifests, meant
 from toolwright.compile.uritemplates import variables
+from toolwright.jsonschema import dialects
+from toolwright.jsonschema.pointers import pointer_text
 from toolwright.pycode import Name
 
 if TYPE_CHECKING:
@@ -109,18 +113,21 @@ def _tool(declared: Declared, resolved: Resolved, names: frozenset[str]) -> tupl
     sent = {field: schema.wire for field, schema in schemas.items()}
     if resolved.inlines:
         sent = {field: resolved.inlined(found).wire for field, found in resolved.schemas(declared)}
-    changed = {"name": declared.name, **sent}
-    annotations = wire.get("annotations")
-    description = wire.get("description")
     http = _http(extension.get("http") or {}, resolved)
     if http:
         extension["http"] = http
+    if not shape.SHAPING.isdisjoint(http):
+        schemas = _shaped(schemas, http, declared)
+        sent = {field: shape.shaped(field, sent.get(field), http) for field in schemas}
+    changed = {"name": declared.name, **sent}
+    annotations = wire.get("annotations")
+    description = wire.get("description")
     policy = {**(resolved.entry.get("policy") or {}), **(extension.get("policy") or {})}
     tool = ir.Tool(
         name=declared.name,
         names=declared.names,
         description=description if isinstance(description, str) else None,
-        definition={key: changed.get(key, value) for key, value in wire.items() if key not in _EXTENSION},
+        definition={key: changed.get(key, value) for key, value in (wire | changed).items() if key not in _EXTENSION},
         input=schemas["inputSchema"],
         output=schemas.get("outputSchema"),
         annotations=annotations if isinstance(annotations, dict) else {},
@@ -132,6 +139,32 @@ def _tool(declared: Declared, resolved: Resolved, names: frozenset[str]) -> tupl
         http=http,
     )
     return tool, {key: value for key, value in extension.items() if key not in _NOT_SERVED}
+
+
+def _shaped(
+    schemas: Mapping[str, ir.Schema], http: Mapping[str, ir.Json], declared: Declared
+) -> dict[str, ir.Schema]:
+    """The schemas that are derived for a call; a response without a schema may get one."""
+    made: dict[str, ir.Schema] = {}
+    for field in mcp.SCHEMAS:
+        before = schemas.get(field)
+        wire = shape.shaped(field, None if before is None else before.wire, http)
+        if before is not None and isinstance(wire, dict):
+            made[field] = replace(before, wire=wire, shared=_kept(before.shared, wire), own=None)
+        elif isinstance(wire, dict):
+            like = schemas["inputSchema"]
+            made[field] = ir.Schema(wire, dialects.DRAFT_2020_12.uri, declared.place / field, rich=like.rich)
+    return made
+
+
+def _kept(shared: Mapping[str, str], wire: ir.Json) -> Mapping[str, str]:
+    """Which shared schemas are still bundled into a schema."""
+    return {
+        pointer_text((keyword, name)): shared[pointer_text((keyword, name))]
+        for keyword in ("$defs", "definitions")
+        for name in wire.get(keyword) or ()
+        if pointer_text((keyword, name)) in shared
+    }
 
 
 def _http(http: Mapping[str, ir.Json], resolved: Resolved) -> Mapping[str, ir.Json]:

@@ -95,6 +95,7 @@ class Handlers(AbstractAsyncContextManager["Handlers"]):
     def _call(self, tool: Tool, apis: Mapping[str, Mapping[str, Any]]) -> Call:
         binding: Binding | None = None
         tolerant = tool.package.feature("lenient", "http.lenient")
+        shape, page = _shaping(tool)
         worked: Sequence[str] | None = None
 
         async def call(args: Model, _ctx: Context) -> Any:
@@ -104,8 +105,11 @@ class Handlers(AbstractAsyncContextManager["Handlers"]):
                 api = Api.of(apis.get(http.get("api", ""), {}), http)
                 binding = Binding(http, api, tool.definition["inputSchema"])
             values = args.model_dump(mode="json")
+            values, following = (values, None) if page is None else page.begin(values)
             ways = sorted(binding.ways(os.environ), key=lambda way: way != worked)  # what was refused once comes last
             requests = [binding.outgoing(values, os.environ, way) for way in ways]
+            if following is not None:
+                requests = [following.outgoing(request) for request in requests]
             hints: Mapping[str, Any] = tool.definition.get("annotations") or {}
             repeatable = binding.method in _REPEATABLE or hints.get("idempotentHint") is True
             retries = binding.api.retries if repeatable else 0
@@ -114,9 +118,12 @@ class Handlers(AbstractAsyncContextManager["Handlers"]):
                 worked, outgoing, answer = await _admitted(client, binding, tries, retries)
             if not 200 <= answer.status < 300:
                 raise failure(answer, binding.shown, outgoing.secrets, outgoing.lacking)
-            if tolerant is not None and tool.is_lenient:
-                return tolerant.tolerated(answer, tool, lambda: result(answer, tool))
-            return result(answer, tool)
+
+
+            def make() -> Any:
+                return result(answer, tool, None if shape is None else lambda body: shape.of(answer, body, following))
+
+            return tolerant.tolerated(answer, tool, make) if tolerant is not None and tool.is_lenient else make()
 
         return call
 
@@ -128,6 +135,18 @@ class Handlers(AbstractAsyncContextManager["Handlers"]):
         else:
             async with _client() as client:
                 yield client
+
+
+def _shaping(tool: Tool) -> tuple[Any, Any]:
+    """What makes something else of responses than their JSON, and what makes pages of them, where the tool has these."""
+    http = tool.extension["http"]
+    find = tool.package.feature
+    shapes, pages = find("shapes", "http.shapes"), find("pages", "http.pages")
+    is_shaped = not http.keys().isdisjoint(("page", "responseHeaders", "select"))
+    return (
+        shapes.Shape(http) if shapes is not None and is_shaped else None,
+        pages.Page(tool.name, http) if pages is not None and "page" in http else None,
+    )
 
 
 def _client() -> httpx2.AsyncClient:

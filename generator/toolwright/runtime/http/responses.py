@@ -7,7 +7,7 @@ told. Of an error's body the caller gets the start, without what could harm a re
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, Final
@@ -59,15 +59,23 @@ class Deviation(ToolError):
     """The answer is not the JSON that the tool promises."""
 
 
-def result(answer: Answer, tool: Tool) -> Any:
+def result(answer: Answer, tool: Tool, shape: Callable[[Any], Any] | None = None) -> Any:
     """What the tool gives: the JSON of the answer where the tool has an `outputSchema`, else the answer as content.
+
+    Args:
+        answer: The answer.
+        tool: The tool.
+        shape: Makes of the JSON what the tool gives, where that is something else.
 
     Raises:
         Deviation: The answer is not the JSON that the tool promises.
     """
-    if tool.output_name is None:
+    if tool.output_name is None and (shape is None or not answer.is_json):
         return content(answer)
     value: Json = None if not answer.body.strip() else parsed(answer)
+    value = value if shape is None else shape(value)
+    if tool.output_name is None:
+        return json.dumps(value, ensure_ascii=False)
     promised: Json = tool.definition["outputSchema"]
     is_object = isinstance(promised, dict) and promised.get("type") == "object"
     if is_object and not isinstance(value, dict) and not tool.is_lenient:
