@@ -382,6 +382,9 @@ def tool_method(tool: ir.Tool, parameters: Sequence[Parameter]) -> ClientMethod:
     output = naming.output_class(tool.names) if tool.output is not None else None
     sent = tuple(code("{}: {}", literal(parameter.wire), parameter.name) for parameter in parameters)
     described = [(parameter.name, parameter_doc(parameter.doc, parameter.default)) for parameter in parameters]
+    doc = tool_doc(tool)
+    if "page" in tool.http:
+        doc = f"{doc}\n\nThis is one page; ``{tool.names.method}.pages(…)`` gives the items of all."
     return ClientMethod(
         role="tool",
         name=tool.names.method,
@@ -391,7 +394,7 @@ def tool_method(tool: ir.Tool, parameters: Sequence[Parameter]) -> ClientMethod:
         call=Name("_call" if output else "_call_content"),
         arguments=(literal(tool.name), sent, *([Name(f"_models.{output}")] if output else [])),
         deprecated=deprecation(tool.deprecated),
-        doc=arguments_doc(tool_doc(tool), described),
+        doc=arguments_doc(doc, described),
         place=tool.place,
         gives_model=output is not None,
         gives_pages="page" in tool.http,

@@ -49,7 +49,8 @@ def lower(resolved: Resolved, source: str) -> ir.Manifest:
     server = entry["server"]
     formats: ir.Formats = "assert" if entry.get("formats") == "assert" else "annotate"
     wire_names = frozenset(tool.name for tool in resolved.tools)
-    lowered = [_tool(tool, resolved, wire_names) for tool in resolved.tools]
+    apis = _apis(resolved)
+    lowered = [_tool(tool, resolved, wire_names, apis) for tool in resolved.tools]
     primitives = {
         section: [_primitive(one, resolved) for one in resolved.primitives[section]] for section in mcp.PRIMITIVES
     }
@@ -82,7 +83,7 @@ def lower(resolved: Resolved, source: str) -> ir.Manifest:
             "server": server,
             "formats": formats,
             **{key: entry[key] for key in _OF_ALL if entry.get(key)},
-            **({"apis": apis} if (apis := _apis(resolved)) else {}),
+            **({"apis": apis} if apis else {}),
             **{
                 section.name: [
                     {**one.definition, "toolwright": extension} if extension else one.definition
@@ -102,7 +103,9 @@ def _apis(resolved: Resolved) -> dict[str, ir.Json]:
     }
 
 
-def _tool(declared: Declared, resolved: Resolved, names: frozenset[str]) -> tuple[ir.Tool, Mapping[str, ir.Json]]:
+def _tool(
+    declared: Declared, resolved: Resolved, names: frozenset[str], apis: Mapping[str, ir.Json]
+) -> tuple[ir.Tool, Mapping[str, ir.Json]]:
     """A tool, and what the package's `manifest.json` keeps of its extension."""
     wire, extension = declared.wire, dict(declared.extension)
     deprecated = extension.get("deprecated")
@@ -113,13 +116,13 @@ def _tool(declared: Declared, resolved: Resolved, names: frozenset[str]) -> tupl
     sent = {field: schema.wire for field, schema in schemas.items()}
     if resolved.inlines:
         sent = {field: resolved.inlined(found).wire for field, found in resolved.schemas(declared)}
-    http = _http(extension.get("http") or {}, resolved)
+    http = _http(extension.get("http") or {}, apis)
     if http:
         extension["http"] = http
     if not shape.SHAPING.isdisjoint(http):
         schemas = _shaped(schemas, http, declared)
         sent = {field: shape.shaped(field, sent.get(field), http) for field in schemas}
-    changed = {"name": declared.name, **sent}
+    changed: dict[str, ir.Json] = {"name": declared.name, **sent}
     annotations = wire.get("annotations")
     description = wire.get("description")
     policy = {**(resolved.entry.get("policy") or {}), **(extension.get("policy") or {})}
@@ -127,7 +130,7 @@ def _tool(declared: Declared, resolved: Resolved, names: frozenset[str]) -> tupl
         name=declared.name,
         names=declared.names,
         description=description if isinstance(description, str) else None,
-        definition={key: changed.get(key, value) for key, value in (wire | changed).items() if key not in _EXTENSION},
+        definition={key: value for key, value in {**wire, **changed}.items() if key not in _EXTENSION},
         input=schemas["inputSchema"],
         output=schemas.get("outputSchema"),
         annotations=annotations if isinstance(annotations, dict) else {},
@@ -141,9 +144,7 @@ def _tool(declared: Declared, resolved: Resolved, names: frozenset[str]) -> tupl
     return tool, {key: value for key, value in extension.items() if key not in _NOT_SERVED}
 
 
-def _shaped(
-    schemas: Mapping[str, ir.Schema], http: Mapping[str, ir.Json], declared: Declared
-) -> dict[str, ir.Schema]:
+def _shaped(schemas: Mapping[str, ir.Schema], http: Mapping[str, ir.Json], declared: Declared) -> dict[str, ir.Schema]:
     """The schemas that are derived for a call; a response without a schema may get one."""
     made: dict[str, ir.Schema] = {}
     for field in mcp.SCHEMAS:
@@ -167,9 +168,9 @@ def _kept(shared: Mapping[str, str], wire: ir.Json) -> Mapping[str, str]:
     }
 
 
-def _http(http: Mapping[str, ir.Json], resolved: Resolved) -> Mapping[str, ir.Json]:
+def _http(http: Mapping[str, ir.Json], apis: Mapping[str, ir.Json]) -> Mapping[str, ir.Json]:
     """A call with what its API says of all calls, where it does not say so itself."""
-    api = _apis(resolved).get(http.get("api"), {}) if http else {}
+    api: Mapping[str, ir.Json] = apis.get(http.get("api", ""), {})
     return {**http, "output": api["output"]} if "output" in api and "output" not in http else http
 
 

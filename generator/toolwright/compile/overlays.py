@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import posixpath
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from toolwright import paths
 from toolwright.diagnostics import Place
@@ -66,9 +66,11 @@ def _moved(value: Json, old: str, new: str, folder: str) -> Json:
     """A patch whose references to shared schemas count from another file."""
     if isinstance(value, dict):
         return {
-            key: _reference(below, old, new, folder)
-            if key == "$ref" and isinstance(below, str)
-            else _moved(below, old, new, folder)
+            key: (
+                _reference(below, old, new, folder)
+                if key == "$ref" and isinstance(below, str)
+                else _moved(below, old, new, folder)
+            )
             for key, below in value.items()
         }
     return [_moved(each, old, new, folder) for each in value] if isinstance(value, list) else value
@@ -107,12 +109,10 @@ def _home(at: Place, patches: Sequence[Patch]) -> Place:
 
 def _reached(fields: Json, pointer: Pointer) -> tuple[Pointer, bool]:
     """How far a pointer leads in a patch, and whether the patch says what stands there."""
-    here = fields
+    here: Any = fields
     for number, step in enumerate(pointer):
-        if isinstance(here, dict) and step in here:
+        try:
             here = here[step]
-        elif isinstance(here, list) and isinstance(step, int) and step < len(here):
-            here = here[step]
-        else:
+        except (LookupError, TypeError):
             return pointer[:number], not isinstance(here, dict)
     return pointer, True

@@ -32,10 +32,11 @@ if TYPE_CHECKING:
 class Declared:
     """One tool, resource, resource template or prompt as it is declared.
 
-    `section` is the list that it stands in. `patches` are what overlays change of `wire`, which has it. `name` is its name on the wire, with the prefixes of the fragments that it
-    came through. `wire` is the whole entry, and `data` the same as JSON. `extension` is what stands under
-    its `toolwright` key and in overlays, merged; `layers` are those parts with their places, the strongest last.
-    `names` are its Python names.
+    `section` is the list that it stands in. `name` is its name on the wire, with the prefixes of the fragments that it
+    came through. `wire` is the whole entry as written, with what overlays change of it, and `data` the same as JSON;
+    `patches` are these changes with their places, the strongest last. `extension` is what stands under its `toolwright`
+    key and in overlays, merged; `layers` are those parts with their places, the strongest last. `names` are its Python
+    names.
     """
 
     section: mcp.Section
@@ -195,8 +196,8 @@ def tools(bundle: Bundle) -> tuple[Declared, ...]:
     """All tools, in the order of `tools/list`: the manifest's own, then each fragment's.
 
     An overlay names tools as its own file sees them, that is, before the prefixes with which that file is included.
-    Mappings merge key by key, anything else is replaced, and an including file's overlay wins over an included one's. In
-    what goes on the wire, `null` takes a key away.
+    Mappings merge key by key, anything else is replaced, and an including file's overlay wins over an included one's.
+    Of what goes on the wire, `null` takes a key away.
     """
     added: dict[str, list[tuple[Place, Mapping[str, Json]]]] = {}
     for fragment, place, overlay in overlays(bundle):

@@ -77,9 +77,7 @@ def _given(schema: Json, http: Mapping[str, Json]) -> Json:
         return None if schema is None else making.finished(making.kept(root, tree))
     parts |= headers
     required = [name for name in parts if name != "next"]
-    return making.finished(
-        {"type": "object", "properties": parts, "required": required, "additionalProperties": False}
-    )
+    return making.finished({"type": "object", "properties": parts, "required": required, "additionalProperties": False})
 
 
 def _headers(headers: Mapping[str, Json]) -> dict[str, Json]:

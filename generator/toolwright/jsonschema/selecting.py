@@ -1,8 +1,8 @@
 """The schema of what is kept of a value: derived from the schema of the whole.
 
-Takes a schema that holds all that it refers to, and what is kept (`runtime/http/selections`); gives a schema under which
-what is kept of each valid value is valid. Where that cannot be said exactly it is wider, never narrower. It follows
-references as far as pointers lead, and no further.
+Takes a schema that holds all that it refers to, and what is kept (`runtime/http/selections`); gives a schema under
+which what is kept of each valid value is valid. Where that cannot be said exactly it is wider, never narrower. It
+follows references as far as pointers lead, and no further.
 """
 
 from __future__ import annotations
@@ -213,9 +213,11 @@ class Selecting:
 
     def _dependent(self, entries: Mapping[str, Json], tree: Tree) -> dict[str, Json]:
         return {
-            name: [each for each in value if below(tree, each) is not None]
-            if isinstance(value, list)
-            else self.kept(value, tree)
+            name: (
+                [each for each in value if below(tree, each) is not None]
+                if isinstance(value, list)
+                else self.kept(value, tree)
+            )
             for name, value in entries.items()
             if below(tree, name) is not None
         }

@@ -142,7 +142,8 @@ class Tool:
     @property
     def is_lenient(self) -> bool:
         """Whether what the HTTP call gives need not fit the `outputSchema` (`http: {output: lenient}`)."""
-        return (self.extension.get("http") or {}).get("output") == "lenient"
+        http: dict[str, Any] = self.extension.get("http") or {}
+        return http.get("output") == "lenient"
 
     @property
     def asserts_formats(self) -> bool:

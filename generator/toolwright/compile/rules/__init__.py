@@ -18,6 +18,7 @@ from toolwright.compile.rules import (
     names,
     primitives,
     references,
+    responses,
     revisions,
     tools,
     values,
@@ -84,6 +85,9 @@ _RULES = (
     http.parts,
     http.headers,
     http.nothing_lost,
+    responses.parts,
+    responses.headers,
+    responses.pages,
     revisions.old_enough,
     lint.known_codes,
 )

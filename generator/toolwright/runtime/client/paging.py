@@ -107,7 +107,7 @@ class Paged(Generic[P, T]):
     def __init__(self, method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]) -> None:
         """Take the function."""
         self._method = method
-        update_wrapper(self, method)
+        self.__doc__ = method.__doc__
 
     @overload
     def __get__(self, instance: None, owner: type[object]) -> Paged[P, T]: ...

@@ -119,7 +119,6 @@ class Handlers(AbstractAsyncContextManager["Handlers"]):
             if not 200 <= answer.status < 300:
                 raise failure(answer, binding.shown, outgoing.secrets, outgoing.lacking)
 
-
             def make() -> Any:
                 return result(answer, tool, None if shape is None else lambda body: shape.of(answer, body, following))
 
@@ -138,7 +137,7 @@ class Handlers(AbstractAsyncContextManager["Handlers"]):
 
 
 def _shaping(tool: Tool) -> tuple[Any, Any]:
-    """What makes something else of responses than their JSON, and what makes pages of them, where the tool has these."""
+    """What makes something else of responses than their JSON, and what makes pages of them, where a tool has these."""
     http = tool.extension["http"]
     find = tool.package.feature
     shapes, pages = find("shapes", "http.shapes"), find("pages", "http.pages")

@@ -42,7 +42,6 @@ def tolerated(answer: Answer, tool: Tool, make: Callable[[], Any]) -> Any:
         return _unfitting(tool, content(answer), [{"pointer": "", "keyword": "", "message": str(error)}])
     given = value if isinstance(value, Reply) else Reply(value)
 
-
     def instead(text: str, lines: Sequence[str]) -> Unstructured:
         found = list(_violations(tool, json.loads(text))) or [{"pointer": "", "keyword": "", "message": lines[0]}]
         return _unfitting(tool, text if answer.body.strip() else content(answer), found)

@@ -73,9 +73,8 @@ class Page:
                 given[self.argument] = self.first
         if self.limit is not None and self.size is not None and given.get(self.limit) is None:
             given[self.limit] = self.size
-        limit: Json = given.get(self.limit) if self.limit is not None else self.size
-        is_known = isinstance(limit, int) and not isinstance(limit, bool) and limit > 0
-        return given, Following(self, start, limit if is_known else None)
+        limit = _number(given.get(self.limit) if self.limit is not None else self.size)
+        return given, Following(self, start, limit or None)
 
     def written(self, position: Json) -> str:
         """A cursor.
@@ -89,19 +88,14 @@ class Page:
             raise Deviation(f"The API's own cursor is longer than {_LONGEST} characters, and cannot be followed.")
         return cursor
 
-    def _read(self, cursor: str) -> Any:
-        try:
-            if len(cursor) > _LONGEST:
-                raise ValueError("too long")
-            value: Json = json.loads(base64.b64decode(cursor + "=" * (-len(cursor) % 4), b"-_", validate=True))
-            if not isinstance(value, list) or value[:2] != [_VERSION, self._tag] or len(value) != 3:
-                raise ValueError("not of this tool")
-            if not self.is_position(value[2]):
-                raise ValueError("no position")
-        except (ValueError, RecursionError):
+    def _read(self, cursor: Json) -> Any:
+        """Where a page starts, by its cursor."""
+        value: Json = _decoded(cursor) if isinstance(cursor, str) else None
+        is_ours = isinstance(value, list) and value[:2] == [_VERSION, self._tag] and len(value) == 3
+        if not isinstance(value, list) or not is_ours or not self.is_position(value[2]):
             raise ToolError(
                 "`cursor` is none that this tool gave: take it from `next` of a page, or leave it out for the first."
-            ) from None
+            )
         return value[2]
 
     def is_position(self, value: Json) -> bool:
@@ -167,17 +161,16 @@ class Following:
         if page.by == "cursor":
             return self._said(body)
         got = len(self.items(body))
-        total: Json = None if page.total is None else found(body, page.total)
-        counts = isinstance(total, int) and not isinstance(total, bool)
-        if got == 0 or (self.limit is not None and got < self.limit and not counts):
+        total = None if page.total is None else _number(found(body, page.total))
+        if got == 0 or (self.limit is not None and got < self.limit and total is None):
             return None
         if page.by == "offset":
             following = (self.start or page.first or 0) + got
-            is_last = counts and following >= total
+            is_last = total is not None and following >= total
         else:
             first = 1 if page.first is None else page.first
             following = (first if self.start is None else self.start) + 1
-            is_last = counts and (following - first) * (self.limit or got) >= total
+            is_last = total is not None and (following - first) * (self.limit or got) >= total
         return None if is_last else page.written(following)
 
     def _said(self, body: Any) -> str | None:
@@ -215,3 +208,18 @@ def next_link(header: str) -> str | None:
         if relation is not None and "next" in (relation[1] or relation[2] or "").lower().split():
             return str(target)
     return None
+
+
+def _decoded(cursor: str) -> Json:
+    """What a cursor holds; None where it is none."""
+    if len(cursor) > _LONGEST:
+        return None
+    try:
+        value: Json = json.loads(base64.b64decode(cursor + "=" * (-len(cursor) % 4), b"-_", validate=True))
+    except (ValueError, RecursionError):
+        return None
+    return value
+
+
+def _number(value: Json) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None

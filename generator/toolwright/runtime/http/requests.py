@@ -108,7 +108,7 @@ class Binding:
         self._used = frozenset(used(http))
         page: Mapping[str, Any] = http.get("page") or {}
         if page:  # `cursor` is ours, and stands for the argument that says where the API's page starts
-            own = {page["argument"]: {}} if "argument" in page else {}
+            own: dict[str, Any] = {page["argument"]: {}} if "argument" in page else {}
             self._properties = {**{name: one for name, one in self._properties.items() if name != "cursor"}, **own}
         self._users = frozenset(auth["usernameEnv"] for auth in api.auth.values() if "usernameEnv" in auth)
         has_rest = "body" not in http and any(name not in self._used for name in self._properties)

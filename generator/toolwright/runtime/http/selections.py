@@ -1,7 +1,7 @@
 """Which parts of a response are kept: JSON Pointers in which `*` is each item and each property.
 
-Takes the pointers of a manifest and a JSON value; gives the value with what they lead to, in the same structure. What is
-neither an object nor an array is not taken apart: where a pointer leads further, it stays as it is.
+Takes the pointers of a manifest and a JSON value; gives the value with what they lead to, in the same structure. What
+is neither an object nor an array is not taken apart: where a pointer leads further, it stays as it is.
 """
 
 from __future__ import annotations
