@@ -29,10 +29,10 @@ SCALARS: list[Json] = [
     True,
 ]
 DEFS: Json = {
-    "Leaf": {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"], "additionalProperties": False},
+    "Leaf": {"properties": {"a": {"type": "integer"}}, "required": ["a"], "additionalProperties": False},
     "Node": {
         "type": "object",
-        "properties": {"a": {"type": "string"}, "b": {"type": "array", "items": {"$ref": "#/$defs/Node"}, "maxItems": 2}},
+        "properties": {"a": {"type": "string"}, "b": {"items": {"$ref": "#/$defs/Node"}, "maxItems": 2}},
         "required": ["a"],
     },
     "Circle": {"anyOf": [{"$ref": "#/$defs/Circle"}, {"$ref": "#/$defs/Leaf"}]},
@@ -106,7 +106,10 @@ PET = {
     "required": ["id", "tag"],
     "additionalProperties": False,
 }
-OWNER = {"type": "object", "properties": {"name": {"type": "string"}, "pets": {"type": "array", "items": {"$ref": "#/$defs/Pet"}}}}  # fmt: skip
+OWNER = {
+    "type": "object",
+    "properties": {"name": {"type": "string"}, "pets": {"type": "array", "items": {"$ref": "#/$defs/Pet"}}},
+}
 LIST: Json = {
     "type": "object",
     "properties": {"items": {"type": "array", "items": {"$ref": "#/$defs/Pet"}}, "next": {"type": "string"}},
@@ -181,6 +184,21 @@ LIST: Json = {
             {"type": "object", "additionalProperties": {"type": "object", "properties": {"n": {}, "m": {}}}},
             ["/one/n"],
             {"type": "object", "properties": {"one": {"type": "object", "properties": {"n": {}}}}},
+        ),
+        (
+            {"type": "array", "uniqueItems": True, "minItems": 1, "maxItems": 9, "maxContains": 1, "contains": PET},
+            ["/*/tag"],
+            {
+                "type": "array",
+                "minItems": 1,
+                "maxItems": 9,
+                "contains": {
+                    "type": "object",
+                    "properties": {"tag": {"type": "string"}},
+                    "required": ["tag"],
+                    "additionalProperties": False,
+                },
+            },
         ),
         (
             {"type": "array", "prefixItems": [{"type": "integer"}, PET | {"properties": {"id": {}, "tag": {}}}]},

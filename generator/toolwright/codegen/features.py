@@ -87,10 +87,10 @@ RUNTIME: Final[Mapping[str, tuple[str, ...]]] = {
     "resources": ("server/resources",),
     "prompts": ("server/prompts",),
     "completion": ("server/completion",),
-    "lenient": ("client/deviation", "http/lenient"),
-    "shapes": ("http/selections", "http/shapes"),
-    "pages": ("client/paging", "http/pages"),
     "http": ("http/calls", "http/requests", "http/responses", "http/styles"),
+    "lenient": ("client/deviation", "http/lenient"),
+    "pages": ("client/paging", "http/pages", "http/selections"),
+    "shapes": ("http/shapes",),
     "examples": ("equality", "server/example_tests"),
 }
 """The modules of the runtime that each feature of a package needs beside those of the features above it.

@@ -52,7 +52,7 @@ EXPORTS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "._runtime.client.options": ("OMIT", "CallEvent", "Omit"),
     },
     "lenient": {"._runtime.client.deviation": ("DeviatingResult",)},
-    "pages": {"._runtime.client.paging": ("EndlessPages", "Pages")},
+    "pages": {"._runtime.client.paging": ("EndlessPages",)},
     "changes": {"._runtime.client.subscriptions": ("ListChanged", "ResourceUpdated", "changes")},
     "client_requests": {"._runtime.client.questions": ("Question",)},
 }

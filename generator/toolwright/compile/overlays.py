@@ -17,7 +17,6 @@ from toolwright.diagnostics import Place
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from toolwright.compile.resolve import Declared
     from toolwright.diagnostics import Diagnostic, Pointer
     from toolwright.ir import Json
 
@@ -86,15 +85,20 @@ def _reference(text: str, old: str, new: str, folder: str) -> str:
     return f"{'' if path == new else posixpath.relpath(path, posixpath.dirname(new) or '.')}{hash_}{fragment}"
 
 
-def leading(tools: Iterable[Declared], found: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
-    """Diagnostics with the places of overlays, where these say what is complained of."""
-    overlaid = {tool.place: tool.patches for tool in tools if tool.patches}
+def leading(overlaid: Mapping[Place, Sequence[Patch]], found: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
+    """Diagnostics with the places of overlays, where these say what is complained of.
+
+    Args:
+        overlaid: The overlays of each tool, by its place.
+        found: The diagnostics.
+    """
     for diagnostic in found:
         at = diagnostic.at
         patches = overlaid.get(Place(at.file, at.pointer[:2])) if isinstance(at, Place) else None
-        if isinstance(at, Place) and patches is not None and at.pointer[2:3] and at.pointer[2] in FIELDS:
-            diagnostic = replace(diagnostic, at=_home(at, patches))
-        yield diagnostic
+        if patches and isinstance(at, Place) and at.pointer[2:3] and at.pointer[2] in FIELDS:
+            yield replace(diagnostic, at=_home(at, patches))
+        else:
+            yield diagnostic
 
 
 def _home(at: Place, patches: Sequence[Patch]) -> Place:

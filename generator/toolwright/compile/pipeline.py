@@ -91,11 +91,12 @@ def compile_manifest(
     part = steps.to_check(resolved)
     right = {tool.place for tool in resolved.tools} - {tool.place for tool in part.tools}
     wrong += validate.schemas(bundle, right)
-    wrong += overlays.leading(resolved.tools, validate.patched(resolved, right))
+    overlaid = {tool.place: tool.patches for tool in resolved.tools if tool.patches}
+    wrong += overlays.leading(overlaid, validate.patched(resolved, right))
     found += validate.in_order(bundle, wrong)
     if has_errors(found):
         return Result(None, tuple(found), bundle.documents)
-    judged = overlays.leading(resolved.tools, rules.check(resolved, part))
+    judged = overlays.leading(overlaid, rules.check(resolved, part))
     found = rules.suppressed(resolved, [*found, *judged])
     if has_errors(one for one in found if one.code not in forgiven):
         return Result(None, tuple(found), bundle.documents)

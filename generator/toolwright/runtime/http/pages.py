@@ -35,7 +35,7 @@ _FURTHEST: Final = 2**53
 _LINK: Final = re.compile(r'<([^<>]*)>((?:\s*;\s*[^\s;,="]+(?:\s*=\s*(?:"[^"]*"|[^\s;,"]*))?)*)')
 """A link of a `Link` header with its parameters (RFC 8288, 3)."""
 
-_REL: Final = re.compile(r';\s*rel\s*=\s*(?:"([^"]*)"|([^\s;,"]*))', re.IGNORECASE)
+_PARAMETER: Final = re.compile(r';\s*([^\s;,="]+)\s*(?:=\s*(?:"([^"]*)"|([^\s;,"]*)))?')
 _LONGEST_HEADER: Final = 16_384
 
 
@@ -204,8 +204,9 @@ class Following:
 def next_link(header: str) -> str | None:
     """The target of the link to the next page in a `Link` header (RFC 8288, 3); None where there is none."""
     for target, parameters in _LINK.findall(header[:_LONGEST_HEADER]):
-        relation = _REL.search(parameters)
-        if relation is not None and "next" in (relation[1] or relation[2] or "").lower().split():
+        said = ((name.lower(), quoted or token) for name, quoted, token in _PARAMETER.findall(parameters))
+        relation = next((value for name, value in said if name == "rel"), "")  # only the first counts (3.3)
+        if "next" in relation.lower().split():
             return str(target)
     return None
 
