@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from mcp import Client
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 from test_http_calls import Running, called, running
 
 from fake_api import Answer, Asked
@@ -446,3 +446,138 @@ def test_only_packages_that_need_them_carry_these_modules(tmp_path: Path) -> Non
     assert modules == {"__init__", "calls", "requests", "responses", "styles"}
     with imported(tmp_path, plain) as package:
         assert not hasattr(package, "EndlessPages")
+
+
+# --- Files ---
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_download_from_another_host_is_a_link(mode: str, tmp_path: Path) -> None:
+    target = "https://files.example.com/a/report%201.pdf?signature=x"
+    answer = Response(status_code=302, headers={"Location": target})
+    with running(tmp_path, [called("load", {}, {"url": "/x"})], lambda _: answer) as server:
+        _, result = results(server, "load", mode, {})
+        (block,) = result.content
+        assert (block.type, str(block.uri), block.name, result.is_error) == (
+            "resource_link",
+            target,
+            "report 1.pdf",
+            False,
+        )
+        assert len(server.api.asked) == 1  # the other host is never asked
+
+
+def test_a_link_to_another_host_is_no_answer_where_json_is_promised(tmp_path: Path) -> None:
+    answer = Response(status_code=307, headers={"Location": "https://elsewhere.example.com/x"})
+    tools = [called("get", {}, {"url": "/x"}, outputSchema=STRICT)]
+    with running(tmp_path, tools, lambda _: answer) as server:
+        assert "redirects to another host, elsewhere.example.com" in server.refused("get")
+    (tmp_path / "lenient").mkdir()
+    with running(tmp_path / "lenient", tools, lambda _: answer, output="lenient") as server:
+        result = server.call("get")
+        assert (result.content[0].type, result.is_error) == ("resource_link", False)
+
+
+def test_a_link_with_a_secret_is_not_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PET_KEY", "gehe im")
+    auth = {"key": {"type": "apiKey", "in": "query", "name": "key", "env": "PET_KEY"}}
+    answer = Response(status_code=302, headers={"Location": "https://elsewhere.example.com/?key=gehe%20im"})
+    with running(
+        tmp_path, [called("load", {}, {"url": "/x"})], lambda _: answer, auth=auth, security=[["key"]]
+    ) as server:
+        text = server.refused("load")
+        assert "another host" in text
+        assert "gehe" not in text
+
+
+def test_a_file_is_sent_with_its_name_and_type(tmp_path: Path) -> None:
+    properties = {
+        "photo": {"type": "string", "contentEncoding": "base64", "contentMediaType": "image/png"},
+        "title": {"type": "string"},
+        "kind": {"type": "string"},
+        "note": {"type": "string"},
+    }
+    parts = {"photo": {"filename": "{title}", "contentType": "{kind}"}}
+    http = {"url": "/x", "method": "POST", "contentType": "multipart/form-data", "parts": parts}
+    with running(tmp_path, [called("send", properties, http)], lambda _: "ok") as server:
+        server.call("send", photo="YQ==", title='kätzchen".png', kind="image/webp", note="n")
+        body = server.api.last.body.decode()
+        assert 'name="photo"; filename="kätzchen%22.png"' in body
+        assert "Content-Type: image/webp" in body
+        assert 'name="note"' in body
+        assert 'name="title"' not in body
+        server.call("send", photo="YQ==")
+        body = server.api.last.body.decode()
+        assert 'filename="photo"' in body
+        assert "Content-Type: image/png" in body
+        asked = len(server.api.asked)
+        assert "line breaks" in server.refused("send", photo="YQ==", title="a\r\nX-Other: 1")
+        assert "line breaks" in server.refused("send", photo="YQ==", kind="a/b\r\nX-Other: 1")
+        assert len(server.api.asked) == asked
+
+
+def test_a_name_for_a_file_that_nobody_gives(tmp_path: Path) -> None:
+    http = {"method": "POST", "contentType": "multipart/form-data", "parts": {"skip": {"filename": "{nmae}"}}}
+    (found,) = problems(tmp_path, http, ["skip", "name"])
+    assert found == "TW260 `pets` has no argument `nmae` (did you mean `name`?)"
+
+
+# --- Streams ---
+
+
+def stream(*texts: str, pause: float = 0.0) -> Response:
+    async def sent() -> AsyncIterator[str]:
+        for text in texts:
+            yield text
+            await asyncio.sleep(pause)
+
+    return StreamingResponse(sent(), media_type="text/event-stream")
+
+
+EVENTS = (
+    'data: {"step": 1}\n\n: a comment\n\nevent: x\r\nda',
+    "ta: two\r\ndata: lines\r\n\r\n",
+    'data: {"id": 3}\n\ndata: cut',
+)
+
+
+def streamed(server: Running, name: str, mode: str) -> tuple[Any, list[tuple[float, str | None]]]:
+    told: list[tuple[float, str | None]] = []
+
+    async def heard(done: float, _total: float | None, message: str | None) -> None:
+        told.append((done, message))
+
+    async def go() -> Any:
+        async with Client(server.package.build_server(None), mode=mode) as client:
+            return await client.call_tool(name, {}, progress_callback=heard)
+
+    return asyncio.run(go()), told
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_events_arrive_as_progress_and_end_as_a_result(mode: str, tmp_path: Path) -> None:
+    http = {"url": "/x", "accept": "text/event-stream"}
+    tools = [called("watch", {}, http), called("last", {}, http, outputSchema=STRICT)]
+    with running(tmp_path, tools, lambda _: stream(*EVENTS, pause=0.05)) as server:
+        result, told = streamed(server, "watch", mode)
+        assert result.content[0].text == '{"step": 1}\ntwo\nlines\n{"id": 3}'
+        assert told == [(1, '{"step": 1}'), (2, "two\nlines"), (3, '{"id": 3}')]
+        result, _ = streamed(server, "last", mode)
+        assert result.structured_content == {"id": 3}
+        assert server.api.last.headers["accept"] == "text/event-stream"
+
+
+def test_a_stream_without_an_end_is_cut_in_time(tmp_path: Path) -> None:
+    http = {"url": "/x", "accept": "text/event-stream", "timeout": "1s"}
+    answers = stream(*[f"data: {number}\n\n" for number in range(200)], pause=0.1)
+    with running(tmp_path, [called("watch", {}, http)], lambda _: answers) as server:
+        result = server.call("watch")
+        assert result.is_error is False
+        assert result.content[0].text.startswith("0\n1\n")
+        assert len(server.api.asked) == 1
+
+
+def test_a_stream_is_bounded(tmp_path: Path) -> None:
+    http = {"url": "/x", "accept": "text/event-stream", "maxResponseBytes": 100}
+    with running(tmp_path, [called("watch", {}, http)], lambda _: stream("data: " + "a" * 200)) as server:
+        assert "larger than 100 bytes" in server.refused("watch")

@@ -88,6 +88,7 @@ RUNTIME: Final[Mapping[str, tuple[str, ...]]] = {
     "prompts": ("server/prompts",),
     "completion": ("server/completion",),
     "http": ("http/calls", "http/requests", "http/responses", "http/styles"),
+    "events": ("http/events",),
     "lenient": ("client/deviation", "http/lenient"),
     "pages": ("client/paging", "http/pages", "http/selections"),
     "shapes": ("http/shapes",),
@@ -222,6 +223,8 @@ def _of_tools(tools: Sequence[ir.Tool]) -> Iterator[str]:
         yield "lenient"
     if any("select" in tool.http or "responseHeaders" in tool.http for tool in tools):
         yield "shapes"
+    if any("text/event-stream" in tool.http.get("accept", "") for tool in tools):
+        yield "events"
     if any("page" in tool.http for tool in tools):
         yield "pages"
 

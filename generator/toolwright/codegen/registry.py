@@ -28,6 +28,7 @@ _ASKED_FOR: Final = frozenset(
         "completion",
         "complexity",
         "confirmation",
+        "events",
         "headers",
         "http",
         "lenient",

@@ -46,6 +46,9 @@ def add(verbs: Any) -> None:
     _options(openapi, "the document's title")
     selecting(openapi)
     openapi.add_argument("--fragment", action="store_true", help=_FRAGMENT)
+    openapi.add_argument(
+        "--pages", action="store_true", help="let tools take and give pages, where the document makes them plain"
+    )
     openapi.set_defaults(verb=_import_openapi)
 
 
@@ -135,7 +138,8 @@ def openapi(file: str, arguments: argparse.Namespace, *, name: str | None, prefi
         from toolwright.project import disk
 
         selection = Selection(arguments.include, arguments.exclude, new_names, prefix)
-        return assembling.manifest(Documents(file, disk.Disk()), selection, name)
+        paged = getattr(arguments, "pages", False)
+        return assembling.manifest(Documents(file, disk.Disk()), selection, name, paged=paged)
 
     return make
 

@@ -284,6 +284,10 @@ def _texts(tool: Declared, http: Mapping[str, Json]) -> Iterator[tuple[Place, st
         for name, value in (http.get(section) or {}).items():
             place = tool.place_of("http", section, name)
             yield (place / "value", value["value"]) if isinstance(value, dict) else (place, value)
+    for name, part in (http.get("parts") or {}).items():
+        for key, text in part.items():
+            if isinstance(text, str):
+                yield tool.place_of("http", "parts", name, key), text
     for text in texts(http.get("body")):
         yield tool.place_of("http", "body"), text
 

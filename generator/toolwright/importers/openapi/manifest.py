@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from toolwright import naming as python_names
 from toolwright.importers import acceptance, collisions
 from toolwright.importers.acceptance import Made
-from toolwright.importers.openapi import apis, arguments, naming, operations, results
+from toolwright.importers.openapi import apis, arguments, naming, operations, pages, results
 from toolwright.importers.openapi.documents import UnsupportedError
 from toolwright.importers.openapi.schemas import Schemas
 from toolwright.importers.reading import DocumentError
@@ -34,15 +34,17 @@ _REPEATABLE = frozenset({"put", "delete"})
 class _Made:
     tool: dict[str, Any]
     uses: frozenset[str]
+    is_linked: bool
 
 
-def manifest(documents: Documents, selection: Selection, name: str | None = None) -> Made:
+def manifest(documents: Documents, selection: Selection, name: str | None = None, *, paged: bool = False) -> Made:
     """The manifest of a server that calls the API that `documents` describe.
 
     Args:
         documents: The document.
         selection: Which operations are wanted, and what they are called.
         name: The server's name; by default the document's title.
+        paged: Whether pages that the document makes plain become pages of the tools.
 
     Raises:
         DocumentError: The document's own parts are not what they must be.
@@ -70,6 +72,8 @@ def manifest(documents: Documents, selection: Selection, name: str | None = None
     value["apis"] = called.made
     value["schemas"] = schemas.shared({use for one in made for use in one.uses})
     value["tools"] = [one.tool for one in made]
+    if paged:
+        notes += _paged(made, value["schemas"])
     notes += dict.fromkeys(schemas.notes)
     notes += collisions.tell_apart(value)
     settled = acceptance.settle(value)
@@ -131,7 +135,18 @@ def _tool(wire: str, operation: Operation, schemas: Schemas, called: Apis) -> _M
     tool["toolwright"] = {"http": http}
     if operation.at.field("deprecated") is True:
         tool["toolwright"]["deprecated"] = {}
-    return _Made(tool, given.uses | result.uses)
+    return _Made(tool, given.uses | result.uses, pages.is_linked(schemas.documents, operation))
+
+
+def _paged(made: Sequence[_Made], shared: Mapping[str, Any]) -> list[str]:
+    """Let tools take and give pages, where that is plain, and tell which do."""
+    found: list[str] = []
+    for one in made:
+        page = pages.recognized(one.tool, shared, linked=one.is_linked)
+        if page is not None:
+            one.tool["toolwright"]["http"]["page"] = page
+            found.append(f"`{one.tool['name']}` (by {page['by']})")
+    return [f"pages: {', '.join(found)}"] if found else ["no operation has pages that are plain from the document"]
 
 
 def _annotations(method: str) -> dict[str, bool]:

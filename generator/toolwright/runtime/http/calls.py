@@ -14,6 +14,7 @@ import random
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urljoin, urlsplit
@@ -26,7 +27,7 @@ from ..logs import logger
 from ..server import handler_check
 from ..server.lifespan import is_entered
 from .requests import Api, Binding, Outgoing
-from .responses import Answer, failure, result
+from .responses import Answer, Deviation, elsewhere, failure, result
 
 if TYPE_CHECKING:
     from typing import Self
@@ -95,10 +96,11 @@ class Handlers(AbstractAsyncContextManager["Handlers"]):
     def _call(self, tool: Tool, apis: Mapping[str, Mapping[str, Any]]) -> Call:
         binding: Binding | None = None
         tolerant = tool.package.feature("lenient", "http.lenient")
+        events = tool.package.feature("events", "http.events")
         shape, page = _shaping(tool)
         worked: Sequence[str] | None = None
 
-        async def call(args: Model, _ctx: Context) -> Any:
+        async def call(args: Model, ctx: Context) -> Any:
             nonlocal binding, worked
             if binding is None:
                 http = tool.extension["http"]
@@ -110,19 +112,32 @@ class Handlers(AbstractAsyncContextManager["Handlers"]):
             requests = [binding.outgoing(values, os.environ, way) for way in ways]
             if following is not None:
                 requests = [following.outgoing(request) for request in requests]
+            if events is not None:
+                hear = events.hearing(ctx, binding.api, wants_json=tool.output_name is not None)
+                requests = [replace(request, hear=hear) for request in requests]
             hints: Mapping[str, Any] = tool.definition.get("annotations") or {}
             repeatable = binding.method in _REPEATABLE or hints.get("idempotentHint") is True
             retries = binding.api.retries if repeatable else 0
             async with self._connected() as client:
                 tries = list(zip(ways, requests, strict=True))
                 worked, outgoing, answer = await _admitted(client, binding, tries, retries)
-            if not 200 <= answer.status < 300:
+            is_elsewhere = answer.status in _MOVED and _origin(answer.url) != _origin(outgoing.url)
+            if not is_elsewhere and not 200 <= answer.status < 300:
                 raise failure(answer, binding.shown, outgoing.secrets, outgoing.lacking)
 
             def make() -> Any:
+                if is_elsewhere:
+                    raise elsewhere(answer.url, outgoing.secrets)
                 return result(answer, tool, None if shape is None else lambda body: shape.of(answer, body, following))
 
-            return tolerant.tolerated(answer, tool, make) if tolerant is not None and tool.is_lenient else make()
+            if tolerant is not None and tool.is_lenient and tool.output_name is not None:
+                return tolerant.tolerated(answer, tool, make)
+            try:
+                return make()
+            except Deviation as error:
+                if error.instead is None or tool.output_name is not None:
+                    raise
+                return error.instead
 
         return call
 
@@ -204,6 +219,8 @@ async def _followed(client: httpx2.AsyncClient, binding: Binding, outgoing: Outg
             is_same = _origin(target) == _origin(url)
         except ValueError:
             raise ToolError("The API redirects to what is no URL.") from None
+        if not is_same and outgoing.method in ("GET", "HEAD"):
+            return Answer(answer.status, answer.headers, b"", target)
         if not is_same:
             raise ToolError(f"The API redirects to another host, {urlsplit(target).hostname}, which is not followed.")
         if outgoing.method not in ("GET", "HEAD"):
@@ -222,15 +239,22 @@ async def _once(client: httpx2.AsyncClient, outgoing: Outgoing, url: str, most: 
     )
     response = await client.send(request, stream=True)
     try:
+        headers = {name.lower(): value for name, value in response.headers.items()}
+        if outgoing.hear is not None and response.is_success and _is_stream(headers):
+            media, heard = await outgoing.hear(response.aiter_bytes())
+            return Answer(response.status_code, {**headers, "content-type": media}, heard, url)
         body = bytearray()
         async for chunk in response.aiter_bytes():
             body += chunk
             if len(body) > most:
                 raise ToolError(f"The API's answer is larger than {most:,} bytes; ask for less.")
-        headers = {name.lower(): value for name, value in response.headers.items()}
         return Answer(response.status_code, headers, bytes(body), url)
     finally:
         await response.aclose()
+
+
+def _is_stream(headers: Mapping[str, str]) -> bool:
+    return headers.get("content-type", "").partition(";")[0].strip().lower() == "text/event-stream"
 
 
 def _origin(url: str) -> tuple[str, str | None, int | None]:

@@ -39,7 +39,8 @@ def tolerated(answer: Answer, tool: Tool, make: Callable[[], Any]) -> Any:
     try:
         value = make()
     except Deviation as error:
-        return _unfitting(tool, content(answer), [{"pointer": "", "keyword": "", "message": str(error)}])
+        came = content(answer) if error.instead is None else error.instead
+        return _unfitting(tool, came, [{"pointer": "", "keyword": "", "message": str(error)}])
     given = value if isinstance(value, Reply) else Reply(value)
 
     def instead(text: str, lines: Sequence[str]) -> Unstructured:

@@ -10,7 +10,7 @@ import base64
 import binascii
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -78,6 +78,8 @@ class Outgoing:
     secrets: Sequence[str] = field(repr=False)
     lacking: Sequence[str] = ()
     """The variables that would have said who the server is, where none is set."""
+    hear: Callable[[AsyncIterator[bytes]], Awaitable[tuple[str, bytes]]] | None = field(default=None, repr=False)
+    """Makes a media type and a body of an answer that comes as events."""
 
 
 @dataclass(slots=True)
@@ -227,7 +229,7 @@ class Binding:
         media: str = self._http.get("contentType", "application/json")
         kind = media.partition(";")[0].strip().lower()
         if kind == _MULTIPART:
-            return None, self._parts(value)  # the boundary belongs to the header, which the client writes
+            return None, self._parts(value, values)  # the boundary belongs to the header, which the client writes
         making.headers.append(("Content-Type", media.encode()))
         if kind == _FORM:
             fields = value.items() if is_mapping(value) else ()
@@ -246,7 +248,15 @@ class Binding:
         style = said.get("style", "form")
         return pairs(style, explode=said.get("explode", style == "form"), name=name, value=value)
 
-    def _parts(self, value: Any) -> list[Part]:
+    def _told(self, name: str, key: str, values: Mapping[str, Any]) -> str | None:
+        """What the manifest says of a file in a form: its name or its type; None where its argument is left out."""
+        said: Mapping[str, str] = (self._http.get("parts") or {}).get(name) or {}
+        text = _substituted(said.get(key), values)
+        if text is None or text is _ABSENT:
+            return None
+        return _checked(f"Content-{'Disposition' if key == 'filename' else 'Type'}", plain(text)).decode()
+
+    def _parts(self, value: Any, values: Mapping[str, Any]) -> list[Part]:
         parts: list[Part] = []
         one: Json
         for name, one in value.items() if is_mapping(value) else ():
@@ -258,9 +268,12 @@ class Binding:
             for each in several:
                 if is_file:
                     media: Json = schema.get("contentMediaType") if isinstance(schema, dict) else None
+                    filename, given = (self._told(name, key, values) for key in ("filename", "contentType"))
+                    media = given or media
                     if not isinstance(media, str) or _CONTROL.search(media):
                         media = None
-                    parts.append((name, (name, _decoded(name, each), media or "application/octet-stream")))
+                    shown = (filename or name, _decoded(name, each), media or "application/octet-stream")
+                    parts.append((name, shown))
                 else:
                     is_plain = not isinstance(each, Mapping | list)
                     text = plain(each) if is_plain else _json(each)
@@ -274,6 +287,8 @@ def used(http: Mapping[str, Any]) -> list[str]:
     for section in ("query", "headers", "cookies"):
         entries: Mapping[str, Any] = http.get(section) or {}
         found += [said["value"] if is_mapping(said) else said for said in entries.values()]
+    parts: Mapping[str, Any] = http.get("parts") or {}
+    found += [text for said in parts.values() for text in texts(said)]
     found += texts(http.get("body"))
     return [name for text in found for name in holes(text)]
 

@@ -11,12 +11,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, Final
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from ..errors import ToolError
 from ..package import Tool
 from ..redaction import mask
-from ..server.content import audio, embedded, image
+from ..server.content import audio, embedded, image, link
 from ..server.returns import Content
 from ..server.sanitizing import checked_mime_type, clean
 from ..values import Json
@@ -56,7 +56,26 @@ class Answer:
 
 
 class Deviation(ToolError):
-    """The answer is not the JSON that the tool promises."""
+    """The answer is not the JSON that the tool promises. `instead` is what can be given of it otherwise."""
+
+    def __init__(self, message: str, instead: Content | None = None) -> None:
+        """Say what is wrong."""
+        super().__init__(message)
+        self.instead = instead
+
+
+def elsewhere(target: str, secrets: Sequence[str]) -> Deviation:
+    """What is told of a redirect to another host, which nobody follows: a link, where it holds nothing secret."""
+    host = urlsplit(target).hostname
+    message = f"The API redirects to another host, {host}, which is not followed."
+    held = any(secret in target or secret in unquote(target) for secret in secrets if secret)
+    if held or urlsplit(target).scheme not in ("http", "https"):
+        return Deviation(message)
+    name = unquote(urlsplit(target).path.rpartition("/")[2]) or str(host)
+    try:
+        return Deviation(message, link(target, clean(name), description=clean(f"What {host} has for this call.")))
+    except ValueError:
+        return Deviation(message)
 
 
 def result(answer: Answer, tool: Tool, shape: Callable[[Any], Any] | None = None) -> Any:
