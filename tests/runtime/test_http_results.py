@@ -17,6 +17,7 @@ from test_http_calls import Running, called, running
 from fake_api import Answer, Asked
 from packages import check, generate, imported, manifest
 from toolwright.runtime.http.pages import next_link
+from toolwright.runtime.server import kept
 
 STRICT = {
     "type": "object",
@@ -581,3 +582,70 @@ def test_a_stream_is_bounded(tmp_path: Path) -> None:
     http = {"url": "/x", "accept": "text/event-stream", "maxResponseBytes": 100}
     with running(tmp_path, [called("watch", {}, http)], lambda _: stream("data: " + "a" * 200)) as server:
         assert "larger than 100 bytes" in server.refused("watch")
+
+
+# --- Large results ---
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_large_result_is_a_part_and_a_link_to_the_whole(mode: str, tmp_path: Path) -> None:
+    body = {"id": 1, "more": "é" * 1000}
+    tools = [called("get", {}, {"url": "/x", "large": "resource"}, outputSchema={"type": "object"})]
+    tools[0]["toolwright"]["policy"] = {"maxResultBytes": "1KiB"}
+    with running(tmp_path, tools, lambda _: body, output="lenient") as server:
+
+        async def go() -> tuple[Any, Any]:
+            async with Client(server.package.build_server(None), mode=mode) as client:
+                await client.list_tools()
+                result = await client.call_tool("get", {})
+                (link,) = [block for block in result.content if block.type == "resource_link"]
+                with pytest.raises(Exception, match="not found"):
+                    await client.read_resource(str(link.uri)[:-1] + "~")
+                return result, await client.read_resource(str(link.uri))
+
+        result, read = asyncio.run(go())
+        assert (result.is_error, result.structured_content) == (False, None)
+        assert result.content[0].text == json.dumps(body, ensure_ascii=False).encode()[:1024].decode("utf-8", "ignore")
+        assert json.loads(read.contents[0].text) == body
+        assert read.contents[0].mime_type == "application/json"
+        with pytest.raises(server.package.DeviatingResult, match="the whole can be read at kept://"):
+            outcome(server, lambda client: client.get())
+
+
+def test_a_result_that_is_not_large_is_as_it_is(tmp_path: Path) -> None:
+    tools = [
+        called("get", {}, {"url": "/x", "large": "resource"}),
+        called("file", {}, {"url": "/f", "large": "resource"}),
+    ]
+    blob = Response(bytes(100_000), media_type="application/zip")
+    with running(tmp_path, tools, lambda asked: blob if asked.path.endswith("f") else "short") as server:
+        assert server.text("get") == "short"
+        note, link = server.call("file").content
+        assert (link.type, link.size, link.mime_type) == ("resource_link", 100_000, "application/zip")
+        assert "100,000 bytes" in note.text
+
+
+def test_what_is_kept_is_bounded_and_belongs_to_who_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = kept.Store(most=2, most_bytes=10, seconds=60)
+    first, second = store.keep(b"1234", "a/b"), store.keep(b"5678", "a/b")
+    assert first is not None
+    assert second is not None
+    assert len(first) > len("kept://result/") + 30
+    assert store.keep(b"x" * 11, "a/b") is None
+    third = store.keep(b"9", "a/b")
+    assert (store.read(first), store.read("kept://result/x"), store.read("file:///x")) == (None, None, None)
+    found = store.read(second)
+    assert found is not None
+    assert found.data == b"5678"
+    monkeypatch.setattr(kept, "principal", lambda: ("other", None, None))
+    assert store.read(second) is None
+    monkeypatch.undo()
+    monkeypatch.setattr(kept.time, "monotonic", lambda: 1e12)
+    assert store.read(second) is None
+    assert third is not None
+
+
+def test_a_part_promises_no_structure(tmp_path: Path) -> None:
+    (found,) = problems(tmp_path, {"large": "resource"})
+    assert found.startswith("TW264 a part of a result of `pets` cannot fit its `outputSchema` (add `output: lenient`")
+    assert problems(tmp_path, {"large": "resource", "output": "lenient"}) == []

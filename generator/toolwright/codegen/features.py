@@ -90,6 +90,7 @@ RUNTIME: Final[Mapping[str, tuple[str, ...]]] = {
     "http": ("http/calls", "http/requests", "http/responses", "http/styles"),
     "events": ("http/events",),
     "lenient": ("client/deviation", "http/lenient"),
+    "large": ("http/large", "server/kept"),
     "pages": ("client/paging", "http/pages", "http/selections"),
     "shapes": ("http/shapes",),
     "examples": ("equality", "server/example_tests"),
@@ -109,6 +110,7 @@ _IMPLIED: Final[Mapping[str, tuple[str, ...]]] = {
     "server": ("answers",),
     "complexity": ("alternatives", "patterns"),
     "http": ("redaction",),
+    "large": ("lenient", "resources"),
     "pages": ("shapes",),
     "resources": ("primitives",),
     "prompts": ("primitives",),
@@ -225,6 +227,8 @@ def _of_tools(tools: Sequence[ir.Tool]) -> Iterator[str]:
         yield "shapes"
     if any("text/event-stream" in tool.http.get("accept", "") for tool in tools):
         yield "events"
+    if any("large" in tool.http for tool in tools):
+        yield "large"
     if any("page" in tool.http for tool in tools):
         yield "pages"
 

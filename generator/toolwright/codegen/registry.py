@@ -31,6 +31,7 @@ _ASKED_FOR: Final = frozenset(
         "events",
         "headers",
         "http",
+        "large",
         "lenient",
         "pages",
         "patterns",

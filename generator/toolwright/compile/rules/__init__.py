@@ -88,6 +88,7 @@ _RULES = (
     responses.parts,
     responses.headers,
     responses.pages,
+    responses.large,
     revisions.old_enough,
     lint.known_codes,
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from toolwright.compile import shape
+from toolwright.compile.resolve import manifests
 from toolwright.compile.rules.http import argument_names, bound
 from toolwright.diagnostics import Diagnostic
 from toolwright.diagnostics.suggestions import nearest, quoted
@@ -74,6 +75,23 @@ def headers(resolved: Resolved) -> Iterator[Diagnostic]:
                     place if isinstance(said, str) else place / "name",
                     "use letters, digits and `-` (RFC 9110, section 5.6.2)",
                 )
+
+
+def large(resolved: Resolved) -> Iterator[Diagnostic]:
+    """A result that may be given in part promises no structure."""
+    apis = {
+        name: api for _, manifest in manifests(resolved.bundle) for name, api in (manifest.get("apis") or {}).items()
+    }
+    for tool, http in bound(resolved):
+        output = http.get("output", apis.get(http.get("api", ""), {}).get("output", "strict"))
+        has_schema = "outputSchema" in tool.wire or not {"page", "responseHeaders"}.isdisjoint(http)
+        if "large" in http and output == "strict" and has_schema:
+            yield Diagnostic(
+                "TW264",
+                f"a part of a result of `{tool.name}` cannot fit its `outputSchema`",
+                tool.place_of("http", "large").key(),
+                "add `output: lenient`, or take `large` away",
+            )
 
 
 def pages(resolved: Resolved) -> Iterator[Diagnostic]:

@@ -97,6 +97,8 @@ class Handlers(AbstractAsyncContextManager["Handlers"]):
         binding: Binding | None = None
         tolerant = tool.package.feature("lenient", "http.lenient")
         events = tool.package.feature("events", "http.events")
+        is_large = "large" in tool.extension["http"]
+        large = tool.package.feature("large", "http.large") if is_large else None
         shape, page = _shaping(tool)
         worked: Sequence[str] | None = None
 
@@ -128,7 +130,8 @@ class Handlers(AbstractAsyncContextManager["Handlers"]):
             def make() -> Any:
                 if is_elsewhere:
                     raise elsewhere(answer.url, outgoing.secrets)
-                return result(answer, tool, None if shape is None else lambda body: shape.of(answer, body, following))
+                made = result(answer, tool, None if shape is None else lambda body: shape.of(answer, body, following))
+                return made if large is None else large.bounded(made, tool.name, tool.policy)
 
             if tolerant is not None and tool.is_lenient and tool.output_name is not None:
                 return tolerant.tolerated(answer, tool, make)

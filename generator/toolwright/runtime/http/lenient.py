@@ -41,6 +41,8 @@ def tolerated(answer: Answer, tool: Tool, make: Callable[[], Any]) -> Any:
     except Deviation as error:
         came = content(answer) if error.instead is None else error.instead
         return _unfitting(tool, came, [{"pointer": "", "keyword": "", "message": str(error)}])
+    if isinstance(value, Unstructured):
+        return value
     given = value if isinstance(value, Reply) else Reply(value)
 
     def instead(text: str, lines: Sequence[str]) -> Unstructured:

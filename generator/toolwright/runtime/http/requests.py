@@ -60,9 +60,9 @@ class Api:
             base_env=said.get("baseUrlEnv"),
             auth=said.get("auth") or {},
             security=said.get("security") or (),
-            timeout=_amount(said.get("timeout", "30s"), _SECONDS),
+            timeout=amount(said.get("timeout", "30s"), _SECONDS),
             retries=said.get("retries", 2),
-            most=int(_amount(said.get("maxResponseBytes", "4MiB"), _BYTES)),
+            most=int(amount(said.get("maxResponseBytes", "4MiB"), _BYTES)),
         )
 
 
@@ -306,7 +306,7 @@ def texts(value: Any) -> list[str]:
     return [text for one in below for text in texts(one)]
 
 
-def _amount(said: str | int, units: Mapping[str, float]) -> float:
+def amount(said: str | int, units: Mapping[str, float]) -> float:
     """A duration or a size of the manifest, in seconds or bytes."""
     if isinstance(said, int):
         return said
