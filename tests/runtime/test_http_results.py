@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,9 +13,9 @@ from typing import Any
 import pytest
 from mcp import Client
 from starlette.responses import Response, StreamingResponse
-from test_http_calls import Running, called, running
 
 from fake_api import Answer, Asked
+from http_tools import Running, called, running
 from packages import check, generate, imported, manifest
 from toolwright.runtime.http.pages import next_link
 from toolwright.runtime.server import kept
@@ -153,7 +154,8 @@ def test_headers_of_a_response_are_typed(mode: str, tmp_path: Path) -> None:
     ]
     schema = {"type": "array", "items": {"type": "integer"}}
     tools = [called("pets", {}, http, outputSchema=schema)]
-    with running(tmp_path, tools, lambda _: answers[len(server.api.asked) - 1]) as server:
+    waiting = iter(answers)
+    with running(tmp_path, tools, lambda _: next(waiting)) as server:
         listed, first, second = results(server, "pets", mode, {}, {})
         assert first.structured_content == {"body": [1], "headers": {"total": 12, "on": True, "tag": '"a"'}}
         assert second.structured_content == {"body": [], "headers": {}}
@@ -226,7 +228,7 @@ def page_tool(kind: str, **more: Any) -> dict[str, Any]:
     properties = {**arguments, "limit": {"type": "integer"}, "q": {"type": "string"}}
     schema = {"type": "array", "items": PET} if kind == "link" else PAGE
     http = {"url": "/pets", "query": {name: f"{{{name}}}" for name in properties}, "page": page, **more}
-    made = called("list-pets", properties, http, outputSchema=schema)
+    made: dict[str, Any] = called("list-pets", properties, http, outputSchema=schema)
     made["inputSchema"]["required"] = [*arguments]
     return made
 
@@ -298,9 +300,8 @@ def test_a_hostile_cursor_is_refused_or_stays_in_its_place(kind: str, tmp_path: 
         assert version == 1
         asked = len(server.api.asked)
         wrong: list[Any] = [[2, tag, position], [1, "00000000", position], [1, tag], [1, tag, position, 0], {}, None, 7]
-        wrong += [
-            [1, tag, each] for each in (None, True, -1, 1.5, 2**60, [], {}, "") if not (kind == "link" and each == [])
-        ]
+        positions: list[Any] = [None, True, -1, 1.5, 2**60, {}, "", *([] if kind == "link" else [[]])]
+        wrong += [[1, tag, each] for each in positions]
         wrong += [[1, tag, [["api_key", "x"]]], [1, tag, [["page"]]], [1, tag, [["page", 1]]], [1, tag, ["pa"]]]
         cursors = [encoded(each) for each in wrong] + ["%%%", "é", "a" * 4096, "W" * 5000, "[" * 4000, "//example.com"]
         for cursor in cursors:
@@ -545,8 +546,9 @@ EVENTS = (
 def streamed(server: Running, name: str, mode: str) -> tuple[Any, list[tuple[float, str | None]]]:
     told: list[tuple[float, str | None]] = []
 
-    async def heard(done: float, _total: float | None, message: str | None) -> None:
-        told.append((done, message))
+    async def heard(progress: float, total: float | None, message: str | None) -> None:
+        assert total is None
+        told.append((progress, message))
 
     async def go() -> Any:
         async with Client(server.package.build_server(None), mode=mode) as client:
@@ -640,7 +642,7 @@ def test_what_is_kept_is_bounded_and_belongs_to_who_asked(monkeypatch: pytest.Mo
     monkeypatch.setattr(kept, "principal", lambda: ("other", None, None))
     assert store.read(second) is None
     monkeypatch.undo()
-    monkeypatch.setattr(kept.time, "monotonic", lambda: 1e12)
+    monkeypatch.setattr(time, "monotonic", lambda: 1e12)
     assert store.read(second) is None
     assert third is not None
 

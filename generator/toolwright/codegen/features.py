@@ -91,8 +91,8 @@ RUNTIME: Final[Mapping[str, tuple[str, ...]]] = {
     "events": ("http/events",),
     "lenient": ("client/deviation", "http/lenient"),
     "large": ("http/large", "server/kept"),
-    "pages": ("client/paging", "http/pages", "http/selections"),
-    "shapes": ("http/shapes",),
+    "shapes": ("http/selections", "http/shapes"),
+    "pages": ("client/paging", "http/pages"),
     "examples": ("equality", "server/example_tests"),
 }
 """The modules of the runtime that each feature of a package needs beside those of the features above it.

@@ -123,6 +123,11 @@ class Following:
     start: Any
     limit: int | None
 
+    @property
+    def where(self) -> str:
+        """Where the items are in a response."""
+        return self.page.items
+
     def outgoing(self, request: Outgoing) -> Outgoing:
         """The request for this page: that of the first, with what the last `Link` header changed in its query."""
         if self.page.by != "link" or not self.start:

@@ -6,18 +6,34 @@ Takes a tool's `http`, and the JSON of a response; gives the value that the tool
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from ..values import Json
 from .selections import WHOLE, Tree, below, select, steps_of, tree_of
 
 if TYPE_CHECKING:
-    from .pages import Following
     from .responses import Answer
 
 _TRUTH: Final = {"true": True, "false": False}
 _LONGEST: Final = 40  # digits of a number in a header
+
+
+class Following(Protocol):
+    """One page, as far as its shape goes."""
+
+    @property
+    def where(self) -> str:
+        """Where its items are."""
+        ...
+
+    def items(self, body: Any) -> Sequence[Any]:
+        """Its items."""
+        ...
+
+    def cursor(self, answer: Answer, body: Any) -> str | None:
+        """The cursor of the next one."""
+        ...
 
 
 class Shape:
@@ -40,8 +56,7 @@ class Shape:
             Deviation: There is no list where the items of a page should be, or no way to the next page.
         """
         if following is not None:
-            path = following.page.items
-            made: dict[str, Any] = {"items": select(following.items(body), _walked(self._tree, path))}
+            made: dict[str, Any] = {"items": select(following.items(body), _walked(self._tree, following.where))}
             cursor = following.cursor(answer, body)
             if cursor is not None:
                 made["next"] = cursor
