@@ -19,7 +19,7 @@ KINDS: dict[str, tuple[int, dict[str, Any]]] = {
     "a server with one tool": (5110, manifest([ONE], emit=["server"])),
     "one whose tools answer with blocks": (5110, manifest([tool("say")], emit=["server"])),
     "one that asks": (5650, manifest([{**ONE, "toolwright": ASKS}], emit=["server"])),
-    "one with resources": (5370, manifest([ONE], emit=["server"], **RESOURCES)),
+    "one with resources": (5380, manifest([ONE], emit=["server"], **RESOURCES)),
     "one with alternatives": (5720, manifest([EITHER], emit=["server"])),
     "a client of one tool": (4380, manifest([ONE], emit=["client"])),
     "one that answers questions": (5570, manifest([ONE], emit=["client"], python={"features": ["elicitation"]})),
