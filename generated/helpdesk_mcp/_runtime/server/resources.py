@@ -116,8 +116,9 @@ class _Reading:
         if found is None:
             return None
         is_text = found.mime_type.startswith("text/") or found.mime_type == "application/json"
-        said = {"text": clean(found.data.decode("utf-8", "replace"))} if is_text else {"blob": found.data}
-        return [_one(uri, found.mime_type, **said)]
+        if not is_text:
+            return [_one(uri, found.mime_type, blob=found.data)]
+        return [_one(uri, found.mime_type, text=clean(found.data.decode("utf-8", "replace")))]
 
     async def _static(self, uri: str, request: Request) -> list[dict[str, Any]] | None:
         wire, extension = self.package.entries("resources")[uri]

@@ -15,7 +15,7 @@ from mcp_types import AudioContent, BlobResourceContents, EmbeddedResource, Imag
 
 from ..server.content import link, text
 from ..server.kept import SECONDS, STORE
-from ..server.returns import Reply, Unstructured
+from ..server.returns import Unstructured
 from .lenient import META
 from .requests import amount
 
@@ -32,8 +32,7 @@ def bounded(value: Any, name: str, policy: Mapping[str, Any]) -> Any:
         policy: Its policy, whose `maxResultBytes` is how large that may be; by default 64 KiB.
     """
     most = int(amount(policy.get("maxResultBytes", _DEFAULT), _UNITS))
-    given = value.model if isinstance(value, Reply) else value
-    data, mime_type = _bytes(given)
+    data, mime_type = _bytes(value)
     if len(data) <= most:
         return value
     uri = STORE.keep(data, mime_type)

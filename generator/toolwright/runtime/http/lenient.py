@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from ..logs import logger
-from ..server.returns import Reply, Tolerated, Unstructured
+from ..server.returns import Tolerated, Unstructured
 from ..validation import output_validator
 from .responses import Answer, Deviation, content
 
@@ -43,13 +43,12 @@ def tolerated(answer: Answer, tool: Tool, make: Callable[[], Any]) -> Any:
         return _unfitting(tool, came, [{"pointer": "", "keyword": "", "message": str(error)}])
     if isinstance(value, Unstructured):
         return value
-    given = value if isinstance(value, Reply) else Reply(value)
 
     def instead(text: str, lines: Sequence[str]) -> Unstructured:
         found = list(_violations(tool, json.loads(text))) or [{"pointer": "", "keyword": "", "message": lines[0]}]
         return _unfitting(tool, text if answer.body.strip() else content(answer), found)
 
-    return Tolerated(given.model, given.content, given.meta, otherwise=instead)
+    return Tolerated(value, otherwise=instead)
 
 
 def _violations(tool: Tool, value: Any) -> Iterator[dict[str, str]]:

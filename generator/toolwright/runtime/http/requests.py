@@ -10,7 +10,14 @@ import base64
 import binascii
 import json
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Mapping,
+    Sequence,
+)
 from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -250,7 +257,8 @@ class Binding:
 
     def _told(self, name: str, key: str, values: Mapping[str, Any]) -> str | None:
         """What the manifest says of a file in a form: its name or its type; None where its argument is left out."""
-        said: Mapping[str, str] = (self._http.get("parts") or {}).get(name) or {}
+        parts: Mapping[str, Mapping[str, str]] = self._http.get("parts") or {}
+        said = parts.get(name, {})
         text = _substituted(said.get(key), values)
         if text is None or text is _ABSENT:
             return None
