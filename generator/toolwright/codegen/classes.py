@@ -153,7 +153,7 @@ class _Found:
 
 
 def plan_classes(
-    stem: Name, parts: Sequence[Part], imported: Mapping[str, Imported]
+    stem: Name, parts: Sequence[Part], imported: Mapping[str, Imported], reserved: frozenset[str] = frozenset()
 ) -> tuple[tuple[ClassPlan, ...], tuple[Imported, ...]]:
     """Plan the classes of one module.
 
@@ -161,11 +161,12 @@ def plan_classes(
         stem: The start of the names of classes for `$defs`.
         parts: The module's documents, in the order of their classes.
         imported: The class of each shared schema that has one, by its name under `schemas`.
+        reserved: Names that the package has for something else.
 
     Returns:
         The classes, those of the roots first, and the classes that must be imported, by name.
     """
-    return _Planner(stem, parts, imported).plan()
+    return _Planner(stem, parts, imported, reserved).plan()
 
 
 @dataclass(slots=True)
@@ -173,6 +174,7 @@ class _Planner:
     stem: Name
     parts: Sequence[Part]
     imported: Mapping[str, Imported]
+    reserved: frozenset[str]
     found: dict[Key, _Found] = field(default_factory=dict)
     names: dict[Key, Name] = field(default_factory=dict)
     twins: dict[Key, Key] = field(default_factory=dict)
@@ -292,10 +294,10 @@ class _Planner:
         }
         bundled = {id(part.document.bundled): part.document.bundled.values() for part in self.parts}.values()
         imported = {self.imported[name].name for names in bundled for name in names if name in self.imported}
-        taken = naming.MODEL_NAMES | self.attributes | {part.name for part in self.parts} | imported
+        taken = naming.MODEL_NAMES | self.attributes | {part.name for part in self.parts} | imported | self.reserved
         height = dict.fromkeys(ladders, 0)
         while True:
-            names = {key: _rung(key, ladder, height[key]) for key, ladder in ladders.items()}
+            names = {key: _rung(self.stem, key, ladder, height[key]) for key, ladder in ladders.items()}
             meetings = Counter(names.values())
             crowded = [key for key, name in names.items() if meetings[name] > 1 or name in taken]
             # Those that can be spelled longer are; where none can, all take a digest.
@@ -303,7 +305,8 @@ class _Planner:
             climbing = [
                 key
                 for key in crowded
-                if height[key] < len(ladders[key]) - (names[key] in moving and names[key] not in taken)
+                if height[key]
+                < len(ladders[key]) + (names[key] in self.reserved) - (names[key] in moving and names[key] not in taken)
             ]
             if not climbing:
                 break
@@ -960,14 +963,19 @@ def _ladder(stem: Name, root: Name, found: _Found) -> tuple[Name, ...]:
     return tuple(dict.fromkeys(rungs))
 
 
-def _rung(key: Key, ladder: Sequence[Name], height: int) -> Name:
-    """The name at a height of the ladder; above it, the longest name and a digest of what it stands for."""
+def _rung(stem: Name, key: Key, ladder: Sequence[Name], height: int) -> Name:
+    """The name at a height of the ladder; above it, the longest name and a digest of what it stands for.
+
+    Where another module has the very same at the same place, the digest is of the module's `stem`, too.
+    """
     if height < len(ladder):
         return ladder[height]
     what: object = key
     if isinstance(key, Object):
         properties = sorted((each.name, repr(each.expression)) for each in key.properties)
         what = (key.pointer, properties, sorted(key.required), key.closed, key.values)
+    if height > len(ladder):
+        what = (stem, what)
     return ladder[-1] + hashlib.sha256(repr(what).encode("utf-8", "surrogatepass")).hexdigest()[:6].upper()
 
 

@@ -16,13 +16,14 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from toolwright import ir, naming, package_data
-from toolwright.codegen import descriptions, surface
+from toolwright.codegen import descriptions, reserved, surface
 from toolwright.codegen.classes import Imported, Part, enumerated, formatted, is_mapping, plan_classes, referred
 from toolwright.codegen.docstrings import sentence
 from toolwright.codegen.imports import DATES, Home, as_homes
 from toolwright.codegen.inspection import declared
 from toolwright.codegen.literals import docstring, literal, requoted
 from toolwright.codegen.redaction import marks
+from toolwright.codegen.reserved import NOTHING, Reserved
 from toolwright.codegen.surface import Class, ClassRole, Enumeration, Field, Parameter, Surface, Type
 from toolwright.codegen.types import Document
 from toolwright.diagnostics import Place
@@ -67,7 +68,9 @@ def load() -> None:
     shared_modules([ir.SharedSchema("any", naming.shared("any"), schema)])
 
 
-def homes(shared: Sequence[ir.SharedSchema], tools: Iterable[ir.Tool] = ()) -> dict[str, Imported]:
+def homes(
+    shared: Sequence[ir.SharedSchema], tools: Iterable[ir.Tool] = (), taken: Reserved = NOTHING
+) -> dict[str, Imported]:
     """What stands for each shared schema, by its name under `schemas`, and its module below `models.shared`.
 
     An object with properties has a class, and so has a mapping, for whole results; an enumeration has the name of its
@@ -76,6 +79,7 @@ def homes(shared: Sequence[ir.SharedSchema], tools: Iterable[ir.Tool] = ()) -> d
     Args:
         shared: The manifest's shared schemas.
         tools: Those whose models are to be made with it.
+        taken: Names that the package has for something else.
     """
     found: dict[str, Imported] = {}
     for schema in shared:
@@ -83,8 +87,8 @@ def homes(shared: Sequence[ir.SharedSchema], tools: Iterable[ir.Tool] = ()) -> d
         members = enumerated(document)
         if members or document.only_object(document.root) is not None or is_mapping(document.shape(document.root)):
             found[schema.name] = Imported(naming.shared_class(schema.names), Name(schema.names.module), members)
-    taken = _taken_whole(tools, {schema.name: schema for schema in shared}, found)
-    return found | _with_parameters(shared, taken, found)
+    whole = _taken_whole(tools, {schema.name: schema for schema in shared}, found)
+    return found | _with_parameters(shared, whole, found, taken)
 
 
 def _taken_whole(
@@ -102,7 +106,7 @@ def _taken_whole(
 
 
 def _with_parameters(
-    shared: Sequence[ir.SharedSchema], names: Collection[str], homes: Mapping[str, Imported]
+    shared: Sequence[ir.SharedSchema], names: Collection[str], homes: Mapping[str, Imported], taken: Reserved
 ) -> dict[str, Imported]:
     """The homes of those shared schemas that have these names, with their fields as arguments."""
     imported = _in("", homes)
@@ -111,14 +115,16 @@ def _with_parameters(
     for schema in schemas:
         others = [each for each in shared if schema.circle is not None and each.circle == schema.circle]
         members = [schema, *(each for each in others if each is not schema and each.name in homes)]
-        drafts.append(_shared_draft(members, imported))
+        drafts.append(_shared_draft(members, imported, taken))
     return {
         schema.name: replace(homes[schema.name], parameters=module.parameters)
         for schema, module in zip(schemas, _modules(drafts), strict=True)
     }
 
 
-def modules(tools: Sequence[ir.Tool], shared: Mapping[str, Imported] | None = None) -> list[ModelModule]:
+def modules(
+    tools: Sequence[ir.Tool], shared: Mapping[str, Imported] | None = None, taken: Reserved = NOTHING
+) -> list[ModelModule]:
     """The models of each tool: `{Stem}Input`, `{Stem}Output` if it has an output schema, and the classes below them.
 
     A module depends on its own tool alone, whatever the others are; together they are made faster.
@@ -126,9 +132,10 @@ def modules(tools: Sequence[ir.Tool], shared: Mapping[str, Imported] | None = No
     Args:
         tools: The tools.
         shared: The `homes` of the manifest's shared schemas, from which their classes are imported.
+        taken: Names that the package has for something else.
     """
     imported = _in("shared.", shared or {})
-    return _modules([_draft(tool, imported) for tool in tools])
+    return _modules([_draft(tool, imported, taken) for tool in tools])
 
 
 def _in(folder: str, shared: Mapping[str, Imported]) -> dict[str, Imported]:
@@ -136,7 +143,7 @@ def _in(folder: str, shared: Mapping[str, Imported]) -> dict[str, Imported]:
     return {name: replace(each, module=Name(f".{folder}{each.module}")) for name, each in shared.items()}
 
 
-def _draft(tool: ir.Tool, imported: Mapping[str, Imported]) -> _Draft:
+def _draft(tool: ir.Tool, imported: Mapping[str, Imported], taken: Reserved) -> _Draft:
     stem = tool.names.stem
     title = f"Arguments of the tool ``{tool.name}``."
     arguments = Document("input", tool.input, merged=True)
@@ -145,7 +152,7 @@ def _draft(tool: ir.Tool, imported: Mapping[str, Imported]) -> _Draft:
         output = Document("output", tool.output, merged=_is_of_objects(tool.output))
         parts.append(Part(output, naming.output_class(tool.names), "output", f"Result of the tool ``{tool.name}``."))
     parts += _answers(tool.questions)
-    plans, used = plan_classes(stem, parts, imported)
+    plans, used = plan_classes(stem, parts, imported, taken.under(stem, reserved.of_tool(tool)))
     doc = f"Models of the tool ``{tool.name}``."
     return _Draft(doc, tuple(parts), plans, used, Name(".._runtime"), tool.place)
 
@@ -162,23 +169,25 @@ def _is_of_objects(schema: ir.Schema) -> bool:
     return schema.wire.get("type") == "object" and not hidden
 
 
-def primitive_modules(primitives: Sequence[ir.Primitive]) -> list[ModelModule]:
+def primitive_modules(primitives: Sequence[ir.Primitive], taken: Reserved = NOTHING) -> list[ModelModule]:
     """The models of prompts and resource templates: of their arguments, and of the answers to their questions.
 
     Args:
         primitives: Those that the handlers serve, so that there is somebody to use the models.
+        taken: Names that the package has for something else.
     """
-    return _modules([_primitive_draft(primitive) for primitive in primitives])
+    return _modules([_primitive_draft(primitive, taken) for primitive in primitives])
 
 
-def _primitive_draft(primitive: ir.Primitive) -> _Draft:
+def _primitive_draft(primitive: ir.Primitive, taken: Reserved) -> _Draft:
     of = f"the {primitive.kind} ``{primitive.key}``"
     schema = ir.Schema(_arguments(primitive.arguments or ()), dialects.DRAFT_2020_12.uri, primitive.place)
     role: ClassRole = "arguments" if primitive.kind == "prompt" else "variables"
     name = naming.arguments(primitive.names, primitive.kind)
     parts = [Part(Document("input", schema, merged=True), name, role, f"{sentence(role)} of {of}.")]
     parts += _answers(primitive.questions)
-    plans, used = plan_classes(primitive.names.stem, parts, {})
+    stem = primitive.names.stem
+    plans, used = plan_classes(stem, parts, {}, taken.under(stem, reserved.of_primitive(primitive)))
     return _Draft(f"Models of {of}.", tuple(parts), plans, used, Name("..._runtime"), primitive.place)
 
 
@@ -212,31 +221,33 @@ class SharedModules:
     circles: Mapping[Name, ModelModule] = field(default_factory=dict)
 
 
-def shared_modules(shared: Sequence[ir.SharedSchema], found: Mapping[str, Imported] | None = None) -> SharedModules:
+def shared_modules(
+    shared: Sequence[ir.SharedSchema], found: Mapping[str, Imported] | None = None, taken: Reserved = NOTHING
+) -> SharedModules:
     """The models of shared schemas.
 
     Args:
         shared: All of the manifest's shared schemas.
         found: Their `homes`, where they are known.
+        taken: Names that the package has for something else.
     """
     imported = _in("", homes(shared) if found is None else found)
     groups: dict[tuple[str, bool], list[ir.SharedSchema]] = defaultdict(list)
     for schema in shared:
         if schema.name in imported and not imported[schema.name].members:
             groups[schema.circle or schema.name, schema.circle is None].append(schema)
-    drafts = [_shared_draft(members, imported) for members in groups.values()]
+    drafts = [_shared_draft(members, imported, taken) for members in groups.values()]
     of = {
         schema.name: _enumeration(schema, imported[schema.name])
         for schema in shared
         if schema.name in imported and imported[schema.name].members
     }
     circles: dict[Name, ModelModule] = {}
-    for members, draft in zip(groups.values(), drafts, strict=True):
-        (module,) = _modules([draft])
+    for members, draft, module in zip(groups.values(), drafts, _modules(drafts), strict=True):
         if len(members) == 1:
             of[members[0].name] = module
             continue
-        home = _circle_module(members)
+        home = naming.circle(members[0].circle or members[0].name)
         circles[home] = module
         classes = {each.name: each for each in module.classes}
         for schema in members:
@@ -245,7 +256,7 @@ def shared_modules(shared: Sequence[ir.SharedSchema], found: Mapping[str, Import
     return SharedModules({schema.name: of[schema.name] for schema in shared if schema.name in of}, circles)
 
 
-def _shared_draft(members: Sequence[ir.SharedSchema], imported: Mapping[str, Imported]) -> _Draft:
+def _shared_draft(members: Sequence[ir.SharedSchema], imported: Mapping[str, Imported], taken: Reserved) -> _Draft:
     """The module of a shared schema, or of several that lead to each other."""
     alone = len(members) == 1
     parts = tuple(
@@ -259,7 +270,9 @@ def _shared_draft(members: Sequence[ir.SharedSchema], imported: Mapping[str, Imp
         )
         for schema in members
     )
-    plans, used = plan_classes(members[0].names.stem, parts, imported)
+    names = {part.name for part in parts}
+    met = frozenset(name for each in members for name in taken.under(each.names.stem, names))
+    plans, used = plan_classes(members[0].names.stem, parts, imported, met)
     own = {plan.name for plan in plans}
     first = members[0]
     doc = "Models of shared schemas that lead to each other."
@@ -304,12 +317,6 @@ from typing import Final, Literal, TypeAlias
 
 {}: Final[tuple[{}, ...]] = {}
 {}"""
-
-
-def _circle_module(members: Iterable[ir.SharedSchema]) -> Name:
-    """The module of schemas that lead to each other: it is called by the first of them in the alphabet's order."""
-    first = min(members, key=lambda schema: schema.name)
-    return Name(f"_{first.names.module}_circle")
 
 
 def _taken_from(home: Name, schema: ir.SharedSchema, classes: Iterable[Class]) -> ModelModule:
@@ -374,17 +381,29 @@ class _Draft:
 
 def surface_of(manifest: ir.Manifest) -> Surface:
     """What the package of a manifest offers."""
-    known = homes(manifest.shared, manifest.tools)
-    tools = modules(manifest.tools, known)
     primitives = (*manifest.resources, *manifest.templates, *manifest.prompts)
-    served = primitive_modules([each for each in primitives if each.has_model and "server" in manifest.emit])
-    every = (*tools, *served, *shared_modules(manifest.shared, known).of.values())
+    served = [each for each in primitives if each.has_model and "server" in manifest.emit]
+
+    def make(taken: Reserved) -> tuple[list[ModelModule], list[ModelModule]]:
+        known = homes(manifest.shared, manifest.tools, taken)
+        shared = shared_modules(manifest.shared, known, taken).of.values()
+        return modules(manifest.tools, known, taken), [*primitive_modules(served, taken), *shared]
+
+    def names(made: tuple[list[ModelModule], list[ModelModule]]) -> list[Name]:
+        return [name for modules in made for module in modules for name in module.names]
+
+    (tools, others), _ = reserved.settled(reserved.of(manifest), make, names)
+    every = (*tools, *others)
     return surface.of(
         manifest,
         {tool.name: module.parameters for tool, module in zip(manifest.tools, tools, strict=True)},
         surface.with_inherited([made for module in every for made in module.classes]),
         (made for module in every for made in module.enumerations),
     )
+
+
+_MOST_AT_ONCE = 48
+"""Modules that the generator writes in one run: more save no time, and take more memory."""
 
 
 @dataclass(slots=True)
@@ -396,7 +415,9 @@ class _Run:
     indexes: list[int] = field(default_factory=list)
 
     def admits(self, draft: _Draft) -> bool:
-        """Whether a draft's names mean nothing else here."""
+        """Whether a draft's names mean nothing else here, and there are not too many yet."""
+        if len(self.indexes) >= _MOST_AT_ONCE:
+            return False
         return draft.own.isdisjoint(self.own | self.taken) and draft.taken.isdisjoint(self.own)
 
     def add(self, index: int, draft: _Draft) -> None:

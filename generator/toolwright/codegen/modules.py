@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from toolwright import ir
-from toolwright.codegen import features
+from toolwright.codegen import features, reserved
 from toolwright.codegen.render import Page
 from toolwright.codegen.units import Made, Unit
 from toolwright.pycode import Name, code, join
@@ -18,23 +18,28 @@ from toolwright.pycode import Name, code, join
 if TYPE_CHECKING:
     from toolwright.codegen.classes import Imported
     from toolwright.codegen.datamodel import ModelModule
+    from toolwright.codegen.reserved import Reserved
 
 
 def make_all(manifest: ir.Manifest) -> Made:
     """All units of a manifest, made here and now."""
-    rest = make_rest(*arguments_of_rest(manifest))
-    homes = homes_for(manifest.tools, manifest.shared) if manifest.tools else {}
-    units = make(manifest.tools, homes, manifest.source, manifest.command)
-    return Made({tool.name: unit for tool, unit in zip(manifest.tools, units, strict=True)}, *rest)
+
+    def made(taken: Reserved) -> Made:
+        rest = make_rest(*arguments_of_rest(manifest, taken))
+        homes = homes_for(manifest.tools, manifest.shared, taken) if manifest.tools else {}
+        units = make(manifest.tools, homes, manifest.source, manifest.command, taken)
+        return Made({tool.name: unit for tool, unit in zip(manifest.tools, units, strict=True)}, *rest)
+
+    return reserved.settled(reserved.of(manifest), made, Made.defined)[0]
 
 
 def arguments_of_rest(
-    manifest: ir.Manifest,
-) -> tuple[Sequence[ir.Primitive], frozenset[str], Sequence[ir.SharedSchema], str, str]:
-    """What `make_rest` takes of a manifest."""
+    manifest: ir.Manifest, taken: Reserved
+) -> tuple[Sequence[ir.Primitive], frozenset[str], Sequence[ir.SharedSchema], str, str, Reserved]:
+    """What `make_rest` takes of a manifest; `taken` are names that the package has for something else."""
     primitives = (*manifest.resources, *manifest.templates, *manifest.prompts)
     modelled = {one.key for one in primitives if one.has_model} if "server" in manifest.emit else ()
-    return primitives, frozenset(modelled), shared(manifest), manifest.source, manifest.command
+    return primitives, frozenset(modelled), shared(manifest), manifest.source, manifest.command, taken
 
 
 def make_rest(
@@ -43,6 +48,7 @@ def make_rest(
     shared: Sequence[ir.SharedSchema],
     source: str,
     command: str,
+    taken: Reserved,
 ) -> tuple[list[Unit], Mapping[str, ModelModule], Mapping[Name, ModelModule]]:
     """The units of resources, templates and prompts, and the models of shared schemas.
 
@@ -52,6 +58,7 @@ def make_rest(
         shared: The manifest's shared schemas.
         source: The manifest's path, as headers show it.
         command: What generates its package, as headers show it.
+        taken: Names that the package has for something else.
     """
     from toolwright.codegen import render, surface
 
@@ -62,8 +69,8 @@ def make_rest(
         from toolwright.codegen import datamodel
 
         served = [primitive for primitive in primitives if primitive.key in modelled]
-        made = dict(zip((one.key for one in served), datamodel.primitive_modules(served), strict=True))
-        found = datamodel.shared_modules(shared)
+        made = dict(zip((one.key for one in served), datamodel.primitive_modules(served, taken), strict=True))
+        found = datamodel.shared_modules(shared, taken=taken)
         of_shared, circles = found.of, found.circles
     head = render.header(source, command)
     units = []
@@ -91,16 +98,18 @@ def shared(manifest: ir.Manifest) -> Sequence[ir.SharedSchema]:
     return datamodel.redacting(manifest.tools, manifest.shared)
 
 
-def homes_for(tools: Sequence[ir.Tool], shared: Sequence[ir.SharedSchema]) -> Mapping[str, Imported]:
+def homes_for(tools: Sequence[ir.Tool], shared: Sequence[ir.SharedSchema], taken: Reserved) -> Mapping[str, Imported]:
     """What stands for shared schemas in the models of some tools, by their names under `schemas`."""
     if not shared:
         return {}
     from toolwright.codegen import datamodel
 
-    return datamodel.homes(shared, tools)
+    return datamodel.homes(shared, tools, taken)
 
 
-def make(tools: Sequence[ir.Tool], homes: Mapping[str, Imported], source: str, command: str) -> list[Unit]:
+def make(
+    tools: Sequence[ir.Tool], homes: Mapping[str, Imported], source: str, command: str, taken: Reserved
+) -> list[Unit]:
     """The units of some tools, made here and now.
 
     Args:
@@ -108,11 +117,12 @@ def make(tools: Sequence[ir.Tool], homes: Mapping[str, Imported], source: str, c
         homes: Where the classes of the manifest's shared schemas are.
         source: The manifest's path, as headers show it.
         command: What generates its package, as headers show it.
+        taken: Names that the package has for something else.
     """
     from toolwright.codegen import datamodel, render, surface
 
     head = render.header(source, command)
-    made = zip(tools, datamodel.modules(tools, homes), strict=True)
+    made = zip(tools, datamodel.modules(tools, homes, taken), strict=True)
     return [
         Unit(
             module=render.page(head, Page("", "module.py", {"source": module.source})),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -38,3 +38,10 @@ class Made:
     primitives: Sequence[Unit]
     shared: Mapping[str, ModelModule]
     circles: Mapping[Name, ModelModule]
+
+    def defined(self) -> Iterator[Name]:
+        """The names that its modules define, once for each of these."""
+        for unit in (*self.units.values(), *self.primitives):
+            yield from unit.classes
+        for module in self.shared.values():
+            yield from module.names

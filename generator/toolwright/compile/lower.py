@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from toolwright import ir, mcp, naming
 from toolwright.compile import shape
+from toolwright.compile.bundles import Bundles
 from toolwright.compile.resolve import Declared, Resolved, manifests, meant
 from toolwright.compile.uritemplates import variables
 from toolwright.jsonschema import dialects
@@ -51,6 +52,9 @@ def lower(resolved: Resolved, source: str) -> ir.Manifest:
     wire_names = frozenset(tool.name for tool in resolved.tools)
     apis = _apis(resolved)
     lowered = [_tool(tool, resolved, wire_names, apis) for tool in resolved.tools]
+    bundles = Bundles(resolved)
+    as_written = [tool for tool in resolved.tools if shape.SHAPING.isdisjoint(tool.extension.get("http") or {})]
+    apart = {tool.name: bundles.without(tool) for tool in as_written}
     primitives = {
         section: [_primitive(one, resolved) for one in resolved.primitives[section]] for section in mcp.PRIMITIVES
     }
@@ -86,14 +90,25 @@ def lower(resolved: Resolved, source: str) -> ir.Manifest:
             **({"apis": apis} if apis else {}),
             **{
                 section.name: [
-                    {**one.definition, "toolwright": extension} if extension else one.definition
+                    _entry(one.definition, apart.get(one.name, {}) if isinstance(one, ir.Tool) else {}, extension)
                     for one, extension in ones
                 ]
                 for section, ones in listed.items()
                 if ones or section is mcp.TOOLS
             },
+            **bundles.document(),
         },
     )
+
+
+def _entry(
+    definition: Mapping[str, ir.Json], apart: Mapping[str, ir.Json], extension: Mapping[str, ir.Json]
+) -> Mapping[str, ir.Json]:
+    """An entry of `manifest.json`; `apart` are its schemas without what is kept once."""
+    if not apart and not extension:
+        return definition
+    made = {key: apart.get(key, value) for key, value in definition.items()}
+    return {**made, "toolwright": extension} if extension else made
 
 
 def _apis(resolved: Resolved) -> dict[str, ir.Json]:

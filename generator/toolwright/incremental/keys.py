@@ -57,6 +57,11 @@ def of_resolved(resolved: Resolved, made_by: Sequence[str]) -> Keys:
     return Keys({tool.name: of_tool(tool) for tool in resolved.tools}, digest(to_json(around)))
 
 
+def of_unit(tool: str, reserved: frozenset[str]) -> str:
+    """What the unit of a tool is made from: a digest of the tool, and of the names that its classes cannot have."""
+    return tool if not reserved else digest(to_json([tool, sorted(reserved)]))
+
+
 def of_manifest(manifest: ir.Manifest, tools: Mapping[str, str]) -> str:
     """The digest of all that the artifacts of a lowered manifest are made from; `tools` has those of its tools."""
     parts = [

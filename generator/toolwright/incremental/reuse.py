@@ -6,19 +6,21 @@ what the next run can use.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from toolwright.codegen.units import Made
 from toolwright.compile.pipeline import Result, Steps
-from toolwright.incremental import keys
+from toolwright.incremental import keys, proofs
 from toolwright.incremental.cache import Cache
 
 if TYPE_CHECKING:
     from toolwright import ir
+    from toolwright.codegen.reserved import Reserved
     from toolwright.codegen.units import Unit
     from toolwright.compile.resolve import Resolved
+    from toolwright.diagnostics import Diagnostic
     from toolwright.incremental.keys import Keys
     from toolwright.incremental.worker import Job, Workers
 
@@ -42,6 +44,9 @@ class Reuse(Steps):
         self._workers = workers
         self._now: Keys | None = None
         self._units: dict[str, Unit] = {}
+        self._digests: Mapping[str, str] = {}
+        self._made: Made | None = None
+        self._proven: set[str] = set()
 
     def to_check(self, resolved: Resolved) -> Resolved:
         """The manifest with the tools that the last run did not find to be right as they are now."""
@@ -58,16 +63,41 @@ class Reuse(Steps):
 
     def begin_models(self, manifest: ir.Manifest) -> Callable[[], Made]:
         """Begin to make the units that are not in the cache."""
-        from toolwright.codegen import modules
+        from toolwright.codegen import reserved
+        from toolwright.codegen.units import Made
 
-        now = self._keys.tools
-        todo = [tool for tool in manifest.tools if now[tool.name] not in self._before.units]
+        first = reserved.of(manifest)
+        begun = self._begin(manifest, first)  # while the compiler makes other files
+
+        def made(taken: Reserved) -> Made:
+            return begun() if taken is first else self._begin(manifest, taken)()
+
+        def settled() -> Made:
+            units, _ = reserved.settled(first, made, Made.defined)
+            self._made = units
+            return units
+
+        return settled
+
+    def _begin(self, manifest: ir.Manifest, taken: Reserved) -> Callable[[], Made]:
+        """Begin to make the units that are not there yet, without the names that are taken."""
+        from toolwright.codegen import modules, reserved
+
+        of_shared = reserved.of_shared(manifest, taken)
+        now = {
+            tool.name: keys.of_unit(
+                self._keys.tools[tool.name], of_shared | taken.under(tool.names.stem, reserved.of_tool(tool))
+            )
+            for tool in manifest.tools
+        }
+        there = {**self._before.units, **self._units}
+        todo = [tool for tool in manifest.tools if now[tool.name] not in there]
         batches = [todo[start : start + BATCH] for start in range(0, len(todo), BATCH)]
-        rest = modules.arguments_of_rest(manifest)
-        _, modelled, shared, source, command = rest
+        rest = modules.arguments_of_rest(manifest, taken)
+        _, modelled, shared, source, command, _ = rest
         jobs: list[Job] = [(modules.make_rest, rest)]
-        homes = modules.homes_for(todo, shared) if batches else {}
-        jobs += [(modules.make, (batch, homes, source, command)) for batch in batches]
+        homes = modules.homes_for(todo, shared, taken) if batches else {}
+        jobs += [(modules.make, (batch, homes, source, command, taken)) for batch in batches]
         if self._workers is None or not (batches or modelled or shared):
             results = None
         else:
@@ -76,17 +106,30 @@ class Reuse(Steps):
         def models() -> Made:
             others, *made = results() if results else [make(*arguments) for make, arguments in jobs]
             fresh = dict(zip((tool.name for tool in todo), (unit for units in made for unit in units), strict=True))
-            self._units = {
-                now[tool.name]: fresh.get(tool.name) or self._before.units[now[tool.name]] for tool in manifest.tools
-            }
+            self._units |= {now[tool.name]: fresh.get(tool.name) or there[now[tool.name]] for tool in manifest.tools}
+            self._digests = now
             return Made({tool.name: self._units[now[tool.name]] for tool in manifest.tools}, *others)
 
         return models
 
+    def prove(self, result: Result) -> list[Diagnostic]:
+        """Build the models that are not known to work, in other processes; what is wrong with them.
+
+        Args:
+            result: What was compiled, with its artifacts.
+        """
+        manifest, artifacts = result.manifest, result.artifacts
+        if manifest is None or self._made is None:
+            return []
+        modules = proofs.modules(manifest, self._made, self._digests)
+        self._proven = {module.digest for module in modules}
+        todo = [module for module in modules if module.digest not in self._before.proven]
+        return proofs.prove(manifest, todo, artifacts, self._workers)
+
     def cache(self, result: Result) -> Cache:
-        """What the next run can use, once the artifacts of this one are made."""
+        """What the next run can use, once the artifacts of this one are made and proven."""
         clean = frozenset(self._keys.tools.values()) if result.is_clean else frozenset()
-        return Cache(self._units, clean, self._keys.around)
+        return Cache(self._units, clean, self._keys.around, frozenset(self._proven))
 
     @property
     def _keys(self) -> Keys:
