@@ -169,6 +169,24 @@ BASE: Json = {
                 "body": {"deep": ["{b}"]}, "fields": {"deep": {"style": "form", "x-more": "m"}},
                 "accept": "application/json", "security": [["key"]], "x-more": "m"}},
         },
+        {
+            "name": "page_it", "description": "d",
+            "inputSchema": {"type": "object", "properties": {name: {"type": "string"} for name in ("after", "many")}},
+            "toolwright": {"http": {
+                "api": "api", "url": "/v1", "query": {"after": "{after}", "many": "{many}"}, "timeout": "5s",
+                "maxResponseBytes": "1MiB", "select": ["/rows/*/id"],
+                "responseHeaders": {"total": "X-Total", "tag": {"name": "ETag", "x-more": "m"}},
+                "page": {"by": "cursor", "argument": "after", "items": "/rows", "next": "/next", "more": "/more",
+                         "total": "/total", "limit": "many", "parameters": ["p"], "x-more": "m"}}},
+        },
+        {
+            "name": "send_it", "description": "d",
+            "inputSchema": {"type": "object", "properties": {
+                "file": {"type": "string", "contentEncoding": "base64"}, "name": {"type": "string"}}},
+            "toolwright": {"http": {
+                "api": "api", "method": "POST", "url": "/v1", "contentType": "multipart/form-data",
+                "parts": {"file": {"filename": "{name}", "contentType": "text/plain", "x-more": "m"}}}},
+        },
         {"name": "list_it", "description": "d", "inputSchema": _PLAIN,
          "outputSchema": {"type": "array", "items": {"$ref": "#/schemas/Place"}}},
     ],
@@ -216,7 +234,18 @@ BASE: Json = {
         {"name": "ask", "arguments": [{"name": "self", "description": "d"}],
          "toolwright": {"ask": _ASK, "pythonName": "prompt_asking"}},
     ],
-    "overlay": {"tools": {"list_it": {"policy": {"confirm": True}}}, "x-more": "m"},
+    "overlay": {
+        "tools": {
+            "list_it": {"policy": {"confirm": True}},
+            "here": {
+                "title": "t", "description": "d", "annotations": {"title": "t", "x-more": "m"},
+                "inputSchema": {"title": "t"}, "outputSchema": {"type": "object", "title": "t"},
+                "pythonName": "is_here",
+                "examples": [{"name": "plain", "description": "d", "input": {"q": "v"}}], "x-more": "m",
+            },
+        },
+        "x-more": "m",
+    },
     "handles": {"basket": {"state": {"type": "object", "title": "t"}, "ttl": "7d", "idle": "24h", "x-more": "m"}},
     "auth": {"issuer": "https://auth.example.com", "audience": "https://mcp.example.com",
              "jwksUri": "https://auth.example.com/keys", "requiredScopes": ["s"], "x-more": "m"},

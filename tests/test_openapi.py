@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
@@ -394,7 +395,7 @@ def test_a_pattern_that_is_none_is_left_out_and_told(tmp_path: Path) -> None:
 
 def test_a_document_without_a_host_needs_a_variable(tmp_path: Path) -> None:
     made = imported(tmp_path, {"servers": [{"url": "/api/v3"}], "paths": {"/x": {"get": {"operationId": "op"}}}})
-    assert made.manifest["apis"] == {"sample": {"baseUrlEnv": "SAMPLE_BASE_URL"}}
+    assert made.manifest["apis"] == {"sample": {"baseUrlEnv": "SAMPLE_BASE_URL", "output": "lenient"}}
     assert made.notes == (
         "the document names no host; the server calls the URL in `SAMPLE_BASE_URL`, such as https://HOST/api/v3",
     )
@@ -521,3 +522,71 @@ def test_an_error_keeps_its_place(tmp_path: Path) -> None:
     with pytest.raises(DocumentError) as refused:
         Documents(str(tmp_path / "d.json"), disk.Disk())
     assert [getattr(found.at, "line", None) for found in refused.value.diagnostics] == [2]
+
+
+def _lists(properties: Mapping[str, Any], *names: str, **response: Any) -> dict[str, Any]:
+    """An operation that lists something, with parameters of these names."""
+    schema = {"type": "object", "properties": {"rows": {"type": "array", "items": {"type": "object"}}, **properties}}
+    parameters = [
+        query(name, {"type": "string" if "ursor" in name or "after" in name else "integer"}) for name in names
+    ]
+    answer = {"description": "d", "content": {"application/json": {"schema": schema}}, **response}
+    return {"operationId": "list", "parameters": parameters, "responses": {"200": answer}}
+
+
+TEXT, NUMBER, TRUTH = {"type": "string"}, {"type": "integer"}, {"type": "boolean"}
+LINKS = {"Link": {"schema": TEXT}}
+
+
+@pytest.mark.parametrize(
+    ("operation", "page"),
+    [
+        (
+            _lists({"next_cursor": TEXT}, "cursor", "limit"),
+            {"by": "cursor", "argument": "cursor", "items": "/rows", "next": "/next_cursor", "limit": "limit"},
+        ),
+        (
+            _lists({"meta": {"type": "object", "properties": {"nextCursor": TEXT}}}, "after"),
+            {"by": "cursor", "argument": "after", "items": "/rows", "next": "/meta/nextCursor"},
+        ),
+        (
+            _lists({"has_more": TRUTH}, "starting_after", "limit"),
+            {
+                "by": "cursor",
+                "argument": "starting_after",
+                "items": "/rows",
+                "next": "/rows/-/id",
+                "more": "/has_more",
+                "limit": "limit",
+            },
+        ),
+        (_lists({}, "page", headers=LINKS), {"by": "link", "argument": "page", "items": "/rows"}),
+        (
+            _lists({"total_count": NUMBER}, "offset", "limit"),
+            {"by": "offset", "argument": "offset", "items": "/rows", "total": "/total_count", "limit": "limit"},
+        ),
+        (
+            _lists({}, "pageNumber", "perPage"),
+            {"by": "number", "argument": "pageNumber", "items": "/rows", "limit": "perPage"},
+        ),
+        (_lists({}, "page"), None),  # nothing says when to stop
+        (_lists({"next": {"type": "string", "format": "uri"}}, "cursor"), None),  # not a cursor, but a URL
+        (_lists({"others": {"type": "array"}}, "offset", "limit"), None),  # which of the two are the items?
+        (_lists({}, "q"), None),
+    ],
+)
+def test_pages_that_are_plain_are_recognized(operation: dict[str, Any], page: Any, tmp_path: Path) -> None:
+    path = tmp_path / "api.json"
+    document = {"openapi": "3.1.0", "info": {"title": "sample", "version": "1"}, "paths": {"/x": {"get": operation}}}
+    path.write_text(json.dumps(document))
+    output = tmp_path / "sample.yaml"
+    done = toolwright("import", "openapi", str(path), "--pages", "-o", str(output), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    (tool,) = yaml.safe_load(output.read_text())["tools"]
+    assert tool["toolwright"]["http"].get("page") == page
+    assert ("pages: `list` (by" in done.stderr) is (page is not None)
+    checked = toolwright("check", str(output), cwd=tmp_path)
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+    plain = toolwright("import", "openapi", str(path), "-o", str(output), cwd=tmp_path)
+    assert plain.returncode == 0
+    assert "page" not in yaml.safe_load(output.read_text())["tools"][0]["toolwright"]["http"]

@@ -12,7 +12,7 @@ from jsonschema_rs import validator_for
 
 import suite
 from memory import load, shown
-from toolwright.codegen import package
+from toolwright.codegen.exports import EXPORTS
 from toolwright.compile import rules
 from toolwright.compile.resolve import resolve
 from toolwright.compile.rules import names
@@ -43,7 +43,7 @@ def codes(bundle: Bundle) -> list[str]:
 
 
 def test_every_export_is_a_name_that_no_model_may_take() -> None:
-    exported = {name for table in package.EXPORTS.values() for exports in table.values() for name in exports}
+    exported = {name for table in EXPORTS.values() for exports in table.values() for name in exports}
     assert exported | {"Context"} == names.EXPORTS
 
 

@@ -93,8 +93,8 @@ class Question:
 class Tool:
     """One tool: `definition` is the whole of it as `tools/list` sends it; the rest is what the Python view needs.
 
-    `policy` is its own with what the manifest says for all tools. `call` is the method and URL of the HTTP call that
-    implements it, where the manifest says one.
+    `policy` is its own with what the manifest says for all tools. `http` is the HTTP call that implements it, where the
+    manifest says one, with what its API says for all calls.
     """
 
     name: str
@@ -109,7 +109,12 @@ class Tool:
     questions: tuple[Question, ...]
     place: Place
     policy: Mapping[str, Json] = field(default_factory=dict)
-    call: str | None = None
+    http: Mapping[str, Json] = field(default_factory=dict)
+
+    @property
+    def call(self) -> str | None:
+        """The method and URL of the HTTP call that implements it; None where there is none."""
+        return f"{self.http.get('method', 'GET')} {self.http['url']}" if self.http else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,12 +10,9 @@ import logging
 import resource
 import time
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Mapping
 from email.utils import formatdate
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 from urllib.parse import unquote
 
@@ -24,58 +21,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.responses import Response
 
-from fake_api import Answer, Asked, FakeApi, api
-from packages import generate, imported, manifest, tool
+from fake_api import Answer, Asked, api
+from http_tools import called, running
+from packages import tool
 from toolwright.runtime.errors import ToolError
 from toolwright.runtime.http.requests import Api, Binding
 from toolwright.runtime.http.responses import Answer as HttpAnswer
 
 ANY: dict[str, Any] = {}
 OBJECT = {"outputSchema": {"type": "object"}}
-
-
-@dataclass
-class Running:
-    """A generated package whose tools call a fake API."""
-
-    package: ModuleType
-    api: FakeApi
-
-    def call(self, name: str, handlers: object = None, **arguments: Any) -> Any:
-        """The result of a tool, with whatever arguments."""
-
-        async def go() -> Any:
-            server = self.package.build_server(handlers)
-            async with self.package.SampleClient.connect(server) as client:
-                return await client.raw.call_tool(name, arguments)
-
-        return asyncio.run(go())
-
-    def text(self, name: str, **arguments: Any) -> str:
-        """The text of a result."""
-        (block,) = self.call(name, **arguments).content
-        return str(block.text)
-
-    def refused(self, name: str, **arguments: Any) -> str:
-        """The text of a result that is an error."""
-        result = self.call(name, **arguments)
-        assert result.is_error, result
-        return str(result.content[0].text)
-
-
-@contextmanager
-def running(
-    folder: Path, tools: Sequence[Mapping[str, Any]], answer: Callable[[Asked], Answer], **said: Any
-) -> Iterator[Running]:
-    with api(answer) as fake:
-        apis = {"fake": {"baseUrl": fake.url + "/v1", "baseUrlEnv": "FAKE_URL", **said}}
-        package = generate(folder, manifest(tools, apis=apis))
-        with imported(folder, package) as module:
-            yield Running(module, fake)
-
-
-def called(name: str, properties: Mapping[str, Any], http: Mapping[str, Any], **more: Any) -> dict[str, Any]:
-    return tool(name, properties, toolwright={"http": {"api": "fake", **http}}, **more)
 
 
 def echo(asked: Asked) -> Answer:

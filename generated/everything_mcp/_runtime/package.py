@@ -96,6 +96,17 @@ class Tool:
         return self.package.entries("tools")[self.name][0]
 
     @property
+    def listed(self) -> dict[str, Any]:
+        """The tool as `tools/list` has it: without an `outputSchema` that is not kept in every case. Not to be changed.
+
+        A tool with an `outputSchema` MUST give what conforms to it (MCP 2025-11-25, server/tools, "Output Schema"), and
+        clients refuse a result without `structuredContent`; so what a lenient call does not promise is not listed.
+        """
+        if not self.is_lenient:
+            return self.definition
+        return {key: value for key, value in self.definition.items() if key != "outputSchema"}
+
+    @property
     def extension(self) -> dict[str, Any]:
         """What the manifest says about the tool under `toolwright`, which never goes on the wire."""
         return self.package.entries("tools")[self.name][1]
@@ -128,6 +139,12 @@ class Tool:
     def is_bound(self) -> bool:
         """Whether the manifest says which HTTP call the tool is, so that it needs no handler."""
         return "http" in self.extension
+
+    @property
+    def is_lenient(self) -> bool:
+        """Whether what the HTTP call gives need not fit the `outputSchema` (`http: {output: lenient}`)."""
+        http: dict[str, Any] = self.extension.get("http") or {}
+        return http.get("output") == "lenient"
 
     @property
     def asserts_formats(self) -> bool:

@@ -137,6 +137,12 @@ class Validator:
             return [*lines[:_SHOWN], f"… and {len(lines) - _SHOWN} more"]
         return lines
 
+    def details(self, value: Any, root: str) -> Iterator[tuple[Path, str, list[str]]]:
+        """What is wrong with a value: where, the keyword that failed, and the lines that `violations` has for it."""
+        size = len(json.dumps(value))
+        for fault in () if self._is_too_complex(value, size) else self._looking(value, size):
+            yield fault.path, str(fault.schema_path[-1]) if fault.schema_path else "", [*self._lines(fault, root)]
+
     def places(self, value: Any) -> list[Path]:
         """Where the violations of `value` are, one path each; none where it is valid or too complex."""
         size = len(json.dumps(value))

@@ -22,6 +22,8 @@ EXPORTS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "._runtime.client.live": ("list_prompts", "list_resource_templates", "list_resources", "list_tools"),
         "._runtime.client.options": ("OMIT", "CallEvent", "Omit"),
     },
+    "lenient": {"._runtime.client.deviation": ("DeviatingResult",)},
+    "pages": {"._runtime.client.paging": ("EndlessPages",)},
     "changes": {"._runtime.client.subscriptions": ("ListChanged", "ResourceUpdated", "changes")},
     "client_requests": {"._runtime.client.questions": ("Question",)},
 }

@@ -91,6 +91,11 @@ RUNTIME: Final[Mapping[str, tuple[str, ...]]] = {
     "http": ("http/calls", "http/requests", "http/responses", "http/styles"),
     "server_variables": ("http/servers",),
     "tokens": ("http/tokens",),
+    "events": ("http/events",),
+    "lenient": ("client/deviation", "http/lenient"),
+    "large": ("http/large", "server/kept"),
+    "shapes": ("http/selections", "http/shapes"),
+    "pages": ("client/paging", "http/pages"),
     "examples": ("equality", "server/example_tests"),
 }
 """The modules of the runtime that each feature of a package needs beside those of the features above it.
@@ -108,6 +113,8 @@ _IMPLIED: Final[Mapping[str, tuple[str, ...]]] = {
     "server": ("answers",),
     "complexity": ("alternatives", "patterns"),
     "http": ("redaction",),
+    "large": ("lenient", "resources"),
+    "pages": ("shapes",),
     "resources": ("primitives",),
     "prompts": ("primitives",),
     "completion": ("primitives",),
@@ -218,6 +225,16 @@ def _of_tools(tools: Sequence[ir.Tool]) -> Iterator[str]:
         yield "redaction"
     if any(tool.policy.get("confirm") for tool in tools):
         yield "confirmation"
+    if any(tool.http.get("output") == "lenient" for tool in tools):
+        yield "lenient"
+    if any("select" in tool.http or "responseHeaders" in tool.http for tool in tools):
+        yield "shapes"
+    if any("text/event-stream" in tool.http.get("accept", "") for tool in tools):
+        yield "events"
+    if any("large" in tool.http for tool in tools):
+        yield "large"
+    if any("page" in tool.http for tool in tools):
+        yield "pages"
 
 
 def _of_schemas(schemas: Sequence[ir.Schema], shared: Sequence[ir.SharedSchema]) -> Iterator[str]:

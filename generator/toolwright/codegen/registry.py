@@ -29,8 +29,12 @@ _ASKED_FOR: Final = frozenset(
         "completion",
         "complexity",
         "confirmation",
+        "events",
         "headers",
         "http",
+        "large",
+        "lenient",
+        "pages",
         "patterns",
         "prompts",
         "redaction",
@@ -38,6 +42,7 @@ _ASKED_FOR: Final = frozenset(
         "sampling",
         "server_variables",
         "tokens",
+        "shapes",
     }
 )
 """The features that the runtime asks a package for by name. Others are imported by what needs them."""

@@ -190,7 +190,7 @@ class ClientMethod:
     """One method of the client, which calls the method `call` of the base with `arguments`.
 
     An argument that is a list itself has the entries of a dictionary. `by_name` says that its parameters are given by
-    their names alone, and `gives_model` that it returns a model.
+    their names alone, `gives_model` that it returns a model, and `gives_pages` that this is a page of several.
     """
 
     role: MethodRole
@@ -204,6 +204,7 @@ class ClientMethod:
     doc: str
     place: Place
     gives_model: bool = False
+    gives_pages: bool = False
 
     @property
     def annotation(self) -> Code:
@@ -381,6 +382,9 @@ def tool_method(tool: ir.Tool, parameters: Sequence[Parameter]) -> ClientMethod:
     output = naming.output_class(tool.names) if tool.output is not None else None
     sent = tuple(code("{}: {}", literal(parameter.wire), parameter.name) for parameter in parameters)
     described = [(parameter.name, parameter_doc(parameter.doc, parameter.default)) for parameter in parameters]
+    doc = tool_doc(tool)
+    if "page" in tool.http:
+        doc = f"{doc}\n\nThis is one page; ``{tool.names.method}.pages(…)`` gives the items of all."
     return ClientMethod(
         role="tool",
         name=tool.names.method,
@@ -390,9 +394,10 @@ def tool_method(tool: ir.Tool, parameters: Sequence[Parameter]) -> ClientMethod:
         call=Name("_call" if output else "_call_content"),
         arguments=(literal(tool.name), sent, *([Name(f"_models.{output}")] if output else [])),
         deprecated=deprecation(tool.deprecated),
-        doc=arguments_doc(tool_doc(tool), described),
+        doc=arguments_doc(doc, described),
         place=tool.place,
         gives_model=output is not None,
+        gives_pages="page" in tool.http,
     )
 
 

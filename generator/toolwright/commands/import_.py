@@ -47,6 +47,9 @@ def add(verbs: Any) -> None:
     _options(openapi, "the document's title")
     selecting(openapi)
     openapi.add_argument("--fragment", action="store_true", help=_FRAGMENT)
+    openapi.add_argument(
+        "--pages", action="store_true", help="let tools take and give pages, where the document makes them plain"
+    )
     openapi.set_defaults(verb=_import_openapi)
 
 
@@ -206,6 +209,7 @@ def openapi(file: str, arguments: argparse.Namespace, *, name: str | None, prefi
             output_schemas=not arguments.no_output_schema,
             server=arguments.server,
             longest=arguments.trim_descriptions,
+            pages=getattr(arguments, "pages", False),
         )
         return assembling.manifest(documents.documents(file), selection, name, options)
 

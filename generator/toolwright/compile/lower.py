@@ -8,12 +8,16 @@ for prefixes, bundled references and extensions.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from toolwright import ir, mcp, naming
+from toolwright.compile import shape
 from toolwright.compile.bundles import Bundles
 from toolwright.compile.resolve import Declared, Resolved, manifests, meant
 from toolwright.compile.uritemplates import variables
+from toolwright.jsonschema import dialects
+from toolwright.jsonschema.pointers import pointer_text
 from toolwright.pycode import Name
 
 if TYPE_CHECKING:
@@ -46,9 +50,11 @@ def lower(resolved: Resolved, source: str) -> ir.Manifest:
     server = entry["server"]
     formats: ir.Formats = "assert" if entry.get("formats") == "assert" else "annotate"
     wire_names = frozenset(tool.name for tool in resolved.tools)
-    lowered = [_tool(tool, resolved, wire_names) for tool in resolved.tools]
+    apis = _apis(resolved)
+    lowered = [_tool(tool, resolved, wire_names, apis) for tool in resolved.tools]
     bundles = Bundles(resolved)
-    apart = {tool.name: bundles.without(tool) for tool in resolved.tools}
+    as_written = [tool for tool in resolved.tools if shape.SHAPING.isdisjoint(tool.extension.get("http") or {})]
+    apart = {tool.name: bundles.without(tool) for tool in as_written}
     primitives = {
         section: [_primitive(one, resolved) for one in resolved.primitives[section]] for section in mcp.PRIMITIVES
     }
@@ -81,7 +87,7 @@ def lower(resolved: Resolved, source: str) -> ir.Manifest:
             "server": server,
             "formats": formats,
             **{key: entry[key] for key in _OF_ALL if entry.get(key)},
-            **({"apis": apis} if (apis := _apis(resolved)) else {}),
+            **({"apis": apis} if apis else {}),
             **{
                 section.name: [
                     _entry(one.definition, apart.get(one.name, {}) if isinstance(one, ir.Tool) else {}, extension)
@@ -112,7 +118,9 @@ def _apis(resolved: Resolved) -> dict[str, ir.Json]:
     }
 
 
-def _tool(declared: Declared, resolved: Resolved, names: frozenset[str]) -> tuple[ir.Tool, Mapping[str, ir.Json]]:
+def _tool(
+    declared: Declared, resolved: Resolved, names: frozenset[str], apis: Mapping[str, ir.Json]
+) -> tuple[ir.Tool, Mapping[str, ir.Json]]:
     """A tool, and what the package's `manifest.json` keeps of its extension."""
     wire, extension = declared.wire, dict(declared.extension)
     deprecated = extension.get("deprecated")
@@ -123,16 +131,21 @@ def _tool(declared: Declared, resolved: Resolved, names: frozenset[str]) -> tupl
     sent = {field: schema.wire for field, schema in schemas.items()}
     if resolved.inlines:
         sent = {field: resolved.inlined(found).wire for field, found in resolved.schemas(declared)}
-    changed = {"name": declared.name, **sent}
+    http = _http(extension.get("http") or {}, apis)
+    if http:
+        extension["http"] = http
+    if not shape.SHAPING.isdisjoint(http):
+        schemas = _shaped(schemas, http, declared)
+        sent = {field: shape.shaped(field, sent.get(field), http) for field in schemas}
+    changed: dict[str, ir.Json] = {"name": declared.name, **sent}
     annotations = wire.get("annotations")
     description = wire.get("description")
-    http: Mapping[str, ir.Json] = extension.get("http") or {}
     policy = {**(resolved.entry.get("policy") or {}), **(extension.get("policy") or {})}
     tool = ir.Tool(
         name=declared.name,
         names=declared.names,
         description=description if isinstance(description, str) else None,
-        definition={key: changed.get(key, value) for key, value in wire.items() if key not in _EXTENSION},
+        definition={key: value for key, value in {**wire, **changed}.items() if key not in _EXTENSION},
         input=schemas["inputSchema"],
         output=schemas.get("outputSchema"),
         annotations=annotations if isinstance(annotations, dict) else {},
@@ -141,9 +154,39 @@ def _tool(declared: Declared, resolved: Resolved, names: frozenset[str]) -> tupl
         questions=_questions(declared, resolved),
         place=declared.place,
         policy={key: value for key, value in policy.items() if not key.startswith("x-")},
-        call=f"{http.get('method', 'GET')} {http['url']}" if http else None,
+        http=http,
     )
     return tool, {key: value for key, value in extension.items() if key not in _NOT_SERVED}
+
+
+def _shaped(schemas: Mapping[str, ir.Schema], http: Mapping[str, ir.Json], declared: Declared) -> dict[str, ir.Schema]:
+    """The schemas that are derived for a call; a response without a schema may get one."""
+    made: dict[str, ir.Schema] = {}
+    for field in mcp.SCHEMAS:
+        before = schemas.get(field)
+        wire = shape.shaped(field, None if before is None else before.wire, http)
+        if before is not None and isinstance(wire, dict):
+            made[field] = replace(before, wire=wire, shared=_kept(before.shared, wire), own=None)
+        elif isinstance(wire, dict):
+            like = schemas["inputSchema"]
+            made[field] = ir.Schema(wire, dialects.DRAFT_2020_12.uri, declared.place / field, rich=like.rich)
+    return made
+
+
+def _kept(shared: Mapping[str, str], wire: ir.Json) -> Mapping[str, str]:
+    """Which shared schemas are still bundled into a schema."""
+    return {
+        pointer_text((keyword, name)): shared[pointer_text((keyword, name))]
+        for keyword in ("$defs", "definitions")
+        for name in wire.get(keyword) or ()
+        if pointer_text((keyword, name)) in shared
+    }
+
+
+def _http(http: Mapping[str, ir.Json], apis: Mapping[str, ir.Json]) -> Mapping[str, ir.Json]:
+    """A call with what its API says of all calls, where it does not say so itself."""
+    api: Mapping[str, ir.Json] = apis.get(http.get("api", ""), {})
+    return {**http, "output": api["output"]} if "output" in api and "output" not in http else http
 
 
 def _primitive(declared: Declared, resolved: Resolved) -> tuple[ir.Primitive, Mapping[str, ir.Json]]:

@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from toolwright import ir
-from toolwright.compile import lower, rules, source, validate
+from toolwright.compile import lower, overlays, rules, source, validate
 from toolwright.compile.resolve import Resolved, resolve
 from toolwright.diagnostics import Diagnostic, Place, has_errors
 
@@ -90,10 +90,14 @@ def compile_manifest(
     resolved = resolve(bundle)
     part = steps.to_check(resolved)
     right = {tool.place for tool in resolved.tools} - {tool.place for tool in part.tools}
-    found += validate.in_order(bundle, (*wrong, *validate.schemas(bundle, right)))
+    wrong += validate.schemas(bundle, right)
+    overlaid = {tool.place: tool.patches for tool in resolved.tools if tool.patches}
+    wrong += overlays.leading(overlaid, validate.patched(resolved, right))
+    found += validate.in_order(bundle, wrong)
     if has_errors(found):
         return Result(None, tuple(found), bundle.documents)
-    found = rules.suppressed(resolved, found + rules.check(resolved, part))
+    judged = overlays.leading(overlaid, rules.check(resolved, part))
+    found = rules.suppressed(resolved, [*found, *judged])
     if has_errors(one for one in found if one.code not in forgiven):
         return Result(None, tuple(found), bundle.documents)
     manifest = lower.lower(resolved, shown or entry)

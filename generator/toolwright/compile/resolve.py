@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pydantic_core
 
 from toolwright import mcp, naming
+from toolwright.compile import overlays as overlaying
 from toolwright.diagnostics import Place
 from toolwright.jsonschema import dialects
 from toolwright.jsonschema.bundling import SharedSchemas, bundle
@@ -32,9 +33,10 @@ class Declared:
     """One tool, resource, resource template or prompt as it is declared.
 
     `section` is the list that it stands in. `name` is its name on the wire, with the prefixes of the fragments that it
-    came through. `wire` is the whole entry as written, and `data` the same as JSON. `extension` is what stands under
-    its `toolwright` key and in overlays, merged; `layers` are those parts with their places, the strongest last.
-    `names` are its Python names.
+    came through. `wire` is the whole entry as written, with what overlays change of it, and `data` the same as JSON;
+    `patches` are these changes with their places, the strongest last. `extension` is what stands under its `toolwright`
+    key and in overlays, merged; `layers` are those parts with their places, the strongest last. `names` are its Python
+    names.
     """
 
     section: mcp.Section
@@ -46,6 +48,7 @@ class Declared:
     extension: Mapping[str, Json]
     layers: tuple[tuple[Place, Mapping[str, Json]], ...]
     names: naming.Names
+    patches: tuple[overlaying.Patch, ...] = ()
 
     @property
     def key(self) -> str:
@@ -194,12 +197,13 @@ def tools(bundle: Bundle) -> tuple[Declared, ...]:
 
     An overlay names tools as its own file sees them, that is, before the prefixes with which that file is included.
     Mappings merge key by key, anything else is replaced, and an including file's overlay wins over an included one's.
+    Of what goes on the wire, `null` takes a key away.
     """
     added: dict[str, list[tuple[Place, Mapping[str, Json]]]] = {}
     for fragment, place, overlay in overlays(bundle):
         added.setdefault(fragment.prefix + str(place.pointer[-1]), []).insert(0, (place, overlay))
     return tuple(
-        _declared(fragment, place, wire, added)
+        _declared(fragment, place, wire, added, posixpath.dirname(bundle.entry))
         for fragment in bundle.fragments
         for place, wire in entries(bundle, fragment.path, mcp.TOOLS)
     )
@@ -263,15 +267,27 @@ def _declared(
     place: Place,
     wire: Mapping[str, Json],
     added: Mapping[str, list[tuple[Place, Mapping[str, Json]]]],
+    folder: str,
 ) -> Declared:
     name = fragment.prefix + wire["name"]
     own = wire.get("toolwright") or {}
-    layers = [(place / "toolwright", own), *added.get(name, ())]
+    layers = [(place / "toolwright", own)]
+    patches: list[overlaying.Patch] = []
+    for at, entry in added.get(name, ()):
+        fields, settings = overlaying.split(entry)
+        layers.append((at, settings))
+        if fields:
+            patches.append((at, fields))
+    if patches:
+        wire = overlaying.patched(wire, patches, place.file, folder)
     extension: Mapping[str, Json] = own
     for _, layer in layers[1:]:
         extension = merged(extension, layer)
     names = naming.tool(name, extension.get("pythonName"))
-    return Declared(mcp.TOOLS, name, fragment.prefix, wire, to_json(wire), place, extension, tuple(layers), names)
+    data = to_json(wire)
+    return Declared(
+        mcp.TOOLS, name, fragment.prefix, wire, data, place, extension, tuple(layers), names, tuple(patches)
+    )
 
 
 def to_json(value: Json) -> bytes:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from toolwright import mcp
 from toolwright.compile import structure
 from toolwright.compile.syntax import yamlwriter
 from toolwright.diagnostics import Diagnostic, Place
@@ -15,6 +16,7 @@ from toolwright.jsonschema import locations, metaschema
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator
 
+    from toolwright.compile.resolve import Resolved
     from toolwright.compile.source import Bundle
     from toolwright.compile.structure import Role
 
@@ -40,6 +42,20 @@ def schemas(bundle: Bundle, clean: Container[Place] = frozenset()) -> Iterator[D
         for purpose, pointer, schema in locations.schemas(document.value):
             if Place(path, pointer[:2]) not in clean:
                 yield from metaschema.check(purpose, Place(path, pointer), schema, imported=imported)
+
+
+def patched(resolved: Resolved, clean: Container[Place] = frozenset()) -> Iterator[Diagnostic]:
+    """What is wrong with the JSON Schemas of tools that overlays change.
+
+    Args:
+        resolved: The bundle, put together.
+        clean: The places of tools whose schemas are known to be right.
+    """
+    for tool in resolved.tools:
+        if tool.place not in clean:
+            for field in mcp.SCHEMAS:
+                if any(field in fields for _, fields in tool.patches):
+                    yield from metaschema.check(field, tool.place / field, tool.wire.get(field))
 
 
 def in_order(bundle: Bundle, found: Iterable[Diagnostic]) -> list[Diagnostic]:

@@ -122,6 +122,8 @@ CODES = _table(
     ("TW263", "error", "Credentials are incomplete, or not declared."),
     ("TW264", "error", "A part of an HTTP call does not go with its method or its place."),
     ("TW265", "error", "A header of an HTTP call is one that cannot be sent, or that no argument may fill."),
+    ("TW266", "error", "A part of a response is named that no response can have."),
+    ("TW267", "error", "Pages are described so that they cannot be followed."),
     ("TW300", "warning", "A key beside MCP's own is unknown."),
     ("TW301", "warning", "A pattern under `include` matches no file."),
     ("TW302", "warning", "A keyword has no effect in the schema's dialect."),

@@ -68,20 +68,20 @@ class Lists:
 _SCHEMAS: Final = ("inputSchema", "outputSchema")
 
 
-def notes(lists: Lists, saving: Mapping[str, int], groups: Mapping[str, Iterable[str]]) -> list[str]:
+def notes(lists: Lists, saving: Mapping[str, int], groups: Mapping[str, Iterable[str]], unlisted: int) -> list[str]:
     """What a list costs.
 
     Args:
         lists: The tools.
         saving: The bytes that each option of the command line would save.
         groups: The names of the tools in each group that could be left out by its name.
+        unlisted: The bytes of output schemas that are not listed.
     """
     sizes = {str(tool["name"]): lists.size(tool) for tool in lists.tools}
     whole = sum(sizes.values())
-    outputs = lists.outputs()
     if not whole:
         return []
-    share = f", {round(100 * outputs / whole)} % of them in output schemas" if outputs else ""
+    share = f"; output schemas, {unlisted:,} more, are listed with `output: strict` alone" if unlisted else ""
     found = [f"`tools/list` has {whole:,} bytes{share}"]
     if whole < _LARGE:
         return found

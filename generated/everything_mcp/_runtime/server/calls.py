@@ -41,7 +41,7 @@ class Calls:
 
     def listings(self) -> Mapping[str, Mapping[str, dict[str, Any]]]:
         """The list."""
-        return {"tools": {name: wire for name, (wire, _) in self._package.entries("tools").items()}}
+        return {"tools": {name: tool.listed for name, tool in self._package.tools.items()}}
 
     def answers(self, host: Host) -> Mapping[str, Answer]:
         """Its methods."""

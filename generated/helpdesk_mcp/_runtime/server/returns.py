@@ -6,8 +6,8 @@ Takes and gives plain values; the server makes results of them.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from mcp_types import ContentBlock
@@ -32,6 +32,25 @@ class Reply(Generic[T_co]):
     model: T_co
     content: Sequence[ContentBlock] = ()
     meta: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Unstructured(Reply[Content]):
+    """A result that is content alone, although its tool has an `outputSchema`: what others answered, and does not fit.
+
+    The `model` is the content.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class Tolerated(Reply[Any]):
+    """What others answered, which need not fit the `outputSchema`.
+
+    Args:
+        otherwise: What to send instead where it does not; takes the value as JSON text, and its violations.
+    """
+
+    otherwise: Callable[[str, Sequence[str]], Unstructured] = field(kw_only=True)
 
 
 Returns: TypeAlias = T | Reply[T] | Awaitable[T | Reply[T]]

@@ -31,7 +31,7 @@ from .pages import fetch_pages
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from ..package import Tools
+    from ..package import Tool, Tools
     from .options import Options
     from .session import Session
 
@@ -145,14 +145,15 @@ def compare(tools: Tools, live: Sequence[Mapping[str, Any]], revision: str) -> I
     for name, tool in tools.items():
         if name not in now:
             yield f"{_told(name)} is not listed any more"
-        elif changed := list(_changed(tool.definition, now[name], revision)):
+        elif changed := list(_changed(tool, now[name], revision)):
             yield f"{_told(name)}: {'; '.join(changed)}"
     for name in now:
         if name not in tools:
             yield f"{_told(name)} is new"
 
 
-def _changed(compiled: dict[str, Any], live: Mapping[str, Any], revision: str) -> Iterator[str]:
+def _changed(tool: Tool, live: Mapping[str, Any], revision: str) -> Iterator[str]:
+    compiled = tool.definition if "outputSchema" in live else tool.listed
     carried = tool_for(compiled, revision)
     for field, first in _FIELDS.items():
         was, is_ = _plain(field, compiled.get(field)), _plain(field, live.get(field))

@@ -103,11 +103,22 @@ class _Reading:
                 hints = self.host.lists.hints
             contents = await self._static(uri, request)
         elif not listing.has(uri):  # one that is switched off is not there for a template either
-            contents = await self._matched(uri, request)
+            contents = self._kept(uri) or await self._matched(uri, request)
         if contents is None:
             raise not_found(uri, request.revision)
         result: dict[str, Any] = {"contents": contents}
         return {**result, **hints} if request.revision >= FIRST_STATELESS else result
+
+    def _kept(self, uri: str) -> list[dict[str, Any]] | None:
+        """A result of a tool that was too large for its answer."""
+        kept = self.package.feature("large", "server.kept")
+        found = None if kept is None else kept.STORE.read(uri)
+        if found is None:
+            return None
+        is_text = found.mime_type.startswith("text/") or found.mime_type == "application/json"
+        if not is_text:
+            return [_one(uri, found.mime_type, blob=found.data)]
+        return [_one(uri, found.mime_type, text=clean(found.data.decode("utf-8", "replace")))]
 
     async def _static(self, uri: str, request: Request) -> list[dict[str, Any]] | None:
         wire, extension = self.package.entries("resources")[uri]

@@ -75,10 +75,22 @@ def _token_url(url: str | None, place: Place) -> Iterator[Diagnostic]:
         yield Diagnostic("TW263", f"no secret can be sent to `{url}`", place, fix)
 
 
+def complete(resolved: Resolved) -> Iterator[Diagnostic]:
+    """A call has a URL; an overlay alone makes no call of a tool that is none."""
+    for tool in resolved.tools:
+        if tool.extension.get("http") and "url" not in tool.extension["http"]:
+            yield Diagnostic(
+                "TW262",
+                f"nothing says which URL `{tool.name}` calls",
+                tool.place_of("http").key(),
+                "the tool is no HTTP call of its own: add `url`, or take `http` away",
+            )
+
+
 def declared(resolved: Resolved) -> Iterator[Diagnostic]:
     """A call names an API that there is."""
     known = [name for _, name, _ in _apis(resolved)]
-    for tool, http in _calls(resolved):
+    for tool, http in bound(resolved):
         if "api" in http and http["api"] not in known:
             near = nearest(http["api"], known)
             yield Diagnostic(
@@ -91,7 +103,7 @@ def declared(resolved: Resolved) -> Iterator[Diagnostic]:
 
 def urls(resolved: Resolved) -> Iterator[Diagnostic]:
     """The URL of a call can be called, and its host comes from no argument."""
-    for tool, http in _calls(resolved):
+    for tool, http in bound(resolved):
         url: str = http["url"]
         if re.search(r"[{}]", HOLE.sub("", url)):
             problem, fix = (
@@ -115,8 +127,8 @@ def urls(resolved: Resolved) -> Iterator[Diagnostic]:
 
 def arguments(resolved: Resolved) -> Iterator[Diagnostic]:
     """What stands in braces, or under `path`, is an argument of the tool."""
-    for tool, http in _calls(resolved):
-        known = _names(resolved, tool)
+    for tool, http in bound(resolved):
+        known = argument_names(resolved, tool)
         for place, text in _texts(tool, http):
             for name in dict.fromkeys(holes(text)):
                 if name not in known:
@@ -140,7 +152,7 @@ def arguments(resolved: Resolved) -> Iterator[Diagnostic]:
 def securities(resolved: Resolved) -> Iterator[Diagnostic]:
     """What a call says who it is with is declared by its API."""
     known = {name: api for _, name, api in _apis(resolved)}
-    for tool, http in _calls(resolved):
+    for tool, http in bound(resolved):
         if "api" not in http or http["api"] in known:
             api = known.get(http.get("api", ""), {})
             yield from _secured(http.get("security"), tool.place_of("http", "security"), api, http.get("api"))
@@ -148,7 +160,7 @@ def securities(resolved: Resolved) -> Iterator[Diagnostic]:
 
 def parts(resolved: Resolved) -> Iterator[Diagnostic]:
     """A body goes with the method, and a style with its place."""
-    for tool, http in _calls(resolved):
+    for tool, http in bound(resolved):
         method = http.get("method", "GET")
         for key in ("body", "contentType"):
             if key in http and method in _BODILESS:
@@ -176,7 +188,7 @@ def headers(resolved: Resolved) -> Iterator[Diagnostic]:
         for scheme, settings in (api.get("auth") or {}).items():
             if settings["type"] == "apiKey" and settings.get("in", "header") == "header" and "name" in settings:
                 yield from _named(settings["name"], place / "auth" / scheme / "name", filled=True)
-    for tool, http in _calls(resolved):
+    for tool, http in bound(resolved):
         for key in ("accept", "contentType"):
             yield from _held(http.get(key, ""), tool.place_of("http", key))
         for name, header in (http.get("headers") or {}).items():
@@ -209,7 +221,7 @@ def _held(text: str, place: Place) -> Iterator[Diagnostic]:
 
 def nothing_lost(resolved: Resolved) -> Iterator[Diagnostic]:
     """An argument goes somewhere."""
-    for tool, http in _calls(resolved):
+    for tool, http in bound(resolved):
         if http.get("method", "GET") in BODIED and "body" not in http:
             continue
         gone = set(used(http))
@@ -224,9 +236,10 @@ def nothing_lost(resolved: Resolved) -> Iterator[Diagnostic]:
                 )
 
 
-def _calls(resolved: Resolved) -> Iterator[tuple[Declared, Mapping[str, Json]]]:
+def bound(resolved: Resolved) -> Iterator[tuple[Declared, Mapping[str, Json]]]:
+    """The tools that are HTTP calls, with their calls."""
     for tool in resolved.tools:
-        if tool.extension.get("http"):
+        if "url" in (tool.extension.get("http") or {}):
             yield tool, tool.extension["http"]
 
 
@@ -307,11 +320,15 @@ def _texts(tool: Declared, http: Mapping[str, Json]) -> Iterator[tuple[Place, st
         for name, value in (http.get(section) or {}).items():
             place = tool.place_of("http", section, name)
             yield (place / "value", value["value"]) if isinstance(value, dict) else (place, value)
+    for name, part in (http.get("parts") or {}).items():
+        for key, text in part.items():
+            if isinstance(text, str):
+                yield tool.place_of("http", "parts", name, key), text
     for text in texts(http.get("body")):
         yield tool.place_of("http", "body"), text
 
 
-def _names(resolved: Resolved, tool: Declared) -> set[str]:
+def argument_names(resolved: Resolved, tool: Declared) -> set[str]:
     """The properties that an input may have by name: the root's, and those of what applies to the root."""
     root = dict(resolved.schemas(tool)).get("inputSchema")
     found: set[str] = set()

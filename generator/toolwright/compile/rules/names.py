@@ -26,6 +26,8 @@ EXPORTS = frozenset(
             "ToolFailed",
             "CallRefused",
             "InvalidResult",
+            "DeviatingResult",
+            "EndlessPages",
             "DriftError",
             "DriftWarning",
             "Accepted",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from toolwright import mcp
+from toolwright.compile import shape
 from toolwright.compile.resolve import entries
 from toolwright.diagnostics import Diagnostic, Place
 from toolwright.runtime.objects import describes_objects
@@ -46,7 +47,8 @@ def _newer(resolved: Resolved) -> Iterator[tuple[Place, str, str]]:
                 yield from _fields(place, entry, section.name)
     for tool in resolved.tools:
         for field, found in resolved.schemas(tool):
-            if field == "outputSchema" and not describes_objects(resolved.bundled(found).wire):
+            sent = shape.shaped(field, resolved.bundled(found).wire, tool.extension.get("http") or {})
+            if field == "outputSchema" and not describes_objects(sent):
                 at = found.place / "type" if "type" in found.schema else found.place.key()
                 yield at, "an `outputSchema` that allows other values than objects", mcp.SINCE_ANY_ROOT
             for pointer, schema in found.schemas.items():

@@ -45,7 +45,10 @@ def _parts(resolved: Resolved) -> Iterator[tuple[str, Place]]:
         for key in _limits(manifest.get("policy")):
             yield f"policy.{key}", Place(path, ("policy", key), "key")
     for tool in resolved.tools:
+        is_bounded = "large" in (tool.extension.get("http") or {})
         for key in _limits(tool.extension.get("policy")):
+            if is_bounded and key == "maxResultBytes":
+                continue
             yield f"toolwright.policy.{key}", tool.place_of("policy", key).key()
         support = (tool.wire.get("execution") or {}).get("taskSupport")
         if support in ("optional", "required"):

@@ -11,6 +11,7 @@ from functools import cache
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
+from toolwright.compile import shape
 from toolwright.compile.rules.references import is_enclosed
 from toolwright.diagnostics import Diagnostic, Place, Pointer
 from toolwright.jsonschema.bundling import edited
@@ -98,7 +99,11 @@ def examples(resolved: Resolved) -> Iterator[Diagnostic]:
             place = tool.place_of("examples")
             given = [(place / index / side, entry[side]) for index, entry in enumerate(entries) if side in entry]
             found = schemas.get(field)
-            if found is None:
+            if not given:
+                continue
+            whole = None if found is None else resolved.bundled(found).wire
+            schema = shape.shaped(field, whole, tool.extension.get("http") or {})
+            if schema is None:
                 for at, _ in given:
                     yield Diagnostic(
                         "TW241",
@@ -106,8 +111,8 @@ def examples(resolved: Resolved) -> Iterator[Diagnostic]:
                         at.key(),
                         f"give the tool an `{field}`, or take the {side} away",
                     )
-            elif given and _sound(resolved, found, unsound):
-                judge = _Judge.of(resolved, resolved.bundled(found).wire)
+            elif found is None or _sound(resolved, found, unsound):
+                judge = _Judge.of(resolved, schema)
                 for at, value in given:
                     for problem, narrow in judge.problems(value, at, root) if judge else ():
                         yield Diagnostic(

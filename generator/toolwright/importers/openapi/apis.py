@@ -104,6 +104,7 @@ class Apis:
                 base["variables"] = {
                     one: {"env": variable(self.name, *own, one), **said} for one, said in server.variables.items()
                 }
+            base["output"] = "lenient"  # documents promise what their APIs do not keep
             self.made[name] = base
         api = self.made[self._by_base[url]]
         used = {scheme: auth for each in schemes or () for scheme, auth in each.items()}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from toolwright import naming as python_names
 from toolwright.importers import acceptance, collisions, cost
 from toolwright.importers.acceptance import Made
-from toolwright.importers.openapi import apis, arguments, descriptions, naming, operations, results
+from toolwright.importers.openapi import apis, arguments, descriptions, naming, operations, pages, results
 from toolwright.importers.openapi.documents import UnsupportedError, told
 from toolwright.importers.openapi.options import Options
 from toolwright.importers.openapi.schemas import Schemas
@@ -37,6 +37,7 @@ class _Made:
     uses: frozenset[str]
     withheld: Sequence[Credential]
     untold: str | None
+    is_linked: bool
 
 
 def manifest(
@@ -79,6 +80,8 @@ def manifest(
     value["tools"] = [one.tool for one in made]
     if options.longest is not None:
         _trim(value, options.longest)
+    if options.pages:
+        notes += _paged(made, value["schemas"])
     notes += _withheld(made)
     notes += _untold(made)
     notes += [*dict.fromkeys(schemas.notes), *documents.told()]
@@ -89,8 +92,9 @@ def manifest(
     count = len(value["tools"])
     summary = f"{server['name']} {server['version']}: {count} tool{'' if count == 1 else 's'}"
     notes += [*settled.notes, *_needs(value.get("apis") or {}, called.bases)]
-    lists = cost.Lists(settled.listed)
-    told_cost = cost.notes(lists, _saving(lists, options), _groups(wanted))
+    promised = cost.Lists(settled.listed).outputs()  # no tool of an imported API lists it
+    lists = cost.Lists([{key: one[key] for key in one if key != "outputSchema"} for one in settled.listed])
+    told_cost = cost.notes(lists, _saving(lists, options), _groups(wanted), promised)
     return Made(value, summary, tuple(notes), settled.warnings, tuple(told_cost))
 
 
@@ -112,8 +116,6 @@ _SHORT: Final = 200
 def _saving(lists: cost.Lists, options: Options) -> dict[str, int]:
     """The bytes that options would save which were not given."""
     found = {}
-    if options.output_schemas:
-        found["--no-output-schema"] = lists.outputs()
     if options.longest is None:
         found[f"--trim-descriptions {_SHORT}"] = lists.measured(
             lambda schema: descriptions.saved(schema, _SHORT), "saved"
@@ -190,7 +192,19 @@ def _tool(wire: str, operation: Operation, schemas: Schemas, called: Apis, optio
     tool["toolwright"] = {"http": http}
     if operation.at.field("deprecated") is True:
         tool["toolwright"]["deprecated"] = {}
-    return _Made(tool, given.uses | result.uses, given.withheld, result.untold)
+    is_linked = pages.is_linked(schemas.documents, operation)
+    return _Made(tool, given.uses | result.uses, given.withheld, result.untold, is_linked)
+
+
+def _paged(made: Sequence[_Made], shared: Mapping[str, Any]) -> list[str]:
+    """Let tools take and give pages, where that is plain, and tell which do."""
+    found: list[str] = []
+    for one in made:
+        page = pages.recognized(one.tool, shared, linked=one.is_linked)
+        if page is not None:
+            one.tool["toolwright"]["http"]["page"] = page
+            found.append(f"`{one.tool['name']}` (by {page['by']})")
+    return [f"pages: {', '.join(found)}"] if found else ["no operation has pages that are plain from the document"]
 
 
 def _withheld(made: Iterable[_Made]) -> list[str]:

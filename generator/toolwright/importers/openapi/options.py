@@ -18,9 +18,11 @@ class Options:
         output_schemas: Whether tools have an `outputSchema`, where the document promises one.
         server: Which of the document's servers is called: its number from 1, its URL or its description.
         longest: How many characters a description may have; None for any number.
+        pages: Whether pages that the document makes plain become pages of the tools.
     """
 
     media_types: Sequence[str] = ()
     output_schemas: bool = True
     server: str | None = None
     longest: int | None = None
+    pages: bool = False

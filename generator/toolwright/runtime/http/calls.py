@@ -14,6 +14,7 @@ import random
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from functools import cached_property
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import TYPE_CHECKING, Any, Final
@@ -27,7 +28,7 @@ from ..logs import logger
 from ..server import handler_check
 from ..server.lifespan import is_entered
 from .requests import Api, Binding, Outgoing
-from .responses import Answer, failure, result
+from .responses import Answer, Deviation, elsewhere, failure, result
 
 if TYPE_CHECKING:
     from typing import Self
@@ -54,6 +55,8 @@ _CONNECTING: Final = 10.0
 logging.getLogger("httpx2").setLevel(logging.WARNING)  # below, it tells URLs, which may hold keys
 
 Call = Callable[["Model", "Context"], Awaitable[Any]]
+Prepared = Callable[[Mapping[str, str], Sequence[str]], Outgoing]
+"""Makes a request with an environment, that says in one way who the server is."""
 
 
 def bind(package: Package, handlers: object) -> Handlers:
@@ -101,12 +104,12 @@ class Handlers(AbstractAsyncContextManager["Handlers"]):
         await self._stack.aclose()
 
     @cached_property
-    def _apis(self) -> Mapping[str, Api]:
+    def _apis(self) -> Mapping[str, Mapping[str, Any]]:
         """The APIs of the manifest, as the environment has them when the server starts."""
         declared: Mapping[str, Any] = self._package.manifest.get("apis") or {}
         servers = self._package.feature("server_variables", "http.servers")
         return {
-            name: Api.of(
+            name: (
                 said
                 if servers is None or not said.get("variables") or os.environ.get(said.get("baseUrlEnv") or "")
                 else {**said, "baseUrl": servers.filled(said, os.environ)}
@@ -116,24 +119,53 @@ class Handlers(AbstractAsyncContextManager["Handlers"]):
 
     def _call(self, tool: Tool) -> Call:
         binding: Binding | None = None
+        tolerant = tool.package.feature("lenient", "http.lenient")
+        events = tool.package.feature("events", "http.events")
+        is_large = "large" in tool.extension["http"]
+        large = tool.package.feature("large", "http.large") if is_large else None
+        shape, page = _shaping(tool)
         worked: Sequence[str] | None = None
 
-        async def call(args: Model, _ctx: Context) -> Any:
+        async def call(args: Model, ctx: Context) -> Any:
             nonlocal binding, worked
             if binding is None:
                 http = tool.extension["http"]
-                api = self._apis[http["api"]] if "api" in http else Api.of({})
+                api = Api.of(self._apis.get(http.get("api", ""), {}), http)
                 binding = Binding(http, api, tool.definition["inputSchema"])
             values = args.model_dump(mode="json")
+            values, following = (values, None) if page is None else page.begin(values)
             ways = sorted(binding.ways(os.environ), key=lambda way: way != worked)  # what was refused once comes last
+            bound = binding
+            hear = None if events is None else events.hearing(ctx, bound.api, wants_json=tool.output_name is not None)
+
+            def prepared(environment: Mapping[str, str], way: Sequence[str]) -> Outgoing:
+                made = bound.outgoing(values, environment, way)
+                made = made if following is None else following.outgoing(made)
+                return made if hear is None else replace(made, hear=hear)
+
             hints: Mapping[str, Any] = tool.definition.get("annotations") or {}
             repeatable = binding.method in _REPEATABLE or hints.get("idempotentHint") is True
             retries = binding.api.retries if repeatable else 0
             async with self._connected() as client:
-                worked, outgoing, answer = await self._admitted(client, binding, values, ways, retries)
-            if not 200 <= answer.status < 300:
+                worked, outgoing, answer = await self._admitted(client, binding, prepared, ways, retries)
+            is_elsewhere = answer.status in _MOVED and _origin(answer.url) != _origin(outgoing.url)
+            if not is_elsewhere and not 200 <= answer.status < 300:
                 raise failure(answer, binding.shown, outgoing.secrets, outgoing.lacking)
-            return result(answer, tool)
+
+            def make() -> Any:
+                if is_elsewhere:
+                    raise elsewhere(answer.url, outgoing.secrets)
+                made = result(answer, tool, None if shape is None else lambda body: shape.of(answer, body, following))
+                return made if large is None else large.bounded(made, tool.name, tool.policy)
+
+            if tolerant is not None and tool.is_lenient and tool.output_name is not None:
+                return tolerant.tolerated(answer, tool, make)
+            try:
+                return make()
+            except Deviation as error:
+                if error.instead is None or tool.output_name is not None:
+                    raise
+                return error.instead
 
         return call
 
@@ -141,32 +173,32 @@ class Handlers(AbstractAsyncContextManager["Handlers"]):
         self,
         client: httpx2.AsyncClient,
         binding: Binding,
-        values: Mapping[str, Any],
+        prepared: Prepared,
         ways: Sequence[Sequence[str]],
         retries: int,
     ) -> tuple[Sequence[str], Outgoing, Answer]:
         """The first way that the API does not refuse for who it is from, or the last, its request and its answer."""
         for number, way in enumerate(ways, 1):
-            outgoing = await self._outgoing(client, binding, values, way)
+            outgoing = await self._outgoing(client, binding, prepared, way)
             answer = await _sent(client, binding, outgoing, retries)
             if answer.status == _UNAUTHORIZED and self._tokens is not None:
                 schemes = [binding.api.auth[name] for name in way]
                 if self._tokens.refused(schemes, os.environ, outgoing.environment):
-                    outgoing = await self._outgoing(client, binding, values, way)
+                    outgoing = await self._outgoing(client, binding, prepared, way)
                     answer = await _sent(client, binding, outgoing, retries)
             if answer.status != _UNAUTHORIZED or number == len(ways):
                 return way, outgoing, answer
         raise ValueError("there is nothing to try")
 
     async def _outgoing(
-        self, client: httpx2.AsyncClient, binding: Binding, values: Mapping[str, Any], way: Sequence[str]
+        self, client: httpx2.AsyncClient, binding: Binding, prepared: Prepared, way: Sequence[str]
     ) -> Outgoing:
         """The request that says in one way who the server is, with a token that is fresh where it needs one."""
         environment: Mapping[str, str] = os.environ
         if self._tokens is not None:
             schemes = [binding.api.auth[name] for name in way]
             environment = await self._tokens.environment(client, schemes, environment)
-        return binding.outgoing(values, environment, way)
+        return prepared(environment, way)
 
     @asynccontextmanager
     async def _connected(self) -> AsyncGenerator[httpx2.AsyncClient, None]:
@@ -176,6 +208,18 @@ class Handlers(AbstractAsyncContextManager["Handlers"]):
         else:
             async with _client() as client:
                 yield client
+
+
+def _shaping(tool: Tool) -> tuple[Any, Any]:
+    """What makes something else of responses than their JSON, and what makes pages of them, where a tool has these."""
+    http = tool.extension["http"]
+    find = tool.package.feature
+    shapes, pages = find("shapes", "http.shapes"), find("pages", "http.pages")
+    is_shaped = not http.keys().isdisjoint(("page", "responseHeaders", "select"))
+    return (
+        shapes.Shape(http) if shapes is not None and is_shaped else None,
+        pages.Page(tool.name, http) if pages is not None and "page" in http else None,
+    )
 
 
 def _client() -> httpx2.AsyncClient:
@@ -223,6 +267,8 @@ async def _followed(client: httpx2.AsyncClient, binding: Binding, outgoing: Outg
             is_same = _origin(target) == _origin(url)
         except ValueError:
             raise ToolError("The API redirects to what is no URL.") from None
+        if not is_same and outgoing.method in ("GET", "HEAD"):
+            return Answer(answer.status, answer.headers, b"", target)
         if not is_same:
             raise ToolError(f"The API redirects to another host, {urlsplit(target).hostname}, which is not followed.")
         if outgoing.method not in ("GET", "HEAD"):
@@ -241,15 +287,22 @@ async def _once(client: httpx2.AsyncClient, outgoing: Outgoing, url: str, most: 
     )
     response = await client.send(request, stream=True)
     try:
+        headers = {name.lower(): value for name, value in response.headers.items()}
+        if outgoing.hear is not None and response.is_success and _is_stream(headers):
+            media, heard = await outgoing.hear(response.aiter_bytes())
+            return Answer(response.status_code, {**headers, "content-type": media}, heard, url)
         body = bytearray()
         async for chunk in response.aiter_bytes():
             body += chunk
             if len(body) > most:
                 raise ToolError(f"The API's answer is larger than {most:,} bytes; ask for less.")
-        headers = {name.lower(): value for name, value in response.headers.items()}
         return Answer(response.status_code, headers, bytes(body), url)
     finally:
         await response.aclose()
+
+
+def _is_stream(headers: Mapping[str, str]) -> bool:
+    return headers.get("content-type", "").partition(";")[0].strip().lower() == "text/event-stream"
 
 
 def _origin(url: str) -> tuple[str, str | None, int | None]:

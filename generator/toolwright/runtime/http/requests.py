@@ -10,7 +10,14 @@ import base64
 import binascii
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Mapping,
+    Sequence,
+)
 from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -50,16 +57,20 @@ class Api:
     most: int
 
     @classmethod
-    def of(cls, said: Mapping[str, Any]) -> Api:
-        """The API that an entry of `apis` describes; an empty one is for URLs that are whole."""
+    def of(cls, said: Mapping[str, Any], http: Mapping[str, Any] | None = None) -> Api:
+        """The API that an entry of `apis` describes; an empty one is for URLs that are whole.
+
+        What `http` of a tool says of times and sizes goes before it.
+        """
+        said = {**said, **{key: http[key] for key in ("timeout", "maxResponseBytes") if http and key in http}}
         return cls(
             base=said.get("baseUrl", ""),
             base_env=said.get("baseUrlEnv"),
             auth=said.get("auth") or {},
             security=said.get("security") or (),
-            timeout=_amount(said.get("timeout", "30s"), _SECONDS),
+            timeout=amount(said.get("timeout", "30s"), _SECONDS),
             retries=said.get("retries", 2),
-            most=int(_amount(said.get("maxResponseBytes", "4MiB"), _BYTES)),
+            most=int(amount(said.get("maxResponseBytes", "4MiB"), _BYTES)),
         )
 
 
@@ -77,6 +88,8 @@ class Outgoing:
     """The variables that would have said who the server is, where none is set."""
     environment: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     """What it was made with."""
+    hear: Callable[[AsyncIterator[bytes]], Awaitable[tuple[str, bytes]]] | None = field(default=None, repr=False)
+    """Makes a media type and a body of an answer that comes as events."""
 
 
 @dataclass(slots=True)
@@ -105,6 +118,10 @@ class Binding:
         self._path: Mapping[str, Mapping[str, Any]] = http.get("path") or {}
         self._properties: Mapping[str, Any] = schema.get("properties") or {}
         self._used = frozenset(used(http))
+        page: Mapping[str, Any] = http.get("page") or {}
+        if page:  # `cursor` is ours, and stands for the argument that says where the API's page starts
+            own: dict[str, Any] = {page["argument"]: {}} if "argument" in page else {}
+            self._properties = {**{name: one for name, one in self._properties.items() if name != "cursor"}, **own}
         self._users = frozenset(
             auth[key] for auth in api.auth.values() for key in ("usernameEnv", "clientIdEnv") if key in auth
         )
@@ -240,7 +257,7 @@ class Binding:
         media: str = self._http.get("contentType", "application/json")
         kind = media.partition(";")[0].strip().lower()
         if kind == _MULTIPART:
-            return None, self._parts(value)  # the boundary belongs to the header, which the client writes
+            return None, self._parts(value, values)  # the boundary belongs to the header, which the client writes
         making.headers.append(("Content-Type", media.encode()))
         if kind == _FORM:
             fields = value.items() if is_mapping(value) else ()
@@ -259,7 +276,16 @@ class Binding:
         style = said.get("style", "form")
         return pairs(style, explode=said.get("explode", style == "form"), name=name, value=value)
 
-    def _parts(self, value: Any) -> list[Part]:
+    def _told(self, name: str, key: str, values: Mapping[str, Any]) -> str | None:
+        """What the manifest says of a file in a form: its name or its type; None where its argument is left out."""
+        parts: Mapping[str, Mapping[str, str]] = self._http.get("parts") or {}
+        said = parts.get(name, {})
+        text = _substituted(said.get(key), values)
+        if text is None or text is _ABSENT:
+            return None
+        return _checked(f"Content-{'Disposition' if key == 'filename' else 'Type'}", plain(text)).decode()
+
+    def _parts(self, value: Any, values: Mapping[str, Any]) -> list[Part]:
         parts: list[Part] = []
         one: Json
         for name, one in value.items() if is_mapping(value) else ():
@@ -271,9 +297,12 @@ class Binding:
             for each in several:
                 if is_file:
                     media: Json = schema.get("contentMediaType") if isinstance(schema, dict) else None
+                    filename, given = (self._told(name, key, values) for key in ("filename", "contentType"))
+                    media = given or media
                     if not isinstance(media, str) or _CONTROL.search(media):
                         media = None
-                    parts.append((name, (name, _decoded(name, each), media or "application/octet-stream")))
+                    shown = (filename or name, _decoded(name, each), media or "application/octet-stream")
+                    parts.append((name, shown))
                 else:
                     is_plain = not isinstance(each, Mapping | list)
                     text = plain(each) if is_plain else _json(each)
@@ -293,6 +322,8 @@ def used(http: Mapping[str, Any]) -> list[str]:
     for section in ("query", "headers", "cookies"):
         entries: Mapping[str, Any] = http.get(section) or {}
         found += [said["value"] if is_mapping(said) else said for said in entries.values()]
+    parts: Mapping[str, Any] = http.get("parts") or {}
+    found += [text for said in parts.values() for text in texts(said)]
     found += texts(http.get("body"))
     return [name for text in found for name in holes(text)]
 
@@ -310,7 +341,7 @@ def texts(value: Any) -> list[str]:
     return [text for one in below for text in texts(one)]
 
 
-def _amount(said: str | int, units: Mapping[str, float]) -> float:
+def amount(said: str | int, units: Mapping[str, float]) -> float:
     """A duration or a size of the manifest, in seconds or bytes."""
     if isinstance(said, int):
         return said

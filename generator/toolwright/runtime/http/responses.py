@@ -7,16 +7,17 @@ told. Of an error's body the caller gets the start, without what could harm a re
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, Final
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from ..errors import ToolError
 from ..package import Tool
 from ..redaction import mask
-from ..server.content import audio, embedded, image
+from ..server.content import audio, embedded, image, link
+from ..server.returns import Content
 from ..server.sanitizing import checked_mime_type, clean
 from ..values import Json
 
@@ -54,19 +55,55 @@ class Answer:
         return self.media == "application/json" or self.media.endswith("+json")
 
 
-def result(answer: Answer, tool: Tool) -> Any:
+class Deviation(ToolError):
+    """The answer is not the JSON that the tool promises. `instead` is what can be given of it otherwise."""
+
+    def __init__(self, message: str, instead: Content | None = None) -> None:
+        """Say what is wrong."""
+        super().__init__(message)
+        self.instead = instead
+
+
+def elsewhere(target: str, secrets: Sequence[str]) -> Deviation:
+    """What is told of a redirect to another host, which nobody follows: a link, where it holds nothing secret."""
+    host = urlsplit(target).hostname
+    message = f"The API redirects to another host, {host}, which is not followed."
+    held = any(secret in target or secret in unquote(target) for secret in secrets if secret)
+    if held or urlsplit(target).scheme not in ("http", "https"):
+        return Deviation(message)
+    name = unquote(urlsplit(target).path.rpartition("/")[2]) or str(host)
+    try:
+        return Deviation(message, link(target, clean(name), description=clean(f"What {host} has for this call.")))
+    except ValueError:
+        return Deviation(message)
+
+
+def result(answer: Answer, tool: Tool, shape: Callable[[Any], Any] | None = None) -> Any:
     """What the tool gives: the JSON of the answer where the tool has an `outputSchema`, else the answer as content.
 
+    Args:
+        answer: The answer.
+        tool: The tool.
+        shape: Makes of the JSON what the tool gives, where that is something else.
+
     Raises:
-        ToolError: The answer is not the JSON that the tool promises.
+        Deviation: The answer is not the JSON that the tool promises.
     """
-    if tool.output_name is not None:
-        value: Json = None if not answer.body.strip() else parsed(answer)
-        promised: Json = tool.definition["outputSchema"]
-        is_object = isinstance(promised, dict) and promised.get("type") == "object"
-        if is_object and not isinstance(value, dict):
-            raise ToolError(f"The API answered {phrase(answer.status)} without the object that it promises.")
-        return value
+    if tool.output_name is None and (shape is None or not answer.is_json):
+        return content(answer)
+    value: Json = None if not answer.body.strip() else parsed(answer)
+    value = value if shape is None else shape(value)
+    if tool.output_name is None:
+        return json.dumps(value, ensure_ascii=False)
+    promised: Json = tool.definition["outputSchema"]
+    is_object = isinstance(promised, dict) and promised.get("type") == "object"
+    if is_object and not isinstance(value, dict) and not tool.is_lenient:
+        raise Deviation(f"The API answered {phrase(answer.status)} without the object that it promises.")
+    return value
+
+
+def content(answer: Answer) -> Content:
+    """The answer as content: text, an image, a sound, or another file."""
     if not answer.body:
         return f"{phrase(answer.status)}{_headers(answer)}"
     if answer.media.startswith(("image/", "audio/")):
@@ -81,13 +118,13 @@ def parsed(answer: Answer) -> Any:
     """The JSON of an answer.
 
     Raises:
-        ToolError: It is none.
+        Deviation: It is none.
     """
     try:
         return json.loads(answer.body, parse_constant=_refuse)
     except (ValueError, RecursionError):
         what = answer.media or "something"
-        raise ToolError(f"The API answered {phrase(answer.status)} with {what} that is not JSON.") from None
+        raise Deviation(f"The API answered {phrase(answer.status)} with {what} that is not JSON.") from None
 
 
 def failure(answer: Answer, shown: str, secrets: Sequence[str], lacking: Sequence[str]) -> ToolError:

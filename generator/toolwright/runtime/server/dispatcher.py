@@ -19,7 +19,7 @@ from ..nesting import DEEPEST, DepthError, is_too_deep
 from ..validation import Validator, input_validator, output_validator
 from ..values import is_group, is_list, is_object
 from .invocation import Method
-from .returns import Reply
+from .returns import Reply, Tolerated, Unstructured
 from .sanitizing import block, clean, mirrored, whole
 
 if TYPE_CHECKING:
@@ -97,10 +97,12 @@ class Dispatcher:
 
     def _result(self, tool: Tool, route: _Route, value: object) -> dict[str, Any]:
         reply = cast("Reply[object]", value) if isinstance(value, Reply) else Reply(value)
-        if route.output is None:
+        if route.output is None or isinstance(reply, Unstructured):
             result: dict[str, Any] = {"content": _content(tool, reply.model)}
         else:
-            data, validator = _data(tool, route.output.model, reply.model), route.output.validator
+            is_ours = not isinstance(reply, Tolerated)
+            data = _data(tool, route.output.model, reply.model) if is_ours else reply.model
+            validator = route.output.validator
             try:
                 data, text = mirrored(data)
             except DepthError:
@@ -108,6 +110,8 @@ class Dispatcher:
             except (TypeError, ValueError):
                 return self._broken(tool, validator.violations(data, "result"))
             if violations := validator.violations(data, "result", size=len(text)):
+                if isinstance(reply, Tolerated):
+                    return self._result(tool, route, reply.otherwise(text, violations))
                 return self._broken(tool, violations)
             result = {"content": [{"type": "text", "text": text}], "structuredContent": data}
         result["content"] += [_added(tool, one) for one in reply.content]

@@ -1,0 +1,90 @@
+"""Answers that come as events: told as they arrive, and a result when they end.
+
+Takes the bytes of a `text/event-stream` (HTML, 9.2); gives the data of its events. A stream that does not end is cut a
+little before the call's time is over, with what came until then.
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import TYPE_CHECKING, Final
+
+import anyio
+
+from ..errors import ToolError
+
+if TYPE_CHECKING:
+    from ..server.context import Context
+    from .requests import Api
+
+_LINE: Final = re.compile(r"\r\n|\n|\r(?!$)")
+_SHOWN: Final = 300
+"""Characters of an event that progress shows."""
+
+_EARLY: Final = 0.1
+"""Which part of a call's time is left for the result of a stream that does not end."""
+
+
+def hearing(
+    ctx: Context, api: Api, *, wants_json: bool
+) -> Callable[[AsyncIterator[bytes]], Awaitable[tuple[str, bytes]]]:
+    """What makes a media type and a body of a stream, and tells the caller of each event."""
+
+    async def tell(number: int, shown: str) -> None:
+        await ctx.progress(number, None, shown)
+
+    async def hear(chunks: AsyncIterator[bytes]) -> tuple[str, bytes]:
+        found = await read(chunks, api.most, api.timeout, tell)
+        return "application/json" if wants_json else "text/plain; charset=utf-8", body(found, wants_json=wants_json)
+
+    return hear
+
+
+async def read(
+    chunks: AsyncIterator[bytes], most: int, seconds: float, tell: Callable[[int, str], Awaitable[None]]
+) -> list[str]:
+    """The data of the events of a stream.
+
+    Args:
+        chunks: The bytes, as they come.
+        most: How many bytes there may be in all.
+        seconds: How long the call may take.
+        tell: Told of each event: the how manyth it is, and the start of its data.
+
+    Raises:
+        ToolError: There are more bytes.
+    """
+    found: list[str] = []
+    decode = codecs.getincrementaldecoder("utf-8-sig")("replace").decode
+    size, rest = 0, ""
+    data: list[str] = []
+    with anyio.move_on_after(seconds * (1 - _EARLY)):
+        async for chunk in chunks:
+            size += len(chunk)
+            if size > most:
+                raise ToolError(f"The API's answer is larger than {most:,} bytes; ask for less.")
+            *lines, rest = _LINE.split(rest + decode(chunk))
+            for line in lines:
+                field, _, value = line.partition(":")
+                if field == "data":
+                    data.append(value.removeprefix(" "))
+                elif not line and data:
+                    found.append("\n".join(data))
+                    data = []
+                    await tell(len(found), found[-1][:_SHOWN])
+    return found
+
+
+def body(events: list[str], *, wants_json: bool) -> bytes:
+    """What a stream comes to: the last event that is JSON, where that is wanted; else the data of all."""
+    if wants_json:
+        for event in reversed(events):
+            try:
+                json.loads(event)
+            except (ValueError, RecursionError):
+                continue
+            return event.encode()
+    return "\n".join(events).encode()

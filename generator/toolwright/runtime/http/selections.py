@@ -1,0 +1,88 @@
+"""Which parts of a response are kept: JSON Pointers in which `*` is each item and each property.
+
+Takes the pointers of a manifest and a JSON value; gives the value with what they lead to, in the same structure. What
+is neither an object nor an array is not taken apart: where a pointer leads further, it stays as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, TypeAlias
+
+from ..values import Json
+
+STAR: Final = "*"
+"""The step to each item and each property. A property that is called so is written `~2`."""
+
+Tree: TypeAlias = "Mapping[str | None, Tree]"
+"""What is kept below each step; `None` is the step `*`. Where there is no step, all is kept."""
+
+WHOLE: Final[Tree] = {}
+
+
+def steps_of(pointer: str) -> list[str | None]:
+    """The steps of a pointer (RFC 6901), with `None` for `*`, and with `~2` for a literal `*`."""
+    return [
+        None if step == STAR else step.replace("~2", STAR).replace("~1", "/").replace("~0", "~")
+        for step in pointer.split("/")[1:]
+    ]
+
+
+def tree_of(pointers: Iterable[str]) -> Tree:
+    """What pointers keep."""
+    tree: Tree | None = None
+    for pointer in pointers:
+        one: Tree = WHOLE
+        for step in reversed(steps_of(pointer)):
+            one = {step: one}
+        tree = one if tree is None else merged(tree, one)
+    return WHOLE if tree is None else tree
+
+
+def merged(one: Tree, other: Tree) -> Tree:
+    """What either keeps."""
+    if not one or not other:
+        return WHOLE
+    return {
+        step: merged(one[step], other[step]) if step in one and step in other else one.get(step, other.get(step, WHOLE))
+        for step in dict.fromkeys((*one, *other))
+    }
+
+
+def below(tree: Tree, step: str) -> Tree | None:
+    """What is kept below a property or an item; `None` where it is not kept itself."""
+    if not tree:
+        return WHOLE
+    named, starred = tree.get(step), tree.get(None)
+    if named is None or starred is None:
+        return named if starred is None else starred
+    return merged(named, starred)
+
+
+def select(value: Any, tree: Tree) -> Any:
+    """What a tree keeps of a JSON value."""
+    here: Json = value
+    if not tree:
+        return here
+    if isinstance(here, dict):
+        kept = ((key, one, below(tree, key)) for key, one in here.items())
+        return {key: select(one, inner) for key, one, inner in kept if inner is not None}
+    if isinstance(here, list):
+        items = ((one, below(tree, str(index))) for index, one in enumerate(here))
+        return [select(one, inner) for one, inner in items if inner is not None]
+    return here
+
+
+def found(value: Any, pointer: str) -> Any:
+    """What a pointer without `*` leads to; the step `-` is the last item. `None` where it leads nowhere."""
+    here: Json = value
+    for step in steps_of(pointer):
+        if isinstance(here, dict) and step is not None:
+            here = here.get(step)
+        elif isinstance(here, list) and here and step == "-":
+            here = here[-1]
+        elif isinstance(here, list) and step is not None and step.isdecimal() and int(step) < len(here):
+            here = here[int(step)]
+        else:
+            return None
+    return here

@@ -1,0 +1,101 @@
+"""What a tool gives of a response: a part of its body, some of its headers, a page of its items.
+
+Takes a tool's `http`, and the JSON of a response; gives the value that the tool's `outputSchema` was derived for.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from ..values import Json
+from .selections import WHOLE, Tree, below, select, steps_of, tree_of
+
+if TYPE_CHECKING:
+    from .responses import Answer
+
+_TRUTH: Final = {"true": True, "false": False}
+_LONGEST: Final = 40  # digits of a number in a header
+
+
+class Following(Protocol):
+    """One page, as far as its shape goes."""
+
+    @property
+    def where(self) -> str:
+        """Where its items are."""
+        ...
+
+    def items(self, body: Any) -> Sequence[Any]:
+        """Its items."""
+        ...
+
+    def cursor(self, answer: Answer, body: Any) -> str | None:
+        """The cursor of the next one."""
+        ...
+
+
+class Shape:
+    """What the `http` of one tool keeps of responses."""
+
+    def __init__(self, http: Mapping[str, Any]) -> None:
+        """Take what the manifest says."""
+        self._tree = tree_of(http.get("select") or ())
+        self._headers: Mapping[str, Any] | None = http.get("responseHeaders")
+
+    def of(self, answer: Answer, body: Any, following: Following | None) -> Any:
+        """The value for a response.
+
+        Args:
+            answer: The response.
+            body: Its JSON.
+            following: For a tool with pages, what makes one of it.
+
+        Raises:
+            Deviation: There is no list where the items of a page should be, or no way to the next page.
+        """
+        if following is not None:
+            made: dict[str, Any] = {"items": select(following.items(body), _walked(self._tree, following.where))}
+            cursor = following.cursor(answer, body)
+            if cursor is not None:
+                made["next"] = cursor
+        elif self._headers is None:
+            return select(body, self._tree)
+        else:
+            made = {"body": select(body, self._tree)}
+        if self._headers is not None:
+            made["headers"] = dict(_read(self._headers, answer.headers))
+        return made
+
+
+def _walked(tree: Tree, pointer: str) -> Tree:
+    """What is kept of what a pointer leads to."""
+    here: Tree | None = tree
+    for step in steps_of(pointer):
+        here = None if here is None or step is None else below(here, step)
+    return here or WHOLE
+
+
+def _read(wanted: Mapping[str, Any], headers: Mapping[str, str]) -> list[tuple[str, Json]]:
+    """The headers that a response has of those that are wanted, with their types."""
+    found: list[tuple[str, Json]] = []
+    for name, said in wanted.items():
+        header, kind = (said, "string") if isinstance(said, str) else (said["name"], said.get("type", "string"))
+        text = headers.get(header.lower())
+        if text is not None:
+            found.append((name, _typed(text.strip(), kind)))
+    return found
+
+
+def _typed(text: str, kind: str) -> Json:
+    """The text of a header as a value of a type; where it is none, the text."""
+    if kind == "boolean":
+        return _TRUTH.get(text.lower(), text)
+    if kind in ("integer", "number") and len(text) <= _LONGEST:
+        try:
+            value = int(text) if kind == "integer" else float(text)
+        except ValueError:
+            return text
+        return value if math.isfinite(value) else text
+    return text

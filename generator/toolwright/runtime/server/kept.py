@@ -1,0 +1,80 @@
+"""Results that are too large for an answer, kept for a while, to be read as resources.
+
+Takes what a call gave; gives a URI that nobody can guess, under which the same caller can read it. What is kept is
+bounded in number, bytes and time, and is lost when the process ends.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from dataclasses import dataclass, field
+from typing import Final
+
+from mcp.server.auth.middleware.auth_context import get_access_token
+from mcp.server.auth.provider import principal_components
+
+SCHEME: Final = "kept"
+MOST: Final = 100
+MOST_BYTES: Final = 64 * 1024 * 1024
+SECONDS: Final = 600.0
+
+_PREFIX: Final = f"{SCHEME}://result/"
+
+Principal = tuple[str, str | None, str | None] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """Something that is kept: whose it is, until when, what it is, and its bytes."""
+
+    principal: Principal
+    until: float
+    mime_type: str
+    data: bytes = field(repr=False)
+
+
+class Store:
+    """What one process keeps."""
+
+    def __init__(self, most: int = MOST, most_bytes: int = MOST_BYTES, seconds: float = SECONDS) -> None:
+        """Say how many results, how many bytes in all, and for how long."""
+        self._most, self._most_bytes, self._seconds = most, most_bytes, seconds
+        self._entries: dict[str, Entry] = {}
+
+    def keep(self, data: bytes, mime_type: str) -> str | None:
+        """The URI of what is kept from now on, for who asks now; None where it is too large. The oldest goes first."""
+        if len(data) > self._most_bytes:
+            return None
+        self._forget()
+        while self._entries and (len(self._entries) >= self._most or self._size + len(data) > self._most_bytes):
+            del self._entries[next(iter(self._entries))]
+        uri = f"{_PREFIX}{secrets.token_urlsafe(24)}"
+        self._entries[uri] = Entry(principal(), time.monotonic() + self._seconds, mime_type, data)
+        return uri
+
+    def read(self, uri: str) -> Entry | None:
+        """What is kept under a URI, for who asks now."""
+        if not uri.startswith(_PREFIX):
+            return None
+        self._forget()
+        found = self._entries.get(uri)
+        return found if found is not None and found.principal == principal() else None
+
+    @property
+    def _size(self) -> int:
+        return sum(len(entry.data) for entry in self._entries.values())
+
+    def _forget(self) -> None:
+        now = time.monotonic()
+        self._entries = {uri: entry for uri, entry in self._entries.items() if entry.until > now}
+
+
+def principal() -> Principal:
+    """Who asks: the client, issuer and subject of the access token; None where there is no authentication."""
+    token = get_access_token()
+    return None if token is None else principal_components(token)
+
+
+STORE: Final = Store()
+"""What this process keeps; another server in it cannot guess what it did not give."""

@@ -1,0 +1,58 @@
+"""Generated packages whose tools call an API for tests."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from fake_api import Answer, Asked, FakeApi, api
+from packages import generate, imported, manifest, tool
+
+
+@dataclass
+class Running:
+    """A generated package whose tools call a fake API."""
+
+    package: ModuleType
+    api: FakeApi
+
+    def call(self, name: str, handlers: object = None, **arguments: Any) -> Any:
+        """The result of a tool, with whatever arguments."""
+
+        async def go() -> Any:
+            server = self.package.build_server(handlers)
+            async with self.package.SampleClient.connect(server) as client:
+                return await client.raw.call_tool(name, arguments)
+
+        return asyncio.run(go())
+
+    def text(self, name: str, **arguments: Any) -> str:
+        """The text of a result."""
+        (block,) = self.call(name, **arguments).content
+        return str(block.text)
+
+    def refused(self, name: str, **arguments: Any) -> str:
+        """The text of a result that is an error."""
+        result = self.call(name, **arguments)
+        assert result.is_error, result
+        return str(result.content[0].text)
+
+
+@contextmanager
+def running(
+    folder: Path, tools: Sequence[Mapping[str, Any]], answer: Callable[[Asked], Answer], **said: Any
+) -> Iterator[Running]:
+    with api(answer) as fake:
+        apis = {"fake": {"baseUrl": fake.url + "/v1", "baseUrlEnv": "FAKE_URL", **said}}
+        package = generate(folder, manifest(tools, apis=apis))
+        with imported(folder, package) as module:
+            yield Running(module, fake)
+
+
+def called(name: str, properties: Mapping[str, Any], http: Mapping[str, Any], **more: Any) -> dict[str, Any]:
+    return tool(name, properties, toolwright={"http": {"api": "fake", **http}}, **more)
