@@ -1,4 +1,4 @@
-"""`toolwright` in a process of its own for each command, forked from one that has imported all it could need.
+"""`toolwright` and Python in a process of its own for each command, forked from one that has imported all it could need.
 
     python forked.py
 
@@ -13,6 +13,7 @@ import atexit
 import gc
 import json
 import os
+import runpy
 import subprocess
 import sys
 import tempfile
@@ -36,8 +37,13 @@ _OTHERS = (
     "jsonschema_specifications",
     "mcp.client.stdio",
     "mcp.client.streamable_http",
+    "pytest",
+    "starlette.applications",
     "uvicorn",
 )
+
+_INSTALLED = sys.path[1 + len([*filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]) :]
+"""Where modules are that an interpreter finds by itself."""
 
 
 def run(argv: Sequence[str], cwd: Path, env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
@@ -47,11 +53,28 @@ def run(argv: Sequence[str], cwd: Path, env: Mapping[str, str] | None = None) ->
         return subprocess.run(
             command, cwd=cwd, capture_output=True, text=True, check=False, env={**os.environ, **(env or {})}
         )
+    return _answer(["toolwright", *argv], cwd, os.environ)
+
+
+def python(argv: Sequence[str], cwd: Path, path: Sequence[Path] = (), **env: str) -> subprocess.CompletedProcess[str]:
+    """What `python` prints with `-m MODULE` or `-c PROGRAM` and arguments, and its exit status.
+
+    `path` is its PYTHONPATH, and `env` is added to the environment. What the interpreter itself reads there (hash seed,
+    UTF-8 mode) comes too late.
+    """
+    environment = {**os.environ, **env, "PYTHONPATH": os.pathsep.join(map(str, path))}
+    if WHOLE:
+        command = [sys.executable, *argv]
+        return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False, env=environment)
+    return _answer(["python", *argv], cwd, environment)
+
+
+def _answer(command: Sequence[str], cwd: Path, env: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
     with tempfile.TemporaryDirectory() as name:
         out, err = Path(name, "out"), Path(name, "err")
-        asked = {"argv": argv, "cwd": str(cwd), "env": dict(os.environ), "out": str(out), "err": str(err)}
+        asked = {"command": command, "cwd": str(cwd), "env": dict(env), "out": str(out), "err": str(err)}
         status = _parent().answer(asked)
-        return subprocess.CompletedProcess(argv, status, out.read_text(), err.read_text())
+        return subprocess.CompletedProcess(command, status, out.read_text(), err.read_text())
 
 
 class _Parent:
@@ -93,7 +116,7 @@ def main() -> None:
         print(json.dumps(os.waitstatus_to_exitcode(status)), flush=True)
 
 
-def _command(argv: list[str], cwd: str, env: dict[str, str], out: str, err: str) -> NoReturn:
+def _command(command: list[str], cwd: str, env: dict[str, str], out: str, err: str) -> NoReturn:
     """Be the process of a command."""
     try:
         os.chdir(cwd)
@@ -107,14 +130,34 @@ def _command(argv: list[str], cwd: str, env: dict[str, str], out: str, err: str)
         # Kept until the end, as an interpreter keeps its own.
         streams = os.fdopen(0, closefd=False), *(os.fdopen(number, "w", closefd=False) for number in (1, 2))
         sys.stdin, sys.stdout, sys.stderr = streams
-        sys.argv = ["toolwright", *argv]
-        cli = import_module("toolwright.cli")
-        cli.main()
+        if command[0] == "toolwright":
+            sys.argv = command
+            import_module("toolwright.cli").main()
+        status = _python(*command[1:])
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)
     except BaseException:  # noqa: BLE001 - as an interpreter does at its end
         traceback.print_exc()
         sys.stderr.flush()
     finally:
         os._exit(1)
+
+
+def _python(kind: str, program: str, *arguments: str) -> int:
+    """Be an interpreter: run a program or a module, and give its exit status."""
+    sys.path[:] = [os.getcwd(), *filter(None, os.environ["PYTHONPATH"].split(os.pathsep)), *_INSTALLED]
+    sys.argv = [kind, *arguments]
+    try:
+        if kind == "-m":
+            runpy.run_module(program, run_name="__main__", alter_sys=True)
+        else:
+            exec(program, {"__name__": "__main__"})
+    except SystemExit as end:
+        if isinstance(end.code, str):
+            print(end.code, file=sys.stderr)
+        return end.code if isinstance(end.code, int) else int(end.code is not None)
+    return 0
 
 
 if __name__ == "__main__":
