@@ -42,6 +42,9 @@ _OTHERS = (
     "uvicorn",
 )
 
+ALONE = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+"""For a pytest that needs nothing of its plugins, which take longer to load than all the rest."""
+
 _INSTALLED = sys.path[1 + len([*filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]) :]
 """Where modules are that an interpreter finds by itself."""
 

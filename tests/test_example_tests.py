@@ -14,6 +14,7 @@ import pytest
 
 import forked
 from conftest import ROOT
+from forked import ALONE
 from packages import generate, manifest, tool
 
 READ_ONLY = {"readOnlyHint": True}
@@ -44,10 +45,6 @@ class Needy(Sample):
     def __init__(self, account):
         pass
 """
-
-
-ALONE = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
-"""The tests need nothing of pytest's plugins, which take longer to load than all the rest."""
 
 
 def case(*examples: Mapping[str, Any], annotations: Any = READ_ONLY, **more: Any) -> dict[str, Any]:
