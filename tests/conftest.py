@@ -41,14 +41,14 @@ def corpus() -> Path:
 
 
 @pytest.fixture(scope="session")
-def suite(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """The official conformance suite, fetched once, however many processes the tests run in."""
+def suite(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """The command of the official conformance suite, fetched once, however many processes the tests run in."""
     import conformance
 
     with (tmp_path_factory.getbasetemp().parent / "conformance.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         try:
-            conformance.fetch()
+            return conformance.fetch()
         except conformance.NotRunError as error:
             if os.environ.get("CI") == "true":
                 raise
