@@ -19,6 +19,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import forked
 from conftest import ROOT
 
 SUITE = "@modelcontextprotocol/conformance@0.2.0-alpha.12"
@@ -62,7 +63,7 @@ def serving(package: str, paths: Sequence[Path], log: Path) -> Iterator[str]:
         NotRunError: The server does not start.
     """
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, paths))}
-    command = [sys.executable, "-m", package, "--http", "127.0.0.1:0"]
+    command = [*forked.interpreter(), "-m", package, "--http", "127.0.0.1:0"]
     with log.open("wb") as stderr:
         process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stderr=stderr)
     try:

@@ -16,6 +16,7 @@ from typing import Any, Final
 import pytest
 
 import conformance
+import forked
 from packages import generate, manifest, tool
 
 PROGRAM: Final = Path(__file__).with_name("conformance_client.py")
@@ -90,7 +91,7 @@ def _played(suite: Sequence[str], folder: Path, scenario: str, *options: str) ->
     results = folder / "results"
     done = subprocess.run(
         [
-            *(*suite, "client", "--command", f"{sys.executable} {PROGRAM}", "--scenario", scenario),
+            *(*suite, "client", "--command", " ".join([*forked.interpreter(), str(PROGRAM)]), "--scenario", scenario),
             *("--output-dir", str(results), *options),
         ],
         env={**os.environ, "PYTHONPATH": str(folder)},
