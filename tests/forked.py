@@ -1,4 +1,4 @@
-"""`toolwright` and Python in a process of its own for each command, forked from one that has imported all it could need.
+"""`toolwright` and Python in processes of their own, forked from one that has imported all that they could need.
 
     python forked.py SOCKET
 
@@ -29,7 +29,7 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 from pkgutil import walk_packages
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import standin
 import toolwright
@@ -184,7 +184,7 @@ def _command(opened: Sequence[int], command: list[str], cwd: str, env: dict[str,
 
 def _python(kind: str, *arguments: str) -> int:
     """Be an interpreter: run a program, a module or a file, and give its exit status."""
-    sys.path[:] = [os.getcwd(), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep)), *_INSTALLED]
+    sys.path[:] = [str(Path.cwd()), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep)), *_INSTALLED]
     sys.argv = [kind, *arguments[1:]] if kind in ("-m", "-c") else [kind, *arguments]
     try:
         if kind == "-m":

@@ -15,10 +15,12 @@ import socket
 import sys
 from collections.abc import Mapping, Sequence
 
+Link = socket.socket
+
 _PASSED_ON = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
 
 
-def connected(where: str, command: Sequence[str], cwd: str, env: Mapping[str, str], streams: Sequence[int]) -> socket.socket:
+def connected(where: str, command: Sequence[str], cwd: str, env: Mapping[str, str], streams: Sequence[int]) -> Link:
     """A connection over which a command was asked for: takes numbers of signals, and gives the status at the end."""
     asked = json.dumps({"command": command, "cwd": cwd, "env": dict(env)}).encode()
     link = socket.socket(socket.AF_UNIX)
@@ -28,7 +30,7 @@ def connected(where: str, command: Sequence[str], cwd: str, env: Mapping[str, st
     return link
 
 
-def status(link: socket.socket) -> int:
+def status(link: Link) -> int:
     """The exit status of the command, negative for a signal, once it has ended."""
     with link, link.makefile() as answer:
         return int(answer.read())
@@ -36,7 +38,11 @@ def status(link: socket.socket) -> int:
 
 def main() -> None:
     """Run the program, and end as it does."""
-    link = connected(sys.argv[1], ["python", *sys.argv[2:]], os.getcwd(), os.environ, (0, 1, 2))
+    here = os.getcwd()  # noqa: PTH109 - pathlib takes longer to load than all the rest
+    link = connected(sys.argv[1], ["python", *sys.argv[2:]], here, os.environ, (0, 1, 2))
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for stream in (0, 1, 2):  # whoever reads what the program says is to see when it closes that
+        os.dup2(nothing, stream)
     for number in _PASSED_ON:
         signal.signal(number, lambda sent, _: link.sendall(bytes([sent])))
     ended = status(link)

@@ -69,7 +69,9 @@ def test_each_class_is_exported_by_a_name_of_its_own(folder: Path) -> None:
 
 
 def test_type_checkers_find_no_fault(folder: Path, mypy: list[str]) -> None:
-    done = subprocess.run([*mypy, "--no-error-summary", "meeting_mcp"], cwd=folder, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [*mypy, "--no-error-summary", "meeting_mcp"], cwd=folder, capture_output=True, text=True, check=False
+    )
     assert (done.returncode, done.stdout) == (0, "")
 
 

@@ -243,7 +243,5 @@ def test_type_checkers_see_one_class(checker: str, folder: Path, mypy: list[str]
     command = mypy if checker == "mypy" else [sys.executable, "-m", "pyright"]
     (folder / "use.py").write_text(USE)
     (folder / "pyrightconfig.json").write_text('{"typeCheckingMode": "strict"}')
-    done = subprocess.run(
-        [*command, "use.py"], cwd=folder, capture_output=True, text=True, check=False, timeout=300
-    )
+    done = subprocess.run([*command, "use.py"], cwd=folder, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr

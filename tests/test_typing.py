@@ -100,7 +100,7 @@ async def use(weather: WeatherClient) -> None:
 
 @pytest.fixture(scope="module", params=["mypy", "pyright"])
 def checked(request: pytest.FixtureRequest, mypy: list[str], tmp_path_factory: pytest.TempPathFactory) -> Checked:
-    """What a type checker says of `right.py`, `wrong.py` and `defaults.py`, in one run, which costs most at its start."""
+    """What a type checker says of `right.py`, `wrong.py` and `defaults.py`, in one run: its start costs most."""
     folder = tmp_path_factory.mktemp("checked")
     (folder / "right.py").write_text(RIGHT)
     (folder / "wrong.py").write_text(WRONG)
