@@ -10,11 +10,13 @@ finds nothing that another one did; only the imports, which cost most of a small
 from __future__ import annotations
 
 import atexit
+import fcntl
 import gc
 import json
 import os
 import runpy
 import select
+import shlex
 import shutil
 import signal
 import socket
@@ -83,9 +85,17 @@ def interpreter() -> list[str]:
     return [sys.executable] if WHOLE else [sys.executable, "-S", "-E", standin.__file__, _parent()]
 
 
+def interpreter_in(folder: Path) -> Path:
+    """The same as a program, in a folder."""
+    program = folder / "python"
+    program.write_text(f'#!/bin/sh\nexec {shlex.join(interpreter())} "$@"\n')
+    program.chmod(0o755)
+    return program
+
+
 def _done(command: Sequence[str], cwd: Path, env: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err, Path(os.devnull).open() as nothing:
-        streams = [stream.fileno() for stream in (nothing, out, err)]
+        streams = {number: stream.fileno() for number, stream in enumerate((nothing, out, err))}
         status = standin.status(standin.connected(_parent(), command, str(cwd), env, streams))
         for stream in (out, err):
             stream.seek(0)
@@ -131,14 +141,14 @@ def main() -> None:
 
 def _keep(link: socket.socket) -> NoReturn:
     """Run one command, pass signals on to it, and say how it ended."""
-    head, streams, _, _ = socket.recv_fds(link, 4, 3)
+    head, files, _, _ = socket.recv_fds(link, 4, 99)
     asked = link.recv(int.from_bytes(head, "big"), socket.MSG_WAITALL)
     child = os.fork()
     if not child:
         link.close()
-        _command(streams, **json.loads(asked))
-    for stream in streams:
-        os.close(stream)
+        _command(files, **json.loads(asked))
+    for file in files:
+        os.close(file)
     threading.Thread(target=_pass_on, args=(link, child), daemon=True).start()
     _, status = os.waitpid(child, 0)
     with suppress(BrokenPipeError):
@@ -153,19 +163,21 @@ def _pass_on(link: socket.socket, child: int) -> None:
         os.kill(child, signal.SIGKILL)
 
 
-def _command(opened: Sequence[int], command: list[str], cwd: str, env: dict[str, str]) -> NoReturn:
+def _command(files: list[int], numbers: list[int], command: list[str], cwd: str, env: dict[str, str]) -> NoReturn:
     """Be the process of a command."""
     try:
         os.chdir(cwd)
         os.environ.clear()
         os.environ.update(env)
-        for number, stream in enumerate(opened):
-            os.dup2(stream, number)
-            os.close(stream)
+        aside = [fcntl.fcntl(file, fcntl.F_DUPFD_CLOEXEC, 500) for file in files]
+        os.closerange(3, 500)
+        for file, number in zip(aside, numbers, strict=True):
+            os.dup2(file, number)
+            os.close(file)
         # Kept until the end, as an interpreter keeps its own.
         streams = (
             os.fdopen(0, closefd=False),
-            os.fdopen(1, "w", closefd=False),
+            os.fdopen(1, "w", buffering=1, closefd=False),
             os.fdopen(2, "w", buffering=1, errors="backslashreplace", closefd=False),
         )
         sys.stdin, sys.stdout, sys.stderr = streams
@@ -182,9 +194,14 @@ def _command(opened: Sequence[int], command: list[str], cwd: str, env: dict[str,
         os._exit(1)
 
 
-def _python(kind: str, *arguments: str) -> int:
+def _python(kind: str, *given: str) -> int:
     """Be an interpreter: run a program, a module or a file, and give its exit status."""
-    sys.path[:] = [str(Path.cwd()), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep)), *_INSTALLED]
+    sys.path[:] = [*filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep)), *_INSTALLED]
+    arguments = [*given]
+    if kind == "-P":
+        kind, *arguments = arguments
+    else:
+        sys.path.insert(0, str(Path.cwd() if kind in ("-m", "-c") else Path(kind).parent))
     sys.argv = [kind, *arguments[1:]] if kind in ("-m", "-c") else [kind, *arguments]
     try:
         if kind == "-m":
@@ -192,7 +209,6 @@ def _python(kind: str, *arguments: str) -> int:
         elif kind == "-c":
             exec(arguments[0], {"__name__": "__main__"})
         else:
-            sys.path[0] = str(Path(kind).parent)
             runpy.run_path(kind, run_name="__main__")
     except SystemExit as end:
         if isinstance(end.code, str):

@@ -398,7 +398,7 @@ def test_all_else_has_a_placeholder(folder: Path) -> None:
 def http(folder: Path, *argv: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """A mock over HTTP, and its URL."""
     with running(
-        [sys.executable, "-m", "toolwright", "mock", "manifest.json", "--http", "127.0.0.1:0", *argv],
+        [*forked.interpreter(), "-m", "toolwright", "mock", "manifest.json", "--http", "127.0.0.1:0", *argv],
         cwd=folder,
         env={**os.environ, "TMPDIR": str(folder / "tmp")},
         stderr=subprocess.PIPE,
