@@ -321,9 +321,9 @@ def calls(target: Any, wanted: Sequence[tuple[str, dict[str, Any]]], **more: Any
 
 def stdio(folder: Path, *argv: str) -> Any:
     """The transport of a mock that is started in `folder`."""
-    command, *arguments = [*forked.interpreter(), "-m", "toolwright", "mock", "manifest.json", *argv]
+    command = [*forked.interpreter(), "-m", "toolwright", "mock", "manifest.json", *argv]
     environment = {"TMPDIR": str(folder / "tmp")}
-    return stdio_client(mcp.StdioServerParameters(command=command, args=arguments, env=environment, cwd=folder))
+    return stdio_client(mcp.StdioServerParameters(command=command[0], args=command[1:], env=environment, cwd=folder))
 
 
 @pytest.fixture
@@ -472,8 +472,8 @@ def test_the_command_line(folder: Path) -> None:
 def test_the_weather_server_is_mocked(tmp_path: Path) -> None:
     (tmp_path / "manifest.json").write_text("{}")
     (tmp_path / "tmp").mkdir()
-    command, *arguments = [*forked.interpreter(), "-m", "toolwright", "mock", WEATHER]
-    target = stdio_client(mcp.StdioServerParameters(command=command, args=arguments))
+    command = [*forked.interpreter(), "-m", "toolwright", "mock", WEATHER]
+    target = stdio_client(mcp.StdioServerParameters(command=command[0], args=command[1:]))
     [paris, forecast] = calls(target, [("get_weather", {"location": "Rome"}), ("get_forecast", {"location": "Oslo"})])
     assert paris.structured_content == {"temperature": 22.5, "conditions": "Partly cloudy", "humidity": 65}
     assert forecast.structured_content["days"]

@@ -114,8 +114,8 @@ async def test_clients_get_structured_results(folder: Path, desk: Any, kind: str
             await ask(url)
             await ask_typed(mcp.Client(url, mode=mode))
     else:
-        start, *arguments = [*forked.interpreter(), "-m", "desk_mcp", "--handlers", "desk:Desk"]
-        command = mcp.StdioServerParameters(command=start, args=arguments, cwd=folder)
+        start = [*forked.interpreter(), "-m", "desk_mcp", "--handlers", "desk:Desk"]
+        command = mcp.StdioServerParameters(command=start[0], args=start[1:], cwd=folder)
         await ask(command)
         await ask_typed(mcp.Client(command, mode=mode))
 
