@@ -16,7 +16,7 @@ import pytest
 
 from packages import manifest, tool
 from toolwright import cli, ir
-from toolwright.codegen import modules
+from toolwright.codegen import modules, reserved
 from toolwright.compile import pipeline, rules
 from toolwright.incremental import cache, worker
 from toolwright.project import disk
@@ -286,7 +286,8 @@ def lowered(folder: Path) -> ir.Manifest:
 
 def test_workers_make_what_would_be_made_here(tmp_path: Path) -> None:
     made = lowered(tmp_path)
-    parts = (made.tools, modules.homes_for(made.tools, made.shared), made.source, made.command)
+    taken = reserved.of(made)
+    parts = (made.tools, modules.homes_for(made.tools, made.shared, taken), made.source, made.command, taken)
     workers = worker.Workers()
     results = workers.begin([(modules.make, parts)] * 3, 2)
     assert results() == [modules.make(*parts)] * 3
@@ -295,7 +296,8 @@ def test_workers_make_what_would_be_made_here(tmp_path: Path) -> None:
 
 def test_what_a_worker_cannot_do_is_done_here(tmp_path: Path) -> None:
     made = lowered(tmp_path)
-    parts = (made.tools, modules.homes_for(made.tools, made.shared), made.source, made.command)
+    taken = reserved.of(made)
+    parts = (made.tools, modules.homes_for(made.tools, made.shared, taken), made.source, made.command, taken)
     workers = worker.Workers()
     for each in workers._workers:
         each._process.kill()

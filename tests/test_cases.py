@@ -71,10 +71,14 @@ def test_case(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, update
     assert made == files(tree)
 
 
+OWN = {"TW409"}
+"""Codes of mistakes that are toolwright's own, so that no manifest shows them."""
+
+
 def test_every_code_has_a_case() -> None:
     shown = {
         code
         for case in NAMES
         for code in re.findall(r"\[(TW\d{3})\]", (CASES / case / "stderr.txt").read_text("utf-8"))
     }
-    assert sorted(set(CODES) - shown) == []
+    assert sorted(set(CODES) - shown) == sorted(OWN)

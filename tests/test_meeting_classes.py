@@ -13,8 +13,8 @@ import packages
 from packages import tool
 from test_commands import toolwright
 
-TEXT = {"type": "object", "properties": {"text": {"type": "string"}}}
-NUMBER = {"type": "object", "properties": {"number": {"type": "integer"}}}
+TEXT: dict[str, Any] = {"type": "object", "properties": {"text": {"type": "string"}}}
+NUMBER: dict[str, Any] = {"type": "object", "properties": {"number": {"type": "integer"}}}
 
 
 def ref(name: str) -> dict[str, Any]:

@@ -203,6 +203,11 @@ def shared_class(names: Names) -> Name:
     return names.stem + "Model" if names.stem in MODEL_NAMES else names.stem
 
 
+def circle(first: str) -> Name:
+    """The module of shared schemas that lead to each other; `first` is the first of them in the alphabet's order."""
+    return Name(f"_{shared(first).module}_circle")
+
+
 def values(names: Names) -> Name:
     """The tuple of the values of the shared enumeration with these names: `STATUS_VALUES`."""
     return Name(f"{names.method.upper()}_VALUES")

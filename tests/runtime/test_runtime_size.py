@@ -19,11 +19,11 @@ KINDS: dict[str, tuple[int, dict[str, Any]]] = {
     "a server with one tool": (5060, manifest([ONE], emit=["server"])),
     "one whose tools answer with blocks": (5060, manifest([tool("say")], emit=["server"])),
     "one that asks": (5600, manifest([{**ONE, "toolwright": ASKS}], emit=["server"])),
-    "one with resources": (5320, manifest([ONE], emit=["server"], **RESOURCES)),
+    "one with resources": (5330, manifest([ONE], emit=["server"], **RESOURCES)),
     "one with alternatives": (5670, manifest([EITHER], emit=["server"])),
     "a client of one tool": (4350, manifest([ONE], emit=["client"])),
     "one that answers questions": (5540, manifest([ONE], emit=["client"], python={"features": ["elicitation"]})),
-    "both with one tool": (7640, manifest([ONE])),
+    "both with one tool": (7650, manifest([ONE])),
 }
 """The most lines of runtime that each kind of package may have, blank ones and docstrings included."""
 

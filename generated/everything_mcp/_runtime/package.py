@@ -234,9 +234,11 @@ class Package:
         """A list of the manifest, such as `prompts`, by key: for each entry what goes on the wire, and what is ours."""
         if section not in self._entries:
             key = _KEYS[section]
+            bundles = self.feature("bundles", "bundles") if section == "tools" else None
+            whole = bundles.put_together(self.manifest) if bundles is not None else {}
             self._entries[section] = {
                 entry[key]: (
-                    {name: value for name, value in entry.items() if name != _OURS},
+                    {name: value for name, value in whole.get(entry[key], entry).items() if name != _OURS},
                     entry.get(_OURS) or {},
                 )
                 for entry in self.manifest.get(section) or ()

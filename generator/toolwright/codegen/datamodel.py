@@ -243,12 +243,11 @@ def shared_modules(
         if schema.name in imported and imported[schema.name].members
     }
     circles: dict[Name, ModelModule] = {}
-    for members, draft in zip(groups.values(), drafts, strict=True):
-        (module,) = _modules([draft])
+    for members, draft, module in zip(groups.values(), drafts, _modules(drafts), strict=True):
         if len(members) == 1:
             of[members[0].name] = module
             continue
-        home = _circle_module(members)
+        home = naming.circle(members[0].circle or members[0].name)
         circles[home] = module
         classes = {each.name: each for each in module.classes}
         for schema in members:
@@ -318,12 +317,6 @@ from typing import Final, Literal, TypeAlias
 
 {}: Final[tuple[{}, ...]] = {}
 {}"""
-
-
-def _circle_module(members: Iterable[ir.SharedSchema]) -> Name:
-    """The module of schemas that lead to each other: it is called by the first of them in the alphabet's order."""
-    first = min(members, key=lambda schema: schema.name)
-    return Name(f"_{first.names.module}_circle")
 
 
 def _taken_from(home: Name, schema: ir.SharedSchema, classes: Iterable[Class]) -> ModelModule:
@@ -409,6 +402,10 @@ def surface_of(manifest: ir.Manifest) -> Surface:
     )
 
 
+_MOST_AT_ONCE = 48
+"""Modules that the generator writes in one run: more save no time, and take more memory."""
+
+
 @dataclass(slots=True)
 class _Run:
     """Drafts that the generator writes at once, since no name means two things in them."""
@@ -418,7 +415,9 @@ class _Run:
     indexes: list[int] = field(default_factory=list)
 
     def admits(self, draft: _Draft) -> bool:
-        """Whether a draft's names mean nothing else here."""
+        """Whether a draft's names mean nothing else here, and there are not too many yet."""
+        if len(self.indexes) >= _MOST_AT_ONCE:
+            return False
         return draft.own.isdisjoint(self.own | self.taken) and draft.taken.isdisjoint(self.own)
 
     def add(self, index: int, draft: _Draft) -> None:

@@ -25,6 +25,7 @@ RUNTIME: Final[Mapping[str, tuple[str, ...]]] = {
     "patterns": ("patterns",),
     "alternatives": ("alternatives",),
     "complexity": ("complexity", "violations"),
+    "bundles": ("bundles",),
     "redaction": ("redaction",),
     "answers": ("answers",),
     "server": (
@@ -186,6 +187,7 @@ def features(manifest: ir.Manifest) -> tuple[str, ...]:
     used |= {"unions"} if any(may_be_union(_own(schema)) for schema in modelled_schemas) else set()
     used |= {"maps"} if any(may_be_mapping(_own(schema)) for schema in modelled_schemas) else set()
     used |= {"formats"} if any(schema.rich for schema in modelled_schemas) else set()
+    used |= {"bundles"} if "bundled" in manifest.document else set()
     if manifest.emit:
         used |= {"tools", *_of_tools(manifest.tools), *_of_schemas(schemas, manifest.shared)}
         if asking_contexts(manifest):

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from toolwright import naming
 from toolwright.codegen.client import client_page
 from toolwright.codegen.docstrings import about, sentence
+from toolwright.codegen.exports import EXPORTS
 from toolwright.codegen.features import (
     asking_contexts,
     context_module,
@@ -32,29 +33,6 @@ if TYPE_CHECKING:
     from toolwright import ir
     from toolwright.codegen.features import AskingContext
     from toolwright.codegen.units import Made
-
-EXPORTS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
-    "answers": {"._runtime.answers": ("Accepted", "Cancelled", "Declined")},
-    "tools": {".registry": ("TOOLS",)},
-    "server": {
-        "._runtime.errors": ("ToolError",),
-        "._runtime.server.content": ("audio", "embedded", "image", "link", "text"),
-        "._runtime.server.returns": ("Content", "MaybeAwaitable", "Reply", "Returns"),
-        ".server": ("asgi_app", "build_server"),
-    },
-    "completion": {"._runtime.server.completion": ("Completing",)},
-    "prompts": {"._runtime.server.prompts": ("Messages", "assistant", "user")},
-    "resources": {"._runtime.server.resources": ("ResourceContents",)},
-    "client": {
-        "._runtime.client.drift": ("DriftError", "DriftWarning"),
-        "._runtime.client.errors": ("CallRefused", "InvalidResult", "ToolFailed"),
-        "._runtime.client.live": ("list_prompts", "list_resource_templates", "list_resources", "list_tools"),
-        "._runtime.client.options": ("OMIT", "CallEvent", "Omit"),
-    },
-    "changes": {"._runtime.client.subscriptions": ("ListChanged", "ResourceUpdated", "changes")},
-    "client_requests": {"._runtime.client.questions": ("Question",)},
-}
-"""What a package exports of each of its features, by the modules that define it."""
 
 
 def of_manifest(manifest: ir.Manifest, used: Sequence[str]) -> tuple[Page, ...]:

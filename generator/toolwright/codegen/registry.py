@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _ASKED_FOR: Final = frozenset(
     {
         "alternatives",
+        "bundles",
         "changes",
         "client_requests",
         "completion",

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from toolwright import naming
+from toolwright.codegen.exports import EXPORTS
 
 if TYPE_CHECKING:
     from toolwright import ir
@@ -48,8 +49,6 @@ NOTHING = Reserved()
 
 def of(manifest: ir.Manifest) -> Reserved:
     """The names that are taken in the package of a manifest before its models are made."""
-    from toolwright.codegen.package import EXPORTS
-
     names: set[str] = {name for table in EXPORTS.values() for listed in table.values() for name in listed}
     names |= {naming.handlers_class(manifest.stem), naming.client_class(manifest.stem)}
     names |= {name for tool in manifest.tools for name in of_tool(tool)}

@@ -11,6 +11,7 @@ import re
 from typing import TYPE_CHECKING
 
 from toolwright import ir, mcp, naming
+from toolwright.compile.bundles import Bundles
 from toolwright.compile.resolve import Declared, Resolved, manifests, meant
 from toolwright.compile.uritemplates import variables
 from toolwright.pycode import Name
@@ -46,6 +47,8 @@ def lower(resolved: Resolved, source: str) -> ir.Manifest:
     formats: ir.Formats = "assert" if entry.get("formats") == "assert" else "annotate"
     wire_names = frozenset(tool.name for tool in resolved.tools)
     lowered = [_tool(tool, resolved, wire_names) for tool in resolved.tools]
+    bundles = Bundles(resolved)
+    apart = {tool.name: bundles.without(tool) for tool in resolved.tools}
     primitives = {
         section: [_primitive(one, resolved) for one in resolved.primitives[section]] for section in mcp.PRIMITIVES
     }
@@ -81,14 +84,25 @@ def lower(resolved: Resolved, source: str) -> ir.Manifest:
             **({"apis": apis} if (apis := _apis(resolved)) else {}),
             **{
                 section.name: [
-                    {**one.definition, "toolwright": extension} if extension else one.definition
+                    _entry(one.definition, apart.get(one.name, {}) if isinstance(one, ir.Tool) else {}, extension)
                     for one, extension in ones
                 ]
                 for section, ones in listed.items()
                 if ones or section is mcp.TOOLS
             },
+            **bundles.document(),
         },
     )
+
+
+def _entry(
+    definition: Mapping[str, ir.Json], apart: Mapping[str, ir.Json], extension: Mapping[str, ir.Json]
+) -> Mapping[str, ir.Json]:
+    """An entry of `manifest.json`; `apart` are its schemas without what is kept once."""
+    if not apart and not extension:
+        return definition
+    made = {key: apart.get(key, value) for key, value in definition.items()}
+    return {**made, "toolwright": extension} if extension else made
 
 
 def _apis(resolved: Resolved) -> dict[str, ir.Json]:

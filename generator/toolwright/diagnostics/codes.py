@@ -153,6 +153,7 @@ CODES = _table(
     ("TW406", "error", "A file cannot be written."),
     ("TW407", "error", "A generated file is not what the manifest gives."),
     ("TW408", "error", "A link stands below the output folder."),
+    ("TW409", "error", "A model that was made cannot be built."),
     ("TW420", "warning", "A handler method is missing."),
     ("TW421", "warning", "A handler method is no longer asked for."),
     ("TW422", "warning", "A handler method does not fit what it is called with, or what it gives."),

@@ -14,7 +14,7 @@ from pydantic_core import from_json, to_json
 from toolwright.codegen.units import Unit
 from toolwright.pycode import Name, trusted
 
-_FORMAT: Final = 1
+_FORMAT: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,11 +22,13 @@ class Cache:
     """The units of tools by the digest of what they are made from.
 
     `clean` are the digests of those that nothing is wrong with, as long as what stands `around` them stays as it is.
+    `proven` are the digests of modules whose models were built.
     """
 
     units: Mapping[str, Unit] = field(default_factory=dict)
     clean: frozenset[str] = frozenset()
     around: str = ""
+    proven: frozenset[str] = frozenset()
 
 
 def load(data: bytes | None) -> Cache:
@@ -36,7 +38,7 @@ def load(data: bytes | None) -> Cache:
         if value["format"] != _FORMAT:
             return Cache()
         units = {digest: _unit(row) for digest, row in value["units"].items()}
-        return Cache(units, frozenset(value["clean"]), str(value["around"]))
+        return Cache(units, frozenset(value["clean"]), str(value["around"]), frozenset(value["proven"]))
     except (ValueError, TypeError, KeyError, AttributeError):
         return Cache()
 
@@ -46,7 +48,8 @@ def dump(cache: Cache) -> bytes:
     units = {
         digest: [unit.module, unit.classes, unit.method, sorted(unit.names)] for digest, unit in cache.units.items()
     }
-    return to_json({"format": _FORMAT, "around": cache.around, "clean": sorted(cache.clean), "units": units})
+    sets = {"clean": sorted(cache.clean), "proven": sorted(cache.proven)}
+    return to_json({"format": _FORMAT, "around": cache.around, **sets, "units": units})
 
 
 def _unit(row: Any) -> Unit:

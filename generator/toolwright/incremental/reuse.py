@@ -6,13 +6,13 @@ what the next run can use.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from toolwright.codegen.units import Made
 from toolwright.compile.pipeline import Result, Steps
-from toolwright.incremental import keys
+from toolwright.incremental import keys, proofs
 from toolwright.incremental.cache import Cache
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from toolwright.codegen.reserved import Reserved
     from toolwright.codegen.units import Unit
     from toolwright.compile.resolve import Resolved
+    from toolwright.diagnostics import Diagnostic
     from toolwright.incremental.keys import Keys
     from toolwright.incremental.worker import Job, Workers
 
@@ -43,6 +44,9 @@ class Reuse(Steps):
         self._workers = workers
         self._now: Keys | None = None
         self._units: dict[str, Unit] = {}
+        self._digests: Mapping[str, str] = {}
+        self._made: Made | None = None
+        self._proven: set[str] = set()
 
     def to_check(self, resolved: Resolved) -> Resolved:
         """The manifest with the tools that the last run did not find to be right as they are now."""
@@ -68,7 +72,12 @@ class Reuse(Steps):
         def made(taken: Reserved) -> Made:
             return begun() if taken is first else self._begin(manifest, taken)()
 
-        return lambda: reserved.settled(first, made, Made.defined)[0]
+        def settled() -> Made:
+            units, _ = reserved.settled(first, made, Made.defined)
+            self._made = units
+            return units
+
+        return settled
 
     def _begin(self, manifest: ir.Manifest, taken: Reserved) -> Callable[[], Made]:
         """Begin to make the units that are not there yet, without the names that are taken."""
@@ -98,14 +107,29 @@ class Reuse(Steps):
             others, *made = results() if results else [make(*arguments) for make, arguments in jobs]
             fresh = dict(zip((tool.name for tool in todo), (unit for units in made for unit in units), strict=True))
             self._units |= {now[tool.name]: fresh.get(tool.name) or there[now[tool.name]] for tool in manifest.tools}
+            self._digests = now
             return Made({tool.name: self._units[now[tool.name]] for tool in manifest.tools}, *others)
 
         return models
 
+    def prove(self, result: Result) -> list[Diagnostic]:
+        """Build the models that are not known to work, in other processes; what is wrong with them.
+
+        Args:
+            result: What was compiled, with its artifacts.
+        """
+        manifest, artifacts = result.manifest, result.artifacts
+        if manifest is None or self._made is None:
+            return []
+        modules = proofs.modules(manifest, self._made, self._digests)
+        self._proven = {module.digest for module in modules}
+        todo = [module for module in modules if module.digest not in self._before.proven]
+        return proofs.prove(manifest, todo, artifacts, self._workers)
+
     def cache(self, result: Result) -> Cache:
-        """What the next run can use, once the artifacts of this one are made."""
+        """What the next run can use, once the artifacts of this one are made and proven."""
         clean = frozenset(self._keys.tools.values()) if result.is_clean else frozenset()
-        return Cache(self._units, clean, self._keys.around)
+        return Cache(self._units, clean, self._keys.around, frozenset(self._proven))
 
     @property
     def _keys(self) -> Keys:

@@ -7,6 +7,7 @@ mistake.
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -25,9 +26,10 @@ Job: TypeAlias = tuple[Callable[..., Any], Sequence[Any]]
 class Worker:
     """A process that does one job at a time."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, makes_models: bool = True) -> None:
+        """Start it; one that `makes_models` gets ready for that."""
         self._connection, theirs = Pipe()
-        self._process = Process(target=_serve, args=(theirs, self._connection), daemon=True)
+        self._process = Process(target=_serve, args=(theirs, self._connection, makes_models), daemon=True)
         self._process.start()
         theirs.close()
         self._is_stopped = False
@@ -106,14 +108,28 @@ def worthwhile() -> bool:
     return (os.cpu_count() or 1) > 1 and "datamodel_code_generator" not in sys.modules
 
 
-def _serve(connection: Connection, other: Connection) -> None:
+def together(jobs: Sequence[Job], workers: Workers | None) -> list[Any]:
+    """Do jobs in other processes, in these or in a new one, and wait for their results, in the order of the jobs."""
+    if workers is not None:
+        return workers.begin(jobs, len(jobs))()
+    worker = Worker(makes_models=False)
+    try:
+        return [worker.run(job) for job in jobs]
+    finally:
+        worker.stop()
+
+
+def _serve(connection: Connection, other: Connection, makes_models: bool) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the first process ends this one
     other.close()  # else this process would keep its own connection open when the first one is gone
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # they take a look at all that is installed
     with suppress(Exception):
-        from toolwright.codegen import datamodel
+        if makes_models:
+            from toolwright.codegen import datamodel
 
-        datamodel.load()
+            datamodel.load()
+        gc.freeze()
         while True:
             make, arguments = connection.recv()
             connection.send(make(*arguments))
+            gc.collect()  # models, and what writes them, hold each other

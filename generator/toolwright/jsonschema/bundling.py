@@ -29,12 +29,14 @@ _GONE: Final = object()
 class Bundled:
     """`wire` is the schema with all it refers to; `shared` has the name under `schemas` of each bundled pointer.
 
-    `own` is `wire` without what was bundled.
+    `own` is `wire` without what was bundled. `uses` are the shared schemas that `own` refers to, in order, where each
+    of those that were bundled has its own name.
     """
 
     wire: Json
     shared: Mapping[str, str]
     own: Json
+    uses: tuple[Key, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,11 @@ class SharedSchemas:
 
     def reached(self, root: Outline) -> tuple[Key, ...]:
         """The shared schemas that `root` leads to, in the order in which they are first reached."""
-        reached = dict.fromkeys(root.shared())
+        return self.reached_from(root.shared())
+
+    def reached_from(self, keys: Iterable[Key]) -> tuple[Key, ...]:
+        """These, and the shared schemas that they lead to, in the order in which they are first reached."""
+        reached = dict.fromkeys(keys)
         waiting = [*reached]
         for key in waiting:  # grows while it is read
             for other in self.outlines[key].shared():
@@ -99,11 +105,11 @@ def bundle(root: Outline, shared: SharedSchemas) -> Bundled:
     if keys and alone and {key.name for key in keys}.isdisjoint(own) and len({key.name for key in keys}) == len(keys):
         homes: dict[Key, Pointer] = {key: () if key == itself else (keyword, key.name) for key in root.shared()}
         wire = edited(root.schema, _edits(root, (), homes))
-        defs = {**(wire.get(keyword) or {}), **{key.name: _kept(key, keyword, shared) for key in keys}}
+        defs = {**(wire.get(keyword) or {}), **{key.name: kept(key, keyword, shared) for key in keys}}
         leading = keyword, itself, frozenset(shared.circles[key][0] for key in root.shared())
         if leading not in shared.names:
             shared.names[leading] = {pointer_text((keyword, key.name)): key.name for key in keys}
-        return Bundled({**wire, keyword: defs}, shared.names[leading], wire)
+        return Bundled({**wire, keyword: defs}, shared.names[leading], wire, (*root.shared(),))
     taken = _names(keys, own, root.folder.path)
     homes = {key: (keyword, name) for key, name in taken.items()}
     if itself is not None:
@@ -118,26 +124,26 @@ def bundle(root: Outline, shared: SharedSchemas) -> Bundled:
     return Bundled({**wire, keyword: defs}, {pointer_text(homes[key]): key.name for key in keys}, wire)
 
 
-def _of_circle(member: Key, keyword: str, shared: SharedSchemas) -> tuple[Mapping[str, Json], Mapping[str, str]]:
-    """What is bundled into each member of a circle: all members, and what they lead to."""
-    first = shared.circles[member][0]
-    made = shared.members.get((keyword, first))
-    if made is None:
-        keys = shared.reached(shared.outlines[first])
-        defs = {key.name: _kept(key, keyword, shared) for key in keys}
-        names = {pointer_text((keyword, key.name)): key.name for key in keys}
-        made = shared.members[keyword, first] = defs, names
-    return made
-
-
-def _kept(key: Key, keyword: str, shared: SharedSchemas) -> Json:
-    """A shared schema where all shared schemas are bundled under their own names."""
+def kept(key: Key, keyword: str, shared: SharedSchemas) -> Json:
+    """A shared schema where all shared schemas are bundled under their own names, below `keyword`."""
     made = shared.schemas
     if (keyword, key) not in made:
         found = shared.outlines[key]
         homes = {other: (keyword, other.name) for other in (key, *found.shared())}
         made[keyword, key] = edited(found.schema, _edits(found, homes[key], homes))
     return made[keyword, key]
+
+
+def _of_circle(member: Key, keyword: str, shared: SharedSchemas) -> tuple[Mapping[str, Json], Mapping[str, str]]:
+    """What is bundled into each member of a circle: all members, and what they lead to."""
+    first = shared.circles[member][0]
+    made = shared.members.get((keyword, first))
+    if made is None:
+        keys = shared.reached(shared.outlines[first])
+        defs = {key.name: kept(key, keyword, shared) for key in keys}
+        names = {pointer_text((keyword, key.name)): key.name for key in keys}
+        made = shared.members[keyword, first] = defs, names
+    return made
 
 
 def _names(keys: Iterable[Key], own: Mapping[str, Json], folder: str) -> dict[Key, str]:

@@ -137,6 +137,8 @@ def _built(
     hash_ = steps.digest(compiled.manifest)
     if trust and freshness.up_to_date(target.folder, known, name, hash_):
         return result
+    if refused := steps.prove(compiled):
+        return replace(result, diagnostics=(*result.diagnostics, *refused), failed=True)
     inputs = {} if compiled.diagnostics else freshness.read_inputs(reader, target.folder, target.option)
     made = lock.Entry(hash_, inputs=inputs)
     there = tree.Tree(target.folder)

@@ -1,0 +1,28 @@
+"""What packages export beside their models and the classes that are called after the server."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+EXPORTS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    "answers": {"._runtime.answers": ("Accepted", "Cancelled", "Declined")},
+    "tools": {".registry": ("TOOLS",)},
+    "server": {
+        "._runtime.errors": ("ToolError",),
+        "._runtime.server.content": ("audio", "embedded", "image", "link", "text"),
+        "._runtime.server.returns": ("Content", "MaybeAwaitable", "Reply", "Returns"),
+        ".server": ("asgi_app", "build_server"),
+    },
+    "completion": {"._runtime.server.completion": ("Completing",)},
+    "prompts": {"._runtime.server.prompts": ("Messages", "assistant", "user")},
+    "resources": {"._runtime.server.resources": ("ResourceContents",)},
+    "client": {
+        "._runtime.client.drift": ("DriftError", "DriftWarning"),
+        "._runtime.client.errors": ("CallRefused", "InvalidResult", "ToolFailed"),
+        "._runtime.client.live": ("list_prompts", "list_resource_templates", "list_resources", "list_tools"),
+        "._runtime.client.options": ("OMIT", "CallEvent", "Omit"),
+    },
+    "changes": {"._runtime.client.subscriptions": ("ListChanged", "ResourceUpdated", "changes")},
+    "client_requests": {"._runtime.client.questions": ("Question",)},
+}
+"""What a package exports of each of its features, by the modules that define it."""

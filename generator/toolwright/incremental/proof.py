@@ -1,0 +1,150 @@
+"""Proof that models work: in a process of its own, each is imported and built from the text that is going to be.
+
+Takes a package's files before they are written; gives the classes that Python or pydantic refuse. It touches no disk.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.abc import InspectLoader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from importlib.util import spec_from_loader
+from types import GenericAlias, ModuleType
+from typing import Any
+
+from pydantic import BaseModel, TypeAdapter
+from pydantic_core import SchemaError
+
+_MISTAKES = (
+    *(AssertionError, AttributeError, ImportError, LookupError, NameError),
+    *(RuntimeError, SchemaError, SyntaxError, TypeError, ValueError),
+)
+"""What Python and pydantic raise for a class that is wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A module below `models`, the class in it that cannot be built, or "" where it cannot be imported, and why."""
+
+    module: str
+    name: str
+    why: str
+
+
+def build(package: str, sources: Mapping[str, bytes], modules: Sequence[str]) -> list[Refused]:
+    """Import modules of a package and build their models.
+
+    Args:
+        package: The package's name.
+        sources: Its Python files, by their paths in it.
+        modules: The modules, by their names below `models`.
+
+    Returns:
+        What cannot be built, in the order of the modules.
+    """
+    refused: list[Refused] = []
+    with _importable(package, sources):
+        classes: dict[type[BaseModel], str] = {}
+        for module in modules:
+            try:
+                imported = importlib.import_module(f"{package}.models.{module}")
+            except _MISTAKES as error:
+                refused.append(Refused(module, "", _said(error)))
+            else:
+                classes |= dict.fromkeys(_defined(imported), module)
+        refused += _unbuilt(classes)
+        refused += [
+            Refused(module, cls.__name__, why) for cls, module in classes.items() for why in _without_defaults(cls)
+        ]
+    return refused
+
+
+def _defined(module: ModuleType) -> Iterator[type[BaseModel]]:
+    """The models that a module defines."""
+    for each in vars(module).values():
+        if isinstance(each, type) and issubclass(each, BaseModel) and each.__module__ == module.__name__:
+            yield each
+
+
+def _unbuilt(classes: Mapping[type[BaseModel], str]) -> list[Refused]:
+    """Those that cannot be built. They are built together, so that each is once, whoever refers to it."""
+    every: Any = GenericAlias(tuple, tuple(classes))
+    try:
+        TypeAdapter(every).rebuild(raise_errors=True)  # which else waits for names that are not there
+    except _MISTAKES as error:
+        alone = [Refused(module, cls.__name__, why) for cls, module in classes.items() for why in _wrong(cls)]
+        return alone or [Refused(next(iter(classes.values())), "", _said(error))]
+    return []
+
+
+def _wrong(cls: type[BaseModel]) -> Iterator[str]:
+    """Why a class cannot be built by itself, if it cannot."""
+    try:
+        cls.model_rebuild()
+    except _MISTAKES as error:
+        yield _said(error)
+
+
+def _without_defaults(cls: type[BaseModel]) -> Iterator[str]:
+    """Why the default of a field of a class cannot be made, for each that cannot."""
+    for name, field in cls.model_fields.items():
+        try:
+            field.get_default(call_default_factory=True, validated_data={})
+        except _MISTAKES as error:
+            yield f"the default of `{name}`: {_said(error)}"
+
+
+def _said(error: BaseException) -> str:
+    """The first line of an error."""
+    first = str(error).strip().partition("\n")[0]
+    return f"{type(error).__name__}: {first}" if first else type(error).__name__
+
+
+@contextmanager
+def _importable(package: str, sources: Mapping[str, bytes]) -> Iterator[None]:
+    """Let a package be imported from its sources, and forget it afterwards."""
+    finder = _Sources(package, sources)
+    forget(package)
+    sys.meta_path.insert(0, finder)
+    try:
+        yield
+    finally:
+        sys.meta_path.remove(finder)
+        forget(package)
+
+
+def forget(package: str) -> None:
+    """Let nothing of a package be imported any longer."""
+    for name in [name for name in sys.modules if name == package or name.startswith(f"{package}.")]:
+        del sys.modules[name]
+
+
+class _Sources(MetaPathFinder, InspectLoader):
+    """Finds and loads the modules of one package in the texts of its files."""
+
+    def __init__(self, package: str, sources: Mapping[str, bytes]) -> None:
+        """Take the package's name, and its files by their paths in it."""
+        self._package = package
+        self._sources = sources
+
+    def find_spec(self, fullname: str, _path: object = None, _target: object = None) -> ModuleSpec | None:
+        """Where a module is: here, if it is one of the package."""
+        if fullname.partition(".")[0] != self._package or self._file(fullname) is None:
+            return None
+        return spec_from_loader(fullname, self)
+
+    def get_source(self, fullname: str) -> str:
+        """The text of a module."""
+        return self._sources[self._file(fullname) or ""].decode()
+
+    def is_package(self, fullname: str) -> bool:
+        """Whether a module is a package."""
+        return str(self._file(fullname)).endswith("__init__.py")
+
+    def _file(self, fullname: str) -> str | None:
+        path = fullname.partition(".")[2].replace(".", "/")
+        return next((file for file in (f"{path}.py", f"{path}/__init__.py".lstrip("/")) if file in self._sources), None)
