@@ -215,14 +215,26 @@ MANIFEST: Final[Json] = {
     },
     "apis": {
         "weather": {
-            "baseUrl": "https://api.example.com/v1",
+            "baseUrl": "https://{region}.example.com/v1",
             "baseUrlEnv": "WEATHER_URL",
+            "variables": {"region": {"env": "REGION", "default": "eu", "enum": ["eu", "us"]}},
             "timeout": "5s",
             "retries": 1,
             "maxResponseBytes": "1MiB",
             "auth": {
                 "key": {"type": "apiKey", "env": "KEY", "in": "header", "name": "X-Key"},
                 "login": {"type": "basic", "usernameEnv": "U", "passwordEnv": "P"},
+                "office": {
+                    "type": "oauth2",
+                    "flow": "authorizationCode",
+                    "tokenUrl": "https://auth.example.com/token",
+                    "scopes": ["read"],
+                    "clientIdEnv": "ID",
+                    "clientSecretEnv": "SECRET",
+                    "refreshTokenEnv": "REFRESH",
+                    "clientAuth": "body",
+                    "env": "TOKEN",
+                },
             },
             "security": [["key"], ["login"]],
         }

@@ -130,11 +130,16 @@ BASE: Json = {
     "schemas": {"Place": {"type": "object", "title": "t", "description": "d", "properties": {"p": {"type": "string"}}}},
     "apis": {
         "api": {
-            "baseUrl": "https://example.com", "baseUrlEnv": "BASE_URL", "timeout": "5s", "maxResponseBytes": "1MiB",
+            "baseUrl": "https://{region}.example.com", "baseUrlEnv": "BASE_URL", "timeout": "5s",
+            "maxResponseBytes": "1MiB",
             "auth": {
                 "key": {"type": "apiKey", "env": "KEY", "in": "header", "name": "X-Key", "x-more": "m"},
                 "login": {"type": "basic", "usernameEnv": "USER_NAME", "passwordEnv": "PASS_WORD"},
+                "office": {"type": "oauth2", "flow": "authorizationCode", "tokenUrl": "https://example.com/token",
+                           "scopes": ["read"], "clientIdEnv": "ID", "clientSecretEnv": "SECRET", "env": "TOKEN",
+                           "refreshTokenEnv": "REFRESH", "clientAuth": "body", "x-more": "m"},
             },
+            "variables": {"region": {"env": "REGION", "default": "eu", "enum": ["eu", "us"], "x-more": "m"}},
             "security": [["key"]], "x-more": "m",
         }
     },

@@ -423,7 +423,7 @@ def test_bad_files_give_diagnostics_and_nothing_is_written(kind: str, suffix: st
     assert not (tmp_path / "generated").exists()
 
 
-@pytest.mark.parametrize("argv", [["check"], ["import", "openapi"], ["import", "tools"]])
+@pytest.mark.parametrize("argv", [["check"], ["import", "tools"]])
 def test_nothing_is_fetched_that_should_be_a_file(argv: list[str], tmp_path: Path) -> None:
     done = toolwright(*argv, "https://localhost/a.json", cwd=tmp_path)
     assert done.returncode == 1

@@ -535,7 +535,7 @@ def test_a_new_project_from_a_server_runs_at_once(name: str, mypy: list[str], tm
         (["--from", "openapi"], 2, "--from openapi takes a file"),
         (["--from", "openapi", "nothing.yaml"], 1, "error[TW001]: `nothing.yaml` does not exist"),
         (["--from", "openapi", "x.yaml", "--timeout", "3"], 2, "--header, --env and --timeout go with --from mcp"),
-        (["--include", "a"], 2, "operations are selected with --from openapi FILE"),
+        (["--include", "a"], 2, "operations are selected with --from openapi SOURCE"),
         (["--from", "mcp"], 2, "name one server: a URL, or a command after `--`"),
         (["--header", "A: b"], 2, "a server to start from is named with --from mcp"),
         (["--", "true"], 2, "unrecognized arguments: true"),

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from toolwright.importers.openapi import arguments, manifest
 from toolwright.importers.openapi.documents import Documents
 from toolwright.importers.openapi.naming import Selection, SelectionError
 from toolwright.importers.openapi.operations import Parameter
+from toolwright.importers.openapi.options import Options
 from toolwright.importers.reading import DocumentError
 from toolwright.project import disk
 
@@ -32,12 +34,14 @@ FORM = "application/x-www-form-urlencoded"
 HERE = Path(__file__).with_name("openapi")
 
 
-def imported(folder: Path, document: Mapping[str, Any], selection: Selection | None = None) -> Made:
+def imported(
+    folder: Path, document: Mapping[str, Any], selection: Selection | None = None, options: Options | None = None
+) -> Made:
     """What a document becomes; it has a title and a version without saying so."""
     whole = {"openapi": "3.1.0", "info": {"title": "Sample", "version": "1"}, **document}
     path = folder / "document.json"
     path.write_text(json.dumps(whole))
-    made = manifest.manifest(Documents(str(path), disk.Disk()), selection or Selection())
+    made = manifest.manifest(Documents(str(path), disk.Disk()), selection or Selection(), None, options)
     (folder / "manifest.yaml").write_text(yamlwriter.manifest(made.manifest))
     checked = pipeline.compile_manifest(str(folder / "manifest.yaml"), disk.Disk(), "manifest.yaml")
     assert [found for found in checked.diagnostics if found.severity == "error"] == []
@@ -58,8 +62,9 @@ def query(name: str, schema: Any, **more: Any) -> dict[str, Any]:
 
 
 def test_a_document_becomes_a_manifest(tmp_path: Path, update: bool) -> None:
+    shutil.copytree(HERE, tmp_path / "api")
     output = tmp_path / "library.yaml"
-    done = toolwright("import", "openapi", str(HERE / "library.yaml"), "-o", str(output), cwd=tmp_path)
+    done = toolwright("import", "openapi", "api/library.yaml", "-o", "library.yaml", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (0, "")
     for name, text in (("library.manifest.yaml", output.read_text()), ("library.notes.txt", done.stderr)):
         if update:
@@ -141,7 +146,7 @@ def test_what_is_left_out_is_not_told_to_be_called_otherwise(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("selection", "why"),
     [
-        (Selection(include=["z*"]), "`z*` fits no `operationId`, tag or path"),
+        (Selection(include=["z*"]), "`z*` fits no `operationId`, tag, path or method"),
         (Selection(rename={"z": "y"}), "there is no operation `z` to rename"),
         (Selection(rename={"a": "b"}), "two tools would be called `b`"),
     ],
@@ -284,7 +289,8 @@ def test_the_output_schema_is_what_success_promises(responses: Any, schema: Any,
          "the reference `../up.yaml` leaves the document's folder"),
         ({"parameters": [query("q", {"$ref": "https://e.example/x"})]},
          "the reference `https://e.example/x` would have to be fetched"),
-        ({"parameters": [query("q", {"$dynamicRef": "#a"})]}, "a schema has `$dynamicRef`"),
+        ({"parameters": [query("q", {"$dynamicRef": "#a"})]},
+         "a schema has `$dynamicRef`, at document.json#/paths/~1x/get/parameters/0/schema"),
         ({"parameters": [{"name": "a", "in": "path"}]}, "its path has no place for the parameter `a`"),
     ],
 )  # fmt: skip
@@ -408,7 +414,8 @@ def test_what_check_would_refuse_is_left_out_and_told(schema: Any, tmp_path: Pat
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ('{"swagger": "2.0"}', "cannot be imported: it is Swagger 2.0; convert it to OpenAPI 3 first"),
+        ('{"swagger": "1.2"}', "it is Swagger 1.2; Swagger 2.0 and OpenAPI 3.0 to 3.2 can be imported"),
+        ('{"swagger": "2.0"}', "it has no `info`"),
         ('{"openapi": "4.0.0"}', "its `openapi` is 4.0.0; OpenAPI 3.0, 3.1 and 3.2 can be imported"),
         ("{}", "it is not an OpenAPI document: it has no `openapi`"),
         ("[]", "it is not an OpenAPI document: expected a mapping"),

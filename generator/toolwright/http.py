@@ -15,6 +15,8 @@ CONTROL: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 VARIABLE: Final = re.compile(r"\{([^{}]*)\}")
 """A variable of a URL in braces, as paths of OpenAPI and templates of RFC 6570 have it."""
 
+_BLANK: Final = re.compile(r"[\s\x00-\x20\x7f{}]")
+
 _OURS: Final = frozenset(
     {"connection", "content-length", "expect", "http2-settings", "keep-alive", "proxy-authenticate"}
     | {"proxy-authorization", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade"}
@@ -30,6 +32,14 @@ def split(url: str) -> SplitResult | None:
     except ValueError:
         return None
     return parts if is_sound else None
+
+
+def is_token_url(url: str) -> bool:
+    """Whether secrets can be sent to a token endpoint: by `https`, or on this machine (RFC 6749, section 3.2)."""
+    parts = split(url)
+    if parts is None or not parts.hostname or parts.username is not None or parts.fragment or _BLANK.search(url):
+        return False
+    return parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in ("localhost", "127.0.0.1", "::1"))
 
 
 def is_ours(name: str) -> bool:

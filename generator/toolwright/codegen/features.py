@@ -89,6 +89,8 @@ RUNTIME: Final[Mapping[str, tuple[str, ...]]] = {
     "prompts": ("server/prompts",),
     "completion": ("server/completion",),
     "http": ("http/calls", "http/requests", "http/responses", "http/styles"),
+    "server_variables": ("http/servers",),
+    "tokens": ("http/tokens",),
     "examples": ("equality", "server/example_tests"),
 }
 """The modules of the runtime that each feature of a package needs beside those of the features above it.
@@ -195,7 +197,7 @@ def features(manifest: ir.Manifest) -> tuple[str, ...]:
     if "server" in manifest.emit:
         used |= primitive_features(manifest)
         if manifest.calls:
-            used.add("http")
+            used |= {"http", *_of_apis(manifest)}
         if has_examples(manifest):
             used.add("examples")
     if every(manifest):
@@ -243,6 +245,15 @@ def _of_schemas(schemas: Sequence[ir.Schema], shared: Sequence[ir.SharedSchema])
         yield "complexity"
     if words & _PATTERNS or not all(map(_PLAIN.fullmatch, references)):
         yield "patterns"
+
+
+def _of_apis(manifest: ir.Manifest) -> Iterator[str]:
+    """The features that the APIs of calls need."""
+    apis = (manifest.document.get("apis") or {}).values()
+    if any(api.get("variables") for api in apis):
+        yield "server_variables"
+    if any(auth["type"] == "oauth2" for api in apis for auth in (api.get("auth") or {}).values()):
+        yield "tokens"
 
 
 def _own(schema: ir.Schema) -> object:

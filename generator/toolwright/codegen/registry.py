@@ -36,6 +36,8 @@ _ASKED_FOR: Final = frozenset(
         "redaction",
         "resources",
         "sampling",
+        "server_variables",
+        "tokens",
     }
 )
 """The features that the runtime asks a package for by name. Others are imported by what needs them."""

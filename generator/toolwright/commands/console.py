@@ -161,6 +161,19 @@ class Printer:
         told = Diagnostic("TW391", message, Place(entry, ("emit",)), fix)
         self.add([*(one for one in found if one not in theirs), told], documents)
 
+    def generated(self, path: str, found: Iterable[Diagnostic], documents: Mapping[str, Document]) -> None:
+        """Note what compiling a manifest found for its package: of warnings that `check` lists, how many there are.
+
+        All are noted where one is an error, where each counts as one, and where a program reads them.
+        """
+        found = list(found)
+        told = [one for one in found if one.severity == "error" or not "TW300" <= one.code < "TW380"]
+        if self._strict or self._style != "text" or any(one.severity == "error" for one in found):
+            told = found
+        self.compiled(path, told, documents)
+        if count := len(found) - len(told):
+            self.say(f"{path}: {count} warning{'' if count == 1 else 's'}, which `toolwright check` lists")
+
     def say(self, text: str) -> None:
         """Tell a person what was done; programs that asked for another format are not told."""
         if self._style == "text" and not self._quiet:

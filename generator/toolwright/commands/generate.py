@@ -110,7 +110,7 @@ def _compile(arguments: argparse.Namespace, work: works.Run, printer: Printer) -
         trust = not (arguments.check or arguments.force or arguments.stubs)
         with printer.at_work(f"compiling {path}"):
             built = build.build(path, work.target, known, trust=trust, force=arguments.force, project=project)
-        printer.compiled(path, built.diagnostics, built.documents)
+        printer.generated(path, built.diagnostics, built.documents)
         if built.changes is not None:
             known = _carry_out(built.changes, folder, known, printer, write=not arguments.check)
             if built.cache is not None and not arguments.check:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import argparse
+import shlex
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -10,7 +12,6 @@ from toolwright.commands import servers as sources
 from toolwright.commands.console import Printer, UsageError, err, out, told
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from contextlib import AbstractContextManager
 
@@ -41,8 +42,8 @@ def add(verbs: Any) -> None:
     tools.add_argument("file", metavar="FILE", help="its JSON, bare or in a wrapper")
     _options(tools, "as the file says, else the file's name")
     tools.set_defaults(verb=_import_tools)
-    openapi = kinds.add_parser("openapi", help="an OpenAPI 3 document: a server that calls the API")
-    openapi.add_argument("file", metavar="FILE", help="the document, in YAML or JSON")
+    openapi = kinds.add_parser("openapi", help="an OpenAPI or Swagger document: a server that calls the API")
+    openapi.add_argument("file", metavar="SOURCE", help="the document, in YAML or JSON: a file, a URL, or `-`")
     _options(openapi, "the document's title")
     selecting(openapi)
     openapi.add_argument("--fragment", action="store_true", help=_FRAGMENT)
@@ -60,7 +61,8 @@ def selecting(parser: argparse.ArgumentParser, note: str = "") -> None:
             metavar="GLOB",
             action="append",
             default=[],
-            help=f"{note}{what} operations whose operationId, tag or path fits; may be given several times",
+            help=f"{note}{what} operations whose operationId, tag, path, METHOD or `METHOD path` fits; "
+            "may be given several times",
         )
     parser.add_argument(
         "--rename",
@@ -69,6 +71,66 @@ def selecting(parser: argparse.ArgumentParser, note: str = "") -> None:
         default=[],
         help=f"{note}call the tool of an operation NEW; may be given several times",
     )
+    parser.add_argument(
+        "--media-type",
+        metavar="TYPE",
+        action="append",
+        default=[],
+        help=f"{note}send and ask for this where there is a choice; may be given several times, the best first",
+    )
+    parser.add_argument("--server", metavar="SERVER", help=f"{note}call this server: its number, URL or description")
+    parser.add_argument("--no-output-schema", action="store_true", help=f"{note}leave out all output schemas")
+    parser.add_argument(
+        "--trim-descriptions",
+        metavar="N",
+        type=_length,
+        help=f"{note}cut descriptions to N characters, at the end of a sentence or a word",
+    )
+    parser.add_argument(
+        "--group-by-tag",
+        action="store_true",
+        help=f"{note}put the tools of each tag together, with the tag in front of their names",
+    )
+
+
+_SHORTEST: Final = 20
+
+
+def _length(text: str) -> int:
+    if not text.isascii() or not text.isdecimal() or not _SHORTEST <= int(text) < 10**9:
+        raise argparse.ArgumentTypeError(f"`{text}` is no number of characters from {_SHORTEST} on")
+    return int(text)
+
+
+def selects(arguments: argparse.Namespace) -> bool:
+    """Whether the command line has one of the options of `selecting`."""
+    return bool(_selected(arguments))
+
+
+def _selected(arguments: argparse.Namespace) -> list[str]:
+    """The options of `selecting` that were given, as words of a command line."""
+    words: list[str] = []
+    for option in ("--include", "--exclude", "--rename", "--media-type"):
+        for value in getattr(arguments, option[2:].replace("-", "_")):
+            words += [option, value]
+    for option in ("--server", "--trim-descriptions"):
+        value = getattr(arguments, option[2:].replace("-", "_"))
+        words += [] if value is None else [option, str(value)]
+    for option in ("--no-output-schema", "--group-by-tag"):
+        words += [option] if getattr(arguments, option[2:].replace("-", "_")) else []
+    return words
+
+
+def again(file: str, arguments: argparse.Namespace) -> str:
+    """What imports a document again, after `toolwright import`: the source without credentials, and all options."""
+    from toolwright.importers.openapi import sources as documents
+
+    words = ["openapi", documents.shown(file), *_selected(arguments)]
+    if arguments.name is not None:
+        words += ["--name", arguments.name]
+    if getattr(arguments, "prefix", ""):
+        words += ["--prefix", arguments.prefix]
+    return shlex.join(words)
 
 
 def _options(parser: argparse.ArgumentParser, otherwise: str) -> None:
@@ -116,8 +178,12 @@ def _import_tools(arguments: argparse.Namespace) -> int:
 
 
 def _import_openapi(arguments: argparse.Namespace) -> int:
+    from toolwright.importers.openapi import sources as documents
+
     make = openapi(arguments.file, arguments, name=arguments.name, prefix=arguments.prefix)
-    return _import(arguments.file, make, arguments, "the document")
+    words = [*(["--fragment"] if arguments.fragment else []), *(["-o", arguments.output] if arguments.output else [])]
+    command = " ".join(["toolwright import", again(arguments.file, arguments), *map(shlex.quote, words)])
+    return _import(documents.shown(arguments.file), make, arguments, "the document", command=command)
 
 
 def openapi(file: str, arguments: argparse.Namespace, *, name: str | None, prefix: str = "") -> Callable[[], Made]:
@@ -130,12 +196,18 @@ def openapi(file: str, arguments: argparse.Namespace, *, name: str | None, prefi
 
     def make() -> Made:
         from toolwright.importers.openapi import manifest as assembling
-        from toolwright.importers.openapi.documents import Documents
+        from toolwright.importers.openapi import sources as documents
         from toolwright.importers.openapi.naming import Selection
-        from toolwright.project import disk
+        from toolwright.importers.openapi.options import Options
 
-        selection = Selection(arguments.include, arguments.exclude, new_names, prefix)
-        return assembling.manifest(Documents(file, disk.Disk()), selection, name)
+        selection = Selection(arguments.include, arguments.exclude, new_names, prefix, arguments.group_by_tag)
+        options = Options(
+            media_types=arguments.media_type,
+            output_schemas=not arguments.no_output_schema,
+            server=arguments.server,
+            longest=arguments.trim_descriptions,
+        )
+        return assembling.manifest(documents.documents(file), selection, name, options)
 
     return make
 
@@ -161,6 +233,7 @@ def _import(
     arguments: argparse.Namespace,
     who: str,
     bounded: Callable[[], AbstractContextManager[None]] = nullcontext,
+    command: str | None = None,
 ) -> int:
     """Import a source, and say what of it came out.
 
@@ -170,6 +243,7 @@ def _import(
         arguments: Of the command line.
         who: Says what is in it.
         bounded: Ends what is computed when the time is over.
+        command: What imports it again, for the head of the file.
     """
     from toolwright.compile.syntax import yamlwriter
 
@@ -181,7 +255,7 @@ def _import(
         made = make()
         manifest = {key: value for key, value in made.manifest.items() if key != "server" or not is_fragment}
         with bounded():
-            return made, yamlwriter.imported(manifest, arguments.output or "")
+            return made, yamlwriter.imported(manifest, arguments.output or "", command)
 
     attempted = attempt(shown, written)
     if attempted is None:
@@ -192,7 +266,7 @@ def _import(
     elif problem := _written(Path(arguments.output), text):
         _tell([problem])
         return 1
-    notes = list(made.notes)
+    notes = [*made.notes, *made.cost]
     if made.warnings:
         word = "warning" if made.warnings == 1 else "warnings"
         notes.append(f"`toolwright check` has {made.warnings} {word} of what {who} says")

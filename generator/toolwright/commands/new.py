@@ -26,7 +26,7 @@ def add(verbs: Any) -> None:
         usage="toolwright new [options] NAME\n"
         "       toolwright new [options] NAME --from mcp URL\n"
         "       toolwright new [options] NAME --from mcp -- COMMAND ARGS…\n"
-        "       toolwright new [options] NAME --from openapi FILE",
+        "       toolwright new [options] NAME --from openapi SOURCE",
     )
     new.add_argument("name", metavar="NAME", help="the server's name, such as `weather`")
     new.add_argument("--dir", metavar="DIR", help="where to put it (default: a new folder of that name)")
@@ -74,17 +74,19 @@ def _origin(arguments: argparse.Namespace) -> Callable[[], Origin] | None:
 
 
 def _refuse_selection(arguments: argparse.Namespace) -> None:
-    if arguments.include or arguments.exclude or arguments.rename:
-        raise UsageError("operations are selected with --from openapi FILE")
+    if import_.selects(arguments):
+        raise UsageError("operations are selected with --from openapi SOURCE")
 
 
 def _openapi(file: str | None, arguments: argparse.Namespace) -> Callable[[], Origin]:
+    from toolwright.importers.openapi import sources as documents
+
     if file is None or arguments.command is not None:
-        raise UsageError("--from openapi takes a file")
+        raise UsageError("--from openapi takes a file or a URL")
     if arguments.header or arguments.env or arguments.timeout:
         raise UsageError("--header, --env and --timeout go with --from mcp")
     make = import_.openapi(file, arguments, name=arguments.name)
-    return lambda: _read(file, make, "openapi")
+    return lambda: _read(documents.shown(file), make, import_.again(file, arguments))
 
 
 def _read(shown: str, make: Callable[[], Made], again: str) -> Origin:
@@ -94,7 +96,7 @@ def _read(shown: str, make: Callable[[], Made], again: str) -> Origin:
     made = import_.attempt(shown, make)
     if made is None:
         raise scaffold.ScaffoldError("nothing was made")
-    told(made.summary, made.notes)
+    told(made.summary, [*made.notes, *made.cost])
     fragment = {key: value for key, value in made.manifest.items() if key != "server"}
     return scaffold.Origin(fragment, made.manifest["server"], again)
 
@@ -108,7 +110,7 @@ def _mcp(url: str | None, arguments: argparse.Namespace) -> Callable[[], Origin]
 
         return servers.manifest(listed, name=None, otherwise=sources.name(source))
 
-    return lambda: _read(source.shown, sources.manifest(source, arguments, make, sources.deadline(arguments)), "mcp")
+    return lambda: _read(source.shown, sources.manifest(source, arguments, make, sources.deadline(arguments)), "mcp …")
 
 
 _ORIGINS: Final[Mapping[str, Callable[[str | None, argparse.Namespace], Callable[[], Origin]]]] = {

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from toolwright.compile import structure
+from toolwright.compile.syntax import yamlwriter
 from toolwright.diagnostics import Diagnostic, Place
 from toolwright.jsonschema import locations, metaschema
 
@@ -35,9 +36,10 @@ def schemas(bundle: Bundle, clean: Container[Place] = frozenset()) -> Iterator[D
         clean: The places of tools whose schemas are known to be right.
     """
     for path, document in bundle.documents.items():
+        imported = yamlwriter.is_imported(document.text)
         for purpose, pointer, schema in locations.schemas(document.value):
             if Place(path, pointer[:2]) not in clean:
-                yield from metaschema.check(purpose, Place(path, pointer), schema)
+                yield from metaschema.check(purpose, Place(path, pointer), schema, imported=imported)
 
 
 def in_order(bundle: Bundle, found: Iterable[Diagnostic]) -> list[Diagnostic]:

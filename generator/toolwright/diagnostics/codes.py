@@ -125,6 +125,7 @@ CODES = _table(
     ("TW300", "warning", "A key beside MCP's own is unknown."),
     ("TW301", "warning", "A pattern under `include` matches no file."),
     ("TW302", "warning", "A keyword has no effect in the schema's dialect."),
+    ("TW303", "warning", "A keyword of an imported schema is none of JSON Schema, and looks like one."),
     ("TW310", "warning", "A tool's name is outside what MCP allows."),
     ("TW311", "warning", "A tool's name is outside what several clients accept."),
     ("TW312", "warning", "A tool has no description."),

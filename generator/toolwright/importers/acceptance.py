@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from toolwright import mcp
 from toolwright.compile import pipeline
-from toolwright.compile.syntax import jsontext
+from toolwright.compile.syntax import jsontext, yamlwriter
 from toolwright.diagnostics import Diagnostic, Place
 from toolwright.importers.reading import RefusedError
 
@@ -34,21 +34,29 @@ class UnsettledError(RefusedError):
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """A manifest that passes `check`, what was left out for that, and how many warnings `check` has."""
+    """A manifest that passes `check`, what was left out for that, and how many warnings `check` has.
+
+    `listed` has its tools as `tools/list` will send them.
+    """
 
     manifest: Mapping[str, Any]
     notes: tuple[str, ...]
     warnings: int
+    listed: tuple[Mapping[str, Any], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """What an import gives: a manifest, what is in it in a few words, what was fixed, and `check`'s warnings."""
+    """What an import gives: a manifest, what is in it in a few words, what was fixed, and `check`'s warnings.
+
+    `cost` says what the list of its tools will cost, and what would save some.
+    """
 
     manifest: Mapping[str, Any]
     summary: str
     notes: tuple[str, ...]
     warnings: int
+    cost: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,12 +89,13 @@ def settle(manifest: Mapping[str, Any]) -> Settled:
     made: dict[str, Any] = {**manifest}
     notes = [*_unseen(made), *_unwritable(made)]
     while True:
-        checked = pipeline.compile_manifest(_FILE, _Only(json.dumps(made)))
+        checked = pipeline.compile_manifest(_FILE, _Only(yamlwriter.imported(made, _FILE)))
         errors = [found for found in checked.diagnostics if found.severity == "error"]
         errors = [meant for error in errors for meant in _meant(made, error)]
         if not errors:
             warnings = len(checked.diagnostics)
-            return Settled(made, tuple(notes), warnings)
+            tools = () if checked.manifest is None else checked.manifest.tools
+            return Settled(made, tuple(notes), warnings, tuple(tool.definition for tool in tools))
         notes += _without(made, errors)
         if "schemas" in made:
             made["schemas"] = used(made["schemas"], made["tools"])

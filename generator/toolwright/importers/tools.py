@@ -159,7 +159,7 @@ def _dialect(wire: str, role: Role, schema: dict[str, Any], notes: list[str]) ->
 
 def _refusal(role: Role, schema: dict[str, Any]) -> str | None:
     """Why `check` will refuse a schema by itself, if it will."""
-    found = metaschema.check(role, Place(""), schema)
+    found = metaschema.check(role, Place(""), schema, imported=True)
     return next((one.message for one in found if one.severity == "error"), None)
 
 

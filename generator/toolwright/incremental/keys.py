@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from toolwright.compile.resolve import meant, to_json
+from toolwright.compile.syntax import yamlwriter
 from toolwright.incremental.digests import digest, of_generator
 
 if TYPE_CHECKING:
@@ -52,7 +53,10 @@ def of_resolved(resolved: Resolved, made_by: Sequence[str]) -> Keys:
     around = [
         *made_by,
         [(files[fragment.path], fragment.prefix, fragment.kind) for fragment in resolved.bundle.fragments],
-        [(files[path], _around(document.value)) for path, document in resolved.bundle.documents.items()],
+        [
+            (files[path], yamlwriter.is_imported(document.text), _around(document.value))
+            for path, document in resolved.bundle.documents.items()
+        ],
     ]
     return Keys({tool.name: of_tool(tool) for tool in resolved.tools}, digest(to_json(around)))
 

@@ -118,8 +118,16 @@ _EXAMPLES: Final = {
 """Values for helps to show."""
 
 
-def check(role: locations.Role, place: Place, schema: Json) -> Iterator[Diagnostic]:
-    """What is wrong with one schema, in no particular order. A value that cannot be a schema at all gives nothing."""
+def check(role: locations.Role, place: Place, schema: Json, *, imported: bool = False) -> Iterator[Diagnostic]:
+    """What is wrong with one schema, in no particular order. A value that cannot be a schema at all gives nothing.
+
+    Args:
+        role: What it is for.
+        place: Where it stands.
+        schema: The schema.
+        imported: Whether somebody else wrote it, who may have keywords of their own, however much they look like those
+            of JSON Schema (2020-12 Core, section 4.3.1: keywords that are not known are annotations).
+    """
     if not isinstance(schema, dict):
         return
     dialect = dialects.of(schema)
@@ -139,7 +147,7 @@ def check(role: locations.Role, place: Place, schema: Json) -> Iterator[Diagnost
             yield from _explained(error, schema, place, dialect, inner)
     for pointer, below in inner.items():
         if isinstance(below, dict) and not below.keys() <= keywords:
-            yield from _keywords(below, Place(place.file, place.pointer + pointer), dialect)
+            yield from _keywords(below, Place(place.file, place.pointer + pointer), dialect, imported=imported)
 
 
 @cache
@@ -297,7 +305,7 @@ def _schema_help(pointer: Pointer, value: Json, dialect: Dialect) -> str:
     return "write a schema such as `{type: string}`, or `{}` for any value"
 
 
-def _keywords(schema: dict[str, Json], at: Place, dialect: Dialect) -> Iterator[Diagnostic]:
+def _keywords(schema: dict[str, Json], at: Place, dialect: Dialect, *, imported: bool) -> Iterator[Diagnostic]:
     """Keys of a schema that the dialect does not have, but that look as if they should do something."""
     if schema.get("nullable") is True:
         fix = 'write the type as a list with "null", such as `type: [string, "null"]`'
@@ -318,7 +326,8 @@ def _keywords(schema: dict[str, Json], at: Place, dialect: Dialect) -> Iterator[
         if schema[key] is None and " " in key:  # what YAML makes of `{description: First, and then more}`
             help_ = "a comma in braces ends a text: quote the text before it"
         if help_ is not None:
-            yield Diagnostic("TW205", f"`{shorten(key, 80)}` is not a keyword of JSON Schema", (at / key).key(), help_)
+            code = "TW303" if imported else "TW205"
+            yield Diagnostic(code, f"`{shorten(key, 80)}` is not a keyword of JSON Schema", (at / key).key(), help_)
 
 
 def _without_effect(keyword: str, at: Place, dialect: Dialect) -> Diagnostic:

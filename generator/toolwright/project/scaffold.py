@@ -147,7 +147,7 @@ def _start_from(origin: Origin, folder: Path, values: Mapping[str, Any]) -> dict
     }
     manifest = folder / "specs" / values["file"]
     (folder / "specs" / "imported").mkdir(parents=True)
-    again = comment(f"imported again: toolwright import {origin.again} --fragment -o specs/{imported} …")
+    again = comment(f"imported again: toolwright import {origin.again} --fragment -o specs/{imported}")
     manifest.write_text(_MANIFEST.format(imported=imported, again=again) + yamlwriter.manifest(own), "utf-8")
     (folder / "specs" / imported).write_text(yamlwriter.imported(origin.fragment), "utf-8")
     checked = pipeline.compile_manifest(str(manifest), disk.Disk())
@@ -194,15 +194,25 @@ def _variables(apis: Mapping[str, Any]) -> list[tuple[Code, Code]]:
             base = api.get("baseUrl")
             there = code(", by default {}", _quoted(base)) if base else code("; it must be set")
             found[api["baseUrlEnv"]] = code("where {} is{}", _quoted(name), there)
+        for part, said in (api.get("variables") or {}).items():
+            found[said["env"]] = code(
+                "{} in the URL of {}, by default {}", *map(_quoted, (part, name, said["default"]))
+            )
         for auth in (api.get("auth") or {}).values():
-            for key, what in (("env", _TOKEN if auth["type"] == "bearer" else _KEY), *_LOGIN):
+            for key, what in (("env", _TOKEN if auth["type"] in ("bearer", "oauth2") else _KEY), *_LOGIN):
                 if key in auth:
                     found[auth[key]] = code("the {} for {}", what, _quoted(name))
     return [(_quoted(name), what) for name, what in found.items()]
 
 
 _TOKEN, _KEY = code("token"), code("key")
-_LOGIN = (("usernameEnv", code("user name")), ("passwordEnv", code("password")))
+_LOGIN = (
+    ("usernameEnv", code("user name")),
+    ("passwordEnv", code("password")),
+    ("clientIdEnv", code("client id")),
+    ("clientSecretEnv", code("client secret")),
+    ("refreshTokenEnv", code("refresh token")),
+)
 
 _MANIFEST = """# What the server offers. After a change: toolwright generate
 # Its tools were imported into {imported}; what you add to them stands here, under `overlay`, so that they can be

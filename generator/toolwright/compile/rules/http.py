@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Final
 from toolwright.compile.resolve import manifests
 from toolwright.diagnostics import Diagnostic, Place
 from toolwright.diagnostics.suggestions import nearest, quoted
-from toolwright.http import CONTROL, TOKEN, is_ours, split, steers
+from toolwright.http import CONTROL, TOKEN, is_ours, is_token_url, split, steers
 from toolwright.jsonschema.references import Local, Shared
 from toolwright.runtime.http.requests import BODIED, HOLE, holes, texts, used
+from toolwright.runtime.http.servers import is_part
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -31,7 +32,9 @@ _NEEDED: Final = {
     "bearer": ("env",),
     "basic": ("usernameEnv", "passwordEnv"),
     "apiKey": ("env", "name"),
+    "oauth2": ("flow", "tokenUrl", "clientIdEnv", "env"),
 }
+_FLOWS: Final = {"clientCredentials": ("clientSecretEnv",), "authorizationCode": ("refreshTokenEnv",)}
 _IN_PLACE = frozenset({"allOf", "anyOf", "oneOf", "if", "then", "else", "dependentSchemas"})
 _BLANK = re.compile(r"[\s\x00-\x20\x7f]")
 _HOST = re.compile(r"https?://[^/?#{}@\s]+")
@@ -52,7 +55,8 @@ def apis(resolved: Resolved) -> Iterator[Diagnostic]:
         first.setdefault(name, place)
         yield from _based(place, name, api)
         for scheme, settings in (api.get("auth") or {}).items():
-            lacking = [key for key in _NEEDED[settings["type"]] if key not in settings]
+            needed = (*_NEEDED[settings["type"]], *_FLOWS.get(settings.get("flow", ""), ()))
+            lacking = [key for key in needed if key not in settings]
             if lacking:
                 yield Diagnostic(
                     "TW263",
@@ -60,7 +64,15 @@ def apis(resolved: Resolved) -> Iterator[Diagnostic]:
                     (place / "auth" / scheme).key(),
                     "name the variable of the environment that holds the secret; no secret stands in a manifest",
                 )
+            yield from _token_url(settings.get("tokenUrl"), place / "auth" / scheme / "tokenUrl")
         yield from _secured(api.get("security"), place / "security", api, name)
+
+
+def _token_url(url: str | None, place: Place) -> Iterator[Diagnostic]:
+    """Secrets are sent to a token endpoint, so that nobody may read along (RFC 6749, section 3.2)."""
+    if url is not None and not is_token_url(url):
+        fix = "write a whole URL with `https`; `http` is for this machine alone"
+        yield Diagnostic("TW263", f"no secret can be sent to `{url}`", place, fix)
 
 
 def declared(resolved: Resolved) -> Iterator[Diagnostic]:
@@ -231,6 +243,8 @@ def _based(place: Place, name: str, api: Mapping[str, Json]) -> Iterator[Diagnos
             yield Diagnostic("TW262", f"nothing says where the API `{name}` is", place.key(), fix)
         return
     url: str = api["baseUrl"]
+    yield from _varied(place, url, api.get("variables") or {})
+    url = HOLE.sub(lambda found: str((api.get("variables") or {}).get(found[1], {}).get("default", found[0])), url)
     parts = split(url)
     if (
         not _HOST.match(url)
@@ -240,12 +254,34 @@ def _based(place: Place, name: str, api: Mapping[str, Json]) -> Iterator[Diagnos
         or _BLANK.search(url)
         or re.search(r"[{}]", url)
     ):
-        yield Diagnostic(
-            "TW262",
-            f"`{url}` is no base URL",
-            place / "baseUrl",
-            "write a scheme, a host and perhaps a path, such as `https://api.example.com/v1`",
-        )
+        fix = "write a scheme, a host and perhaps a path, such as `https://api.example.com/v1`"
+        if undeclared := holes(url):
+            fix = f"declare `{undeclared[0]}` under `variables`, with an `env` and a `default`"
+        yield Diagnostic("TW262", f"`{url}` is no base URL", place / "baseUrl", fix)
+
+
+def _varied(place: Place, url: str, variables: Mapping[str, Json]) -> Iterator[Diagnostic]:
+    """The variables of a base URL stand in it, and can be what they are by default."""
+    inside = holes(url)
+    for name, variable in variables.items():
+        at = place / "variables" / name
+        if name not in inside:
+            fix = _near(name, inside) or "leave it out, or write it in braces into `baseUrl`"
+            yield Diagnostic("TW262", f"`{{{name}}}` does not stand in `baseUrl`", at.key(), fix)
+        listed = variable.get("enum")
+        for where, value in [(at / "default", variable["default"])] + [
+            (at / "enum" / index, one) for index, one in enumerate(listed or ())
+        ]:
+            if not is_part(value):
+                fix = "use letters, digits, `.`, `_`, `~` and `-`; a URL that differs by more is for `baseUrlEnv`"
+                yield Diagnostic("TW262", f"`{value}` cannot stand for a part of a URL", where, fix)
+        if listed is not None and variable["default"] not in listed:
+            yield Diagnostic(
+                "TW262",
+                f"`{variable['default']}` is none of the values of `{name}`",
+                at / "default",
+                "add it to `enum`",
+            )
 
 
 def _secured(

@@ -44,12 +44,20 @@ _NOTE = "Imported by toolwright. Import again to replace this file, or delete th
 _FIRST_LINES = (f"# {_NOTE}\n", f'{{\n  "x-imported": "{_NOTE}",\n')
 
 
-def imported(value: Mapping[str, Any], path: str = "") -> str:
-    """An imported manifest as the text of a file, in JSON where its name says so. The first line tells what it is."""
+def imported(value: Mapping[str, Any], path: str = "", command: str | None = None) -> str:
+    """An imported manifest as the text of a file. The first line tells what it is.
+
+    Args:
+        value: The manifest.
+        path: The file, which is in JSON where its name says so.
+        command: What imports it, for the line after the first.
+    """
     if path.lower().endswith(".json"):
-        text = json.dumps({"x-imported": _NOTE, **value}, indent=2, ensure_ascii=False)
+        head = {"x-imported": _NOTE} if command is None else {"x-imported": _NOTE, "x-command": command}
+        text = json.dumps({**head, **value}, indent=2, ensure_ascii=False)
         return HIDDEN.sub(lambda found: json.dumps(found[0])[1:-1].replace("\x7f", "\\u007f"), text) + "\n"
-    return _FIRST_LINES[0] + manifest(value)
+    line = "" if command is None else f"# {''.join(char if char.isprintable() else '?' for char in command)}\n"
+    return _FIRST_LINES[0] + line + manifest(value)
 
 
 def is_imported(text: str) -> bool:

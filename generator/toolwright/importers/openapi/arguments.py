@@ -19,12 +19,18 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from toolwright.http import VARIABLE
+from toolwright.importers.openapi import media as media_types
 from toolwright.importers.openapi import operations
 from toolwright.importers.openapi.documents import UnsupportedError
+from toolwright.importers.openapi.schemas import without_text
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from toolwright.importers.openapi.apis import Credential
     from toolwright.importers.openapi.documents import Located
     from toolwright.importers.openapi.operations import Operation, Parameter
+    from toolwright.importers.openapi.options import Options
     from toolwright.importers.openapi.schemas import Flat, Schemas
     from toolwright.ir import Json
 
@@ -46,11 +52,15 @@ MULTIPART = "multipart/form-data"
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """An `inputSchema`, where its properties go in the request, and the shared schemas that it refers to."""
+    """An `inputSchema`, where its properties go in the request, and the shared schemas that it refers to.
+
+    `withheld` has the credentials that the document lists as parameters, too.
+    """
 
     schema: Mapping[str, Json]
     http: Mapping[str, Json]
     uses: frozenset[str]
+    withheld: Sequence[Credential] = ()
 
 
 @dataclass(slots=True)
@@ -78,14 +88,22 @@ class _Body:
         return self.entry.get("schema")
 
 
-def of(operation: Operation, schemas: Schemas) -> Arguments:
+def of(operation: Operation, schemas: Schemas, options: Options, keys: Sequence[Credential] = ()) -> Arguments:
     """The arguments of an operation.
+
+    Args:
+        operation: The operation.
+        schemas: What converts its schemas.
+        options: What the user prefers.
+        keys: The credentials that the server sends. A parameter that is one of them is no argument.
 
     Raises:
         UnsupportedError: It takes something that is not supported.
     """
-    parameters = operations.parameters(schemas.documents, operation)
-    body = _body(operation, schemas)
+    described = operations.parameters(schemas.documents, operation)
+    withheld = [key for key in keys if any(key.is_at(one.where, one.name) for one in described)]
+    parameters = [one for one in described if not any(key.is_at(one.where, one.name) for key in withheld)]
+    body = _body(operation, schemas, options.media_types)
     flat = _flattened(operation, body, parameters, schemas) if body is not None else None
     names = named(parameters, has_body=body is not None and flat is None and not _is_nothing(body))
     making = _Making()
@@ -109,7 +127,7 @@ def of(operation: Operation, schemas: Schemas) -> Arguments:
         schema["required"] = making.required
     if making.additional is not None:
         schema["additionalProperties"] = making.additional
-    return Arguments(schema, making.http, frozenset(making.uses))
+    return Arguments(schema, making.http, frozenset(making.uses), withheld)
 
 
 def _is_nothing(body: _Body) -> bool:
@@ -154,18 +172,17 @@ def _digest(text: str) -> str:
 def _url(operation: Operation, parameters: list[Parameter], names: list[str]) -> str:
     """The path with its parameters' arguments in braces."""
     by_wire = {one.name: name for one, name in zip(parameters, names, strict=True) if one.where == "path"}
-    path = operation.path.partition("#")[
-        0
-    ]  # a fragment is never sent (RFC 9110, 7.1); some tell operations apart by it
-    if "?" in path or not path.startswith("/"):
-        raise UnsupportedError(f"`{path}` is no path")
+    whole = operation.path.partition("#")[0]  # a fragment is never sent (RFC 9110, 7.1)
+    path, mark, fixed_query = whole.partition("?")  # some tell operations apart by a fragment, or by a query
+    if not path.startswith("/") or re.search(r"[{}\s]", fixed_query):
+        raise UnsupportedError(f"`{whole}` is no path")
     inside = VARIABLE.findall(path)
     lacking = [name for name in inside if name not in by_wire]
     if lacking or re.search(r"[{}]", VARIABLE.sub("", path)):
         raise UnsupportedError(f"the document does not say what `{{{lacking[0] if lacking else ''}}}` in its path is")
     if unplaced := [name for name in by_wire if name not in inside]:
         raise UnsupportedError(f"its path has no place for the parameter `{unplaced[0]}`")
-    return VARIABLE.sub(lambda found: f"{{{by_wire[found[1]]}}}", path)
+    return VARIABLE.sub(lambda found: f"{{{by_wire[found[1]]}}}", path) + mark + fixed_query
 
 
 def _property(parameter: Parameter, schemas: Schemas, making: _Making) -> Json:
@@ -183,7 +200,7 @@ def _property(parameter: Parameter, schemas: Schemas, making: _Making) -> Json:
         made = {**made, "deprecated": True}
     if parameter.example is not None and "examples" not in made:
         made = {**made, "examples": [parameter.example]}
-    return made
+    return without_text(made)
 
 
 def _place(parameter: Parameter, name: str, http: dict[str, Any]) -> None:
@@ -208,8 +225,8 @@ def _place(parameter: Parameter, name: str, http: dict[str, Any]) -> None:
     http.setdefault(_SECTIONS[parameter.where], {})[parameter.name] = entry["value"] if is_plain else entry
 
 
-def _body(operation: Operation, schemas: Schemas) -> _Body | None:
-    """The body in the best of its media types: JSON, then forms, then text and bytes."""
+def _body(operation: Operation, schemas: Schemas, preferred: Sequence[str]) -> _Body | None:
+    """The body in the best of its media types: those that are preferred, then JSON, then forms, then text and bytes."""
     at = operations.body(schemas.documents, operation)
     if at is None:
         return None
@@ -217,42 +234,46 @@ def _body(operation: Operation, schemas: Schemas) -> _Body | None:
         if at.field("required") is True:
             raise UnsupportedError(f"it is a {operation.method.upper()} that needs a body")
         return None
-    content = at.entries("content")
+    content = operations.media_types(schemas.documents, at)
     if not content:
         raise UnsupportedError("its body has no media type")
-    ranked = [(_kind(media, entry), media, entry) for media, entry in content]
-    for wanted in ("json", "form", "multipart", "text", "bytes"):
-        for kind, media, entry in ranked:
-            if kind == wanted:
-                description = at.field("description")
-                return _Body(
-                    media="application/json" if operations.is_any(media) else media,
-                    entry=entry,
-                    required=at.field("required") is True,
-                    description=description if isinstance(description, str) and description.strip() else None,
-                    kind=kind,
-                )
-    raise UnsupportedError(f"its body is {', '.join(f'`{media}`' for media, _ in content)}")
+    kinds = {media: _kind(media, entry) for media, entry in content}
+    best = media_types.ordered(kinds, preferred, lambda media: _KINDS.index(kinds[media]) - 1)
+    if not best:
+        raise UnsupportedError(f"its body is {', '.join(f'`{media}`' for media in kinds)}")
+    media, entry, description = best[0], dict(content)[best[0]], at.field("description")
+    return _Body(
+        media=media_types.concrete(media, entry.get("schema")) or media,
+        entry=entry,
+        required=at.field("required") is True,
+        description=description if isinstance(description, str) and description.strip() else None,
+        kind=str(kinds[media]),
+    )
+
+
+_KINDS: Final = (None, "json", "form", "multipart", "text", "bytes")
+"""The kinds of bodies, the best first after the one that cannot be sent."""
 
 
 def _kind(media: str, entry: Located) -> str | None:
-    plain = media.partition(";")[0].strip().lower()
     schema = entry.get("schema")
-    is_binary = schema is not None and schema.field("format") == "binary"
-    if operations.is_json(media) or (operations.is_any(media) and schema is not None and not is_binary):
+    sent = media_types.concrete(media, schema)
+    if sent is None or (media_types.is_any(media) and schema is None):
+        return None
+    plain = media_types.plain(sent)
+    if media_types.is_json(plain):
         return "json"
     if "itemSchema" in (entry.value if isinstance(entry.value, dict) else ()):
         return None
     if plain in (FORM, MULTIPART):
         is_form = plain == FORM
         return None if _is_encoded(entry, is_form=is_form) else "form" if is_form else "multipart"
-    if "*" in plain or plain.startswith("multipart/"):
+    if plain.startswith("multipart/"):
         return None
     if plain.startswith("text/") and (schema is None or schema.field("type") == "string"):
         return "text"
-    if _is_bytes(plain):
-        return "bytes"
-    return "bytes" if is_binary else None
+    is_binary = schema is not None and schema.field("format") == "binary"
+    return "bytes" if _is_bytes(plain) or is_binary else None
 
 
 _BYTES = frozenset({"application/octet-stream", "application/pdf", "application/zip", "application/gzip"})
@@ -357,7 +378,7 @@ def _file(schema: Json, encoding: Located | None, name: str) -> Json:
     ):
         kept = {key: value for key, value in schema.items() if key != "format"}
         told = {"contentMediaType": media} if media else {}
-        return {"type": "string", **kept, "contentEncoding": "base64", **told}
-    if media and not operations.is_json(media) and schema.get("type") not in _PLAIN:
+        return without_text({"type": "string", **kept, "contentEncoding": "base64", **told})
+    if media and not media_types.is_json(media) and schema.get("type") not in _PLAIN:
         raise UnsupportedError(f"the part `{name}` of its form is `{media}`")
     return schema

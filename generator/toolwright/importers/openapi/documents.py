@@ -1,4 +1,4 @@
-"""The files of an OpenAPI document, and what references in them lead to.
+"""The files of an OpenAPI document, and what references in them lead to. Swagger 2.0 is read as OpenAPI 3.0.
 
 Takes the path of the root document and reads it, and other files below its folder when a reference names them. It
 gives values with the place that they were found at. Nothing is fetched, and no file outside the folder is read
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
@@ -17,7 +18,9 @@ from toolwright import paths
 from toolwright.compile.syntax import jsontext, yamltext
 from toolwright.diagnostics.suggestions import shorten
 from toolwright.importers import reading
+from toolwright.importers.openapi import swagger
 from toolwright.importers.reading import DocumentError
+from toolwright.jsonschema.pointers import pointer_text
 from toolwright.runtime.texts import steps
 
 if TYPE_CHECKING:
@@ -29,10 +32,17 @@ _VERSION = re.compile(r"3\.([012])(\.\d+)?(-.*)?")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
 _MAX_HOPS = 32
 """How long a chain of references may be that lead to nothing but references."""
+_LONGEST = 500
+"""Characters of a reference that a message has: all of it, but for what nobody wrote by hand."""
 
 
 class UnsupportedError(ValueError):
     """A part of the document needs something that is not supported, or that is not there; the message names it."""
+
+
+def told(error: UnsupportedError | RecursionError) -> str:
+    """Why a part of the document is not taken, for people."""
+    return "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +52,11 @@ class Located:
     value: Json
     file: str
     pointer: tuple[str, ...]
+
+    @property
+    def shown(self) -> str:
+        """Where it stands, as a reference with its file: `api.yaml#/components/schemas/Pet`."""
+        return f"{self.file}{pointer_text(self.pointer)}"
 
     def __truediv__(self, step: str) -> Located:
         """The value below a key or an index. Raises KeyError or IndexError where there is none."""
@@ -74,24 +89,38 @@ class Located:
 class Documents:
     """The root document, and the other files that it is made of, each read once, when it is first asked for."""
 
-    def __init__(self, path: str, reader: Reader) -> None:
+    def __init__(self, path: str, reader: Reader, *, alone: bool = False, origin: str | None = None) -> None:
         """Read the root document.
+
+        Args:
+            path: The file.
+            reader: Where it comes from, and others that it refers to.
+            alone: Whether there are no others.
+            origin: The URL that it is from, if it is from one.
 
         Raises:
             DocumentError: It cannot be read, is no JSON or YAML, or not an OpenAPI document of a version that is
                 supported.
         """
+        self.followed: dict[tuple[str, tuple[str, ...]], str] = {}
+        """What references stand in place of that the specification has none for, by their places."""
         self._reader = reader
+        self._is_alone = alone
+        self.origin = origin
+        """The URL that the document is from; servers without a host are relative to it (3.1.1, section 4.8.5)."""
         self._folder, self._name = posixpath.split(path)
         self._values: dict[str, Json] = {}
         self._values[self._name] = self._read(self._name)
         root = self._values[self._name]
         if not isinstance(root, dict):
             raise DocumentError("it is not an OpenAPI document: expected a mapping with `openapi`, `info` and `paths`")
+        self._swagger: dict[str, Json] | None = None
+        if str(root.get("swagger")) in ("2.0", "2"):
+            self._swagger = root
+            root = self._values[self._name] = swagger.converted(root)
         if "swagger" in root:
             raise DocumentError(
-                f"it is Swagger {shorten(str(root['swagger']))}; convert it to OpenAPI 3 first, such as with "
-                "swagger2openapi"
+                f"it is Swagger {shorten(str(root['swagger']))}; Swagger 2.0 and OpenAPI 3.0 to 3.2 can be imported"
             )
         version = root.get("openapi")
         known = _VERSION.fullmatch(str(version)) if isinstance(version, str | float) else None
@@ -128,7 +157,54 @@ class Documents:
             if self.minor:
                 beside = {key: at.value[key] for key in ("summary", "description") if key in at.value} | beside
             at = self.target(reference, at.file)
-        raise UnsupportedError(f"the reference `{shorten(str(reference))}` goes round in a circle")
+        raise UnsupportedError(f"the reference `{shorten(str(reference), _LONGEST)}` goes round in a circle")
+
+    def instead(self, at: Located, what: str) -> Located:
+        """As `resolved`, for `what` the specification has no references for, but bundlers of documents follow them.
+
+        Raises:
+            UnsupportedError: As `resolved`; or something else stands beside the reference, which then means nothing.
+        """
+        if not isinstance(at.value, dict) or not isinstance(at.value.get("$ref"), str):
+            return at
+        beside = [key for key in at.value if key not in ("$ref", "summary", "description") and not key.startswith("x-")]
+        if beside:
+            raise UnsupportedError(f"`{beside[0]}` stands beside a reference in {at.shown}, which is undefined")
+        found = self.resolved(at)
+        self.followed.setdefault((at.file, at.pointer), what)
+        return found
+
+    def entries(self, at: Located, key: str) -> list[tuple[str, Located]]:
+        """The entries of the mapping below a key, which may be a reference; none where there is none.
+
+        Raises:
+            UnsupportedError: As `instead`.
+        """
+        below = at.get(key)
+        found = None if below is None else self.instead(below, f"`{key}`")
+        if found is None or not isinstance(found.value, dict):
+            return []
+        return [(name, found / name) for name in found.value]
+
+    def items(self, at: Located, key: str) -> list[Located]:
+        """The items of the list below a key, which may be a reference; none where there is none.
+
+        Raises:
+            UnsupportedError: As `instead`.
+        """
+        below = at.get(key)
+        found = None if below is None else self.instead(below, f"`{key}`")
+        if found is None or not isinstance(found.value, list):
+            return []
+        return [found / str(index) for index in range(len(found.value))]
+
+    def told(self) -> list[str]:
+        """A note on the references that `instead` has followed, where there are any."""
+        kinds = Counter(self.followed.values())
+        listed = ", ".join(f"{kind} ({count})" if count > 1 else kind for kind, count in kinds.items())
+        if not kinds:
+            return []
+        return [f"references were followed where the specification has none, as bundlers do: in place of {listed}"]
 
     def target(self, reference: str, file: str) -> Located:
         """What a reference that stands in `file` leads to.
@@ -140,31 +216,42 @@ class Documents:
         path = file
         if where:
             if _SCHEME.match(where) or where.startswith("/") or "\\" in where:
-                raise UnsupportedError(f"the reference `{shorten(reference)}` would have to be fetched")
+                raise UnsupportedError(f"the reference `{shorten(reference, _LONGEST)}` would have to be fetched")
             if paths.no_path(unquote(where)):
-                raise UnsupportedError(f"the reference `{shorten(reference)}` is to what no file can be called")
+                raise UnsupportedError(
+                    f"the reference `{shorten(reference, _LONGEST)}` is to what no file can be called"
+                )
             resolved = paths.resolve("", file, unquote(where))
             if resolved is None:
-                raise UnsupportedError(f"the reference `{shorten(reference)}` leaves the document's folder")
+                raise UnsupportedError(f"the reference `{shorten(reference, _LONGEST)}` leaves the document's folder")
             path = resolved
+            if self._is_alone and path != self._name:
+                raise UnsupportedError(f"the reference `{shorten(reference, _LONGEST)}` would have to be fetched")
         at = Located(self._value(path, reference), path, ())
         if fragment and not fragment.startswith("/"):
-            raise UnsupportedError(f"the reference `{shorten(reference)}` is to an anchor")
+            raise UnsupportedError(f"the reference `{shorten(reference, _LONGEST)}` is to an anchor")
         for name in steps(unquote(fragment)):
+            if isinstance(at.value, dict) and name not in at.value and isinstance(at.value.get("$ref"), str):
+                at = self.instead(at, f"`{at.pointer[-1]}`") if len(at.pointer) in (1, 2) else self.resolved(at)
             try:
                 at = at / name
             except (KeyError, IndexError, TypeError, ValueError):
-                raise UnsupportedError(f"the reference `{shorten(reference)}` leads nowhere") from None
+                raise UnsupportedError(f"the reference `{shorten(reference, _LONGEST)}` leads nowhere") from None
         return at
 
     def _value(self, path: str, reference: str) -> Json:
         if path not in self._values:
             try:
                 if not self._reader.within(posixpath.join(self._folder, path), self._folder):
-                    raise UnsupportedError(f"the reference `{shorten(reference)}` leaves the document's folder")
-                self._values[path] = self._read(path)
+                    raise UnsupportedError(
+                        f"the reference `{shorten(reference, _LONGEST)}` leaves the document's folder"
+                    )
+                value = self._read(path)
+                self._values[path] = value if self._swagger is None else swagger.part(value, self._swagger)
             except DocumentError as error:
-                raise UnsupportedError(f"the reference `{shorten(reference)}` cannot be read: {error}") from error
+                raise UnsupportedError(
+                    f"the reference `{shorten(reference, _LONGEST)}` cannot be read: {error}"
+                ) from error
         return self._values[path]
 
     def _read(self, path: str) -> Json:

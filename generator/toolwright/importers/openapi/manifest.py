@@ -7,20 +7,21 @@ and which variables of the environment the server will read.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from toolwright import naming as python_names
-from toolwright.importers import acceptance, collisions
+from toolwright.importers import acceptance, collisions, cost
 from toolwright.importers.acceptance import Made
-from toolwright.importers.openapi import apis, arguments, naming, operations, results
-from toolwright.importers.openapi.documents import UnsupportedError
+from toolwright.importers.openapi import apis, arguments, descriptions, naming, operations, results
+from toolwright.importers.openapi.documents import UnsupportedError, told
+from toolwright.importers.openapi.options import Options
 from toolwright.importers.openapi.schemas import Schemas
 from toolwright.importers.reading import DocumentError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from toolwright.importers.openapi.apis import Apis
+    from toolwright.importers.openapi.apis import Apis, Credential
     from toolwright.importers.openapi.documents import Documents
     from toolwright.importers.openapi.naming import Selection
     from toolwright.importers.openapi.operations import Operation
@@ -34,33 +35,39 @@ _REPEATABLE = frozenset({"put", "delete"})
 class _Made:
     tool: dict[str, Any]
     uses: frozenset[str]
+    withheld: Sequence[Credential]
+    untold: str | None
 
 
-def manifest(documents: Documents, selection: Selection, name: str | None = None) -> Made:
+def manifest(
+    documents: Documents, selection: Selection, name: str | None = None, options: Options | None = None
+) -> Made:
     """The manifest of a server that calls the API that `documents` describe.
 
     Args:
         documents: The document.
         selection: Which operations are wanted, and what they are called.
         name: The server's name; by default the document's title.
+        options: What the user prefers where the document leaves a choice.
 
     Raises:
         DocumentError: The document's own parts are not what they must be.
         SelectionError: The selection does not fit the document.
         UnsettledError: Nothing that can be left out would make it a manifest.
     """
+    options = options or Options()
     notes: list[str] = []
     server = _server(documents, name)
-    wanted = naming.select(operations.every(documents, notes), selection)
-    called = apis.Apis(documents, server["name"])
+    wanted = naming.select(operations.every(documents, notes), selection, _tags(documents))
+    called = apis.Apis(documents, server["name"], options.server)
+    notes += called.checked()
     schemas = Schemas(documents, _taken(server["name"], [wire for wire, *_ in wanted]))
     made: list[_Made] = []
     for wire, operation, meets in wanted:
         try:
-            made.append(_tool(wire, operation, schemas, called))
+            made.append(_tool(wire, operation, schemas, called, options))
         except (UnsupportedError, RecursionError) as error:
-            why = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
-            notes.append(f"{operation.shown} was left out: {why}")
+            notes.append(f"{operation.shown} was left out: {told(error)}")
         else:
             if meets:
                 notes.append(f"{operation.shown} meets another operation; its tool is called `{wire}`")
@@ -70,20 +77,71 @@ def manifest(documents: Documents, selection: Selection, name: str | None = None
     value["apis"] = called.made
     value["schemas"] = schemas.shared({use for one in made for use in one.uses})
     value["tools"] = [one.tool for one in made]
-    notes += dict.fromkeys(schemas.notes)
+    if options.longest is not None:
+        _trim(value, options.longest)
+    notes += _withheld(made)
+    notes += _untold(made)
+    notes += [*dict.fromkeys(schemas.notes), *documents.told()]
     notes += collisions.tell_apart(value)
     settled = acceptance.settle(value)
     value = {**settled.manifest}
     _prune(value)
     count = len(value["tools"])
     summary = f"{server['name']} {server['version']}: {count} tool{'' if count == 1 else 's'}"
-    return Made(
-        value, summary, (*notes, *settled.notes, *_needs(value.get("apis") or {}, called.bases)), settled.warnings
-    )
+    notes += [*settled.notes, *_needs(value.get("apis") or {}, called.bases)]
+    lists = cost.Lists(settled.listed)
+    told_cost = cost.notes(lists, _saving(lists, options), _groups(wanted))
+    return Made(value, summary, tuple(notes), settled.warnings, tuple(told_cost))
+
+
+def _trim(value: dict[str, Any], most: int) -> None:
+    """Cut the descriptions of tools and schemas."""
+    value["schemas"] = {name: descriptions.of_schema(schema, most) for name, schema in value["schemas"].items()}
+    for tool in value["tools"]:
+        if "description" in tool:
+            tool["description"] = descriptions.cut(tool["description"], most)
+        for key in ("inputSchema", "outputSchema"):
+            if key in tool:
+                tool[key] = descriptions.of_schema(tool[key], most)
+
+
+_SHORT: Final = 200
+"""Characters of a description; what that would save is told."""
+
+
+def _saving(lists: cost.Lists, options: Options) -> dict[str, int]:
+    """The bytes that options would save which were not given."""
+    found = {}
+    if options.output_schemas:
+        found["--no-output-schema"] = lists.outputs()
+    if options.longest is None:
+        found[f"--trim-descriptions {_SHORT}"] = lists.measured(
+            lambda schema: descriptions.saved(schema, _SHORT), "saved"
+        )
+    return found
+
+
+def _tags(documents: Documents) -> list[str]:
+    """The tags that the document lists."""
+    listed = (tag.field("name") for tag in documents.root.items("tags"))
+    return [name for name in listed if isinstance(name, str)]
+
+
+def _groups(wanted: Sequence[tuple[str, Operation, bool]]) -> dict[str, list[str]]:
+    """The tools of each tag."""
+    found: dict[str, list[str]] = {}
+    for wire, operation, _ in wanted:
+        for tag in operation.tags:
+            found.setdefault(tag, []).append(wire)
+    return found
 
 
 def _server(documents: Documents, name: str | None) -> dict[str, Json]:
-    info = documents.root.field("info")
+    at = documents.root.get("info")
+    try:
+        info = None if at is None else documents.instead(at, "`info`").value
+    except UnsupportedError as error:
+        raise DocumentError(f"its `info` cannot be read: {error}") from error
     if not isinstance(info, dict):
         raise DocumentError("it has no `info`, which says the API's title and version")
     title = info.get("title")
@@ -112,9 +170,10 @@ def _taken(server: str, tools: Sequence[str]) -> set[str]:
     return taken
 
 
-def _tool(wire: str, operation: Operation, schemas: Schemas, called: Apis) -> _Made:
-    given = arguments.of(operation, schemas)
-    result = results.of(operation, schemas)
+def _tool(wire: str, operation: Operation, schemas: Schemas, called: Apis, options: Options) -> _Made:
+    keys = called.credentials(operation)
+    given = arguments.of(operation, schemas, options, keys)
+    result = results.of(operation, schemas, options)
     target = called.called(operation)
     tool: dict[str, Any] = {"name": wire}
     if operation.description is not None:
@@ -131,7 +190,30 @@ def _tool(wire: str, operation: Operation, schemas: Schemas, called: Apis) -> _M
     tool["toolwright"] = {"http": http}
     if operation.at.field("deprecated") is True:
         tool["toolwright"]["deprecated"] = {}
-    return _Made(tool, given.uses | result.uses)
+    return _Made(tool, given.uses | result.uses, given.withheld, result.untold)
+
+
+def _withheld(made: Iterable[_Made]) -> list[str]:
+    """A note for each credential that is a parameter, too."""
+    keys = dict.fromkeys(key for one in made for key in one.withheld)
+    return [
+        f"the parameter `{key.name}` ({key.where}) is what `{key.scheme}` sends, so that no tool asks for it"
+        for key in keys
+    ]
+
+
+def _untold(made: Iterable[_Made]) -> list[str]:
+    """A note for each reason for which tools have no `outputSchema`."""
+    reasons: dict[str, list[str]] = {}
+    for one in made:
+        if one.untold is not None:
+            reasons.setdefault(one.untold, []).append(f"`{one.tool['name']}`")
+    return [f"{_listed(names)}: the `outputSchema` was left out: {why}" for why, names in reasons.items()]
+
+
+def _listed(names: Sequence[str], most: int = 5) -> str:
+    more = len(names) - most
+    return ", ".join(names) if more <= 1 else f"{', '.join(names[:most])} and {more} more"
 
 
 def _annotations(method: str) -> dict[str, bool]:
@@ -178,14 +260,32 @@ def _share_security(api: dict[str, Any], bindings: Sequence[dict[str, Any]]) -> 
             http["security"] = []
 
 
+_VALUES: Final = 8
+"""How many values of a variable a note lists."""
+
+
 def _needs(made: Mapping[str, Any], bases: Mapping[str, str]) -> list[str]:
     """The variables of the environment that the server reads."""
     notes = []
     for name, api in made.items():
+        for one, said in (api.get("variables") or {}).items():
+            listed = f", one of {', '.join(said['enum'][:_VALUES])}" if "enum" in said else ""
+            more = ", …" if len(said.get("enum", ())) > _VALUES else ""
+            notes.append(
+                f"`{one}` of the base URL is `{said['default']}`, unless `{said['env']}` says it{listed}{more}"
+            )
         if "baseUrl" not in api:
             like = f", such as https://HOST{bases[name]}" if bases[name] else ""
             notes.append(f"the document names no host; the server calls the URL in `{api['baseUrlEnv']}`{like}")
         for scheme, auth in (api.get("auth") or {}).items():
+            if auth["type"] == "oauth2":
+                keys = [auth[key] for key in ("clientIdEnv", "clientSecretEnv", "refreshTokenEnv") if key in auth]
+                listed = ", ".join(f"`{key}`" for key in keys)
+                notes.append(
+                    f"for `{scheme}`, the server gets tokens from {auth['tokenUrl']} with {listed}; "
+                    f"without these, it sends the bearer token in `{auth['env']}`"
+                )
+                continue
             variables = [f"`{auth[key]}`" for key in ("env", "usernameEnv", "passwordEnv") if key in auth]
             notes.append(
                 f"for `{scheme}`, the server reads its {auth['type']} credentials from {' and '.join(variables)}"

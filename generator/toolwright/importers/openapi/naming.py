@@ -15,6 +15,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from toolwright import naming
+from toolwright.importers.openapi.operations import METHODS
 from toolwright.importers.reading import RefusedError
 
 if TYPE_CHECKING:
@@ -32,19 +33,29 @@ class SelectionError(RefusedError):
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What the user wants: patterns of `operationId`, tag or path to take and to leave, new names, and a prefix.
+    """What the user wants: patterns of operations to take and to leave, new names, a prefix, and an order.
 
-    The keys of `rename` are `operationId`s, or the names that tools would have.
+    A pattern is one of shells (`*` is any text, also with `/`), for an `operationId`, a tag, a path, or a method with a
+    path (`GET /pets/*`, `* /pets`); a method alone is in capitals (`GET`). The keys of `rename` are `operationId`s, or
+    the names that tools would have. `by_tag` puts the tools of a tag together, with the tag in front of their names.
     """
 
     include: Sequence[str] = ()
     exclude: Sequence[str] = ()
     rename: Mapping[str, str] = field(default_factory=dict)
     prefix: str = ""
+    by_tag: bool = False
 
 
-def select(operations: Iterable[Operation], selection: Selection) -> list[tuple[str, Operation, bool]]:
+def select(
+    operations: Iterable[Operation], selection: Selection, tags: Sequence[str] = ()
+) -> list[tuple[str, Operation, bool]]:
     """The operations that are wanted, with the names of their tools, and whether another's took the usual name.
+
+    Args:
+        operations: All operations.
+        selection: What the user wants.
+        tags: The tags that the document lists, which are ordered so.
 
     Raises:
         SelectionError: A pattern or a rename fits no operation, or two tools would have one name that was asked for.
@@ -52,9 +63,13 @@ def select(operations: Iterable[Operation], selection: Selection) -> list[tuple[
     every = list(operations)
     for pattern in (*selection.include, *selection.exclude):
         if not any(_fits(operation, pattern) for operation in every):
-            raise SelectionError(f"`{pattern}` fits no `operationId`, tag or path")
+            hint = f"; a method is in capitals: `{pattern.upper()}`" if pattern in METHODS else ""
+            raise SelectionError(f"`{pattern}` fits no `operationId`, tag, path or method{hint}")
     wanted = [operation for operation in every if _is_wanted(operation, selection)]
-    plain = [_plain(operation) for operation in wanted]
+    if selection.by_tag:
+        order = {tag: index for index, tag in enumerate(dict.fromkeys([*tags, *_tags(wanted)]))}
+        wanted.sort(key=lambda operation: order[operation.tags[0]] if operation.tags else len(order))
+    plain = [_tagged(operation) if selection.by_tag else _plain(operation) for operation in wanted]
     meetings = Counter(plain)
     taken = set(plain)
     named: list[tuple[str, Operation, bool]] = []
@@ -85,7 +100,27 @@ def _is_wanted(operation: Operation, selection: Selection) -> bool:
 
 def _fits(operation: Operation, pattern: str) -> bool:
     known = (operation.id, operation.path, *operation.tags)
-    return any(text is not None and fnmatchcase(text, pattern) for text in known)
+    if any(text is not None and fnmatchcase(text, pattern) for text in known):
+        return True
+    method, _, path = pattern.partition(" ")
+    if not path:
+        return pattern == operation.method.upper()
+    return fnmatchcase(operation.method, method.lower()) and fnmatchcase(operation.path, path.strip())
+
+
+def _tags(operations: Iterable[Operation]) -> list[str]:
+    """The first tags of operations, in their order."""
+    return [operation.tags[0] for operation in operations if operation.tags]
+
+
+def _tagged(operation: Operation) -> str:
+    """The usual name, with the operation's first tag in front, unless it begins so."""
+    name = _plain(operation)
+    tag = [word.lower() for word in naming.words(operation.tags[0])] if operation.tags else []
+    if not tag or [word.lower() for word in naming.words(name)][: len(tag)] == tag:
+        return name
+    prefix = _REFUSED.sub("_", "_".join(tag)).strip("_")
+    return _cut(f"{prefix}_{name}", f"{operation.tags[0]} {name}") if prefix else name
 
 
 def _plain(operation: Operation) -> str:

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
 from toolwright import http
 from toolwright.importers.openapi.documents import Located, UnsupportedError, mapping
+from toolwright.importers.openapi.media import is_json
+from toolwright.importers.reading import DocumentError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -90,8 +92,15 @@ class Operation:
 
 
 def every(documents: Documents, notes: list[str]) -> Iterator[Operation]:
-    """The operations, in the document's order; what cannot be called is told."""
-    paths = documents.root.entries("paths")
+    """The operations, in the document's order; what cannot be called is told.
+
+    Raises:
+        DocumentError: Its `paths` cannot be read.
+    """
+    try:
+        paths = documents.entries(documents.root, "paths")
+    except UnsupportedError as error:
+        raise DocumentError(f"its `paths` cannot be read: {error}") from error
     if not paths and not documents.root.field("webhooks"):
         notes.append("the document has no `paths`, so there is nothing to call")
     for path, entry in paths:
@@ -104,7 +113,11 @@ def every(documents: Documents, notes: list[str]) -> Iterator[Operation]:
             continue
         for method in item.value:
             if method in METHODS and (method != "query" or documents.minor >= 2):
-                at = item / method
+                try:
+                    at = documents.instead(item / method, "an operation")
+                except UnsupportedError as error:
+                    notes.append(f"`{method.upper()} {path}` was left out: {error}")
+                    continue
                 if isinstance(at.value, dict):
                     yield Operation(method, path, at, item)
             elif method in _UNCALLED and item.value[method]:
@@ -129,6 +142,17 @@ def _item(documents: Documents, entry: Located) -> Located:
     return target
 
 
+def places(documents: Documents, operation: Operation) -> list[tuple[str, str]]:
+    """Where the parameters of an operation and of its path item go, and what they are called there.
+
+    Raises:
+        UnsupportedError: A reference leads nowhere.
+    """
+    listed = [entry for holder in (operation.item, operation.at) for entry in documents.items(holder, "parameters")]
+    described = [documents.resolved(entry) for entry in listed]
+    return [(str(at.field("in")), str(at.field("name"))) for at in described]
+
+
 def parameters(documents: Documents, operation: Operation) -> list[Parameter]:
     """The parameters of an operation and of its path item; the operation's own replace those of the same place.
 
@@ -137,7 +161,7 @@ def parameters(documents: Documents, operation: Operation) -> list[Parameter]:
     """
     found: dict[tuple[str, str], Parameter] = {}
     for holder in (operation.item, operation.at):
-        for entry in holder.items("parameters"):
+        for entry in documents.items(holder, "parameters"):
             at = documents.resolved(entry)
             name, where = at.field("name"), at.field("in")
             if not isinstance(name, str) or not name:
@@ -148,7 +172,7 @@ def parameters(documents: Documents, operation: Operation) -> list[Parameter]:
                 continue
             if where == "header" and (http.steers(name) or not http.TOKEN.fullmatch(name)):
                 raise UnsupportedError(f"the parameter `{name}` cannot be a header")
-            found[where, name] = _parameter(at, name, cast("In", where))
+            found[where, name] = _parameter(documents, at, name, cast("In", where))
     return list(found.values())
 
 
@@ -161,8 +185,8 @@ _STYLES: dict[str, tuple[str, ...]] = {
 """How values are written, by the place of the parameter; the first is the default (3.2.0, "Style Values")."""
 
 
-def _parameter(at: Located, name: str, where: In) -> Parameter:
-    content = at.entries("content")
+def _parameter(documents: Documents, at: Located, name: str, where: In) -> Parameter:
+    content = media_types(documents, at)
     media = schema = None
     if content:
         if len(content) > 1:
@@ -208,25 +232,20 @@ def body(documents: Documents, operation: Operation) -> Located | None:
     return at
 
 
-def responses(documents: Documents, operation: Operation) -> list[tuple[str, Located]]:
-    """The responses that say success (`200`, `2XX`), by their status.
+def responses(documents: Documents, operation: Operation) -> list[Located]:
+    """The responses that say success (`200`, `2XX`), each perhaps a reference.
 
     Raises:
-        UnsupportedError: A reference of one leads nowhere.
+        UnsupportedError: A reference to all of them leads nowhere.
     """
-    return [
-        (status, documents.resolved(entry))
-        for status, entry in operation.at.entries("responses")
-        if status[:1] == "2" and len(status) == 3
-    ]
+    listed = documents.entries(operation.at, "responses")
+    return [entry for status, entry in listed if status[:1] == "2" and len(status) == 3]
 
 
-def is_json(media: str) -> bool:
-    """Whether a media type is JSON (RFC 6839, section 3.1)."""
-    plain = media.partition(";")[0].strip().lower()
-    return plain in ("application/json", "text/json") or plain.endswith("+json")
+def media_types(documents: Documents, at: Located) -> list[tuple[str, Located]]:
+    """The entries of a `content`; one may be a reference (3.2.0, section 4.14).
 
-
-def is_any(media: str) -> bool:
-    """Whether a media type stands for any, JSON among them."""
-    return media.partition(";")[0].strip() in ("*/*", "application/*")
+    Raises:
+        UnsupportedError: A reference leads nowhere.
+    """
+    return [(media, documents.resolved(entry)) for media, entry in documents.entries(at, "content")]

@@ -11,6 +11,7 @@ two of is called `XRequest` in requests.
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import keyword
 import posixpath
@@ -77,7 +78,8 @@ class Schemas:
     _uses: dict[str, frozenset[str]] = field(default_factory=dict)
     _failed: dict[str, str] = field(default_factory=dict)
     _waiting: list[tuple[str, Located, Side]] = field(default_factory=list)
-    _seen: dict[tuple[str, tuple[str, ...]], tuple[bool, frozenset[str]]] = field(default_factory=dict)
+    _seen: dict[tuple[str, tuple[str, ...]], tuple[bool, tuple[Located, ...]]] = field(default_factory=dict)
+    _alike: set[tuple[str, tuple[str, ...]]] = field(default_factory=set)
 
     def converted(self, at: Located, side: Side) -> tuple[Json, frozenset[str]]:
         """A schema as JSON Schema 2020-12, and the names of the shared schemas that it refers to.
@@ -141,7 +143,7 @@ class Schemas:
         """
         target = self.documents.target(reference, file)
         if not isinstance(target.value, dict | bool):
-            raise UnsupportedError(f"the reference `{shorten(reference)}` leads to what is no schema")
+            raise UnsupportedError(f"the reference `{reference}` leads to what is no schema")
         key = Key(target.file, target.pointer, side if self._differs(target) else None)
         name = self._names.get(key)
         if name is None:
@@ -177,7 +179,7 @@ class Schemas:
             return None
         properties = {name: schema for flat in flats if flat for name, schema in flat.properties.items()}
         required = {name for flat in flats if flat for name in flat.required} | _strings(value.get("required"))
-        for name, schema in at.entries("properties"):
+        for name, schema in self.documents.entries(at, "properties"):
             if name in properties and properties[name].value != schema.value:
                 return None
             properties[name] = schema
@@ -191,35 +193,43 @@ class Schemas:
 
     def _differs(self, at: Located) -> bool:
         """Whether a schema, or one that it leads to, is another in requests than in responses."""
+        start = (at.file, at.pointer)
+        if start in self._alike:
+            return False
         waiting = [at]
-        done = {(at.file, at.pointer)}
+        done = {start}
         for one in waiting:  # grows while it is read
-            flagged, references = self._scanned(one)
+            flagged, targets = self._scanned(one)
             if flagged:
                 return True
-            for reference in references:
-                try:
-                    target = self.documents.target(reference, one.file)
-                except UnsupportedError:
-                    continue  # converting it will say so
-                if (target.file, target.pointer) not in done:
-                    done.add((target.file, target.pointer))
+            for target in targets:
+                key = (target.file, target.pointer)
+                if key not in done and key not in self._alike:
+                    done.add(key)
                     waiting.append(target)
+        self._alike |= done
         return False
 
-    def _scanned(self, at: Located) -> tuple[bool, frozenset[str]]:
+    def _scanned(self, at: Located) -> tuple[bool, tuple[Located, ...]]:
         """Whether `readOnly` or `writeOnly` stand in a schema, and what it refers to."""
         key = (at.file, at.pointer)
         if key not in self._seen:
             parts = list(_parts(at.value))
             flagged = any(part.get(flag) is True for part in parts for flag in _FLAGS.values())
-            references = frozenset(part["$ref"] for part in parts if isinstance(part.get("$ref"), str))
-            self._seen[key] = flagged, references
+            references = {part["$ref"] for part in parts if isinstance(part.get("$ref"), str)}
+            self._seen[key] = flagged, tuple(self._targets(references, at.file))
         return self._seen[key]
+
+    def _targets(self, references: Iterable[str], file: str) -> Iterator[Located]:
+        for reference in references:
+            try:
+                yield self.documents.target(reference, file)
+            except UnsupportedError:
+                continue  # converting it will say so
 
     def _name(self, key: Key) -> str:
         """A name for a shared schema: its own, unless a class of the package needs that."""
-        steps = [step for step in key.pointer if step not in ("components", "schemas", "properties", "paths")]
+        steps = [step for step in key.pointer if step not in _PLACES]
         own = "_".join(steps) or posixpath.splitext(posixpath.basename(key.file))[0]
         plain = "".join(char if char.isalnum() or char in "._-" else "_" for char in own)
         if key.side == "request":
@@ -234,6 +244,9 @@ class Schemas:
         self.taken.add(naming.shared(name).stem)
         return name
 
+
+_PLACES = frozenset({"components", "definitions", "schemas", "properties", "paths"})
+"""Steps of a pointer that say nothing of what a schema is called."""
 
 _FLAT = frozenset({"type", "properties", "required", "additionalProperties", "allOf"})
 
@@ -273,10 +286,10 @@ class _Conversion:
         if isinstance(value, bool):
             return value
         if not isinstance(value, dict):
-            raise UnsupportedError("a schema is not a mapping")
+            raise UnsupportedError(f"the schema at {at.shown} is not a mapping")
         for key in _UNSERVED:
             if key in value:
-                raise UnsupportedError(f"a schema has `{key}`")
+                raise UnsupportedError(f"a schema has `{key}`, at {at.shown}")
         absent |= self._absent(at)
         is_old = self.schemas.documents.minor == 0
         made: dict[str, Any] = {}
@@ -289,8 +302,9 @@ class _Conversion:
                 continue  # in 3.0 a reference hides what stands beside it
             if key in _KEPT and (entry is not None or key in ("default", "const")):
                 made |= self._keyword(key, entry, at, absent)
-        self._example(value, made)
+        self._example(at, made)
         _bytes(made, is_old=is_old)
+        made = without_text(made)
         for exclusive, bound in _BOUNDS:
             if isinstance(made.get(exclusive), bool) and made.pop(exclusive) and bound in made:
                 made[exclusive] = made.pop(bound)
@@ -300,13 +314,19 @@ class _Conversion:
         below = at / key
         if key == "properties":
             hidden = self._hidden(at)
-            return {key: {name: self.schema(one) for name, one in at.entries(key) if name not in hidden}}
+            return {
+                key: {
+                    name: self.schema(one)
+                    for name, one in self.schemas.documents.entries(at, key)
+                    if name not in hidden
+                }
+            }
         if key == "required":
             listed = [name for name in entry if isinstance(name, str)] if isinstance(entry, list) else []
             names = [*dict.fromkeys(name for name in listed if name not in absent)]
             return {key: names} if names else {}
         if key in DIALECT.named:
-            return {key: {name: self.schema(one) for name, one in at.entries(key)}}
+            return {key: {name: self.schema(one) for name, one in self.schemas.documents.entries(at, key)}}
         if key in DIALECT.listed and isinstance(entry, list):
             inner = absent if key == "allOf" else frozenset()
             return {key: [self.schema(one, inner) for one in at.items(key)]}
@@ -322,7 +342,9 @@ class _Conversion:
     def _absent(self, at: Located, depth: int = 8) -> frozenset[str]:
         """The properties that are not required on this side, of a schema and of what it combines with `allOf`."""
         flag = _FLAGS[self.side]
-        found = {name for name, one in at.entries("properties") if self.schemas.flagged(one, flag)}
+        found = {
+            name for name, one in self.schemas.documents.entries(at, "properties") if self.schemas.flagged(one, flag)
+        }
         for part in at.items("allOf") if depth else ():
             found |= self._absent(self.schemas.documents.resolved(part), depth - 1)
         return frozenset(found)
@@ -330,9 +352,19 @@ class _Conversion:
     def _hidden(self, at: Located) -> frozenset[str]:
         return self._absent(at) if self.side == "request" else frozenset()
 
-    def _example(self, value: Mapping[str, Json], made: dict[str, Any]) -> None:
-        if value.get("example") is not None and "examples" not in made and "$ref" not in made:
-            made["examples"] = [value["example"]]
+    def _example(self, at: Located, made: dict[str, Any]) -> None:
+        example = at.get("example")
+        if example is None or "examples" in made or "$ref" in made:
+            return
+        if isinstance(example.value, dict) and example.value.keys() == {"$ref"}:
+            try:
+                example = self.schemas.documents.instead(example, "`example`")
+            except UnsupportedError:
+                return  # an example that is not there shows nothing
+            if isinstance(example.value, dict) and "value" in example.value:  # of `components/examples`
+                example = example / "value"
+        if example.value is not None:
+            made["examples"] = [example.value]
 
 
 @cache
@@ -352,6 +384,26 @@ def _bytes(made: dict[str, Any], *, is_old: bool) -> None:
     if is_old and made.get("format") == "byte":
         del made["format"]
         made["contentEncoding"] = "base64"
+
+
+def without_text(made: dict[str, Any]) -> dict[str, Any]:
+    """A schema of base64 without examples and a default that are no base64, such as the names of files."""
+    if made.get("contentEncoding") != "base64":
+        return made
+    kept = {key: value for key, value in made.items() if key != "default" or _is_base64(value)}
+    if isinstance(kept.get("examples"), list):
+        kept["examples"] = [one for one in kept["examples"] if _is_base64(one)]
+        if not kept["examples"]:
+            del kept["examples"]
+    return kept
+
+
+def _is_base64(value: Json) -> bool:
+    """Whether a value can be sent as bytes (RFC 4648, section 4)."""
+    try:
+        return isinstance(value, str) and bool(base64.b64decode(value, validate=True))
+    except ValueError:
+        return False
 
 
 def _nullable(made: dict[str, Any]) -> dict[str, Any]:

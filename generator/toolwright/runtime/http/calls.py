@@ -14,6 +14,7 @@ import random
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from functools import cached_property
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urljoin, urlsplit
@@ -69,11 +70,12 @@ class Handlers(AbstractAsyncContextManager["Handlers"]):
         self._client: httpx2.AsyncClient | None = None
         self._stack = AsyncExitStack()
         self._calls: dict[str, Call] = {}
-        declared: Mapping[str, Any] = package.manifest.get("apis") or {}
-        apis = {name: Api.of(said) for name, said in declared.items()}
+        self._package = package
+        tokens = package.feature("tokens", "http.tokens")
+        self._tokens = None if tokens is None else tokens.Tokens()
         for tool in package.tools.values():
             if tool.is_bound and handler_check.written(handlers, tool.method) is None:
-                self._calls[tool.method] = self._call(tool, apis)
+                self._calls[tool.method] = self._call(tool)
 
     def __getattr__(self, name: str) -> Any:
         """A call, or what the handlers that were written have."""
@@ -81,7 +83,12 @@ class Handlers(AbstractAsyncContextManager["Handlers"]):
         return calls[name] if name in calls else getattr(self.__dict__["_handlers"], name)
 
     async def __aenter__(self) -> Self:
-        """Enter the handlers that were written, where they are an async context manager."""
+        """Enter the handlers that were written, where they are an async context manager.
+
+        Raises:
+            ValueError: A variable of the environment is set to what it cannot be.
+        """
+        _ = self._apis
         self._stack = AsyncExitStack()
         if is_entered(self._handlers):
             await self._stack.enter_async_context(self._handlers)
@@ -93,7 +100,21 @@ class Handlers(AbstractAsyncContextManager["Handlers"]):
         self._client = None
         await self._stack.aclose()
 
-    def _call(self, tool: Tool, apis: Mapping[str, Api]) -> Call:
+    @cached_property
+    def _apis(self) -> Mapping[str, Api]:
+        """The APIs of the manifest, as the environment has them when the server starts."""
+        declared: Mapping[str, Any] = self._package.manifest.get("apis") or {}
+        servers = self._package.feature("server_variables", "http.servers")
+        return {
+            name: Api.of(
+                said
+                if servers is None or not said.get("variables") or os.environ.get(said.get("baseUrlEnv") or "")
+                else {**said, "baseUrl": servers.filled(said, os.environ)}
+            )
+            for name, said in declared.items()
+        }
+
+    def _call(self, tool: Tool) -> Call:
         binding: Binding | None = None
         worked: Sequence[str] | None = None
 
@@ -101,22 +122,51 @@ class Handlers(AbstractAsyncContextManager["Handlers"]):
             nonlocal binding, worked
             if binding is None:
                 http = tool.extension["http"]
-                api = apis[http["api"]] if "api" in http else Api.of({})
+                api = self._apis[http["api"]] if "api" in http else Api.of({})
                 binding = Binding(http, api, tool.definition["inputSchema"])
             values = args.model_dump(mode="json")
             ways = sorted(binding.ways(os.environ), key=lambda way: way != worked)  # what was refused once comes last
-            requests = [binding.outgoing(values, os.environ, way) for way in ways]
             hints: Mapping[str, Any] = tool.definition.get("annotations") or {}
             repeatable = binding.method in _REPEATABLE or hints.get("idempotentHint") is True
             retries = binding.api.retries if repeatable else 0
             async with self._connected() as client:
-                tries = list(zip(ways, requests, strict=True))
-                worked, outgoing, answer = await _admitted(client, binding, tries, retries)
+                worked, outgoing, answer = await self._admitted(client, binding, values, ways, retries)
             if not 200 <= answer.status < 300:
                 raise failure(answer, binding.shown, outgoing.secrets, outgoing.lacking)
             return result(answer, tool)
 
         return call
+
+    async def _admitted(
+        self,
+        client: httpx2.AsyncClient,
+        binding: Binding,
+        values: Mapping[str, Any],
+        ways: Sequence[Sequence[str]],
+        retries: int,
+    ) -> tuple[Sequence[str], Outgoing, Answer]:
+        """The first way that the API does not refuse for who it is from, or the last, its request and its answer."""
+        for number, way in enumerate(ways, 1):
+            outgoing = await self._outgoing(client, binding, values, way)
+            answer = await _sent(client, binding, outgoing, retries)
+            if answer.status == _UNAUTHORIZED and self._tokens is not None:
+                schemes = [binding.api.auth[name] for name in way]
+                if self._tokens.refused(schemes, os.environ, outgoing.environment):
+                    outgoing = await self._outgoing(client, binding, values, way)
+                    answer = await _sent(client, binding, outgoing, retries)
+            if answer.status != _UNAUTHORIZED or number == len(ways):
+                return way, outgoing, answer
+        raise ValueError("there is nothing to try")
+
+    async def _outgoing(
+        self, client: httpx2.AsyncClient, binding: Binding, values: Mapping[str, Any], way: Sequence[str]
+    ) -> Outgoing:
+        """The request that says in one way who the server is, with a token that is fresh where it needs one."""
+        environment: Mapping[str, str] = os.environ
+        if self._tokens is not None:
+            schemes = [binding.api.auth[name] for name in way]
+            environment = await self._tokens.environment(client, schemes, environment)
+        return binding.outgoing(values, environment, way)
 
     @asynccontextmanager
     async def _connected(self) -> AsyncGenerator[httpx2.AsyncClient, None]:
@@ -132,17 +182,6 @@ def _client() -> httpx2.AsyncClient:
     """A client that keeps no cookies, since it serves more than one caller."""
     jar = CookieJar(policy=DefaultCookiePolicy(allowed_domains=[]))
     return httpx2.AsyncClient(cookies=jar, follow_redirects=False, timeout=httpx2.Timeout(None, connect=_CONNECTING))
-
-
-async def _admitted(
-    client: httpx2.AsyncClient, binding: Binding, tries: Sequence[tuple[Sequence[str], Outgoing]], retries: int
-) -> tuple[Sequence[str], Outgoing, Answer]:
-    """The first try that the API does not refuse for who it is from, or the last, and its answer."""
-    for number, (way, outgoing) in enumerate(tries, 1):
-        answer = await _sent(client, binding, outgoing, retries)
-        if answer.status != _UNAUTHORIZED or number == len(tries):
-            return way, outgoing, answer
-    raise ValueError("there is nothing to try")
 
 
 async def _sent(client: httpx2.AsyncClient, binding: Binding, outgoing: Outgoing, retries: int) -> Answer:

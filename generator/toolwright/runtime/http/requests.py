@@ -31,6 +31,7 @@ _BYTES: Final = {"B": 1, "KiB": 1024, "MiB": 1024**2, "GiB": 1024**3}
 _FORM: Final = "application/x-www-form-urlencoded"
 _MULTIPART: Final = "multipart/form-data"
 _ABSENT: Final = object()
+_ENV: Final = ("env", "usernameEnv", "passwordEnv", "clientIdEnv", "clientSecretEnv", "refreshTokenEnv")
 
 Part = tuple[str, tuple[str | None, bytes, str]]
 """A part of a form: its name, and its file name (if it is a file), content and media type."""
@@ -42,7 +43,7 @@ class Api:
 
     base: str
     base_env: str | None
-    auth: Mapping[str, Mapping[str, str]]
+    auth: Mapping[str, Mapping[str, Any]]
     security: Sequence[Sequence[str]]
     timeout: float
     retries: int
@@ -74,6 +75,8 @@ class Outgoing:
     secrets: Sequence[str] = field(repr=False)
     lacking: Sequence[str] = ()
     """The variables that would have said who the server is, where none is set."""
+    environment: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    """What it was made with."""
 
 
 @dataclass(slots=True)
@@ -102,7 +105,9 @@ class Binding:
         self._path: Mapping[str, Mapping[str, Any]] = http.get("path") or {}
         self._properties: Mapping[str, Any] = schema.get("properties") or {}
         self._used = frozenset(used(http))
-        self._users = frozenset(auth["usernameEnv"] for auth in api.auth.values() if "usernameEnv" in auth)
+        self._users = frozenset(
+            auth[key] for auth in api.auth.values() for key in ("usernameEnv", "clientIdEnv") if key in auth
+        )
         has_rest = "body" not in http and any(name not in self._used for name in self._properties)
         self._sends_rest = has_rest and self.method in BODIED
 
@@ -141,7 +146,7 @@ class Binding:
             making.headers.append(("Cookie", "; ".join(making.cookies).encode()))
         if making.query:
             url += ("&" if "?" in url else "?") + "&".join(making.query)
-        return Outgoing(self.method, url, making.headers, content, parts, making.secrets, making.lacking)
+        return Outgoing(self.method, url, making.headers, content, parts, making.secrets, making.lacking, environment)
 
     def _section(self, name: str) -> Iterable[tuple[str, Any]]:
         section: Mapping[str, Any] = self._http.get(name) or {}
@@ -187,10 +192,15 @@ class Binding:
     def ways(self, environment: Mapping[str, str]) -> list[Sequence[str]]:
         """The ways to say who the server is, in order, whose variables are all set; where none is, a way without."""
         alternatives: Sequence[Sequence[str]] = self._http.get("security", self.api.security)
-        usable = [
-            names for names in alternatives if all(environment.get(variable) for variable in self._variables(names))
-        ]
+        usable = [names for names in alternatives if all(self._is_set(name, environment) for name in names)]
         return usable or [()]
+
+    def _is_set(self, name: str, environment: Mapping[str, str]) -> bool:
+        """Whether the environment has what a scheme needs; a token that stands there does for one that gets its own."""
+        scheme = self.api.auth[name]
+        if scheme["type"] == "oauth2" and environment.get(scheme["env"]):
+            return True
+        return all(environment.get(variable) for variable in self._variables([name]))
 
     def _say_who(self, way: Sequence[str], making: _Making, environment: Mapping[str, str]) -> None:
         for name in way:
@@ -199,13 +209,24 @@ class Binding:
         if not way:
             variables = [variable for names in alternatives for variable in self._variables(names)]
             making.lacking += [variable for variable in variables if not environment.get(variable)]
-        for variable in self._variables(self.api.auth):  # also what is not sent: the API may know it from other calls
+        for variable in self._variables(
+            self.api.auth, every=True
+        ):  # also what is not sent: the API may know it from other calls
             if environment.get(variable) and variable not in self._users:
                 making.secrets.append(environment[variable])
 
-    def _variables(self, names: Iterable[str]) -> list[str]:
+    def _variables(self, names: Iterable[str], *, every: bool = False) -> list[str]:
+        """The variables that schemes need, or with `every` all that they have."""
         schemes = [self.api.auth[name] for name in names]
-        return [scheme[key] for scheme in schemes for key in ("env", "usernameEnv", "passwordEnv") if key in scheme]
+        return [
+            variable
+            for scheme in schemes
+            for variable in (
+                grant(scheme)
+                if scheme["type"] == "oauth2" and not every
+                else [scheme[key] for key in _ENV if key in scheme]
+            )
+        ]
 
     def _body(self, values: Mapping[str, Any], making: _Making) -> tuple[bytes | None, Sequence[Part]]:
         if "body" in self._http:
@@ -258,6 +279,12 @@ class Binding:
                     text = plain(each) if is_plain else _json(each)
                     parts.append((name, (None, text.encode(), "text/plain" if is_plain else "application/json")))
         return parts
+
+
+def grant(scheme: Mapping[str, Any]) -> list[str]:
+    """The variables that hold what a token is got with; a refresh token needs no secret of the client."""
+    second = "refreshTokenEnv" if "refreshTokenEnv" in scheme else "clientSecretEnv"
+    return [scheme["clientIdEnv"], scheme[second]]
 
 
 def used(http: Mapping[str, Any]) -> list[str]:
@@ -362,7 +389,7 @@ def _decoded(name: str, value: Any) -> bytes:
         raise ToolError(f"`{name}` is not base64 (RFC 4648, section 4).") from None
 
 
-def _authorize(scheme: Mapping[str, str], making: _Making, environment: Mapping[str, str]) -> None:
+def _authorize(scheme: Mapping[str, Any], making: _Making, environment: Mapping[str, str]) -> None:
     if scheme["type"] == "basic":
         user, password = environment[scheme["usernameEnv"]], environment[scheme["passwordEnv"]]
         both = base64.b64encode(f"{user}:{password}".encode()).decode()
@@ -371,7 +398,7 @@ def _authorize(scheme: Mapping[str, str], making: _Making, environment: Mapping[
         return
     secret = environment[scheme["env"]].strip()
     making.secrets.append(secret)
-    if scheme["type"] == "bearer":
+    if scheme["type"] in ("bearer", "oauth2"):
         making.headers.append(("Authorization", _safe(f"Bearer {secret}", scheme["env"])))
         return
     where = scheme.get("in", "header")

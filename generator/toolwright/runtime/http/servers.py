@@ -1,0 +1,54 @@
+"""Base URLs with variables, which the environment of the server sets (OpenAPI 3.1.1, section 4.8.6).
+
+Takes what the manifest says of an API; gives the URL. What a variable becomes stays in its place: it ends no host, adds
+no step to a path, and is one of its values where these are listed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+VARIABLE: Final = re.compile(r"\{([^{}]*)\}")
+_PART: Final = re.compile(r"(?!\.\.?$)[A-Za-z0-9._~-]+")
+
+
+def is_part(value: str) -> bool:
+    """Whether a text can stand for a variable: unreserved characters alone (RFC 3986, 2.3), and no step of a path."""
+    return bool(_PART.fullmatch(value))
+
+
+def filled(said: Mapping[str, Any], environment: Mapping[str, str]) -> str:
+    """The base URL of an API.
+
+    Args:
+        said: Its entry under `apis`.
+        environment: Where the variables are; one that is not set has its default.
+
+    Raises:
+        ValueError: A variable is set to what it cannot be; the message names it.
+    """
+    variables: Mapping[str, Mapping[str, Any]] = said.get("variables") or {}
+
+    def value(found: re.Match[str]) -> str:
+        variable = variables[found[1]]
+        given = environment.get(variable["env"]) or str(variable["default"])
+        listed = variable.get("enum")
+        if listed is not None and given not in listed:
+            raise ValueError(f"{variable['env']} is {given!r}; it can be {', '.join(map(repr, listed))}")
+        if not is_part(given):
+            raise ValueError(f"{variable['env']} is {given!r}; it takes letters, digits, '.', '_', '~' and '-'")
+        return given
+
+    url = VARIABLE.sub(value, str(said["baseUrl"]))
+    try:
+        parts = urlsplit(url)
+        is_base = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_base = False
+    if not is_base:
+        names = ", ".join(str(variable["env"]) for variable in variables.values())
+        raise ValueError(f"{names}: {url!r} is no base URL")
+    return url

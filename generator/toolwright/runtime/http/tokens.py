@@ -1,0 +1,206 @@
+"""Tokens of OAuth 2.0 for the APIs that are called: by client credentials, or by a refresh token (RFC 6749, 4.4 and 6).
+
+Takes credentials from the environment; gives access tokens, which are kept in memory alone, got once for however many
+calls wait, and anew shortly before they end, or when the API refuses one. They go to the API, and what they are got
+with goes to the token endpoint, and nowhere else: no redirect is followed, and no log and no error holds any of it.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+from urllib.parse import quote_plus, urlencode, urlsplit
+
+import anyio
+import httpx2
+
+from ..errors import ToolError
+from ..logs import logger
+from ..values import is_mapping
+from .requests import grant
+
+_LOG: Final = logger(__name__)
+
+_TIMEOUT: Final = 20.0
+_MOST_BYTES: Final = 256 * 1024
+_LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
+_MARGIN: Final = 30.0
+"""Seconds before its end from which on a token is got anew; a tenth of its life, where that is less."""
+
+_ERRORS: Final = frozenset(
+    {"invalid_request", "invalid_client", "invalid_grant", "unauthorized_client", "unsupported_grant_type"}
+    | {"invalid_scope", "invalid_target", "temporarily_unavailable", "server_error"}
+)
+"""What a token endpoint says of an error that may be told (RFC 6749, 5.2); other texts may hold secrets."""
+
+Scheme = Mapping[str, Any]
+
+
+@dataclass(slots=True)
+class _Kept:
+    """What is known of one scheme. `failed` says when getting a token failed, and why; times are monotonic."""
+
+    lock: anyio.Lock = field(default_factory=anyio.Lock)
+    token: str = field(default="", repr=False)
+    fresh_until: float = 0.0
+    refresh: str = field(default="", repr=False)
+    failed: tuple[float, str] = (-1.0, "")
+
+
+def has_grant(scheme: Scheme, environment: Mapping[str, str]) -> bool:
+    """Whether the environment has what a token is got with."""
+    return all(environment.get(variable) for variable in grant(scheme))
+
+
+class Tokens:
+    """The access tokens of a server, by their schemes."""
+
+    def __init__(self) -> None:
+        """Begin without any."""
+        self._kept: dict[str, _Kept] = {}
+
+    async def environment(
+        self, client: httpx2.AsyncClient, schemes: Sequence[Scheme], environment: Mapping[str, str]
+    ) -> Mapping[str, str]:
+        """The environment, with tokens in the variables that schemes have for them.
+
+        Args:
+            client: Sends the requests for tokens.
+            schemes: The schemes of a call; those without a grant in the environment are left alone.
+            environment: Where the grants are.
+
+        Raises:
+            ToolError: A token cannot be had; the message holds no secret.
+        """
+        found: dict[str, str] = {}
+        for scheme in schemes:
+            if scheme["type"] == "oauth2" and has_grant(scheme, environment):
+                kept = await self._current(client, scheme, environment)
+                found[scheme["env"]] = kept.token
+                if kept.refresh:
+                    found[scheme["refreshTokenEnv"]] = kept.refresh  # so that no error holds it
+        return {**environment, **found} if found else environment
+
+    def refused(self, schemes: Sequence[Scheme], environment: Mapping[str, str], sent: Mapping[str, str]) -> bool:
+        """Forget the tokens that the API refused, unless others took their place; whether there were any."""
+        granted = [one for one in schemes if one["type"] == "oauth2" and has_grant(one, environment)]
+        for scheme in granted:
+            kept = self._of(scheme)
+            if kept.token == sent.get(scheme["env"]):
+                kept.fresh_until = 0.0
+        return bool(granted)
+
+    def _of(self, scheme: Scheme) -> _Kept:
+        return self._kept.setdefault(json.dumps(scheme, sort_keys=True), _Kept())
+
+    async def _current(self, client: httpx2.AsyncClient, scheme: Scheme, environment: Mapping[str, str]) -> _Kept:
+        """The scheme with a token that is fresh; of many calls that wait, one gets it."""
+        kept = self._of(scheme)
+        asked = time.monotonic()
+        async with kept.lock:
+            when, why = kept.failed
+            if when >= asked:
+                raise ToolError(why)
+            if time.monotonic() >= kept.fresh_until:
+                try:
+                    await _get(client, scheme, environment, kept)
+                except ToolError as error:
+                    kept.failed = (time.monotonic(), str(error))
+                    raise
+        return kept
+
+
+async def _get(client: httpx2.AsyncClient, scheme: Scheme, environment: Mapping[str, str], kept: _Kept) -> None:
+    """Get a token, and keep it.
+
+    Raises:
+        ToolError: The token endpoint gives none.
+    """
+    url = urlsplit(str(scheme["tokenUrl"]))
+    if url.scheme != "https" and not (url.scheme == "http" and url.hostname in _LOOPBACK):
+        raise ToolError("The server cannot get a token: its tokenUrl is not https.")
+    begun = time.monotonic()
+    try:
+        with anyio.fail_after(_TIMEOUT):
+            status, body = await _answer(client, scheme, environment, kept.refresh)
+    except TimeoutError:
+        raise _failure(scheme, f"it did not answer within {_TIMEOUT:g} seconds") from None
+    except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+        raise _failure(scheme, f"it cannot be reached ({type(error).__name__})") from None
+    said: Any = _parsed(body)
+    token = said.get("access_token")
+    if (
+        status != 200
+        or not isinstance(token, str)
+        or not token.strip()
+        or not token.isascii()
+        or not token.isprintable()
+    ):
+        code = said.get("error")
+        more = f" {code}" if isinstance(code, str) and code in _ERRORS else ""
+        raise _failure(scheme, f"it answered {status}{more}")
+    if str(said.get("token_type") or "bearer").lower() != "bearer":
+        raise _failure(scheme, "its token is not a bearer token")
+    kept.token = token
+    kept.fresh_until = begun + _life(said.get("expires_in"))
+    if "refreshTokenEnv" in scheme and isinstance(said.get("refresh_token"), str) and said["refresh_token"]:
+        kept.refresh = said["refresh_token"]  # what came before may be good once only (RFC 6749, 6)
+
+
+async def _answer(
+    client: httpx2.AsyncClient, scheme: Scheme, environment: Mapping[str, str], refresh: str
+) -> tuple[int, bytes]:
+    """The status and the body of the token endpoint's answer."""
+    fields = {"grant_type": "client_credentials"}
+    if "refreshTokenEnv" in scheme:
+        fields = {"grant_type": "refresh_token", "refresh_token": refresh or environment[scheme["refreshTokenEnv"]]}
+    if scheme.get("scopes"):
+        fields["scope"] = " ".join(scheme["scopes"])
+    identity = environment[scheme["clientIdEnv"]].strip()
+    secret = (environment.get(scheme.get("clientSecretEnv", "")) or "").strip() or None
+    headers = {"Accept": "application/json", "Content-Type": "application/x-www-form-urlencoded"}
+    if secret is not None and scheme.get("clientAuth", "basic") == "basic":
+        both = f"{quote_plus(identity)}:{quote_plus(secret)}"
+        headers["Authorization"] = f"Basic {base64.b64encode(both.encode()).decode()}"
+    else:
+        fields |= {"client_id": identity} | ({} if secret is None else {"client_secret": secret})
+    request = client.build_request("POST", scheme["tokenUrl"], headers=headers, content=urlencode(fields).encode())
+    response = await client.send(request, stream=True)
+    try:
+        body = bytearray()
+        async for chunk in response.aiter_bytes():
+            body += chunk
+            if len(body) > _MOST_BYTES:
+                return response.status_code, b""
+        return response.status_code, bytes(body)
+    finally:
+        await response.aclose()
+
+
+def _parsed(body: bytes) -> Any:
+    """The object that an answer is; an empty one where it is none."""
+    try:
+        said: Any = json.loads(body)
+    except (ValueError, RecursionError):
+        return {}
+    return said if is_mapping(said) else {}
+
+
+def _life(seconds: object) -> float:
+    """How long a token is used, in seconds; one that does not say is used until the API refuses it."""
+    if isinstance(seconds, str) and seconds.isdecimal() and len(seconds) < 10:
+        seconds = int(seconds)
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 <= seconds < 10**9:
+        return float("inf")
+    return seconds - min(_MARGIN, seconds / 10)
+
+
+def _failure(scheme: Scheme, why: str) -> ToolError:
+    """What the caller is told; nothing of it comes from the answer's own text."""
+    host = urlsplit(str(scheme["tokenUrl"])).hostname
+    _LOG.warning("no token from %s: %s", host, why)
+    return ToolError(f"The server cannot get a token from {host}: {why}.")
