@@ -1,17 +1,20 @@
 // Opens a page of `toolwright docs`, uses it as a person would, and prints what happened as JSON.
-// MODULES is the folder of the Node modules; CHROMIUM the program, or empty for the one among the modules.
+// MODULES is the folder of the Node modules; CHROMIUM the program, or empty for the one among the modules. PICTURES is a
+// folder for pictures of the page, for people to look at; without it there are none, which takes a third of the time.
 // The page has tools `get_weather` and `get_forecast`, of which both take a shared schema `Place`.
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { pathToFileURL } from "node:url";
 
-const [url, folder] = process.argv.slice(2);
+const [url] = process.argv.slice(2);
+const folder = process.env.PICTURES;
 const require = createRequire(`${process.env.MODULES}/`);
 const { chromium } = require("playwright-core");
 const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf-8");
 const packed = process.env.CHROMIUM
   ? null
   : (await import(pathToFileURL(require.resolve("@sparticuz/chromium")))).default;
+if (packed) packed.setGraphicsMode = false; // it would draw for WebGL, too, in software
 const browser = await chromium.launch({
   executablePath: process.env.CHROMIUM || (await packed.executablePath()),
   args: packed ? packed.args : ["--no-sandbox"],
@@ -42,7 +45,7 @@ const focused = (page) =>
 const top = (page, selector) => page.$eval(selector, (one) => Math.round(one.getBoundingClientRect().top));
 const openAll = (page) => page.$$eval("details", (all) => all.forEach((one) => (one.open = true)));
 const overflow = (page) => page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
-const picture = (page, name) => page.screenshot({ path: `${folder}/${name}.png`, fullPage: name.endsWith("whole") });
+const picture = (page, name) => folder && page.screenshot({ path: `${folder}/${name}.png`, fullPage: name.endsWith("whole") });
 const check = async (page, where) => {
   await page.evaluate(axe);
   const { violations } = await page.evaluate(() => axe.run());

@@ -36,14 +36,14 @@ class Browser:
     modules: Path
     program: str | None
 
-    def run(self, script: Path, page: Path, folder: Path) -> Any:
-        """What a script of ours says, as JSON, of a page; `folder` is for its pictures.
+    def run(self, script: Path, page: Path) -> Any:
+        """What a script of ours says, as JSON, of a page.
 
         Raises:
             AssertionError: The script failed.
         """
         environment = {**os.environ, "MODULES": str(self.modules), "CHROMIUM": self.program or ""}
-        command = [str(self.node), str(script), page.as_uri(), str(folder)]
+        command = [str(self.node), str(script), page.as_uri()]
         done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=_RUN)
         assert done.returncode == 0, f"{done.stderr}\n{done.stdout}"
         return json.loads(done.stdout)

@@ -1,6 +1,7 @@
 """Runs MCP's official conformance suite against a generated server, and reads what it found.
 
-The suite is a Node program, which `npx` fetches. It is an outside judge: nothing here says what a server must do.
+The suite is a Node program, which `npx` fetches; each later run starts its entry file with the Node that came along. It
+is an outside judge: nothing here says what a server must do.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 import textwrap
 import time
 from collections.abc import Iterator, Sequence
@@ -18,12 +18,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import forked
 from conftest import ROOT
 
 SUITE = "@modelcontextprotocol/conformance@0.2.0-alpha.12"
-COMMAND = ("npx", "-y", "-p", "node@22", "-p", SUITE, "conformance")
 FINE = frozenset({"SUCCESS", "INFO", "SKIPPED"})  # a WARNING is a SHOULD that the server does not keep
 
+_FETCH = ("npx", "-y", "-p", "node@22", "-p", SUITE, "-c", "command -v node && command -v conformance")
 _START = 60  # seconds
 _RUN = 900  # seconds; one that hangs ends by itself, since the suite gives each scenario 30
 _SERVING = re.compile(r"serving (http://\S+)")
@@ -61,7 +62,7 @@ def serving(package: str, paths: Sequence[Path], log: Path) -> Iterator[str]:
         NotRunError: The server does not start.
     """
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, paths))}
-    command = [sys.executable, "-m", package, "--http", "127.0.0.1:0"]
+    command = [*forked.interpreter(), "-m", package, "--http", "127.0.0.1:0"]
     with log.open("wb") as stderr:
         process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stderr=stderr)
     try:
@@ -89,23 +90,26 @@ def _url(process: subprocess.Popen[bytes], log: Path) -> str:
     raise NotRunError(f"the server did not start within {_START} s:\n{said}")
 
 
-def fetch() -> None:
-    """Fetch the suite, where it is not there yet.
+def fetch() -> list[str]:
+    """The command of the suite, which is fetched where it is not there yet.
 
     Raises:
         NotRunError: It cannot be had.
     """
-    if shutil.which(COMMAND[0]) is None:
+    if shutil.which(_FETCH[0]) is None:
         raise NotRunError("there is no npx, with which the conformance suite is fetched and run")
-    done = subprocess.run([*COMMAND, "--version"], capture_output=True, text=True)
+    done = subprocess.run(_FETCH, capture_output=True, text=True)
     if done.returncode:
         raise NotRunError(f"npx cannot fetch the conformance suite:\n{done.stderr}")
+    node, entry = done.stdout.split()
+    return [node, str(Path(entry).resolve())]
 
 
-def judge(url: str, revision: str, folder: Path) -> list[Check]:
+def judge(suite: Sequence[str], url: str, revision: str, folder: Path) -> list[Check]:
     """All checks that the suite makes of a revision, in its own order; also those that it makes and does not score.
 
     Args:
+        suite: The command of the suite.
         url: The server's URL.
         revision: The revision of the protocol, such as `2026-07-28`.
         folder: An empty folder, for what the suite writes.
@@ -113,7 +117,7 @@ def judge(url: str, revision: str, folder: Path) -> list[Check]:
     Raises:
         NotRunError: The suite broke down.
     """
-    command = [*COMMAND, "server", "--url", url, "--requirements", revision, "-o", str(folder)]
+    command = [*suite, "server", "--url", url, "--requirements", revision, "-o", str(folder)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=_RUN)
     if "=== SUMMARY ===" not in done.stdout:
         raise NotRunError(

@@ -26,10 +26,9 @@ def update(request: pytest.FixtureRequest) -> bool:
 
 
 @pytest.fixture(scope="session")
-def mypy(request: pytest.FixtureRequest) -> list[str]:
-    """The command of mypy, which knows from the run before what costs most: pydantic and the SDK."""
-    assert request.config.cache is not None
-    return [sys.executable, "-m", "mypy", "--strict", f"--cache-dir={request.config.cache.mkdir('mypy')}"]
+def mypy() -> list[str]:
+    """The command of mypy, which knows from `make lint` or the run before what costs most: pydantic and the SDK."""
+    return [sys.executable, "-m", "mypy", "--strict", f"--cache-dir={ROOT / '.mypy_cache'}"]
 
 
 @pytest.fixture(scope="session")
@@ -42,14 +41,14 @@ def corpus() -> Path:
 
 
 @pytest.fixture(scope="session")
-def suite(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """The official conformance suite, fetched once, however many processes the tests run in."""
+def suite(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """The command of the official conformance suite, fetched once, however many processes the tests run in."""
     import conformance
 
     with (tmp_path_factory.getbasetemp().parent / "conformance.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         try:
-            conformance.fetch()
+            return conformance.fetch()
         except conformance.NotRunError as error:
             if os.environ.get("CI") == "true":
                 raise

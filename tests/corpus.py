@@ -26,13 +26,13 @@ Json = Any
 WHOLE = bool(os.environ.get("TOOLWRIGHT_WHOLE_CORPUS"))
 """Whether tests over the corpus take all of it, which needs some minutes, or a sample."""
 
-EVERY = 12
+EVERY = 20
 """Of how many servers a sample takes one."""
 
-EVERY_RICH = 6
+EVERY_RICH = 10
 """Of how many servers whose tools have formats a sample takes one with `python: {formats: rich}`."""
 
-SHARDS = 16 if WHOLE else 4
+SHARDS = 16 if WHOLE else 2
 """Into how many tests each pass over the corpus is split, so that they spread over processes."""
 
 TRIES = 20

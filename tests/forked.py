@@ -1,32 +1,45 @@
-"""`toolwright` in a process of its own for each command, forked from one that has imported all it could need.
+"""`toolwright` and Python in processes of their own, forked from one that has imported all that they could need.
 
-    python forked.py
+    python forked.py SOCKET
 
-Reads commands from standard input and answers with exit statuses, a line of JSON each. A command finds nothing that
-another one did; only the imports, which cost most of a small command, are done once. `TOOLWRIGHT_WHOLE_PROCESSES` in
-the environment makes each command a new interpreter.
+Listens on a socket for commands, with their environment and their streams, and answers with exit statuses. A command
+finds nothing that another one did; only the imports, which cost most of a small command, are done once.
+`TOOLWRIGHT_WHOLE_PROCESSES` in the environment makes each command a new interpreter.
 """
 
 from __future__ import annotations
 
 import atexit
+import fcntl
 import gc
 import json
 import os
+import runpy
+import select
+import shlex
+import shutil
+import signal
+import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import traceback
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 from pkgutil import walk_packages
-from typing import Any, NoReturn
+from typing import NoReturn
 
+import standin
 import toolwright
 
 WHOLE = "TOOLWRIGHT_WHOLE_PROCESSES" in os.environ or not hasattr(os, "fork")
+
+ALONE = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+"""For a pytest that needs nothing of its plugins, which take longer to load than all the rest."""
 
 _OTHERS = (
     "black",
@@ -36,8 +49,12 @@ _OTHERS = (
     "jsonschema_specifications",
     "mcp.client.stdio",
     "mcp.client.streamable_http",
+    "pytest",
+    "starlette.applications",
     "uvicorn",
 )
+_INSTALLED = sys.path[1 + len([*filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]) :]
+"""Where modules are that an interpreter finds by itself."""
 
 
 def run(argv: Sequence[str], cwd: Path, env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
@@ -47,33 +64,55 @@ def run(argv: Sequence[str], cwd: Path, env: Mapping[str, str] | None = None) ->
         return subprocess.run(
             command, cwd=cwd, capture_output=True, text=True, check=False, env={**os.environ, **(env or {})}
         )
-    with tempfile.TemporaryDirectory() as name:
-        out, err = Path(name, "out"), Path(name, "err")
-        asked = {"argv": argv, "cwd": str(cwd), "env": dict(os.environ), "out": str(out), "err": str(err)}
-        status = _parent().answer(asked)
-        return subprocess.CompletedProcess(argv, status, out.read_text(), err.read_text())
+    return _done(["toolwright", *argv], cwd, os.environ)
 
 
-class _Parent:
-    """The process that commands are forked from, as this one sees it."""
+def python(argv: Sequence[str], cwd: Path, path: Sequence[Path] = (), **env: str) -> subprocess.CompletedProcess[str]:
+    """What `python` prints with `-m MODULE` or `-c PROGRAM` and arguments, and its exit status.
 
-    def __init__(self) -> None:
-        pipe = subprocess.PIPE
-        self._process = subprocess.Popen([sys.executable, __file__], stdin=pipe, stdout=pipe, text=True)
-        atexit.register(self._process.communicate)
+    `path` is its PYTHONPATH, and `env` is added to the environment. What the interpreter itself reads there (hash seed,
+    UTF-8 mode) comes too late.
+    """
+    environment = {**os.environ, **env, "PYTHONPATH": os.pathsep.join(map(str, path))}
+    if WHOLE:
+        command = [sys.executable, *argv]
+        return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False, env=environment)
+    return _done(["python", *argv], cwd, environment)
 
-    def answer(self, asked: Any) -> int:
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.write(f"{json.dumps(asked)}\n")
-        self._process.stdin.flush()
-        status: int = json.loads(self._process.stdout.readline())
-        return status
+
+def interpreter() -> list[str]:
+    """How a command begins that is to run as with `sys.executable`: `-m MODULE`, `-c PROGRAM` or a file comes next."""
+    return [sys.executable] if WHOLE else [sys.executable, "-S", "-E", standin.__file__, _parent()]
+
+
+def interpreter_in(folder: Path) -> Path:
+    """The same as a program, in a folder."""
+    program = folder / "python"
+    program.write_text(f'#!/bin/sh\nexec {shlex.join(interpreter())} "$@"\n')
+    program.chmod(0o755)
+    return program
+
+
+def _done(command: Sequence[str], cwd: Path, env: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err, Path(os.devnull).open() as nothing:
+        streams = {number: stream.fileno() for number, stream in enumerate((nothing, out, err))}
+        status = standin.status(standin.connected(_parent(), command, str(cwd), env, streams))
+        for stream in (out, err):
+            stream.seek(0)
+        return subprocess.CompletedProcess(command, status, out.read(), err.read())
 
 
 @cache
-def _parent() -> _Parent:
-    return _Parent()
+def _parent() -> str:
+    """The socket of the process that commands are forked from, which listens by then."""
+    folder = tempfile.mkdtemp()
+    where = str(Path(folder, "socket"))
+    process = subprocess.Popen([sys.executable, __file__, where], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    atexit.register(shutil.rmtree, folder)
+    atexit.register(process.communicate)
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"listening\n"
+    return where
 
 
 def main() -> None:
@@ -85,36 +124,97 @@ def main() -> None:
         import_module(name)
     gc.collect()
     gc.freeze()
-    for line in sys.stdin:
-        child = os.fork()
-        if not child:
-            _command(**json.loads(line))
-        _, status = os.waitpid(child, 0)
-        print(json.dumps(os.waitstatus_to_exitcode(status)), flush=True)
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(sys.argv[1])
+        listening.listen(100)
+        print("listening", flush=True)
+        while sys.stdin not in select.select([listening, sys.stdin], [], [])[0]:
+            link, _ = listening.accept()
+            if not os.fork():
+                listening.close()
+                _keep(link)
+            link.close()
+            with suppress(ChildProcessError):
+                while os.waitpid(-1, os.WNOHANG)[0]:
+                    pass
 
 
-def _command(argv: list[str], cwd: str, env: dict[str, str], out: str, err: str) -> NoReturn:
+def _keep(link: socket.socket) -> NoReturn:
+    """Run one command, pass signals on to it, and say how it ended."""
+    head, files, _, _ = socket.recv_fds(link, 4, 99)
+    asked = link.recv(int.from_bytes(head, "big"), socket.MSG_WAITALL)
+    child = os.fork()
+    if not child:
+        link.close()
+        _command(files, **json.loads(asked))
+    for file in files:
+        os.close(file)
+    threading.Thread(target=_pass_on, args=(link, child), daemon=True).start()
+    _, status = os.waitpid(child, 0)
+    with suppress(BrokenPipeError):
+        link.sendall(b"%d" % os.waitstatus_to_exitcode(status))
+    os._exit(0)
+
+
+def _pass_on(link: socket.socket, child: int) -> None:
+    with suppress(ProcessLookupError):
+        while sent := link.recv(1):
+            os.kill(child, sent[0])
+        os.kill(child, signal.SIGKILL)
+
+
+def _command(files: list[int], numbers: list[int], command: list[str], cwd: str, env: dict[str, str]) -> NoReturn:
     """Be the process of a command."""
     try:
         os.chdir(cwd)
         os.environ.clear()
         os.environ.update(env)
-        writing = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
-        for number, path, flags in ((0, os.devnull, os.O_RDONLY), (1, out, writing), (2, err, writing)):
-            opened = os.open(path, flags)
-            os.dup2(opened, number)
-            os.close(opened)
+        aside = [fcntl.fcntl(file, fcntl.F_DUPFD_CLOEXEC, 500) for file in files]
+        os.closerange(3, 500)
+        for file, number in zip(aside, numbers, strict=True):
+            os.dup2(file, number)
+            os.close(file)
         # Kept until the end, as an interpreter keeps its own.
-        streams = os.fdopen(0, closefd=False), *(os.fdopen(number, "w", closefd=False) for number in (1, 2))
+        streams = (
+            os.fdopen(0, closefd=False),
+            os.fdopen(1, "w", buffering=1, closefd=False),
+            os.fdopen(2, "w", buffering=1, errors="backslashreplace", closefd=False),
+        )
         sys.stdin, sys.stdout, sys.stderr = streams
-        sys.argv = ["toolwright", *argv]
-        cli = import_module("toolwright.cli")
-        cli.main()
+        if command[0] == "toolwright":
+            sys.argv = command
+            import_module("toolwright.cli").main()
+        status = _python(*command[1:])
+        sys.stdout.flush()
+        os._exit(status)
     except BaseException:  # noqa: BLE001 - as an interpreter does at its end
         traceback.print_exc()
         sys.stderr.flush()
     finally:
         os._exit(1)
+
+
+def _python(kind: str, *given: str) -> int:
+    """Be an interpreter: run a program, a module or a file, and give its exit status."""
+    sys.path[:] = [*filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep)), *_INSTALLED]
+    arguments = [*given]
+    if kind == "-P":
+        kind, *arguments = arguments
+    else:
+        sys.path.insert(0, str(Path.cwd() if kind in ("-m", "-c") else Path(kind).parent))
+    sys.argv = [kind, *arguments[1:]] if kind in ("-m", "-c") else [kind, *arguments]
+    try:
+        if kind == "-m":
+            runpy.run_module(arguments[0], run_name="__main__", alter_sys=True)
+        elif kind == "-c":
+            exec(arguments[0], {"__name__": "__main__"})
+        else:
+            runpy.run_path(kind, run_name="__main__")
+    except SystemExit as end:
+        if isinstance(end.code, str):
+            print(end.code, file=sys.stderr)
+        return end.code if isinstance(end.code, int) else int(end.code is not None)
+    return 0
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import importlib
 import json
 import shutil
 import sys
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,8 @@ from mcp_types import jsonrpc_message_adapter
 from toolwright import package_data
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from mcp.server.lowlevel import Server
 
 
@@ -176,15 +179,20 @@ def import_package(folder: Path, name: str) -> Any:
 
 async def exchange(server: Server[Any], revision: str, *requests: tuple[str, dict[str, Any]]) -> list[dict[str, Any]]:
     """The server's raw answers to requests of one connection of this revision; each `result` or `error`."""
+    return await exchange_each(server, revision, requests)
+
+
+async def exchange_each(
+    server: Server[Any], revision: str, requests: Iterable[tuple[str, dict[str, Any]]]
+) -> list[dict[str, Any]]:
+    """As `exchange`; each request is taken when the one before has its answer."""
     to_server, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](10)
     outgoing, from_server = anyio.create_memory_object_stream[SessionMessage](100)
     answers: list[dict[str, Any]] = []
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(server.run, incoming, outgoing, server.create_initialization_options())
-        numbered = [*enumerate(requests, 1)]
-        if revision < "2026":
-            numbered.insert(0, (0, ("initialize", {**HELLO, "protocolVersion": revision})))
-        for number, (method, params) in numbered:
+        opening = [(0, ("initialize", {**HELLO, "protocolVersion": revision}))] if revision < "2026" else []
+        for number, (method, params) in chain(opening, enumerate(requests, 1)):
             if revision >= "2026":
                 params = {**params, "_meta": {**ENVELOPE, **params.get("_meta", {})}}
             message = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}

@@ -6,23 +6,25 @@ import json
 import re
 import select
 import subprocess
-import sys
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import forked
 from processes import running
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
 
 class Process:
     """The server of the package `process_mcp` in a process of its own, seen as its client sees it."""
 
-    def __init__(self, project: Path, *arguments: str) -> None:
-        command = [sys.executable, "-m", "process_mcp", *arguments]
+    def __init__(self, project: Path, *arguments: str, python: Sequence[str] = ()) -> None:
+        """Start it; `python` is what with, in place of what starts at once."""
+        command = [*(python or forked.interpreter()), "-m", "process_mcp", *arguments]
         pipe = subprocess.PIPE
         # Unbuffered, since `select` knows nothing of lines that a buffer took in with the one before.
         self._ending = ExitStack()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -44,10 +45,15 @@ def _modules() -> dict[str, Path]:
 MODULES = _modules()
 
 
+@cache
+def _tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text("utf-8"))
+
+
 def _imported(name: str) -> Iterator[str]:
     """All that a module imports of toolwright: at its top, in functions, and for type checkers alone."""
     path = MODULES[name]
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    for node in ast.walk(_tree(path)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name in MODULES)
         elif isinstance(node, ast.ImportFrom):
@@ -94,7 +100,7 @@ def test_no_imports_go_round() -> None:
 
 
 def _calls(name: str) -> Iterator[str]:
-    for node in ast.walk(ast.parse(MODULES[name].read_text("utf-8"))):
+    for node in ast.walk(_tree(MODULES[name])):
         if isinstance(node, ast.Call):
             match node.func:
                 case ast.Name(id=called) | ast.Attribute(attr=called):
@@ -123,7 +129,7 @@ def test_only_the_project_writes_to_the_disk() -> None:
 def test_a_library_has_few_callers(library: str, importers: set[str]) -> None:
     found = set()
     for name, path in MODULES.items():
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        for node in ast.walk(_tree(path)):
             names = [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
             names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             if any(one.split(".")[0] == library for one in names):

@@ -152,7 +152,7 @@ def test_nothing_is_loaded_before_it_is_used(folder: Path) -> None:
         assert not any("circle" in name for name in sys.modules if name.startswith("sample_mcp"))
 
 
-def test_type_checkers_see_one_class(folder: Path) -> None:
+def test_type_checkers_see_one_class(folder: Path, mypy: list[str]) -> None:
     (folder / "use.py").write_text(
         "from sample_mcp import GetPersonOutput, GetPetOutput, Person, Pet\n"
         "from sample_mcp.models.shared.person import Person as Same\n"
@@ -160,8 +160,7 @@ def test_type_checkers_see_one_class(folder: Path) -> None:
         "    owner: Same | None = other.it.owner if other.it else None\n"
         "    return owner, one.it.pets if one.it else None\n"
     )
-    command = [sys.executable, "-m", "mypy", "--strict", "use.py", "sample_mcp/models"]
-    found = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    found = subprocess.run([*mypy, "use.py", "sample_mcp/models"], cwd=folder, capture_output=True, text=True)
     assert found.returncode == 0, found.stdout
 
 

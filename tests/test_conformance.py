@@ -30,12 +30,11 @@ DONE = {
 }
 
 
-@pytest.mark.usefixtures("suite")
 @pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
-def test_conformance(revision: str, tmp_path: Path) -> None:
+def test_conformance(revision: str, suite: list[str], tmp_path: Path) -> None:
     log = tmp_path / "server.log"
     with conformance.serving("everything_mcp", conformance.paths(), log) as url:
-        checks = conformance.judge(url, revision, tmp_path / "results")
+        checks = conformance.judge(suite, url, revision, tmp_path / "results")
     faults = [str(check) for check in checks if _is_fault(check)]
     assert not faults, "\n".join(
         [f"{len(faults)} of {len(checks)} checks failed:", *faults, "", log.read_text()[-5000:]]

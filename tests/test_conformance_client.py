@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -16,6 +15,7 @@ from typing import Any, Final
 import pytest
 
 import conformance
+import forked
 from packages import generate, manifest, tool
 
 PROGRAM: Final = Path(__file__).with_name("conformance_client.py")
@@ -82,7 +82,7 @@ BOTH_ERAS: Final = ("tools_call", "json-schema-2020-12-preservation")
 """Scenarios that the suite plays with a handshake unless it is told the newest revision; the rest have one era each."""
 
 
-def _played(folder: Path, scenario: str, *options: str) -> list[Mapping[str, Any]]:
+def _played(suite: Sequence[str], folder: Path, scenario: str, *options: str) -> list[Mapping[str, Any]]:
     """Compile the scenario's tools, let the suite run the client, and give what it checked."""
     features = {"features": ["elicitation", "sampling"]}
     more = {"emit": ["client"], "python": features, "prompts": [{"name": "any"}]}  # so that clients read and prompt
@@ -90,7 +90,7 @@ def _played(folder: Path, scenario: str, *options: str) -> list[Mapping[str, Any
     results = folder / "results"
     done = subprocess.run(
         [
-            *(*conformance.COMMAND, "client", "--command", f"{sys.executable} {PROGRAM}", "--scenario", scenario),
+            *(*suite, "client", "--command", " ".join([*forked.interpreter(), str(PROGRAM)]), "--scenario", scenario),
             *("--output-dir", str(results), *options),
         ],
         env={**os.environ, "PYTHONPATH": str(folder)},
@@ -105,7 +105,6 @@ def _played(folder: Path, scenario: str, *options: str) -> list[Mapping[str, Any
     return checks
 
 
-@pytest.mark.usefixtures("suite")
 @pytest.mark.parametrize(
     ("scenario", "options"),
     [
@@ -113,7 +112,7 @@ def _played(folder: Path, scenario: str, *options: str) -> list[Mapping[str, Any
         *((scenario, ("--spec-version", "2026-07-28")) for scenario in BOTH_ERAS),
     ],
 )
-def test_scenario(scenario: str, options: tuple[str, ...], tmp_path: Path) -> None:
-    checks = _played(tmp_path, scenario, *options)
+def test_scenario(scenario: str, options: tuple[str, ...], suite: list[str], tmp_path: Path) -> None:
+    checks = _played(suite, tmp_path, scenario, *options)
     assert [check for check in checks if check["status"] not in conformance.FINE] == []
     assert [check for check in checks if check["status"] == "SUCCESS"] != []

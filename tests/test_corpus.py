@@ -23,7 +23,7 @@ import corpus as real
 from corpus import SHARDS, Call, Echo, Server
 from instances import same
 from packages import check, imported
-from server_fixture import exchange
+from server_fixture import exchange, exchange_each
 from toolwright.compile import pipeline
 from toolwright.compile.syntax import yamlwriter
 from toolwright.importers import acceptance, tools
@@ -161,11 +161,15 @@ def test_raw_calls_come_back_as_they_were(shard: int, rich: bool, corpus: Path, 
 async def answered_raw(module: Any, todo: Sequence[Call]) -> list[str]:
     """What is wrong with the raw answers of a server to these calls."""
     echo = Echo(module)
-    server = module.build_server(echo)
+
+    def requests() -> Iterator[tuple[str, dict[str, Any]]]:
+        for call in todo:
+            echo.call = call
+            yield "tools/call", {"name": call.tool, "arguments": call.arguments}
+
     wrong = []
-    for call in todo:
-        echo.call = call
-        (answer,) = await exchange(server, STATELESS, ("tools/call", {"name": call.tool, "arguments": call.arguments}))
+    answers = await exchange_each(module.build_server(echo), STATELESS, requests())
+    for call, answer in zip(todo, answers, strict=True):
         text = answer["content"][-1]["text"] if "content" in answer else str(answer)
         wrong += differences(call, text, answer.get("structuredContent"))
     return wrong
@@ -252,11 +256,9 @@ def output(command: Sequence[str], folder: Path) -> str:
     return done.stdout
 
 
-def test_mypy_finds_no_error(corpus: Path, built: Path, request: pytest.FixtureRequest) -> None:
+def test_mypy_finds_no_error(corpus: Path, built: Path, mypy: list[str]) -> None:
     packages = sorted(server.package for server in every_package(corpus, built).values())
-    assert request.config.cache is not None
-    cache = request.config.cache.mkdir("mypy")  # what it knows of pydantic and the SDK costs more than the packages
-    told = output(["mypy", "--strict", "--python-version=3.11", f"--cache-dir={cache}", *packages], built)
+    told = output([*mypy[2:], "--python-version=3.11", *packages], built)
     assert re.match(r"Success: no issues found in \d+ source files", told)
 
 

@@ -17,6 +17,7 @@ import mcp
 import pytest
 from mcp import StdioServerParameters
 
+import forked
 import packages
 import serving
 import trees
@@ -72,11 +73,8 @@ def package(folder: Path) -> Iterator[ModuleType]:
 async def connected(folder: Path, package: ModuleType, transport: str, mode: Any) -> AsyncIterator[Any]:
     """The generated client in one of two eras; the SDK's own checks results with a validator that takes ages."""
     if transport == "stdio":
-        command = StdioServerParameters(
-            command=sys.executable,
-            args=["-m", "deep_mcp", "--handlers", "deep_handlers:Trees"],
-            cwd=str(folder),
-        )
+        start = [*forked.interpreter(), "-m", "deep_mcp", "--handlers", "deep_handlers:Trees"]
+        command = StdioServerParameters(command=start[0], args=start[1:], cwd=str(folder))
         async with package.DeepClient.connect(mcp.Client(command, mode=mode)) as client:
             yield client
     else:

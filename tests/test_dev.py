@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from typing import Any
 import mcp
 import pytest
 
+import forked
 from conftest import ROOT
 from processes import running
 from test_commands import toolwright
@@ -102,9 +103,14 @@ async def tools(url: str) -> list[str]:
 
 
 @contextmanager
-def dev(project: Path, *options: str, environment: dict[str, str] | None = None) -> Iterator[Dev]:
+def dev(
+    project: Path, *options: str, environment: dict[str, str] | None = None, python: Sequence[str] = ()
+) -> Iterator[Dev]:
+    """The command; `python` starts it, and servers with it, in place of what starts at once."""
     log = project.parent / f"{project.name}.log"
-    command = [sys.executable, "-u", "-m", "toolwright", "dev", "--http", "127.0.0.1:0", *options]
+    command = [*(python or forked.interpreter()), "-m", "toolwright", "dev", "--http", "127.0.0.1:0", *options]
+    if not python:
+        command += ["--python", str(forked.interpreter_in(project.parent))]
     with (
         log.open("wb") as out,
         running(command, cwd=project, stdout=out, stderr=out, env={**os.environ, **(environment or {})}) as process,
@@ -296,7 +302,7 @@ def test_the_first_page_works_as_written(tmp_path: Path) -> None:
     write(tmp_path / "weather.py", handlers)
     command = "toolwright dev specs/weather.yaml"
     assert page.index("pip install .") < page.index(command) < page.index("python examples/call.py")
-    with dev(tmp_path, *command.split()[2:]) as it:
+    with dev(tmp_path, *command.split()[2:], python=[sys.executable, "-u"]) as it:
         it.says("interrupt to stop")
         write(tmp_path / "call.py", call.replace("http://127.0.0.1:8000/mcp", it.url))
         environment = {**os.environ, "PYTHONPATH": "generated"}

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+import forked
 from conftest import ROOT
 from toolwright import cli
 from toolwright.diff.changes import CODES, Change, bump, bumped, counted, worst
@@ -289,7 +290,7 @@ def test_an_unknown_code_is_a_bug() -> None:
 def test_a_live_server_is_a_side(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Only what goes on the wire is compared: a server does not tell what its handlers are."""
     paths = f"PYTHONPATH={ROOT / 'generated'}:{ROOT / 'examples'}"
-    server = ["--", "env", paths, sys.executable, "-m", "weather_mcp"]
+    server = ["--", "env", paths, *forked.interpreter(), "-m", "weather_mcp"]
     assert cli.run(["diff", str(ROOT / "specs" / "weather.yaml"), *server]) == 0
     assert capsys.readouterr().out.startswith("nothing changed")
     other = tmp_path / "weather.yaml"
@@ -373,9 +374,9 @@ def test_a_manifest_and_its_own_server_are_the_same(refs: str, tmp_path: Path) -
         + USING % 1
         + USING.replace("}}}}", "}}}, outputSchema: {$ref: '#/schemas/Id'}}") % 2
     )
-    subprocess.run([sys.executable, "-m", "toolwright", "generate", "-q", "desk.yaml"], cwd=tmp_path, check=True)
+    assert forked.run(["generate", "-q", "desk.yaml"], tmp_path).returncode == 0
     (tmp_path / "desk.py").write_text("class Desk:\n    def tool1(self, args, ctx): ...\n    tool2 = tool1\n")
-    server = ["env", f"PYTHONPATH={tmp_path / 'generated'}:{tmp_path}", sys.executable, "-m", "desk_mcp"]
-    command = [sys.executable, "-m", "toolwright", "diff", "--fail-on", "any", "desk.yaml", "--"]
-    done = subprocess.run([*command, *server, "--handlers", "desk:Desk"], cwd=tmp_path, capture_output=True, text=True)
+    paths = f"PYTHONPATH={tmp_path / 'generated'}:{tmp_path}"
+    server = ["env", paths, *forked.interpreter(), "-m", "desk_mcp", "--handlers", "desk:Desk"]
+    done = forked.run(["diff", "--fail-on", "any", "desk.yaml", "--", *server], tmp_path)
     assert (done.returncode, done.stdout, done.stderr) == (0, "nothing changed from desk.yaml to env\n", "")

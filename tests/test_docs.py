@@ -551,7 +551,7 @@ def chromium(tmp_path_factory: pytest.TempPathFactory) -> browser.Browser:
 def opened(chromium: browser.Browser, text: str, folder: Path) -> Any:
     """What a browser says of a page."""
     (folder / "page.html").write_text(text, "utf-8")
-    return chromium.run(Path(__file__).with_name("browser.mjs"), folder / "page.html", folder)
+    return chromium.run(Path(__file__).with_name("browser.mjs"), folder / "page.html")
 
 
 TOOLS = ["tool-get_weather", "tool-get_forecast", "tool-list_stations"]

@@ -26,6 +26,7 @@ import pytest
 
 import conformance
 import desk_calls
+import forked
 import inspector
 from conftest import ROOT
 from packages import imported
@@ -35,7 +36,6 @@ pytestmark = pytest.mark.anyio
 
 ERAS = ("2025-06-18", "2026-07-28")
 PATH = os.pathsep.join(map(str, conformance.paths()))
-SERVER = [sys.executable, "-m", "helpdesk_mcp"]
 HERE = ROOT / "bench" / ".venv" / "bin" / "python"
 
 
@@ -77,9 +77,15 @@ class User:
         return types.ElicitResult(action="accept", content=self.answer(params.requested_schema))
 
 
+def server() -> list[str]:
+    """The command of the server."""
+    return [*forked.interpreter(), "-m", "helpdesk_mcp"]
+
+
 def stdio() -> Any:
     """The server as a process."""
-    return mcp.StdioServerParameters(command=SERVER[0], args=SERVER[1:], env={**os.environ, "PYTHONPATH": PATH})
+    command, *arguments = server()
+    return mcp.StdioServerParameters(command=command, args=arguments, env={**os.environ, "PYTHONPATH": PATH})
 
 
 @asynccontextmanager
@@ -264,7 +270,7 @@ async def test_with_the_inspector(wanted: list[Any]) -> None:
         ("legacy", "modern", "legacy"), desk_calls.READING, wanted, strict=False
     ):
         asked = ["--tool-name", name, "--tool-args-json", json.dumps(arguments), "--protocol-era", era]
-        result = inspect.ask(SERVER, conformance.paths(), "--method", "tools/call", *asked)
+        result = inspect.ask(server(), conformance.paths(), "--method", "tools/call", *asked)
         assert desk_calls.comparable(result["structuredContent"]) == expected
 
 
@@ -273,7 +279,7 @@ async def test_with_the_client_of_fastmcp(wanted: list[Any]) -> None:
     if not here and not HERE.exists():
         pytest.skip("FastMCP is not installed: `python bench/helpdesk.py` makes an environment with it")
     asked = {
-        "command": SERVER,
+        "command": server(),
         "env": {"PYTHONPATH": PATH},
         "calls": desk_calls.CALLS,
         "answers": desk_calls.ANSWERS,

@@ -26,6 +26,7 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 import conformance
+import forked
 from packages import check, imported
 from processes import running
 from serving import Handling, asgi, served
@@ -513,14 +514,13 @@ def test_a_new_project_from_a_server_runs_at_once(name: str, mypy: list[str], tm
     project = tmp_path / "mine"
     assert toolwright("generate", "--check", cwd=project).returncode == 0
     assert "error" not in toolwright("check", cwd=project).stderr
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(project), str(project / "generated")])}
-    run = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
-    tested = subprocess.run(run, cwd=project, env=env, capture_output=True, text=True, check=False)
+    path = [project, project / "generated"]
+    tested = forked.python(["-m", "pytest", "-q", "-p", "no:cacheprovider"], project, path, **forked.ALONE)
     assert "1 passed" in tested.stdout, tested.stdout + tested.stderr
     typed = subprocess.run(
         [*mypy, str(project / "mine_server" / "handlers.py")],
         cwd=project,
-        env={**os.environ, "MYPYPATH": env["PYTHONPATH"]},
+        env={**os.environ, "MYPYPATH": os.pathsep.join(map(str, path))},
         capture_output=True,
         text=True,
         check=False,

@@ -5,13 +5,13 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import conformance
+import forked
 import inspector
 from conftest import ROOT
 from inspector import Inspector
@@ -47,7 +47,7 @@ def names(listed: Any, key: str) -> list[str]:
 
 def ask(inspect: Inspector, server: str, *arguments: str) -> Any:
     """Ask a server that the Inspector starts on stdio."""
-    return inspect.ask([sys.executable, "-m", f"{server}_mcp"], conformance.paths(), *arguments)
+    return inspect.ask([*forked.interpreter(), "-m", f"{server}_mcp"], conformance.paths(), *arguments)
 
 
 @pytest.mark.parametrize("era", ERAS)

@@ -24,6 +24,7 @@ from hypothesis import strategies as st
 from mcp.client.stdio import stdio_client
 
 import corpus as real
+import forked
 from conftest import ROOT
 from corpus import SHARDS
 from packages import manifest, tool
@@ -320,9 +321,9 @@ def calls(target: Any, wanted: Sequence[tuple[str, dict[str, Any]]], **more: Any
 
 def stdio(folder: Path, *argv: str) -> Any:
     """The transport of a mock that is started in `folder`."""
-    arguments = ["-m", "toolwright", "mock", "manifest.json", *argv]
+    command = [*forked.interpreter(), "-m", "toolwright", "mock", "manifest.json", *argv]
     environment = {"TMPDIR": str(folder / "tmp")}
-    return stdio_client(mcp.StdioServerParameters(command=sys.executable, args=arguments, env=environment, cwd=folder))
+    return stdio_client(mcp.StdioServerParameters(command=command[0], args=command[1:], env=environment, cwd=folder))
 
 
 @pytest.fixture
@@ -397,7 +398,7 @@ def test_all_else_has_a_placeholder(folder: Path) -> None:
 def http(folder: Path, *argv: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """A mock over HTTP, and its URL."""
     with running(
-        [sys.executable, "-m", "toolwright", "mock", "manifest.json", "--http", "127.0.0.1:0", *argv],
+        [*forked.interpreter(), "-m", "toolwright", "mock", "manifest.json", "--http", "127.0.0.1:0", *argv],
         cwd=folder,
         env={**os.environ, "TMPDIR": str(folder / "tmp")},
         stderr=subprocess.PIPE,
@@ -471,8 +472,8 @@ def test_the_command_line(folder: Path) -> None:
 def test_the_weather_server_is_mocked(tmp_path: Path) -> None:
     (tmp_path / "manifest.json").write_text("{}")
     (tmp_path / "tmp").mkdir()
-    arguments = ["-m", "toolwright", "mock", WEATHER]
-    target = stdio_client(mcp.StdioServerParameters(command=sys.executable, args=arguments))
+    command = [*forked.interpreter(), "-m", "toolwright", "mock", WEATHER]
+    target = stdio_client(mcp.StdioServerParameters(command=command[0], args=command[1:]))
     [paris, forecast] = calls(target, [("get_weather", {"location": "Rome"}), ("get_forecast", {"location": "Oslo"})])
     assert paris.structured_content == {"temperature": 22.5, "conditions": "Partly cloudy", "humidity": 65}
     assert forecast.structured_content["days"]

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+import forked
+from forked import ALONE
 from processes import running
 from test_commands import toolwright
 
@@ -45,22 +47,12 @@ def test_a_new_project_runs_at_once(name: str, mypy: list[str], tmp_path: Path) 
     (project,) = tmp_path.iterdir()
     assert f"cd {project.name}" in done.stdout
     own = [project, project / "generated"]
-    printed = run(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", cwd=project, path=own)
-    assert "3 passed" in printed  # one of them the manifest's example
+    pytest = ["-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    tested = forked.python(pytest, project, own, **ALONE)
+    assert "3 passed" in tested.stdout, tested.stdout  # one of them the manifest's example
     package = next(project.glob("generated/*_mcp")).name
-    module = run(
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "-p",
-        "no:cacheprovider",
-        "--pyargs",
-        f"test_{package}",
-        cwd=tmp_path,
-        path=own,
-    )
-    assert "1 passed" in module
+    module = forked.python([*pytest, "--pyargs", f"test_{package}"], tmp_path, own, **ALONE)
+    assert "1 passed" in module.stdout, module.stdout
     assert toolwright("generate", "--check", cwd=project).returncode == 0
     assert toolwright("check", "--strict", cwd=project).returncode == 0
     (handlers,) = project.glob("*_server/handlers.py")

@@ -74,17 +74,18 @@ def test_they_are_decided_right_and_nothing_is_lost(package: tuple[Path, str]) -
 async def accepted(module: Any, calls: list[tuple[str, dict[str, Any]]]) -> list[str]:
     """Those of the calls that a server does not refuse."""
     echo = Echo(module)
-    server = module.build_server(echo)
-    wrong = []
-    for name, arguments in calls:
-        (answer,) = await exchange(server, STATELESS, ("tools/call", {"name": name, "arguments": arguments}))
-        if answer.get("isError") is not True or echo.seen is not None:
-            wrong.append(f"{name}({arguments}) gave {answer}")
-    return wrong
+    requests = [("tools/call", {"name": name, "arguments": arguments}) for name, arguments in calls]
+    answers = await exchange(module.build_server(echo), STATELESS, *requests)
+    assert echo.seen is None
+    return [
+        f"{name}({arguments}) gave {answer}"
+        for (name, arguments), answer in zip(calls, answers, strict=True)
+        if answer.get("isError") is not True
+    ]
 
 
-def test_mypy_finds_no_error(package: tuple[Path, str]) -> None:
-    assert "Success" in output(["mypy", "--strict", "--python-version=3.11", package[1]], package[0])
+def test_mypy_finds_no_error(package: tuple[Path, str], mypy: list[str]) -> None:
+    assert "Success" in output([*mypy[2:], "--python-version=3.11", package[1]], package[0])
 
 
 def test_pyright_finds_no_error(package: tuple[Path, str]) -> None:

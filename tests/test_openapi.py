@@ -7,10 +7,7 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -21,6 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
+import forked
 from test_commands import toolwright
 from toolwright.compile import pipeline
 from toolwright.compile.syntax import yamlwriter
@@ -456,15 +454,8 @@ def test_a_project_starts_from_a_document(tmp_path: Path) -> None:
     assert '"httpx2>=2.10"' in (project / "pyproject.toml").read_text()
     assert toolwright("check", "--strict", cwd=project).returncode == 0
     assert toolwright("generate", "--check", cwd=project).returncode == 0
-    path = os.pathsep.join(map(str, (project, project / "generated")))
-    tested = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"],
-        cwd=project,
-        env={**os.environ, "PYTHONPATH": path},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    path = [project, project / "generated"]
+    tested = forked.python(["-m", "pytest", "-q", "-p", "no:cacheprovider"], project, path, **forked.ALONE)
     assert "1 passed" in tested.stdout, tested.stdout
 
 

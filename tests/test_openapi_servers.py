@@ -6,7 +6,6 @@ import asyncio
 import base64
 import json
 import os
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 
 import pytest
 
+import forked
 from corpus import WHOLE
 from fake_api import Answer, Asked, api
 from packages import imported as package_of
@@ -49,7 +49,7 @@ def client(folder: Path, package: str, stem: str, **environment: str) -> Iterato
     """Runs `python -m PACKAGE` without handlers, and gives what calls a method of its typed client."""
     generated = folder / "generated"
     env = [f"{name}={value}" for name, value in {"PYTHONPATH": str(generated), **environment}.items()]
-    command = ["env", *env, sys.executable, "-m", package]
+    command = ["env", *env, *forked.interpreter(), "-m", package]
     with package_of(generated, package) as module:
 
         def call(method: str, /, **arguments: Any) -> Any:

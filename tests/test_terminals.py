@@ -195,7 +195,7 @@ def test_commands(tmp_path: Path) -> None:
     fine = tmp_path / "fine.json"
     fine.write_text(json.dumps(value))
     (tmp_path / "tools.json").write_text(json.dumps({"tools": value["tools"]}))
-    toolwright = [sys.executable, "-m", "toolwright"]
+    toolwright = [*forked.interpreter(), "-m", "toolwright"]
     coloured = 0
     for arguments in (
         ["check", str(path)],
@@ -236,9 +236,8 @@ def test_a_generated_server_says_what_it_is(tmp_path: Path) -> None:
     value["server"] |= {"title": nasty, "version": nasty}
     path.write_text(json.dumps(value))
     for arguments in (["--help"], ["--version"], ["--handlers", "no\x1b[2J\u202e:X"], ["--http", "no\x1b[2J\u202e:1"]):
-        command = [sys.executable, "-m", name, *arguments]
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=60, check=False)
-        printed = done.stdout.decode() + done.stderr.decode()
+        done = forked.python(["-m", name, *arguments], tmp_path)
+        printed = done.stdout + done.stderr
         assert printed
         assert not harmful(printed), (arguments, printed)
         assert "Traceback" not in printed

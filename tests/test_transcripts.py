@@ -13,7 +13,6 @@ import os
 import queue
 import re
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -24,6 +23,7 @@ from typing import Any, Final, Literal, TypeAlias
 import jsonschema_rs
 import pytest
 
+import forked
 from conftest import ROOT
 from processes import running
 from toolwright import cli
@@ -105,7 +105,7 @@ class Connection:
 def connection(package: str, paths: Sequence[Path]) -> Iterator[Connection]:
     """`python -m` of a package, which must end by itself when its input does, with nothing to complain of."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, paths))}
-    command = [sys.executable, "-m", package]
+    command = [*forked.interpreter(), "-m", package]
     pipe = subprocess.PIPE
     with running(command, env=environment, stdin=pipe, stdout=pipe, stderr=pipe, encoding="utf-8") as process:
         yield Connection(process)

@@ -11,6 +11,7 @@ import mcp
 import pytest
 from jsonschema_rs import validator_for
 
+import forked
 from packages import check, generate, imported, manifest, tool
 from server_fixture import exchange
 from serving import served
@@ -113,9 +114,8 @@ async def test_clients_get_structured_results(folder: Path, desk: Any, kind: str
             await ask(url)
             await ask_typed(mcp.Client(url, mode=mode))
     else:
-        command = mcp.StdioServerParameters(
-            command=sys.executable, args=["-m", "desk_mcp", "--handlers", "desk:Desk"], cwd=folder
-        )
+        start = [*forked.interpreter(), "-m", "desk_mcp", "--handlers", "desk:Desk"]
+        command = mcp.StdioServerParameters(command=start[0], args=start[1:], cwd=folder)
         await ask(command)
         await ask_typed(mcp.Client(command, mode=mode))
 

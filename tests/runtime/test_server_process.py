@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import httpx2
 import pytest
 
+import forked
 from server_fixture import HELLO, write_package
 from server_process import Process
 from toolwright.runtime.server.main import listen
@@ -237,7 +238,7 @@ def test_small_answers_are_sent_at_once() -> None:
     assert asyncio.run(accepted()) != 0
 
 
-# Mistakes. One process tells all of them: starting Python is what takes time.
+# Mistakes. One process tells all of them.
 
 PROGRAM = """
 import json, sys
@@ -254,9 +255,7 @@ for arguments in json.loads(sys.argv[1]):
 
 def refused(project: Path, *command_lines: list[str]) -> list[str]:
     """What each command line makes the package say, and the status it would end with."""
-    command = [sys.executable, "-c", PROGRAM, json.dumps(command_lines)]
-    nothing = subprocess.DEVNULL
-    done = subprocess.run(command, cwd=project, stdin=nothing, capture_output=True, text=True, timeout=30)
+    done = forked.python(["-c", PROGRAM, json.dumps(command_lines)], project)
     assert done.stdout in ("", "importing\n")
     return done.stderr.removeprefix("importing\n").splitlines()
 
@@ -308,7 +307,7 @@ def test_what_was_asked_before_the_input_ends_is_answered(project: Path) -> None
         ),
     ]
     done = subprocess.run(
-        [sys.executable, "-m", "process_mcp", "--handlers", "weather:Weather"],
+        [*forked.interpreter(), "-m", "process_mcp", "--handlers", "weather:Weather"],
         cwd=project,
         input="".join(json.dumps(message) + "\n" for message in asked),
         capture_output=True,
@@ -332,7 +331,7 @@ def test_a_closed_input_is_told_in_a_line(project: Path) -> None:
 def test_handlers_that_do_not_start_are_told_in_a_line(arguments: list[str], project: Path) -> None:
     hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {**HELLO, "protocolVersion": "2025-11-25"}}
     done = subprocess.run(
-        [sys.executable, "-m", "process_mcp", "--handlers", "weather:Broken", *arguments],
+        [*forked.interpreter(), "-m", "process_mcp", "--handlers", "weather:Broken", *arguments],
         cwd=project,
         input=json.dumps(hello) + "\n",
         capture_output=True,

@@ -6,6 +6,7 @@ import importlib
 import json
 import re
 import socket
+import sys
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -47,7 +48,8 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> ModuleType:
 def process(tmp_path: Path) -> Iterator[Process]:
     write_package(tmp_path, "process_mcp", handlers="weather:Weather")
     (tmp_path / "weather.py").write_text(HANDLERS)
-    made = Process(tmp_path, "--http", "127.0.0.1:0", "--log-level", "info")
+    # An interpreter, whose memory is looked at.
+    made = Process(tmp_path, "--http", "127.0.0.1:0", "--log-level", "info", python=[sys.executable])
     yield made
     made.kill()
 
