@@ -32,6 +32,10 @@ SCHEMAS = {
     "Call": holder(event=TEXT, next=ref("Ring")),
     "Ring": holder(call=ref("Call"), seat={"type": "object", "properties": {"row": {"type": "integer"}}}),
     "RingSeat": holder(row=TEXT),
+    "Day": {"enum": ["mon", "tue"]},
+    "DynamicDay": {"enum": ["weekday"]},
+    "Schedule": holder(Day=ref("DynamicDay"), more=ref("Series")),
+    "Series": holder(days={"type": "array", "items": ref("Day")}, of=ref("Schedule")),
     "Same": holder(thing={"type": "object", "properties": {"a": TEXT}}),
 }
 TOOLS = [
@@ -40,7 +44,7 @@ TOOLS = [
     {**tool("get", {"user": {"$ref": "#/$defs/UserInput"}}), "inputSchema": {
         "type": "object", "properties": {"user": {"$ref": "#/$defs/UserInput"}}, "$defs": {"UserInput": TEXT},
     }},
-    tool("get_user", {"id": {"type": "integer"}}),
+    tool("get_user", {"id": {"type": "integer"}, "day": ref("Day")}, outputSchema=ref("Schedule")),
 ]  # fmt: skip
 
 
@@ -62,7 +66,8 @@ def test_each_class_is_exported_by_a_name_of_its_own(folder: Path) -> None:
         assert package.RingSeat.model_fields.keys() == {"row"}
         assert issubclass(package.ToolError, Exception)
         assert package.CallEvent.__module__ == "meeting_mcp._runtime.client.options"
-        assert package.GetUserInput.model_fields.keys() == {"id"}
+        assert package.GetUserInput.model_fields.keys() == {"id", "day"}
+        assert package.Series.model_validate({"days": ["mon"], "of": {"Day": "weekday"}}).of.Day == "weekday"
         user = package.User.model_validate({"type": {"text": "a", "owner": {"text": "b"}}})
         assert (user.type.owner.text, type(user.type) is package.UserType) == ("b", False)
         assert type(user.type.owner) is not type(package.UserType.model_validate({"owner": {"number": 1}}).owner)

@@ -665,6 +665,15 @@ def _config() -> JSONSchemaParserConfig:
     )
 
 
+def _keyed(plan: ClassPlan) -> Iterator[tuple[str, FieldPlan]]:
+    """The fields of a class, with what the generator is told that they are called.
+
+    It gives another name to each import that is called like a field, be it a field of another class, and our templates
+    write the names.
+    """
+    return ((f"f{index}", field) for index, field in enumerate(plan.fields))
+
+
 _VALUES = "_values"
 """What the generator is told that a field is called which stands for the values of a mapping; no attribute is."""
 
@@ -680,7 +689,7 @@ def _taken(source: Code, plan: ClassPlan, model: DataModel, members: Mapping[Cod
     if any(field.is_cast for field in plan.fields):
         used.add("cast")
     printed = {field.original_name: field.data_type for field in model.fields}
-    types = {field.name: _type(printed[field.name], field.schema, members) for field in plan.fields}
+    types = {field.name: _type(printed[key], field.schema, members) for key, field in _keyed(plan)}
     values = printed.get(_VALUES)
     of_values = _type(values, plan.values, members) if values is not None and plan.values is not None else None
     return Written(source, types, frozenset(map(Name, used)), of_values)
@@ -712,12 +721,12 @@ def _choices(printed: DataType, hint: str) -> Iterator[Code]:
 
 
 def _definition(plan: ClassPlan, roots: Collection[str]) -> Json:
-    """A class as a schema. Its properties go by the names of the attributes, and all are required: whether one can be
+    """A class as a schema. Its properties go by `_keyed`, and all are required: whether one can be
     absent is told to the template, not to the generator. `roots` are the classes that come last."""
     if plan.root is not None and plan.values is None:
         # The generator forgets the items of a list that is recursive at the top.
         return {"anyOf": [_with_tuples(plan.root, roots)]}
-    properties: dict[str, Json] = {field.name: _with_tuples(field.schema) for field in plan.fields}
+    properties: dict[str, Json] = {key: _with_tuples(field.schema) for key, field in _keyed(plan)}
     if plan.values is not None:
         properties[_VALUES] = _with_tuples(plan.values, roots if plan.root is not None else ())
     return {"type": "object", "properties": properties, "required": list(properties)}
@@ -807,7 +816,7 @@ def _view(plan: ClassPlan, later: Collection[str]) -> dict[str, Any]:
         "doc": docstring(plan.doc, 4),
         "quoted": lambda kind: literal(requoted(kind)),
         "fields": {
-            field.name: {
+            key: {
                 "name": checked(field.name),
                 "form": field.form,
                 "alias": literal(field.wire) if field.wire != field.name else None,
@@ -817,6 +826,6 @@ def _view(plan: ClassPlan, later: Collection[str]) -> dict[str, Any]:
                 "is_cast": field.is_cast,
                 "doc": docstring(field.doc, 4) if field.doc else None,
             }
-            for field in plan.fields
+            for key, field in _keyed(plan)
         },
     }
