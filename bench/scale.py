@@ -9,8 +9,8 @@ after nothing changed. `datamodel-codegen --input-file-type mcp-tools` with Blac
 tools. Targets: cold no slower than the models alone; one changed at most 1/8 of cold, nothing changed at most 1/15.
 
 With `circle` it compiles shared schemas that all lead to each other (by default 60, 180, 540 and 1000), with six tools
-for each ten of them, and tells the first use of a model. Every tool carries all of them on the wire, and `manifest.json`
-has them once. Targets: linear; of 1000, at most 60 s and 600 MB, of all processes together.
+for each ten of them, and tells the first use of a model. Every tool carries all of them on the wire, and
+`manifest.json` has them once. Targets: linear; of 1000, at most 60 s and 600 MB, of all processes together.
 """
 
 from __future__ import annotations
