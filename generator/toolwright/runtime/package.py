@@ -251,7 +251,7 @@ class Package:
         if section not in self._entries:
             key = _KEYS[section]
             bundles = self.feature("bundles", "bundles") if section == "tools" else None
-            whole = bundles.put_together(self.manifest) if bundles is not None else {}
+            whole: Mapping[str, Any] = {} if bundles is None else bundles.put_together(self.manifest)
             self._entries[section] = {
                 entry[key]: (
                     {name: value for name, value in whole.get(entry[key], entry).items() if name != _OURS},
