@@ -109,11 +109,14 @@ def _compile(arguments: argparse.Namespace, work: works.Run, printer: Printer) -
     for path in work.manifests:
         trust = not (arguments.check or arguments.force or arguments.stubs)
         with printer.at_work(f"compiling {path}"):
-            built = build.build(path, work.target, known, trust=trust, force=arguments.force, project=project)
+            writes = not arguments.check
+            built = build.build(
+                path, work.target, known, trust=trust, force=arguments.force, writes=writes, project=project
+            )
         printer.generated(path, built.diagnostics, built.documents)
         if built.changes is not None:
-            known = _carry_out(built.changes, folder, known, printer, write=not arguments.check)
-            if built.cache is not None and not arguments.check:
+            known = _carry_out(built.changes, folder, known, printer, write=writes)
+            if built.cache is not None and writes:
                 disk.write_cache(folder, *built.cache)
             printer.made(built)
             if arguments.stubs:
