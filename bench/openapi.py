@@ -6,8 +6,8 @@ The folder has OpenAPI documents, by default those of the corpus that Prism star
 called with up to three sets of arguments (`tests/prism_calls.py`), by ours and by `FastMCP.from_openapi`, and Prism, a
 mock that others wrote, says which requests are not what the document says. A request counts as accepted where Prism has
 nothing to say of it, whatever it says of its own answer. `start` is the time until the tools are listed, without
-that of the interpreter; of ours, the package was generated before. `list` is the size of `tools/list`, of FastMCP for all tools
-of the document, whose number is in brackets. FastMCP makes fewer calls where it has no such tool or argument.
+that of the interpreter; of ours, the package was generated before. `list` is the size of `tools/list`, of FastMCP for
+all tools of the document, whose number is in brackets. FastMCP makes fewer calls where it has no such tool or argument.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def beside(judge: prism.Judge, document: Path, calls: Sequence[tuple[str, str, R
     accepted = set()
     for each in judge.judged[count:]:
         said_of = each.refusal.violations if each.refusal else ()
-        if each.refusal is None or (said_of and all(one.place.startswith("response.") for one in said_of)):
+        if each.refusal is None or (said_of and all(one.is_of_answer for one in said_of)):
             accepted.add(each.asked.headers.get("x-call"))
     return Theirs(said["seconds"], said["tools"], said["bytes"], sum(said["called"]), len(accepted))
 

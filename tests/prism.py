@@ -51,6 +51,11 @@ class Violation:
     code: str
     message: str
 
+    @property
+    def is_of_answer(self) -> bool:
+        """Whether it is Prism's own answer that is wrong."""
+        return self.place.split(".")[0] == "response"
+
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
@@ -186,4 +191,4 @@ def refusal(status: int, body: bytes) -> Refusal | None:
 
 
 def _violation(said: Mapping[str, Any]) -> Violation:
-    return Violation(".".join(map(str, said["location"])), str(said["code"]), str(said["message"]))
+    return Violation(".".join(map(str, said["location"])), str(said.get("code", "")), str(said["message"]))

@@ -47,17 +47,18 @@ def _unsent(said: str) -> tuple[Verdict, str]:
 def _refused(call: Call, judged: Judged, refusal: Refusal) -> tuple[Verdict, str]:
     if refusal.code == CRASHED:
         return "Prism's", "ends with a TypeError at an array in a path"
-    if refusal.code == "VIOLATIONS" and all(each.place.startswith("response.") for each in refusal.violations):
+    if refusal.code == "VIOLATIONS" and all(each.is_of_answer for each in refusal.violations):
         return "the document's", "its own example does not fit its own response"
     if refusal.code == "UNPROCESSABLE_ENTITY" and refusal.violations:
         found = [_violated(call, judged, each) for each in refusal.violations]
-        if reasons := [reason for reason in found if reason]:
-            return ("ours", _said(refusal)) if len(reasons) < len(found) else ("Prism's", reasons[0])
+        known = [each for each in found if each is not None]
+        if len(known) == len(found):
+            return known[0]
     return "ours", _said(refusal)
 
 
-def _violated(call: Call, judged: Judged, violation: Violation) -> str | None:
-    return next((reason for rule, reason in _RULES if rule(call, judged, violation)), None)
+def _violated(call: Call, judged: Judged, violation: Violation) -> tuple[Verdict, str] | None:
+    return next(((whose, why) for rule, whose, why in _RULES if rule(call, judged, violation)), None)
 
 
 def _one_of_a_nullable_list(call: Call, judged: Judged, violation: Violation) -> bool:
@@ -74,14 +75,23 @@ def _object_left_out(call: Call, judged: Judged, violation: Violation) -> bool:
     return violation.code == "required" and wanted != violation.place and _argument(call, wanted) is None
 
 
+def _names_meet(call: Call, judged: Judged, violation: Violation) -> bool:
+    """A parameter of the query, and a property of an object there whose properties are parameters (`explode`)."""
+    wanted = violation.place.removeprefix("query.").rpartition(".")[2]
+    meets = any(isinstance(value, Mapping) and wanted in map(str.lower, value) for value in call.arguments.values())
+    sent = [name for name, _ in parse_qsl(judged.asked.query, True) if name.lower() == wanted]
+    return wanted != violation.place and meets and _argument(call, wanted) is not None and len(sent) > 1
+
+
 def _argument(call: Call, wanted: str) -> Any:
     arguments: Mapping[str, Any] = {name.lower(): value for name, value in call.arguments.items()}
     return arguments.get(wanted)
 
 
-_RULES: tuple[tuple[Callable[[Call, Judged, Violation], bool], str], ...] = (
-    (_one_of_a_nullable_list, "takes one item of an array that can be null for a text"),
-    (_object_left_out, "takes an optional object in a query that is left out for an empty one"),
+_RULES: tuple[tuple[Callable[[Call, Judged, Violation], bool], Verdict, str], ...] = (
+    (_one_of_a_nullable_list, "Prism's", "takes one item of an array that can be null for a text"),
+    (_object_left_out, "Prism's", "takes an optional object in a query that is left out for an empty one"),
+    (_names_meet, "the document's", "has a parameter and a property of an object of one name in a query"),
 )
 
 

@@ -160,6 +160,8 @@ def _judged(query: str, refusal: Refusal | None, status: int = 422) -> Judged:
         ({"Ids": ["a"]}, "Ids=a", Violation("query.ids", "type", "… must be array"), "ours"),
         ({}, "", Violation("query.o", "required", "…"), "Prism's"),
         ({"o": {"a": 1}}, "a=1", Violation("query.o", "required", "…"), "ours"),
+        ({"sort": 1, "o": {"sort": "a"}}, "sort=1&sort=a", Violation("query.o.sort", "type", "…"), "the document's"),
+        ({"sort": 1, "o": {"by": "a"}}, "sort=1&by=a", Violation("query.sort", "type", "…"), "ours"),
         ({}, "", Violation("query", "required", "…"), "ours"),
         ({"x": 1}, "", Violation("body.x", "type", "…"), "ours"),
     ],
@@ -171,6 +173,8 @@ def test_whose_fault_a_violation_is(arguments: Mapping[str, Any], query: str, vi
 
 def test_whose_fault_other_refusals_are() -> None:
     call = Call("t", "all", {})
+    of_media = Refusal(500, "VIOLATIONS", "", (Violation("response", "", "The received media type …"),))
+    assert verdict(call, _judged("", of_media, 500), "…")[0] == "the document's"
     of_response = Refusal(500, "VIOLATIONS", "", (Violation("response.body", "type", "must be object"),))
     of_both = Refusal(500, "VIOLATIONS", "", (*of_response.violations, Violation("request.body", "type", "…")))
     assert verdict(call, _judged("", of_response, 500), "…")[0] == "the document's"
