@@ -358,7 +358,7 @@ def _whole(body: _Body, schemas: Schemas, making: _Making) -> None:
 
 
 def _sent_in_base64(schema: Located | None) -> dict[str, Json]:
-    """`format: byte` where a body of bytes is sent in base64, too (3.0.4 and 3.1.1, "Considerations for File Uploads")."""
+    """`format: byte` where the body is base64 on the wire, too (3.0.4, 3.1.1: "Considerations for File Uploads")."""
     is_base64 = schema is not None and (schema.field("format") == "byte" or schema.field("contentEncoding") == "base64")
     return {"format": "byte"} if is_base64 else {}
 
