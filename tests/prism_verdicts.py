@@ -83,6 +83,19 @@ def _names_meet(call: Call, judged: Judged, violation: Violation) -> bool:
     return wanted != violation.place and meets and _argument(call, wanted) is not None and len(sent) > 1
 
 
+def _paths_meet(call: Call, judged: Judged, violation: Violation) -> bool:
+    """`/a/{x}` beside `/a/{y}`, of which the specification has one at most: a parameter of the path that is another's."""
+    wanted = violation.place.removeprefix("path.")
+    return wanted != violation.place and _argument(call, wanted) is None
+
+
+def _object_in_a_form(call: Call, judged: Judged, violation: Violation) -> bool:
+    """A part that is an object, which is sent as `application/json`, the default of the specification."""
+    wanted = violation.place.removeprefix("body.")
+    said = rb'name="%b"\r\nContent-Type: application/json\r\n' % re.escape(wanted.encode())
+    return violation.message.endswith("must be object") and bool(re.search(said, judged.asked.body))
+
+
 def _argument(call: Call, wanted: str) -> Any:
     arguments: Mapping[str, Any] = {name.lower(): value for name, value in call.arguments.items()}
     return arguments.get(wanted)
@@ -91,6 +104,8 @@ def _argument(call: Call, wanted: str) -> Any:
 _RULES: tuple[tuple[Callable[[Call, Judged, Violation], bool], Verdict, str], ...] = (
     (_one_of_a_nullable_list, "Prism's", "takes one item of an array that can be null for a text"),
     (_object_left_out, "Prism's", "takes an optional object in a query that is left out for an empty one"),
+    (_object_in_a_form, "Prism's", "takes an object that is a part of a form, as JSON, for a text"),
+    (_paths_meet, "the document's", "has two paths that differ in the names of their parameters alone"),
     (_names_meet, "the document's", "has a parameter and a property of an object of one name in a query"),
 )
 

@@ -162,6 +162,8 @@ def _judged(query: str, refusal: Refusal | None, status: int = 422) -> Judged:
         ({"o": {"a": 1}}, "a=1", Violation("query.o", "required", "…"), "ours"),
         ({"sort": 1, "o": {"sort": "a"}}, "sort=1&sort=a", Violation("query.o.sort", "type", "…"), "the document's"),
         ({"sort": 1, "o": {"by": "a"}}, "sort=1&by=a", Violation("query.sort", "type", "…"), "ours"),
+        ({"number": "a"}, "", Violation("path.id", "format", "…"), "the document's"),
+        ({"id": "a"}, "", Violation("path.id", "format", "…"), "ours"),
         ({}, "", Violation("query", "required", "…"), "ours"),
         ({"x": 1}, "", Violation("body.x", "type", "…"), "ours"),
     ],
@@ -169,6 +171,13 @@ def _judged(query: str, refusal: Refusal | None, status: int = 422) -> Judged:
 def test_whose_fault_a_violation_is(arguments: Mapping[str, Any], query: str, violation: Violation, whose: str) -> None:
     refusal = Refusal(422, "UNPROCESSABLE_ENTITY", "", (violation,))
     assert verdict(Call("t", "all", arguments), _judged(query, refusal), None)[0] == whose
+
+
+@pytest.mark.parametrize(("kind", "whose"), [("application/json", "Prism's"), ("text/plain", "ours")])
+def test_whose_fault_an_object_in_a_form_is(kind: str, whose: str) -> None:
+    body = f'--b\r\nContent-Disposition: form-data; name="o"\r\nContent-Type: {kind}\r\n\r\n{{}}'.encode()
+    refusal = Refusal(422, "UNPROCESSABLE_ENTITY", "", (Violation("body.o", "type", "… o must be object"),))
+    assert verdict(Call("t", "all", {}), Judged(Asked("POST", "/x", "", {}, body), 422, refusal), None)[0] == whose
 
 
 def test_whose_fault_other_refusals_are() -> None:
