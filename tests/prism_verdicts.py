@@ -84,7 +84,7 @@ def _names_meet(call: Call, judged: Judged, violation: Violation) -> bool:
 
 
 def _paths_meet(call: Call, judged: Judged, violation: Violation) -> bool:
-    """`/a/{x}` beside `/a/{y}`, of which the specification has one at most: a parameter of the path that is another's."""
+    """`/a/{x}` beside `/a/{y}`, which the specification does not have: a parameter that is the other's."""
     wanted = violation.place.removeprefix("path.")
     return wanted != violation.place and _argument(call, wanted) is None
 
