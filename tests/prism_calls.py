@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from operator import setitem
 from random import Random
 from typing import Any
 
@@ -95,6 +97,6 @@ def _texts(value: Json) -> Iterator[tuple[Callable[[str], None], str]]:
     places = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, inner in [*places]:
         if isinstance(inner, str):
-            yield (lambda new, key=key: value.__setitem__(key, new)), inner
+            yield partial(setitem, value, key), inner
         else:
             yield from _texts(inner)
