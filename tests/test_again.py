@@ -45,7 +45,7 @@ def generated(folder: Path, what: Files, capsys: pytest.CaptureFixture[str]) -> 
     """All that is in the output folder after a run, and what the run says of the manifest."""
     for name, value in what.items():
         (folder / name).write_text(json.dumps(value))
-    cli.run(["generate", "manifest.json"])
+    cli.run(["generate", "--strict", "manifest.json"])  # which says each warning
     output = folder / "generated"
     tree = {str(path.relative_to(output)): path.read_bytes() for path in output.rglob("*") if path.is_file()}
     return tree, capsys.readouterr().err

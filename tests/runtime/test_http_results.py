@@ -17,6 +17,7 @@ from starlette.responses import Response, StreamingResponse
 from fake_api import Answer, Asked
 from http_tools import Running, called, running
 from packages import check, generate, imported, manifest
+from toolwright.runtime.http import events as runtime_events
 from toolwright.runtime.http.pages import next_link
 from toolwright.runtime.server import kept
 
@@ -584,6 +585,39 @@ def test_a_stream_is_bounded(tmp_path: Path) -> None:
     http = {"url": "/x", "accept": "text/event-stream", "maxResponseBytes": 100}
     with running(tmp_path, [called("watch", {}, http)], lambda _: stream("data: " + "a" * 200)) as server:
         assert "larger than 100 bytes" in server.refused("watch")
+
+
+@pytest.mark.parametrize(
+    ("pieces", "events"),
+    [
+        (["data: a\r", "\ndata: b\r", "\r", "data: c", "\n\n"], ["a\nb", "c"]),
+        (["da", "ta: ", "é\n", "\n", "data", ": x", "y\n\n"], ["é", "xy"]),
+        (["data: a\n\ndata: b", "c"], ["a"]),
+    ],
+)
+def test_events_arrive_in_any_pieces(pieces: Sequence[str], events: Sequence[str]) -> None:
+    assert asyncio.run(heard(pieces)) == events
+
+
+async def heard(pieces: Sequence[str]) -> list[str]:
+    async def chunks() -> AsyncIterator[bytes]:
+        for piece in pieces:
+            yield piece.encode()
+
+    async def tell(_number: int, _shown: str) -> None:
+        return None
+
+    return await runtime_events.read(chunks(), 10**8, 60, tell)
+
+
+def test_a_long_line_in_many_pieces_costs_what_it_is_long() -> None:
+    def cost(count: int) -> float:
+        start = time.process_time()
+        assert len(asyncio.run(heard(["data: ", *["x" * 64] * count, "\n\n"]))[0]) == 64 * count
+        return time.process_time() - start
+
+    few = min(cost(2_000) for _ in range(3))
+    assert cost(32_000) < few * 16 * 4  # 16 times as much; that of squares would be 256
 
 
 # --- Large results ---

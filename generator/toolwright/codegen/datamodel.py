@@ -324,7 +324,8 @@ def _taken_from(home: Name, schema: ir.SharedSchema, classes: Iterable[Class]) -
     own = tuple(replace(each, place=schema.schema.place) for each in classes)
     head = code(_HEAD, docstring(f"Models of the shared schema ``{schema.name}``."))
     (taken,) = as_homes({f".{home}": [each.name for each in own]})
-    return ModelModule(join("\n", [head, taken.exported()]), own, ())
+    listed = code("__all__ = [{}]", join(", ", taken.literals))
+    return ModelModule(join("\n", [head, taken.imported(), code(""), listed]), own, ())
 
 
 def redacting(tools: Sequence[ir.Tool], shared: Sequence[ir.SharedSchema]) -> tuple[ir.SharedSchema, ...]:

@@ -19,7 +19,7 @@ def _completion(arguments: argparse.Namespace) -> int:
     import shtab
 
     parser: argparse.ArgumentParser = arguments.command_line
-    _paths(parser, dict.fromkeys(("MANIFEST", "FILE", "OLD", "NEW"), shtab.FILE) | {"DIR": shtab.DIRECTORY})
+    _paths(parser, dict.fromkeys(("MANIFEST", "FILE", "SOURCE", "OLD", "NEW"), shtab.FILE) | {"DIR": shtab.DIRECTORY})
     out(shtab.complete(parser, shell=arguments.shell) + "\n")
     return 0
 

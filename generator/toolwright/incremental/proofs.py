@@ -110,18 +110,17 @@ def prove(
     """
     if not todo:
         return []
-    root = f"{manifest.package}/"
-    sources = {
-        one.path.removeprefix(root): one.data
-        for one in artifacts
-        if one.path.startswith(root) and one.path.endswith(".py")
-    }
-    needed = {
-        path: data for path, data in sources.items() if path.startswith(("models/", "_runtime/")) or "/" not in path
-    }
+    sources = {"__init__.py": b""}  # what it exports, models do not need
+    for part in ("models", "_runtime"):
+        root = f"{manifest.package}/"
+        sources |= {
+            one.path.removeprefix(root): one.data
+            for one in artifacts
+            if one.path.startswith(f"{root}{part}/") and one.path.endswith(".py")
+        }
     names = [module.name for module in todo]
     jobs: list[Job] = [
-        (proof.build, (manifest.package, needed, names[start : start + _BATCH]))
+        (proof.build, (manifest.package, sources, names[start : start + _BATCH]))
         for start in range(0, len(names), _BATCH)
     ]
     by_name = {module.name: module for module in todo}

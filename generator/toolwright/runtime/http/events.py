@@ -59,14 +59,18 @@ async def read(
     """
     found: list[str] = []
     decode = codecs.getincrementaldecoder("utf-8-sig")("replace").decode
-    size, rest = 0, ""
+    size, rest = 0, [""]
     data: list[str] = []
     with anyio.move_on_after(seconds * (1 - _EARLY)):
         async for chunk in chunks:
             size += len(chunk)
             if size > most:
                 raise ToolError(f"The API's answer is larger than {most:,} bytes; ask for less.")
-            *lines, rest = _LINE.split(rest + decode(chunk))
+            rest.append(decode(chunk))
+            if "\n" not in rest[-1] and "\r" not in rest[-1] and not rest[0].endswith("\r"):
+                continue  # so that a long line in many pieces is looked through once
+            *lines, last = _LINE.split("".join(rest))
+            rest = [last]
             for line in lines:
                 field, _, value = line.partition(":")
                 if field == "data":
