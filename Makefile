@@ -4,7 +4,7 @@ BIN := .venv/bin
 CODE := generator examples tests bench
 CHECKS := lint-ruff lint-black lint-mypy lint-pyright lint-generated lint-docs
 
-.PHONY: demo test lint $(CHECKS) corpus subsumption payloads conformance docs generate clean
+.PHONY: demo test lint $(CHECKS) corpus subsumption payloads conformance openapi docs generate clean
 
 demo: .venv/ready
 	$(BIN)/toolwright generate
@@ -31,6 +31,10 @@ payloads: .venv/ready
 # The official conformance suite, against the server of specs/everything/ and against clients; needs npx.
 conformance: .venv/ready
 	$(BIN)/pytest -n 2 tests/test_conformance.py tests/test_conformance_client.py
+
+# Prism, a mock that others wrote, judges the requests of imported APIs; a row of each document. Needs npx and the corpus.
+openapi: .venv/ready
+	TOOLWRIGHT_WHOLE_OPENAPI=1 $(BIN)/pytest -n 2 -rP tests/test_prism.py
 
 lint: .venv/ready
 	@$(MAKE) --no-print-directory --jobs 2 $(CHECKS)

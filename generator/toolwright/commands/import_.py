@@ -133,6 +133,8 @@ def again(file: str, arguments: argparse.Namespace) -> str:
         words += ["--name", arguments.name]
     if getattr(arguments, "prefix", ""):
         words += ["--prefix", arguments.prefix]
+    if getattr(arguments, "pages", False):
+        words.append("--pages")
     return shlex.join(words)
 
 

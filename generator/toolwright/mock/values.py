@@ -8,6 +8,7 @@ it is given. The same seed gives the same value, under any hash seed.
 from __future__ import annotations
 
 import math
+from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from random import Random
@@ -292,6 +293,8 @@ class _Maker:
         form = schema.get("format")
         if isinstance(form, str) and form in _FORMATS:
             return _FORMATS[form](self._chance)
+        if schema.get("contentEncoding") == "base64":
+            return self._base64(least, most)
         words = [self._word()]
         length = len(words[0])
         while length < least:
@@ -299,6 +302,11 @@ class _Maker:
             length += 1 + len(words[-1])
         made = " ".join(words)
         return made[: min(most, max(len(made), least))] if len(made) <= most else made[:most]
+
+    def _base64(self, least: int, most: int) -> str:
+        """Bytes of a word or more in base64 (RFC 4648, section 4), whose length is a multiple of four."""
+        length = min(max(least + 2, 8), max(most, 0)) // 4 * 4
+        return b64encode(self._chance.randbytes(length // 4 * 3)).decode()
 
     def _matching(self, pattern: str, least: int, most: int) -> str:
         """A text for a pattern: the shortest of several that has the length."""

@@ -343,7 +343,7 @@ def _whole(body: _Body, schemas: Schemas, making: _Making) -> None:
     if body.kind == "multipart":
         raise UnsupportedError("its form is not an object with properties that can be arguments")
     if body.kind == "bytes":
-        made = {"type": "string", "contentEncoding": "base64"}
+        made = {"type": "string", "contentEncoding": "base64", **_sent_in_base64(body.schema)}
     elif body.schema is not None:
         made, uses = schemas.converted(body.schema, "request")
         making.uses |= uses
@@ -355,6 +355,12 @@ def _whole(body: _Body, schemas: Schemas, making: _Making) -> None:
     if body.required:
         making.required.append(BODY)
     making.http["body"] = f"{{{BODY}}}"
+
+
+def _sent_in_base64(schema: Located | None) -> dict[str, Json]:
+    """`format: byte` where the body is base64 on the wire, too (3.0.4, 3.1.1: "Considerations for File Uploads")."""
+    is_base64 = schema is not None and (schema.field("format") == "byte" or schema.field("contentEncoding") == "base64")
+    return {"format": "byte"} if is_base64 else {}
 
 
 def _file(schema: Json, encoding: Located | None, name: str) -> Json:

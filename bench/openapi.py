@@ -1,0 +1,100 @@
+"""Imported APIs beside FastMCP's, judged by Prism: the same documents, the same tools, the same arguments.
+
+    python bench/openapi.py [FOLDER [DOCUMENT …]]
+
+The folder has OpenAPI documents, by default those of the corpus that Prism starts with. Of each, up to 60 tools are
+called with up to three sets of arguments (`tests/prism_calls.py`), by ours and by `FastMCP.from_openapi`, and Prism, a
+mock that others wrote, says which requests are not what the document says. A request counts as accepted where Prism has
+nothing to say of it, whatever it says of its own answer. `start` is the time until the tools are listed, without
+that of the interpreter; of ours, the package was generated before. `list` is the size of `tools/list`, of FastMCP for
+all tools of the document, whose number is in brackets. FastMCP makes fewer calls where it has no such tool or argument.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+
+import prism
+import prism_calls
+import prism_run
+import test_prism
+from peers import fastmcp
+from prism_run import Result
+
+ROOT = Path(__file__).parents[1]
+_ASKING = ("accepted", "the document's")
+
+
+@dataclass(frozen=True, slots=True)
+class Theirs:
+    """What FastMCP's server did: how many calls it made, and how many of them Prism accepted."""
+
+    seconds: float
+    tools: int
+    size: int
+    called: int
+    accepted: int
+
+
+def beside(judge: prism.Judge, document: Path, calls: Sequence[tuple[str, str, Result]]) -> Theirs | str:
+    """FastMCP's server with the same calls; a word where it does not start."""
+    given = [{"method": method, "path": path, "arguments": each.call.arguments} for method, path, each in calls]
+    command = [str(fastmcp()), str(ROOT / "bench" / "openapi_fastmcp.py"), str(document), judge.url]
+    count = len(judge.judged)
+    done = subprocess.run(command, input=json.dumps(given), capture_output=True, text=True)
+    if done.returncode:
+        return done.stderr.strip().splitlines()[-1][:80]
+    said: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    accepted = set()
+    for each in judge.judged[count:]:
+        said_of = each.refusal.violations if each.refusal else ()
+        if each.refusal is None or (said_of and all(one.is_of_answer for one in said_of)):
+            accepted.add(each.asked.headers.get("x-call"))
+    return Theirs(said["seconds"], said["tools"], said["bytes"], sum(said["called"]), len(accepted))
+
+
+def compare(judge_of: prism.Prism, document: Path, folder: Path) -> str:
+    """A row of the table."""
+    manifest = prism_run.build(document, folder, prism_calls.MOST)
+    where = {tool["name"]: tool["toolwright"]["http"] for tool in manifest["tools"]}
+    with prism.judging(judge_of, document, folder / "prism.log") as judge:
+        ours = prism_run.serve(judge, folder, document.stem, manifest)
+        calls = [
+            (where[each.call.tool].get("method", "GET"), where[each.call.tool]["url"], each)
+            for each in ours.results
+            if each.judged is not None
+        ]
+        theirs = beside(judge, document, calls)
+    accepted = sum(each.verdict in _ASKING for _, _, each in calls)
+    row = f"| {document.stem} | {ours.tools} | {len(calls)} | {accepted} | {ours.start:.1f} s, {ours.listed:,} B |"
+    if isinstance(theirs, str):
+        return f"{row} - | - | {theirs} |"
+    return (
+        f"{row} {theirs.accepted} of {theirs.called} | {theirs.seconds:.1f} s, {theirs.size:,} B ({theirs.tools}) | |"
+    )
+
+
+def main(folder: Path, names: Sequence[str]) -> None:
+    judge_of = prism.fetch()
+    print("| document | tools | calls | ours accepted | start, list | FastMCP accepted | start, list (tools) | |")
+    print("|---|---|---|---|---|---|---|---|")
+    for name in names:
+        with tempfile.TemporaryDirectory() as made:
+            print(compare(judge_of, folder / name, Path(made)), flush=True)
+
+
+if __name__ == "__main__":
+    given = sys.argv[1:]
+    main(
+        Path(given[0]) if given else ROOT.parent / "shared" / "corpus" / "openapi-judged",
+        given[1:] or test_prism.DOCUMENTS,
+    )

@@ -1,0 +1,116 @@
+"""What an imported API is sent where the document leaves something open; docs/openapi.md has it beside FastMCP."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import prism_run
+from fake_api import api
+from packages import imported
+
+TEXT = {"type": "string"}
+LIST = {"type": "array", "items": TEXT}
+OBJECT = {"type": "object", "properties": {"x": TEXT}}
+
+
+def _body(schema: Any, media: str = "application/json", **said: Any) -> dict[str, Any]:
+    return {"requestBody": {**said, "content": {media: {"schema": schema}}}}
+
+
+def _query(schema: Any) -> dict[str, Any]:
+    return {"parameters": [{"name": "a", "in": "query", "schema": schema}]}
+
+
+BYTES = "application/octet-stream"
+OPERATIONS: dict[str, Any] = {
+    "optional_object": _body(OBJECT),
+    "optional_list": _body(LIST),
+    "optional_with_required": _body({**OBJECT, "required": ["x"]}),
+    "byte": _body({"type": "string", "format": "byte"}, BYTES, required=True),
+    "binary": _body({"type": "string", "format": "binary"}, BYTES, required=True),
+    "list": _query(LIST),
+    "object": _query({"type": "object", "properties": {"x": TEXT, "y": {"type": "integer"}}}),
+    "nullable_list": _query({**LIST, "nullable": True}),
+    "nullable_items": _query({"type": "array", "items": {**TEXT, "nullable": True}}),
+    "nullable": _query({**TEXT, "nullable": True}),
+}
+CALLS = [
+    ("optional_object", {}, "application/json", "", "{}"),
+    ("optional_object", {"x": "v"}, "application/json", "", '{"x":"v"}'),
+    ("optional_list", {}, None, "", ""),
+    ("optional_list", {"body": ["v"]}, "application/json", "", '["v"]'),
+    ("byte", {"body": "aGVsbG8="}, BYTES, "", "aGVsbG8="),
+    ("binary", {"body": "aGVsbG8="}, BYTES, "", "hello"),
+    ("list", {"a": ["v", "w /"]}, None, "a=v&a=w%20%2F", ""),
+    ("list", {"a": []}, None, "", ""),
+    ("object", {"a": {"x": "v", "y": 1}}, None, "x=v&y=1", ""),
+    ("nullable_list", {"a": ["v"]}, None, "a=v", ""),
+    ("nullable_list", {"a": None}, None, "", ""),
+    ("nullable_items", {"a": ["v", None]}, None, "a=v&a=", ""),
+    ("nullable", {"a": None}, None, "", ""),
+]
+REFUSED = [
+    ("optional_with_required", {}, "x: required, but missing"),
+    ("byte", {"body": "no base64!"}, "`body` is not base64"),
+]
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
+    folder = tmp_path_factory.mktemp("sending")
+    paths = {
+        f"/{name}": {
+            "get" if "parameters" in said else "post": {
+                "operationId": name,
+                **said,
+                "responses": {"204": {"description": "ok"}},
+            }
+        }
+        for name, said in OPERATIONS.items()
+    }
+    document = {"openapi": "3.0.3", "info": {"title": "S", "version": "1"}, "paths": paths}
+    (folder / "sending.json").write_text(json.dumps({**document, "servers": [{"url": "https://api.example.com"}]}))
+    return folder, prism_run.build(folder / "sending.json", folder, 60)
+
+
+def test_what_is_sent(built: tuple[Path, dict[str, Any]]) -> None:
+    folder, manifest = built
+    sent, said = [], []
+    with (
+        api(lambda asked: (200, "ok")) as fake,
+        prism_run.credentials(manifest, fake.url),
+        imported(folder / "generated", "sending_mcp") as package,
+    ):
+
+        async def go() -> None:
+            async with package.SendingClient.connect(package.build_server()) as client:
+                for name, arguments, *_ in CALLS:
+                    assert not (await client.raw.call_tool(name, arguments)).is_error
+                    asked = fake.last
+                    sent.append((name, arguments, asked.headers.get("content-type"), asked.query, asked.body.decode()))
+                for name, arguments, _ in REFUSED:
+                    said.append((await client.raw.call_tool(name, arguments)).content[0].text)
+
+        asyncio.run(go())
+        assert len(fake.asked) == len(CALLS)
+    assert sent == CALLS
+    assert all(text in one for one, (_, _, text) in zip(said, REFUSED, strict=True)), said
+
+
+@pytest.mark.parametrize(
+    ("schema", "is_text"),
+    [({"contentEncoding": "base64"}, True), ({"contentEncoding": "base64url"}, False), ({}, False)],
+)
+def test_base64_is_sent_as_it_is_where_a_document_of_3_1_says_so(schema: Any, is_text: bool, tmp_path: Path) -> None:
+    told = {"operationId": "op", **_body({"type": "string", **schema}, BYTES), "responses": {}}
+    document = {"openapi": "3.1.0", "info": {"title": "S", "version": "1"}, "paths": {"/x": {"post": told}}}
+    (tmp_path / "sending.json").write_text(json.dumps({**document, "servers": [{"url": "https://api.example.com"}]}))
+    manifest = prism_run.build(tmp_path / "sending.json", tmp_path, 1)
+    body = manifest["tools"][0]["inputSchema"]["properties"]["body"]
+    assert body["contentEncoding"] == "base64"
+    assert (body.get("format") == "byte") is is_text
