@@ -118,7 +118,10 @@ class Resolved:
 
     def bundled(self, root: Outline) -> Bundled:
         """`root` with all shared schemas that it leads to; so it goes on the wire, but where `inlines`."""
-        return bundle(root, self.shared_schemas)
+        known = self.shared_schemas.bundled
+        if root.place not in known:
+            known[root.place] = bundle(root, self.shared_schemas)
+        return known[root.place]
 
     @property
     def inlines(self) -> bool:

@@ -19,7 +19,7 @@ from toolwright.jsonschema.references import HANDLE, Key, Local, Outline, Shared
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from toolwright.diagnostics import Pointer
+    from toolwright.diagnostics import Place, Pointer
     from toolwright.ir import Json
 
 _GONE: Final = object()
@@ -44,8 +44,8 @@ class SharedSchemas:
     """The shared schemas of a manifest, what they lead to, and what was bundled of them already.
 
     What many schemas refer to is the same object in each. `outlines` are the schemas in order. `schemas` are those that
-    were bundled where each has its own name, `names` are the tables of their names by what leads to them, and `members`
-    is what is bundled into each member of a circle.
+    were bundled where each has its own name, `names` are the tables of their names by what leads to them, `members` is
+    what is bundled into each member of a circle, and `bundled` are whole schemas by their places.
     """
 
     outlines: Mapping[Key, Outline]
@@ -56,6 +56,7 @@ class SharedSchemas:
     members: dict[tuple[str, Key], tuple[Mapping[str, Json], Mapping[str, str]]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
+    bundled: dict[Place, Bundled] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @cached_property
     def circles(self) -> Mapping[Key, tuple[Key, ...]]:
