@@ -395,7 +395,7 @@ def evil(key: str) -> dict[str, Any]:
     ours = {
         "examples": [{"name": EVIL, "description": EVIL, "input": {EVIL: EVIL}}],
         "deprecated": {"since": EVIL},
-        "policy": {"scopes": [EVIL]},
+        "policy": {"scopes": [re.sub(r"[^!#-\[\]-~]", "", EVIL)]},
         "ask": {
             "really": {
                 "message": EVIL,
