@@ -1,0 +1,170 @@
+"""The business logic of the database server; everything else is generated from `specs/database.yaml`.
+
+The databases are the `*.sqlite` files in the folder that `DATABASES` names; without it, one that `database.sql` makes
+for as long as the server runs. What a statement may do is decided by SQLite itself, whatever the statement looks like:
+`database_guard.py` opens connections that cannot do anything else.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+import os
+import sqlite3
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import Literal
+
+import database_guard as guard
+import database_mcp as db
+
+SCHEMA = Path(__file__).with_suffix(".sql").read_text("utf-8")
+PAGE = 64 * 1024
+"""Bytes of rows after which a page ends."""
+
+EXACT = 2**53
+"""Integers from here on are another number in many readers of JSON (RFC 8259, 6)."""
+
+Stored = str | int | float | bytes | None
+Type = Literal["integer", "real", "text", "blob", "null"]
+Value = str | int | float | db.Exact | None
+
+
+class Databases(db.DatabaseHandlers):
+    """Runs statements. Its methods are plain `def`: they block, and so run in worker threads."""
+
+    async def __aenter__(self) -> None:
+        self.made = None if "DATABASES" in os.environ else tempfile.TemporaryDirectory()
+        self.folder = Path(os.environ["DATABASES"] if self.made is None else self.made.name)
+        if self.made is not None:
+            library = sqlite3.connect(self.folder / "library.sqlite")
+            library.executescript(SCHEMA)
+            library.close()
+
+    async def __aexit__(self, *_: object) -> None:
+        if self.made is not None:
+            self.made.cleanup()
+
+    def list_tables(self, args: db.ListTablesInput, ctx: db.Context) -> db.ListTablesOutput:
+        with self.opened(args.database, ctx, may_write=False) as connection:
+            return db.ListTablesOutput(tables=[table(connection, *row) for row in connection.execute(guard.TABLES)])
+
+    def execute_sql(self, args: db.ExecuteSqlInput, ctx: db.Context) -> db.ExecuteSqlOutput:
+        with self.opened(args.database, ctx, may_write=False) as connection:
+            connection.set_authorizer(guard.reading)
+            rows = connection.execute(args.sql, [stored(value) for value in args.parameters])
+            return page(rows, int(args.cursor or 0), args.limit)
+
+    def execute_write(self, args: db.ExecuteWriteInput, ctx: db.Context) -> db.ExecuteWriteOutput:
+        with self.opened(args.database, ctx, may_write=True) as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            connection.set_authorizer(guard.writing)
+            done = connection.execute(args.sql, [stored(value) for value in args.parameters])
+            done.fetchall()
+            connection.set_authorizer(None)
+            connection.execute("COMMIT")
+            return db.ExecuteWriteOutput(changed=max(0, done.rowcount))
+
+    async def read_databases(self, ctx: db.Context) -> str:
+        return json.dumps(sorted(self.files()))
+
+    def read_table(self, args: db.ReadTableParams, ctx: db.Context) -> str | None:
+        if args.database not in self.files():
+            return None
+        with self.opened(args.database, ctx, may_write=False) as connection:
+            [(text,)] = connection.execute(guard.STATEMENTS, [args.table])
+            return text if text is None else str(text)
+
+    def complete_read_table(self, args: db.Completing, ctx: db.Context) -> list[str]:
+        if args.argument == "database":
+            return sorted(self.files())
+        name = args.given.get("database", "")
+        if name not in self.files():
+            return []
+        with self.opened(name, ctx, may_write=False) as connection:
+            return [table for table, *_ in connection.execute(guard.TABLES)]
+
+    def files(self) -> dict[str, Path]:
+        """The databases by their names. A caller's text is compared with these, and never made into a path."""
+        return {file.stem: file for file in self.folder.glob("*.sqlite") if file.is_file() and not file.is_symlink()}
+
+    @contextmanager
+    def opened(self, name: str, ctx: db.Context, *, may_write: bool) -> Iterator[sqlite3.Connection]:
+        """A connection to a database, whose statements end when the call is cancelled or its time is over."""
+        file = self.files().get(name)
+        if file is None:
+            raise db.ToolError(f"There is no database {name!r}; there are: {', '.join(sorted(self.files()))}.")
+        try:
+            with guard.opened(file, may_write=may_write, stop=ctx.on_cancel) as connection:
+                yield connection
+        except guard.REFUSALS as error:
+            raise db.ToolError(guard.told(error)) from None
+
+
+def page(rows: sqlite3.Cursor, start: int, limit: int) -> db.ExecuteSqlOutput:
+    """The rows from a number on; the first one goes out whatever its size, so that the next page is never this one."""
+    if rows.description is None:
+        raise db.ToolError("There is no statement.")
+    made = db.ExecuteSqlOutput(columns=[], rows=[], next_cursor=None)
+    types: list[set[Type]] = [set() for _ in rows.description]
+    size = 0
+    for number, row in enumerate(islice(rows, start, None), start):
+        values = [shown(value) for value in row]
+        size += len(json.dumps([value.text if isinstance(value, db.Exact) else value for value in values]))
+        if made.rows and (len(made.rows) == limit or size > PAGE):
+            made.next_cursor = str(number)
+            break
+        made.rows.append(values)
+        for found, value in zip(types, row, strict=True):
+            found.add(kind(value))
+    names = [name for name, *_ in rows.description]
+    made.columns = [db.Column(name=name, types=sorted(found)) for name, found in zip(names, types, strict=True)]
+    return made
+
+
+def table(connection: sqlite3.Connection, name: str, kind: Literal["table", "view", "virtual"]) -> db.Table:
+    """A table with its columns."""
+    columns = connection.execute(guard.COLUMNS, [name])
+    return db.Table.model_validate(
+        {
+            "name": name,
+            "kind": kind,
+            "columns": [
+                {"name": column, "type": declared, "required": bool(required), "key": bool(key)}
+                for column, declared, required, key in columns
+            ],
+        }
+    )
+
+
+def kind(value: Stored) -> Type:
+    """What SQLite calls the type of a value."""
+    names: dict[type, Type] = {str: "text", int: "integer", float: "real", bytes: "blob"}
+    return names.get(type(value), "null")
+
+
+def shown(value: Stored) -> Value:
+    """A value as JSON has it."""
+    if isinstance(value, bytes):
+        return db.Exact(type="blob", text=base64.b64encode(value).decode())
+    if isinstance(value, int) and abs(value) >= EXACT:
+        return db.Exact(type="integer", text=str(value))
+    if isinstance(value, float) and math.isinf(value):
+        return db.Exact(type="real", text="Infinity" if value > 0 else "-Infinity")
+    return value
+
+
+def stored(value: Value) -> Stored:
+    """A parameter as SQLite has it. Raises ToolError."""
+    if not isinstance(value, db.Exact):
+        return value
+    try:
+        if value.type == "blob":
+            return base64.b64decode(value.text, validate=True)
+        return int(value.text) if value.type == "integer" else float(value.text)
+    except ValueError as error:
+        raise db.ToolError(f"A parameter is no {value.type}: {error}.") from None

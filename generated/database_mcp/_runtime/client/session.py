@@ -1,0 +1,165 @@
+# Part of toolwright's runtime, copied as it is. DO NOT EDIT.
+"""The requests over an open connection, each until the result that ends it.
+
+Takes names, URIs and JSON; gives the server's results as they came. It validates nothing: `mcp.Client.call_tool` would
+check each result a second time, against a `tools/list` that it first asks for, and fails there where one schema of the
+whole list is odd.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from contextlib import asynccontextmanager
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ..revisions import FIRST_STATELESS
+from .bounds import at_most
+from .errors import safe_to_show
+from .guarded import Guarded, describe_problems, failure_of
+from .input_required import run_rounds
+from .pages import fetch_pages
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+
+    from mcp import Client
+    from mcp.shared.dispatcher import ProgressFnT
+    from mcp_types import (
+        CallToolRequestParams,
+        CallToolResult,
+        InputRequiredResult,
+        PaginatedResult,
+        Request,
+        Result,
+    )
+    from pydantic import TypeAdapter
+
+    from ..package import Tool
+    from .in_flight import InFlight
+    from .options import OnProgress, Options
+
+_Result = TypeVar("_Result", bound="Result")
+_Page = TypeVar("_Page", bound="PaginatedResult")
+
+
+class Session:
+    """The requests over one connection.
+
+    Of the options, `timeout` and `max_result_bytes` hold for each answer of the server, and `on_progress` is told. Each
+    method raises:
+
+    - `mcp.MCPError` where the server answered with a protocol error, with what is no result of that kind
+      (`PARSE_ERROR`), or with more than it may; where it did not answer in time (`REQUEST_TIMEOUT`), is gone, or kept
+      asking; or where there is no callback for what it asks.
+    - what a callback raised.
+    """
+
+    def __init__(self, client: Client, in_flight: InFlight, headers: Any = None) -> None:
+        """Take a client, which need not be open yet, what keeps account of its requests, and the module of headers."""
+        self.client = client
+        self.in_flight = in_flight
+        self._headers = None if headers is None else headers.ParameterHeaders(client)
+
+    @property
+    def modern(self) -> bool:
+        """Whether the connection speaks 2026-07-28 or later, where there is no handshake."""
+        return self.client.protocol_version >= FIRST_STATELESS
+
+    async def call(self, tool: Tool, arguments: dict[str, Any], options: Options) -> CallToolResult:
+        """Call a tool with JSON arguments (`tools/call`)."""
+        from mcp_types import CallToolRequest, CallToolRequestParams, CallToolResult
+
+        async def send(params: CallToolRequestParams) -> CallToolResult | InputRequiredResult:
+            request = CallToolRequest(params=params)
+            if self._headers is None:
+                return await self.send(request, or_question(CallToolResult), options)
+            sent: CallToolResult | InputRequiredResult = await self._headers.sent(
+                tool, options.timeout, lambda: self.send(request, or_question(CallToolResult), options)
+            )
+            return sent
+
+        return await run_rounds(self.client, CallToolRequestParams(name=tool.name, arguments=arguments), send)
+
+    def pages(self, fetch: Callable[..., Awaitable[_Page]], options: Options) -> AsyncIterator[_Page]:
+        """All pages of a list.
+
+        Args:
+            fetch: A method of the client, such as `list_tools`. What it kept of an earlier answer is not used, so that
+                all pages are of one list.
+            options: As for all requests.
+
+        Raises:
+            mcp.MCPError: As for all requests; also where the list has no end.
+        """
+
+        async def page(cursor: str | None) -> _Page:
+            async with self._request(options, options.timeout):
+                return await fetch(cursor=cursor, cache_mode="refresh")
+
+        return fetch_pages(page, options.max_result_bytes)
+
+    async def send(
+        self, request: Request[Any, Any], result: type[_Result] | TypeAdapter[_Result], options: Options
+    ) -> _Result:
+        """Send one request and wait for its result.
+
+        The SDK's own clock rests while it asks a person to sign in, but runs while the server asks in the middle of a
+        call, and not yet while a request cannot be sent; so a clock of ours takes its place where that can be.
+        """
+        asks = self.in_flight.expects_questions and not self.modern
+        ours = asks or isinstance(self.client.server, Guarded)
+        async with self._request(options, options.timeout if ours else None):
+            return await self.client.session.send_request(
+                request,
+                result,
+                request_read_timeout_seconds=math.inf if ours or options.timeout is None else options.timeout,
+                progress_callback=_awaited(options.on_progress),
+            )
+
+    @asynccontextmanager
+    async def _request(self, options: Options, seconds: float | None) -> AsyncGenerator[None, None]:
+        """The time and the size of an answer, and what the SDK raises for one that is wrong."""
+        from mcp import MCPError
+        from mcp_types import CONNECTION_CLOSED, PARSE_ERROR
+        from pydantic import ValidationError
+
+        with safe_to_show():
+            try:
+                with at_most(options.max_result_bytes):
+                    async with self.in_flight.request(seconds):
+                        try:
+                            yield
+                        except (ValidationError, OverflowError, RecursionError) as error:
+                            wrong = describe_problems(error) if isinstance(error, ValidationError) else str(error)
+                            message = f"the server's answer is not what MCP says: {wrong}"
+                            raise MCPError(code=PARSE_ERROR, message=message) from None
+            except MCPError as error:
+                why = failure_of(self.client)
+                if error.code != CONNECTION_CLOSED or why is None:
+                    raise
+                raise MCPError(code=CONNECTION_CLOSED, message=why) from None
+
+
+def _awaited(on_progress: OnProgress | None) -> ProgressFnT | None:
+    """The callback as the SDK wants it."""
+    if on_progress is None:
+        return None
+
+    async def tell(progress: float, total: float | None, message: str | None) -> None:
+        telling = on_progress(progress, total, message)
+        if inspect.isawaitable(telling):
+            await telling
+
+    return tell
+
+
+@cache
+def or_question(result: type[_Result]) -> TypeAdapter[_Result | InputRequiredResult]:
+    """A result of this kind, or `input_required`."""
+    from mcp_types import InputRequiredResult
+    from pydantic import TypeAdapter
+
+    either: Any = result | InputRequiredResult
+    return TypeAdapter(either)

@@ -1,0 +1,58 @@
+# Part of toolwright's runtime, copied as it is. DO NOT EDIT.
+"""What the validator finds wrong with a value, as plain data.
+
+Takes errors of jsonschema-rs; gives faults, whose paths have keys as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from jsonschema_rs import ValidationErrorKind
+
+from .instances import located
+
+if TYPE_CHECKING:
+    from jsonschema_rs import ValidationError
+
+Path = tuple[str | int, ...]
+Branches = Sequence[Sequence["Fault"]]
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One thing that is wrong.
+
+    Attributes:
+        kind: What the validator says of it; nothing where that would take too long to find out.
+        path: Where it is in the value.
+        instance: What stands there.
+        schema_path: The keyword that failed, from the root of its schema.
+        schema: That root, where it is not the schema that everybody knows.
+        branches: For a choice of which no alternative fits, looks for the faults of each; one without a fault fits.
+    """
+
+    kind: ValidationErrorKind | None
+    path: Path
+    instance: Any
+    schema_path: Sequence[str | int] = ()
+    branches: Callable[[], Branches] | None = None
+    schema: Any = None
+
+
+def told(error: ValidationError, value: Any, above: Path = ()) -> Fault:
+    """An error of the validator as a fault; `above` is where `value` is."""
+    path = (*above, *located(error, value)[0])
+    match error.kind:
+        case ValidationErrorKind.AnyOf(branches) | ValidationErrorKind.OneOfNotValid(branches):
+            return Fault(
+                error.kind,
+                path,
+                error.instance,
+                error.schema_path,
+                lambda: [[told(one, value, above) for one in branch] for branch in branches],
+            )
+        case kind:
+            return Fault(kind, path, error.instance, error.schema_path)

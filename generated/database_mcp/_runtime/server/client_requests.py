@@ -1,0 +1,319 @@
+# Part of toolwright's runtime, copied as it is. DO NOT EDIT.
+"""Asking the client in the middle of a request: the user, the model, or for its folders.
+
+Takes questions; gives their answers, in one straight line of code for both eras of the protocol. Up to 2025-11-25 a
+question is a request to the client. From 2026-07-28 a question without an answer ends the run: the result is
+`input_required`, the client sends the request again with the answers, and the handler runs again from its start, with
+the answers so far (MCP 2026-07-28, basic/patterns, "Multi Round-Trip Requests").
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import json
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, cast
+
+import anyio.to_thread
+import mcp_types as types
+from mcp.shared.exceptions import MCPError
+from pydantic import BaseModel, ValidationError
+
+from ..errors import ToolError
+from ..nesting import DepthError, is_too_deep
+from ..revisions import FIRST_STATELESS
+from ..values import is_group
+from . import context
+from .occupancy import Occupancy
+from .parts import Refused
+from .sanitizing import clean, mirrored
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
+    from .parts import Answer, Request
+
+_T = TypeVar("_T")
+_Result = TypeVar("_Result", bound=BaseModel)
+
+_TRIES: Final = 3
+"""How often a question is asked, up to 2025-11-25, where the answers do not fit it."""
+
+OURS: Final = "toolwright."
+"""How the names of questions begin that the server asks for itself; they are not answered before they are asked."""
+
+_TURNS: Final = 2
+"""Turns of the event loop in which questions that are awaited together become one round."""
+
+
+class Suspended(BaseException):
+    """The handler waits for an answer that comes with the next request: not an error, and not for handlers to catch."""
+
+
+class MissingCapability(Exception):
+    """The client cannot do what is asked of it.
+
+    Attributes:
+        required: The capability, as a client declares it: `{"elicitation": {"url": {}}}`.
+    """
+
+    def __init__(self, required: dict[str, Any]) -> None:
+        """Name the capability."""
+        super().__init__(f"This needs a client with the capability {_dotted(required)!r}")
+        self.required = required
+
+
+class InvalidAnswer(ToolError):
+    """The client's answer does not fit the question."""
+
+
+class Peer(Protocol):
+    """The client, as far as it can be asked."""
+
+    @property
+    def capabilities(self) -> types.ClientCapabilities | None:
+        """What the client declared that it can do."""
+
+    async def request(self, request: types.ServerRequest, result: type[_Result]) -> _Result:
+        """Send a request to the client, on the stream of the request that it belongs to."""
+        ...
+
+
+class Rounds:
+    """The questions of one request, over all rounds of asking.
+
+    Attributes:
+        revision: The revision that the client speaks.
+    """
+
+    def __init__(
+        self,
+        peer: Peer,
+        revision: str,
+        state: str | None,
+        responses: Mapping[str, Any] | None,
+        occupancy: Occupancy | None = None,
+    ) -> None:
+        """Go on from where the last round ended.
+
+        Args:
+            peer: The client.
+            revision: The revision that it speaks.
+            state: What `required` gave as `requestState` in the last round, unsealed; `None` in the first.
+            responses: The request's `inputResponses`. Those to what the last round did not ask are left aside.
+            occupancy: What the request takes up, which rests while an answer is waited for.
+        """
+        self._peer = peer
+        self._occupancy = occupancy or Occupancy()
+        self.revision = revision
+        kept: dict[str, Any] = {} if state is None else json.loads(state)
+        self._answers: dict[str, Any] = dict(kept.get("answers", {}))
+        self._done: dict[str, Any] = dict(kept.get("done", {}))
+        self._running: dict[str, asyncio.Future[Any]] = {}
+        self._asked: Counter[str] = Counter()
+        self._pending: dict[str, dict[str, Any]] = {}
+        for key, response in (responses or {}).items():
+            if key in kept["asked"] if state is not None else not key.startswith(OURS):
+                self._answers.setdefault(key, response)
+
+    @property
+    def in_handshake_era(self) -> bool:
+        """Whether questions are requests to the client, as up to 2025-11-25."""
+        return self.revision < FIRST_STATELESS
+
+    def can(self, capability: str) -> bool:
+        """Whether the client declared a capability, such as `elicitation.url` or `sampling`."""
+        declared: Any = self._peer.capabilities
+        here: dict[str, Any] = (
+            {} if declared is None else declared.model_dump(by_alias=True, mode="json", exclude_none=True)
+        )
+        first, _, part = capability.partition(".")
+        found = here.get(first)
+        if found is None or not part:
+            return found is not None and (first != "elicitation" or self.can("elicitation.form"))
+        return part in found or (capability == "elicitation.form" and "url" not in found)
+
+    async def ask(
+        self, key: str, request: types.ServerRequest, result: type[_Result], read: Callable[[_Result], _T], needs: str
+    ) -> _T:
+        """The answer to one question.
+
+        Args:
+            key: What the question is called; the second of that name is `NAME.2`.
+            request: What the client is asked.
+            result: The type of its answer.
+            read: Makes of the answer what the handler gets; raises `InvalidAnswer` where it does not fit.
+            needs: The capability that the client must have.
+
+        Raises:
+            MissingCapability: It does not have it.
+            DepthError: No message can carry the question.
+            InvalidAnswer: The client kept answering what does not fit, or with an error (up to 2025-11-25).
+        """
+        if not self.can(needs):
+            first, _, part = needs.partition(".")
+            raise MissingCapability({first: {part: {}} if part and part != "form" else {}})
+        if is_too_deep(request.model_dump(by_alias=True, mode="json", exclude_none=True)):
+            raise DepthError("the question")
+        self._asked[key] += 1
+        if self._asked[key] > 1:
+            key = f"{key}.{self._asked[key]}"
+        if self.in_handshake_era:
+            return await self._insist(request, result, read)
+        if key in self._answers:
+            try:
+                return read(result.model_validate(self._answers[key], by_name=False))
+            except (InvalidAnswer, ValidationError) as error:
+                del self._answers[key]
+                request = _again(request, error)
+        self._pending[key] = request.model_dump(by_alias=True, mode="json", exclude_none=True)
+        for _ in range(_TURNS):
+            await asyncio.sleep(0)
+        raise Suspended
+
+    async def once(self, key: str, function: Callable[[], Any]) -> Any:
+        """What `function` gives, which is called once in all rounds of the request.
+
+        Raises:
+            TypeError: That is no JSON.
+        """
+        if key in self._done:
+            return self._done[key]
+        if key not in self._running:
+            self._running[key] = asyncio.ensure_future(self._make(key, function))
+        return await asyncio.shield(self._running[key])
+
+    async def _make(self, key: str, function: Callable[[], Any]) -> Any:
+        try:
+            made = function() if inspect.iscoroutinefunction(function) else await anyio.to_thread.run_sync(function)
+            self._done[key] = mirrored(await made if inspect.isawaitable(made) else made)[0]
+        finally:
+            del self._running[key]
+        return self._done[key]
+
+    async def run(self, handle: Callable[[], Awaitable[dict[str, Any]]]) -> dict[str, Any]:
+        """What `handle` gives; or, where it waits for answers, what asks the client for them."""
+        try:
+            result = await handle()
+        except BaseException as error:
+            if not is_suspended(error):
+                raise
+        else:
+            if not self._pending:
+                return result
+        await asyncio.gather(*self._running.values(), return_exceptions=True)  # so that they are not made once more
+        state = {"answers": self._answers, "done": self._done, "asked": [*self._pending]}
+        return {
+            "resultType": "input_required",
+            "inputRequests": self._pending,
+            "requestState": json.dumps(state, separators=(",", ":")),
+        }
+
+    async def _insist(self, request: types.ServerRequest, result: type[_Result], read: Callable[[_Result], _T]) -> _T:
+        asked = request
+        for number in range(1, _TRIES + 1):
+            try:
+                async with self._occupancy.resting():
+                    answer = await self._peer.request(asked, result)
+                return read(answer)
+            except MCPError as error:
+                raise InvalidAnswer(f"the client did not answer {request.method}: {clean(error.message)}") from error
+            except (InvalidAnswer, ValidationError) as error:
+                if number == _TRIES:
+                    raise InvalidAnswer(f"the client's answer to {request.method} does not fit: {error}") from error
+                asked = _again(request, error)
+        raise AssertionError
+
+
+def _again(request: types.ServerRequest, error: Exception) -> types.ServerRequest:
+    """The same question once more; the user reads what was wrong with the answer in a form."""
+    if not isinstance(request, types.ElicitRequest) or not isinstance(error, InvalidAnswer):
+        return request
+    message = f"{request.params.message}\n\nThe last answer does not fit: {clean(str(error))}"
+    return request.model_copy(update={"params": request.params.model_copy(update={"message": message})})
+
+
+def is_suspended(error: BaseException) -> bool:
+    """Whether a handler was left because it waits for answers, in a group of tasks or alone."""
+    if is_group(error):
+        return all(is_suspended(one) for one in error.exceptions)
+    return isinstance(error, Suspended)
+
+
+def missing_capability(error: BaseException) -> MissingCapability | None:
+    """What a handler asked of a client that cannot do it, in a group of tasks or alone."""
+    if is_group(error):
+        return next((found for one in error.exceptions if (found := missing_capability(one))), None)
+    return error if isinstance(error, MissingCapability) else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context(context.Context):
+    """One request, seen from its handler, which can ask the client.
+
+    Attributes:
+        rounds: The questions of this request and what was answered so far; `ask` is the way to put them.
+    """
+
+    rounds: Rounds = field(repr=False)
+    _questions: Mapping[str, Any] = field(repr=False, default_factory=dict[str, Any])
+
+    def can(self, capability: str) -> bool:
+        """Whether the client can do something, as it declared.
+
+        Args:
+            capability: `elicitation` (with a form), `elicitation.url`, `sampling`, `sampling.tools` or `roots`.
+        """
+        return self.rounds.can(capability)
+
+    async def once(self, key: str, function: Callable[[], Awaitable[_T] | _T]) -> _T:
+        """What `function` gives, called once in the whole request.
+
+        From 2026-07-28 a handler that asks runs again with each answer; what may happen only once, such as a payment,
+        goes through here. What it gave travels, sealed, with the question.
+
+        Args:
+            key: What to keep the result by.
+            function: An `async def`, or a plain `def`, which runs in a worker thread; gives JSON.
+
+        Raises:
+            TypeError: What it gave is no JSON.
+        """
+        value: _T = await self.rounds.once(key, function)
+        return value
+
+    def leaves(self, error: BaseException) -> bool:
+        """Whether what leaves the handler is no failure of its own: it waits, or its request is being cancelled.
+
+        Raises:
+            MissingCapability: It asked what the client cannot answer.
+        """
+        if missing := missing_capability(error):
+            raise missing from None
+        return is_suspended(error) or context.Context.leaves(self, error)
+
+
+async def answer_in_rounds(answer: Answer, request: Request) -> dict[str, Any]:
+    """The result of a request; or, where it waits for answers, what asks the client for them.
+
+    Raises:
+        Refused: It asks what the client cannot answer.
+    """
+    is_stateless = request.revision >= FIRST_STATELESS
+    asked: Mapping[str, Any] = request.params if is_stateless else {}
+    peer = cast("Peer", request.channel)
+    rounds = Rounds(peer, request.revision, asked.get("requestState"), asked.get("inputResponses"), request.occupancy)
+    try:
+        return await rounds.run(lambda: answer(replace(request, more={"rounds": rounds})))
+    except MissingCapability as error:
+        if not is_stateless and request.method == "tools/call":
+            return {"content": [{"type": "text", "text": f"{error}."}], "isError": True}
+        code = types.MISSING_REQUIRED_CLIENT_CAPABILITY if is_stateless else types.INVALID_REQUEST
+        raise Refused(code, str(error), {"requiredCapabilities": error.required}) from None
+
+
+def _dotted(required: Mapping[str, Any]) -> str:
+    [(first, inner)] = required.items()
+    return ".".join([first, *inner])

@@ -1,0 +1,210 @@
+# Part of toolwright's runtime, copied as it is. DO NOT EDIT.
+"""One call of a tool, from its arguments to its result.
+
+Takes the handlers object and calls; gives their outcomes, with results as they go on the wire in the newest revision.
+Whatever happens in a handler ends as a result; only cancellation and questions leave.
+It knows no transport and nothing of the protocol's library but its content blocks.
+"""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+from mcp_types import ContentBlock
+
+from ..errors import is_tool_error
+from ..model import Model, Root
+from ..nesting import DEEPEST, DepthError, is_too_deep
+from ..validation import Validator, input_validator, output_validator
+from ..values import is_group, is_list, is_object
+from .invocation import Method
+from .outcomes import Outcome, refusal
+from .returns import Reply, Tolerated, Unstructured
+from .sanitizing import block, clean, mirrored
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..package import Tool
+    from .parts import Host
+    from .steps import Call
+
+
+class Dispatcher:
+    """The handlers, ready to be called."""
+
+    def __init__(self, host: Host) -> None:
+        """Take what the parts of the server share.
+
+        Without resources, the first link to one is told to the log: its reader may not be able to follow it.
+        """
+        self._handlers = host.handlers
+        self._log = host.log
+        self._routes: dict[Tool, _Route] = {}
+        self._may_link = "resources" in host.lists.by_name
+        self._confirmation = host.package.feature("confirmation", "server.confirmation")
+
+    async def call(self, call: Call) -> Outcome:
+        """Run a call.
+
+        Raises:
+            MissingCapability: The handler asks what the client cannot answer.
+            Suspended: The handler waits for an answer.
+        """
+        tool, values, context = call.tool, call.arguments, call.context
+        with tool.hiding(values):
+            try:
+                route = self._routes.get(tool) or self._prepare(tool)
+                if is_too_deep(values):
+                    return _invalid(tool, [f"nested more than {DEEPEST} levels deep"])
+                if violations := route.input.violations(values, size=call.size):
+                    return _invalid(tool, violations)
+                if route.is_confirmed and (reason := await self._confirmation.confirm(tool, values, context)):
+                    return refusal(reason, "denied", "not_confirmed")
+                value = await route.method(route.model.model_validate(values), context=context)
+                try:
+                    return self._result(tool, route, value)
+                except DepthError as error:
+                    return self._unsendable(tool, error)
+            except BaseException as error:  # a handler's SystemExit must not end the server
+                if context.leaves(error):
+                    raise
+                if texts := _told(error):
+                    return refusal("\n".join(texts), "tool_error", "tool_error")
+                return self._internal(tool, error)
+
+    def _prepare(self, tool: Tool) -> _Route:
+        validator, model = output_validator(tool), tool.Output
+        route = _Route(
+            input=input_validator(tool),
+            model=tool.Input,
+            method=Method.of(self._handlers, tool.method),
+            is_confirmed=bool(tool.policy.get("confirm")),
+            output=None if validator is None or model is None else _Output(validator, model),
+        )
+        self._routes[tool] = route
+        return route
+
+    def _result(self, tool: Tool, route: _Route, value: object) -> Outcome:
+        reply = cast("Reply[object]", value) if isinstance(value, Reply) else Reply(value)
+        if route.output is None or isinstance(reply, Unstructured):
+            result: dict[str, Any] = {"content": _content(tool, reply.model)}
+        else:
+            is_ours = not isinstance(reply, Tolerated)
+            data = _data(tool, route.output.model, reply.model) if is_ours else reply.model
+            validator = route.output.validator
+            try:
+                data, text = mirrored(data)
+            except DepthError:
+                raise
+            except (TypeError, ValueError):
+                return self._broken(tool, validator.violations(data, "result"))
+            if violations := validator.violations(data, "result", size=len(text)):
+                if isinstance(reply, Tolerated):
+                    return self._result(tool, route, reply.otherwise(text, violations))
+                return self._broken(tool, violations)
+            result = {"content": [{"type": "text", "text": text}], "structuredContent": data}
+        result["content"] += [_added(tool, one) for one in reply.content]
+        if not self._may_link and any(one["type"] == "resource_link" for one in result["content"]):
+            self._may_link = True
+            self._log.warning(
+                "%s gave a resource link, but the manifest declares no resources; "
+                "`server: {capabilities: {resources: true}}` says that it is meant",
+                tool.method,
+            )
+        if reply.meta is not None:
+            result["_meta"] = mirrored(dict(reply.meta))[0]
+        return Outcome(result)
+
+    def _broken(self, tool: Tool, violations: Sequence[str]) -> Outcome:
+        reference = secrets.token_hex(4)
+        self._log.error(
+            "%s returned what its outputSchema forbids (reference %s):\n%s",
+            tool.method,
+            reference,
+            "\n".join(violations),
+        )
+        text = f"The result of {tool.name} breaks its own output schema (reference {reference})."
+        return refusal(text, "failed", "output_schema", reference)
+
+    def _unsendable(self, tool: Tool, error: DepthError) -> Outcome:
+        reference = secrets.token_hex(4)
+        self._log.error("%s returned what cannot be sent (reference %s): %s", tool.method, reference, error)
+        text = f"The result of {tool.name} cannot be sent: {error} (reference {reference})."
+        return refusal(text, "failed", "result_depth", reference)
+
+    def _internal(self, tool: Tool, error: BaseException) -> Outcome:
+        reference = secrets.token_hex(4)
+        self._log.error("%s failed (reference %s)", tool.method, reference, exc_info=error)
+        text = f"Internal error in {tool.name} (reference {reference})."
+        return refusal(text, "failed", "internal_error", reference)
+
+
+@dataclass(frozen=True, slots=True)
+class _Output:
+    validator: Validator
+    model: type[Model | Root[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Route:
+    """What a call of one tool needs, looked up once."""
+
+    input: Validator
+    model: type[Model]
+    method: Method
+    is_confirmed: bool
+    output: _Output | None
+
+
+def _data(tool: Tool, expected: type[Model | Root[Any]], value: object) -> Any:
+    """The JSON of an output model; a value that is JSON already is taken, too, since the schema decides."""
+    if isinstance(value, expected):
+        return value.model_dump(mode="json")
+    if is_object(value) or not (issubclass(expected, Model) or _is_model(value)):
+        return value
+    found, wanted = _kind(value), expected.__name__
+    if type(value).__name__ == wanted:
+        found, wanted = (f"{kind.__module__}.{kind.__qualname__}" for kind in (type(value), expected))
+    raise TypeError(f"{tool.method} returned {found}; it should return {wanted}, the class of the tool {tool.name}")
+
+
+def _is_model(value: object) -> bool:
+    return isinstance(value, Model | Root)
+
+
+def _content(tool: Tool, value: object) -> list[dict[str, Any]]:
+    if isinstance(value, str):
+        return [{"type": "text", "text": clean(value)}]
+    if isinstance(value, ContentBlock):
+        return [block(value)]
+    if is_list(value) and all(isinstance(one, ContentBlock) for one in value):
+        return [block(one) for one in value]
+    raise TypeError(f"{tool.method} returned {_kind(value)}; it should return text, a content block, or a list of them")
+
+
+def _added(tool: Tool, value: object) -> dict[str, Any]:
+    if not isinstance(value, ContentBlock):
+        raise TypeError(f"{tool.method} returned a Reply whose content holds {_kind(value)}; it should hold blocks")
+    return block(value)
+
+
+def _kind(value: object) -> str:
+    return "None" if value is None else f"a value of type {type(value).__name__}"
+
+
+def _invalid(tool: Tool, violations: Sequence[str]) -> Outcome:
+    lines = "".join(f"\n- {line}" for line in violations)
+    return refusal(f"Invalid arguments for {tool.name}:{lines}", "invalid", "input_schema")
+
+
+def _told(error: BaseException) -> list[str]:
+    """What the caller is told: the texts of a `ToolError`, or of a group (of a task group) that holds nothing else."""
+    if is_tool_error(error):
+        return [str(error)]
+    if is_group(error):
+        parts = [_told(inner) for inner in error.exceptions]
+        return [text for part in parts for text in part] if all(parts) else []
+    return []
