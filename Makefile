@@ -47,7 +47,8 @@ lint-black:
 	$(BIN)/black --check --quiet $(CODE) generated
 
 lint-mypy:
-	$(BIN)/mypy generator/toolwright examples tests generated/weather_mcp generated/helpdesk_mcp generated/everything_mcp
+	$(BIN)/mypy generator/toolwright examples tests generated/weather_mcp generated/helpdesk_mcp \
+		generated/database_mcp generated/everything_mcp
 
 lint-pyright:
 	$(BIN)/pyright generated examples

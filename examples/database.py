@@ -80,13 +80,14 @@ class Databases(db.DatabaseHandlers):
             return text if text is None else str(text)
 
     def complete_read_table(self, args: db.Completing, ctx: db.Context) -> list[str]:
-        if args.argument == "database":
-            return sorted(self.files())
-        name = args.given.get("database", "")
-        if name not in self.files():
-            return []
-        with self.opened(name, ctx, may_write=False) as connection:
-            return [table for table, *_ in connection.execute(guard.TABLES)]
+        found = sorted(self.files())
+        if args.argument == "table":
+            name = args.given.get("database")
+            if name not in found:
+                return []
+            with self.opened(name, ctx, may_write=False) as connection:
+                found = [table for table, *_ in connection.execute(guard.TABLES)]
+        return [each for each in found if each.startswith(args.value)]
 
     def files(self) -> dict[str, Path]:
         """The databases by their names. A caller's text is compared with these, and never made into a path."""

@@ -195,7 +195,7 @@ def test_the_examples_of_the_committed_servers_hold() -> None:
     """As a user runs them: with whatever plugins pytest finds."""
     command = [sys.executable, "-m", "pytest", "-v", "-p", "no:cacheprovider", "-W", "error"]
     done = subprocess.run(
-        [*command, "generated/test_weather_mcp.py", "generated/test_helpdesk_mcp.py"],
+        [*command, *(f"generated/test_{name}_mcp.py" for name in ("weather", "helpdesk", "database"))],
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "generated"), str(ROOT / "examples")])},
         capture_output=True,
@@ -203,4 +203,4 @@ def test_the_examples_of_the_committed_servers_hold() -> None:
         check=False,
     )
     outcomes = re.findall(r"test_(\w+)_mcp\.py (\S+)", done.stdout)
-    assert outcomes == [("weather", "."), ("helpdesk", ".....")], done.stdout
+    assert outcomes == [("weather", "."), ("helpdesk", "....."), ("database", "...")], done.stdout

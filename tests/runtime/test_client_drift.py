@@ -258,10 +258,13 @@ def test_drift_is_one_of_three() -> None:
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
-@pytest.mark.parametrize("name", ["weather", "helpdesk", "everything"])
-async def test_a_compiled_server_does_not_drift_from_its_own_client(name: str, mode: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "handlers"),
+    [("weather", "Weather"), ("helpdesk", "Helpdesk"), ("database", "Databases"), ("everything", "Everything")],
+)
+async def test_a_compiled_server_does_not_drift_from_its_own_client(name: str, handlers: str, mode: str) -> None:
     with imported(ROOT / "generated", f"{name}_mcp") as package, imported(ROOT / "examples", name) as handwritten:
-        made = package.build_server(getattr(handwritten, name.capitalize())())
+        made = package.build_server(getattr(handwritten, handlers)(), local_scopes=["db:write"])
         compiled = importlib.import_module(f"{name}_mcp.registry").PACKAGE
 
         class client(Binding):  # noqa: N801 - the package has no feature for drift
