@@ -94,12 +94,17 @@ class Verifier:
         return AccessToken(token="", client_id="c", scopes=scopes, subject=subject, claims=claims)
 
 
+def server(scope: str) -> list[str]:
+    """The command of the server, for a local user with a scope."""
+    return [*forked.interpreter(), "-m", "database_mcp", "--scope", scope]
+
+
 @asynccontextmanager
 async def connected(way: str, era: str, package: ModuleType, scope: str = "db:read", **more: Any) -> AsyncIterator[Any]:
     """The SDK's client of the server, for a user with a scope."""
     mode = era if era == "2026-07-28" else "legacy"
     if way == "stdio":
-        command, *arguments = [*forked.interpreter(), "-m", "database_mcp", "--scope", scope]
+        command, *arguments = server(scope)
         target: Any = mcp.StdioServerParameters(command=command, args=arguments, env={**os.environ, "PYTHONPATH": PATH})
         async with mcp.Client(target, mode=mode, **more) as client:
             assert client.session.protocol_version == era
@@ -229,10 +234,14 @@ async def test_what_does_not_end_is_ended(way: str, era: str, database: ModuleTy
 
 async def test_a_call_that_is_given_up_is_ended(database: ModuleType, folder: Path) -> None:
     async with typed(database) as client:
+
+        async def run(sql: str) -> None:
+            await client.execute_sql(database="library", sql=sql)
+
         began = time.monotonic()
         async with anyio.create_task_group() as tasks:
             for sql in ENDLESS:
-                tasks.start_soon(lambda sql=sql: client.execute_sql(database="library", sql=sql))
+                tasks.start_soon(run, sql)
             await anyio.sleep(0.3)
             tasks.cancel_scope.cancel()
         await anyio.sleep(0.2)
@@ -290,7 +299,7 @@ async def pages(client: Any, sql: str, **more: Any) -> tuple[list[Any], list[str
     rows: list[Any] = []
     cursors: list[str | None] = []
     while not cursors or cursors[-1] is not None:
-        given = {"cursor": cursors[-1]} if cursors else {}
+        given: dict[str, Any] = {"cursor": cursors[-1]} if cursors else {}
         said, page = await ask(client, sql, **more, **given)
         assert said is None, said
         rows += page["rows"]
