@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,13 +29,14 @@ class Connection:
     number: int = 0
 
     @classmethod
-    async def opened(cls, port: int, revision: str) -> Connection:
-        """Connect, and shake hands where the revision wants that."""
+    async def opened(cls, port: int, revision: str, more: Mapping[str, str] | None = None) -> Connection:
+        """Connect, and shake hands where the revision wants that; each request has `more` headers."""
         reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=1 << 24)
         common = {
             "Host": f"127.0.0.1:{port}",
             "Accept": "application/json, text/event-stream",
             "Content-Type": "application/json",
+            **(more or {}),
         }
         made = cls(reader, writer, revision, common)
         if revision == HANDSHAKE:

@@ -1,29 +1,31 @@
 """How fast a generated server lists and calls, beside the SDK's low-level server and, over HTTP, FastMCP.
 
     python bench/serving.py [CALLS]
+    python bench/serving.py guards [CALLS]
 
 Over stdio the SDK's server is on its own stdio. Over HTTP all are on uvicorn, on this machine's own network. FastMCP is
-installed into an environment of its own, `bench/.venv`, where there is none yet.
+installed into an environment of its own, `bench/.venv`, where there is none yet. With `guards`, only what a rate limit,
+scopes and an audit file cost is measured.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-import socket
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from over_http import HANDSHAKE, STATELESS, answers, calls_a_second
+import guards
+from over_http import HANDSHAKE, STATELESS, calls_a_second
 from peers import fastmcp
+from servers import Process, served
 from tools import tools
 
 ROUNDS = 5
@@ -99,41 +101,6 @@ OUTPUT = {tool.method: tool.output_name is not None for tool in bench_mcp.TOOLS.
 """
 
 
-class Process:
-    """A server over stdio, spoken to line by line, after its handshake and its first list."""
-
-    def __init__(self, command: Sequence[str], cwd: Path) -> None:
-        began = time.perf_counter()
-        self._process = subprocess.Popen(command, cwd=cwd, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        self._number = 0
-        hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}}
-        self.ask("initialize", hello)
-        self._send({"jsonrpc": "2.0", "method": "notifications/initialized"})
-        self.ask("tools/list", {})
-        self.first = time.perf_counter() - began
-
-    def ask(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
-        """The result of a request."""
-        self._number += 1
-        self._send({"jsonrpc": "2.0", "id": self._number, "method": method, "params": params})
-        assert self._process.stdout is not None
-        while True:
-            answer: dict[str, Any] = json.loads(self._process.stdout.readline())
-            if answer.get("id") == self._number:
-                return answer
-
-    def _send(self, message: dict[str, Any]) -> None:
-        assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps(message).encode() + b"\n")
-        self._process.stdin.flush()
-
-    def stop(self) -> None:
-        """End it by closing its input."""
-        assert self._process.stdin is not None
-        self._process.stdin.close()
-        self._process.wait(10)
-
-
 @dataclass(frozen=True, slots=True)
 class Figures:
     """Seconds: from the start to the first list, for a list, and for a call."""
@@ -164,21 +131,6 @@ def _timed(action: Any) -> float:
     return time.perf_counter() - began
 
 
-@contextmanager
-def served(command: Sequence[str], cwd: Path) -> Iterator[int]:
-    """A server over HTTP for the length of a block; its last argument is the port, or ends with it."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port: int = free.getsockname()[1]
-    *rest, last = command
-    process = subprocess.Popen([*rest, f"{last}{port}"], cwd=cwd)
-    try:
-        asyncio.run(answers(port))
-        yield port
-    finally:
-        process.terminate()
-        process.wait(15)
-
-
 def over_http(servers: Mapping[str, Sequence[str]], cwd: Path, calls: int) -> None:
     """Print how many calls a second each server answers over HTTP."""
     rates: dict[tuple[str, int, str], list[float]] = {}
@@ -202,9 +154,14 @@ def over_http(servers: Mapping[str, Sequence[str]], cwd: Path, calls: int) -> No
 
 def main() -> None:
     """Print the ratios."""
-    calls = int(sys.argv[1]) if len(sys.argv) > 1 else 2000
+    only_guards = sys.argv[1:2] == ["guards"]
+    given = sys.argv[1 + only_guards :]
+    calls = int(given[0]) if given else 2000
     with tempfile.TemporaryDirectory() as made_in:
         folder = Path(made_in)
+        guards.compare(folder, calls, CALL)
+        if only_guards:
+            return
         listed = tools(TOOLS)
         manifest = {"toolwright": 1, "server": {"name": "bench", "version": "1"}, "tools": listed}
         (folder / "bench.json").write_text(json.dumps(manifest))

@@ -1,0 +1,169 @@
+"""What guards cost: a call with a rate limit, scopes and an audit file, beside one without.
+
+Takes a folder to make packages in; prints ratios. All servers run at the same time and are called by turns, a few calls
+each, so that whatever else the machine does slows them alike. Over HTTP, scopes come with access tokens; so there is a
+third server, which takes tokens and guards nothing else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import statistics
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import jwt
+from cryptography.hazmat.primitives.asymmetric import ec
+from jwt.algorithms import ECAlgorithm
+
+from over_http import HANDSHAKE, STATELESS, Connection
+from servers import Process, served
+from tools import tools
+
+TARGET = 1.25
+BLOCK = 20
+"""Calls of one server before it is the next one's turn."""
+
+CONNECTIONS = (1, 10)
+SCOPE = "items:read"
+AUDIENCE = "http://127.0.0.1/mcp"
+OPEN, TOKENS, GUARDED = "open", "tokens", "guarded"
+
+HANDLERS = """
+class Handlers:
+    def __getattr__(self, name):
+        if not name.startswith("search_items"):
+            raise AttributeError(name)
+        async def found(args, ctx):
+            return {"items": [], "total": 0}
+        return found
+"""
+
+
+def compare(folder: Path, calls: int, call: Mapping[str, Any]) -> None:
+    """Print the ratios of `calls` calls to each server."""
+    (folder / "guarded_handlers.py").write_text(HANDLERS)
+    with issuer() as (url, token):
+        auth = {"issuer": url, "audience": AUDIENCE, "jwksUri": f"{url}/keys"}
+        for name, more in (
+            (OPEN, {}),
+            (TOKENS, {"auth": auth}),
+            (GUARDED, {"auth": auth, "policy": {"rateLimit": "1000000/minute", "scopes": [SCOPE]}}),
+        ):
+            _generate(folder, name, more)
+        commands = {name: _command(folder, name) for name in (OPEN, TOKENS, GUARDED)}
+        _over_stdio({name: commands[name] for name in (OPEN, GUARDED)}, folder, calls, call)
+        with ExitStack() as running:
+            ports = {
+                name: running.enter_context(served([*command, "--http", "127.0.0.1:"], folder))
+                for name, command in commands.items()
+            }
+            asyncio.run(_over_http(ports, calls, call, token))
+
+
+@contextmanager
+def issuer() -> Iterator[tuple[str, str]]:
+    """The URL of a new authorization server that gives its keys, and an access token of it."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    public = {**json.loads(ECAlgorithm.to_jwk(key.public_key())), "kid": "1", "alg": "ES256", "use": "sig"}
+
+    class Keys(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(json.dumps({"keys": [public]}).encode())
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Keys)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    url = f"http://127.0.0.1:{server.server_port}"
+    claims = {"iss": url, "aud": AUDIENCE, "sub": "ada", "client_id": "bench", "scope": SCOPE}
+    try:
+        yield url, jwt.encode({**claims, "exp": time.time() + 3600}, key, "ES256", {"kid": "1", "typ": "at+jwt"})
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def _generate(folder: Path, name: str, more: Mapping[str, Any]) -> None:
+    manifest = {"toolwright": 1, "server": {"name": name, "version": "1"}, "tools": tools(10), **more}
+    (folder / f"{name}.json").write_text(json.dumps(manifest))
+    command = [sys.executable, "-m", "toolwright", "generate", "-q", f"{name}.json", "-o", "."]
+    subprocess.run(command, cwd=folder, check=True)
+
+
+def _command(folder: Path, name: str) -> list[str]:
+    command = [sys.executable, "-m", f"{name}_mcp", "--handlers", "guarded_handlers:Handlers"]
+    if name != GUARDED:
+        return [*command, "--log-level", "warning"]
+    said = subprocess.run([*command, "--help"], cwd=folder, check=True, capture_output=True, text=True).stdout
+    audit = ["--audit", "audit.jsonl"] if "--audit" in said else []
+    if not audit:
+        print("without an audit file, which this server does not know")
+    return [*command, "--log-level", "warning", *audit]
+
+
+def _over_stdio(commands: Mapping[str, Sequence[str]], folder: Path, calls: int, call: Mapping[str, Any]) -> None:
+    processes = {name: Process([*command, "--scope", SCOPE], folder) for name, command in commands.items()}
+
+    async def ask(process: Process) -> None:
+        for _ in range(BLOCK):
+            result = process.ask("tools/call", dict(call))["result"]
+            if result.get("isError"):
+                raise RuntimeError(f"the call failed: {result}")
+
+    try:
+        asyncio.run(_tell("stdio", {name: partial(ask, process) for name, process in processes.items()}, calls))
+    finally:
+        for process in processes.values():
+            process.stop()
+
+
+async def _over_http(ports: Mapping[str, int], calls: int, call: Mapping[str, Any], token: str) -> None:
+    async def ask(connections: Sequence[Connection]) -> None:
+        async def repeat(connection: Connection) -> None:
+            for _ in range(max(1, BLOCK // len(connections))):
+                await connection.call(call["name"], call["arguments"])
+
+        await asyncio.gather(*map(repeat, connections))
+
+    headers = {"Authorization": f"Bearer {token}"}
+    for revision in (HANDSHAKE, STATELESS):
+        for number in CONNECTIONS:
+            opened = {
+                name: [await Connection.opened(port, revision, headers) for _ in range(number)]
+                for name, port in ports.items()
+            }
+            label = f"HTTP, {revision}, connections: {number}"
+            await _tell(label, {name: partial(ask, each) for name, each in opened.items()}, calls)
+            for connection in (each for some in opened.values() for each in some):
+                connection.close()
+
+
+async def _tell(label: str, asking: Mapping[str, Callable[[], Awaitable[None]]], calls: int) -> None:
+    """Print how the median time of a block of calls compares."""
+    times: dict[str, list[float]] = {name: [] for name in asking}
+    for ask in asking.values():
+        await ask()
+    for number in range(max(2, calls // BLOCK)):
+        names = list(asking)
+        for name in names if number % 2 else reversed(names):
+            began = time.perf_counter()
+            await asking[name]()
+            times[name].append(time.perf_counter() - began)
+    cost = {name: statistics.median(found) / BLOCK * 1000 for name, found in times.items()}
+    others = ", ".join(
+        f"{cost[GUARDED] / one:.2f} of {name} ({one:.2f} ms)" for name, one in cost.items() if name != GUARDED
+    )
+    print(f"a guarded call, {label}: {cost[GUARDED]:.2f} ms; {others}  (target: at most {TARGET} of {OPEN})")

@@ -1,0 +1,65 @@
+"""Servers as processes of their own: over stdio, spoken to line by line, and over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from over_http import answers
+
+
+class Process:
+    """A server over stdio, spoken to line by line, after its handshake and its first list."""
+
+    def __init__(self, command: Sequence[str], cwd: Path) -> None:
+        began = time.perf_counter()
+        self._process = subprocess.Popen(command, cwd=cwd, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self._number = 0
+        hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}}
+        self.ask("initialize", hello)
+        self._send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        self.ask("tools/list", {})
+        self.first = time.perf_counter() - began
+
+    def ask(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        """The result of a request."""
+        self._number += 1
+        self._send({"jsonrpc": "2.0", "id": self._number, "method": method, "params": params})
+        assert self._process.stdout is not None
+        while True:
+            answer: dict[str, Any] = json.loads(self._process.stdout.readline())
+            if answer.get("id") == self._number:
+                return answer
+
+    def _send(self, message: dict[str, Any]) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps(message).encode() + b"\n")
+        self._process.stdin.flush()
+
+    def stop(self) -> None:
+        """End it by closing its input."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait(10)
+
+
+@contextmanager
+def served(command: Sequence[str], cwd: Path) -> Iterator[int]:
+    """A server over HTTP for the length of a block; its last argument is the port, or ends with it."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port: int = free.getsockname()[1]
+    *rest, last = command
+    process = subprocess.Popen([*rest, f"{last}{port}"], cwd=cwd)
+    try:
+        asyncio.run(answers(port))
+        yield port
+    finally:
+        process.terminate()
+        process.wait(15)
