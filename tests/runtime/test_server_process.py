@@ -10,19 +10,20 @@ import socket
 import subprocess
 import sys
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import httpx2
 import pytest
 
 import forked
+import toolwright
 from server_fixture import HELLO, write_package
 from server_process import Process
 from toolwright.runtime.server.main import listen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 HANDLERS = """
 import os, sys, time
@@ -216,6 +217,20 @@ def test_http(project: Path) -> None:
     assert "LEFT" in log
     assert "Traceback" not in log
     process.kill()
+
+
+@pytest.mark.parametrize(
+    ("level", "logged"), [("debug", "True False"), ("info", "True False"), ("warning", "False False")]
+)
+def test_requests_are_logged_as_far_as_the_level_allows(level: str, logged: str, tmp_path: Path) -> None:
+    program = f"""
+import logging
+from toolwright.runtime.logs import set_up
+set_up({level!r})
+print(*(logging.getLogger(name).isEnabledFor(logging.INFO) for name in ("uvicorn.access", "mcp")))
+"""
+    done = forked.python(["-c", program], tmp_path, path=[Path(toolwright.__file__).parents[1]])
+    assert (done.stdout, done.stderr) == (f"{logged}\n", "")
 
 
 def test_small_answers_are_sent_at_once() -> None:
