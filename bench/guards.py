@@ -18,6 +18,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from operator import truediv
 from pathlib import Path
 from typing import Any
 
@@ -152,7 +153,7 @@ async def _over_http(ports: Mapping[str, int], calls: int, call: Mapping[str, An
 
 
 async def _tell(label: str, asking: Mapping[str, Callable[[], Awaitable[None]]], calls: int) -> None:
-    """Print how the median time of a block of calls compares."""
+    """Print the median time of a call, and the median of how the blocks of one turn compare."""
     times: dict[str, list[float]] = {name: [] for name in asking}
     for ask in asking.values():
         await ask()
@@ -164,6 +165,8 @@ async def _tell(label: str, asking: Mapping[str, Callable[[], Awaitable[None]]],
             times[name].append(time.perf_counter() - began)
     cost = {name: statistics.median(found) / BLOCK * 1000 for name, found in times.items()}
     others = ", ".join(
-        f"{cost[GUARDED] / one:.2f} of {name} ({one:.2f} ms)" for name, one in cost.items() if name != GUARDED
+        f"{statistics.median(map(truediv, times[GUARDED], times[name])):.2f} of {name} ({one:.2f} ms)"
+        for name, one in cost.items()
+        if name != GUARDED
     )
     print(f"a guarded call, {label}: {cost[GUARDED]:.2f} ms; {others}  (target: at most {TARGET} of {OPEN})")
