@@ -920,7 +920,7 @@ async def test_a_slow_list_does_not_stop_the_call(caplog: pytest.LogCaptureFixtu
 
 def test_tools_can_have_all_names_but_these() -> None:
     public = {name for name in dir(Binding) if not name.startswith("_")}
-    assert public == CLIENT_NAMES - {"tasks"}
+    assert public | {"with_raw_response"} == CLIENT_NAMES - {"tasks"}  # that one stands in generated clients
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from toolwright.ir import Json
 
 SECTIONS = ("handles", "auth")
-SERVED = frozenset({"confirm", "redact"})
+SERVED = frozenset({"confirm", "redact", "trusted"})
 """The parts of a tool's policy that its package keeps: clients ask, and audit records leave out."""
 
 _GUARDS = frozenset({"auth", "policy.scopes", "toolwright.policy.scopes"})

@@ -1,7 +1,7 @@
 """The whole response of a call: what the method gives, and all else that the server said beside it.
 
-Takes the methods of a generated client; gives methods with the same arguments whose results are a `Response` each. An
-answer of the tool's own that it failed is a response, too, and not raised.
+Takes the methods of a generated client; gives methods with the same arguments, each of which gives a `CallResponse`.
+What a tool answers that failed is a response, too, and not raised.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _Output = TypeVar("_Output", bound=BaseModel)
 
 
 @dataclass(frozen=True, slots=True)
-class Response(Generic[T_co]):
+class CallResponse(Generic[T_co]):
     """All that a tool answered.
 
     Attributes:
@@ -89,7 +89,7 @@ class Response(Generic[T_co]):
 
 
 class Responses:
-    """What a client's `with_raw_response` is: the methods of its tools, whose results are `Response`s."""
+    """What a client's `with_raw_response` is: the methods of its tools, whose results are `CallResponse`s."""
 
     _package: ClassVar[Package]
 
@@ -103,23 +103,23 @@ class Responses:
         arguments: Mapping[str, object],
         output: type[_Output],
         extra: Mapping[str, object] | None = None,
-    ) -> Response[_Output]:
+    ) -> CallResponse[_Output]:
         """Call a tool that has an `outputSchema`."""
         tool = self._package.tools[name]
         try:
-            return Response(*await call_model(self._session, self._options, tool, arguments, extra, output))
+            return CallResponse(*await call_model(self._session, self._options, tool, arguments, extra, output))
         except ToolFailed as failed:
-            return Response(None, checked_result(tool, failed.result, self._options.sanitize)[0])
+            return CallResponse(None, checked_result(tool, failed.result, self._options.sanitize)[0])
 
     async def _call_content(
         self, name: str, arguments: Mapping[str, object], extra: Mapping[str, object] | None = None
-    ) -> Response[list[ContentBlock]]:
+    ) -> CallResponse[list[ContentBlock]]:
         """Call a tool that has no `outputSchema`."""
         tool = self._package.tools[name]
         try:
-            return Response(*await call_content(self._session, self._options, tool, arguments, extra))
+            return CallResponse(*await call_content(self._session, self._options, tool, arguments, extra))
         except ToolFailed as failed:
-            return Response(None, checked_result(tool, failed.result, self._options.sanitize)[0])
+            return CallResponse(None, checked_result(tool, failed.result, self._options.sanitize)[0])
 
 
 class _Method(Protocol[P, T_co]):
@@ -140,15 +140,17 @@ class Responding(Generic[P, T]):
     def __get__(self, instance: None, owner: type[object]) -> Responding[P, T]: ...
 
     @overload
-    def __get__(self, instance: Responses, owner: type[object]) -> Callable[P, Coroutine[Any, Any, Response[T]]]: ...
+    def __get__(
+        self, instance: Responses, owner: type[object]
+    ) -> Callable[P, Coroutine[Any, Any, CallResponse[T]]]: ...
 
     def __get__(
         self, instance: Responses | None, owner: type[object]
-    ) -> Responding[P, T] | Callable[P, Coroutine[Any, Any, Response[T]]]:
-        """The method with the same arguments: all that it calls on `self` gives a `Response` here."""
+    ) -> Responding[P, T] | Callable[P, Coroutine[Any, Any, CallResponse[T]]]:
+        """The method with the same arguments: all that it calls on `self` gives a `CallResponse` here."""
         if instance is None:
             return self
-        made: Callable[P, Coroutine[Any, Any, Response[T]]] = self._method.__get__(instance, owner)
+        made: Callable[P, Coroutine[Any, Any, CallResponse[T]]] = self._method.__get__(instance, owner)
         return made
 
 
