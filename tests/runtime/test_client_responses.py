@@ -236,7 +236,9 @@ async def test_structured_content_of_a_schema_is_the_model(package: Any, caplog:
         def anything(self, args: Any, ctx: Any) -> Any:
             return package.Reply("x", structured=package.ForecastOutput(degrees=2))
 
-    calls = [("tools/call", {"name": name, "arguments": {}}) for name in ("forecast", "anything")]
+    calls: list[tuple[str, dict[str, Any]]] = [
+        ("tools/call", {"name": name, "arguments": {}}) for name in ("forecast", "anything")
+    ]
     refused, modelled = await exchange(package.build_server(Handlers()), "2025-11-25", *calls)
     assert refused["isError"]
     assert "the tool forecast has an outputSchema: its structured content is the model" in caplog.text
