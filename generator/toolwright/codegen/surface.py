@@ -423,7 +423,7 @@ def tool_method(tool: ir.Tool, parameters: Sequence[Parameter], extra: Type | No
     )
 
 
-_EXTRA = "Arguments that the schema allows beside these, by their names on the wire."
+_EXTRA = "Other arguments that the schema allows, by their names on the wire."
 
 
 def _extra_name(parameters: Sequence[Parameter]) -> Name:
