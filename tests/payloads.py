@@ -119,6 +119,8 @@ _POLICY: Json = {
     "confirm": {"message": "Run it?", "fallback": "allow", "x-more": "m"}, "redact": ["/api_key"], "x-more": "m",
 }  # fmt: skip
 
+_BIND: Json = {"id": {"claim": "sub", "local": {"env": "USER_ID", "x-more": "m"}, "x-more": "m"}}
+
 BASE: Json = {
     "toolwright": 1,
     "server": {
@@ -161,7 +163,7 @@ BASE: Json = {
             "name": "call_it", "description": "d",
             "inputSchema": {"type": "object", "properties": {
                 name: {"type": "string"} for name in ("id", "q", "h", "c", "b", "api_key")}},
-            "toolwright": {"http": {
+            "toolwright": {"bind": _BIND, "http": {
                 "api": "api", "method": "POST", "url": "/v1/{id}", "path": {"id": {"contentType": "text/plain",
                 "x-more": "m"}}, "query": {"q": {"value": "{q}", "contentType": "text/plain", "x-more": "m"},
                 "fixed": "always"},
@@ -196,7 +198,7 @@ BASE: Json = {
             "annotations": {"audience": ["user"], "lastModified": "2025-01-12T15:00:58Z", "x-more": "m"},
             "_meta": {"k": "v"}, "x-more": "m",
             "toolwright": {"text": "words", "deprecated": {"reason": "r"}, "lint": {"ignore": ["TW310"]},
-                           "x-more": "m"},
+                           "policy": {"scopes": ["s"], "x-more": "m"}, "x-more": "m"},
         },
         {"uri": "x://b", "name": "b", "toolwright": {"file": "words.txt"}},
         {"uri": "x://c", "name": "c", "description": "d", "toolwright": {"pythonName": "read_that"}},
@@ -207,7 +209,7 @@ BASE: Json = {
             "mimeType": "text/plain",
             "annotations": {"audience": ["user"]}, "icons": _ICONS, "_meta": {"k": "v"}, "x-more": "m",
             "toolwright": {"complete": {"city": ["Paris"], "street": "handler"}, "ask": _ASK, "x-more": "m",
-                           "pythonName": "read_city",
+                           "pythonName": "read_city", "policy": {"scopes": ["s"]},
                            "deprecated": {"reason": "r"}, "lint": {"ignore": ["TW310"]}},
         }
     ],
@@ -217,7 +219,7 @@ BASE: Json = {
             "arguments": [{"name": "code", "title": "t", "description": "d", "required": True, "x-more": "m"}],
             "toolwright": {
                 "complete": {"code": ["python"]}, "deprecated": {"reason": "r"}, "lint": {"ignore": ["TW310"]},
-                "x-more": "m",
+                "policy": {"scopes": ["s"]}, "x-more": "m",
                 "messages": [
                     {"role": "user", "text": "{{code}}", "annotations": {"lastModified": "2025-01-12T15:00:58Z"},
                      "x-more": "m"},
@@ -240,15 +242,16 @@ BASE: Json = {
             "here": {
                 "title": "t", "description": "d", "annotations": {"title": "t", "x-more": "m"},
                 "inputSchema": {"title": "t"}, "outputSchema": {"type": "object", "title": "t"},
-                "pythonName": "is_here",
-                "examples": [{"name": "plain", "description": "d", "input": {"q": "v"}}], "x-more": "m",
+                "pythonName": "is_here", "bind": {"q": _BIND["id"]},
+                "examples": [{"name": "plain", "description": "d", "input": {"api_key": "v"}}], "x-more": "m",
             },
         },
         "x-more": "m",
     },
     "handles": {"basket": {"state": {"type": "object", "title": "t"}, "ttl": "7d", "idle": "24h", "x-more": "m"}},
     "auth": {"issuer": "https://auth.example.com", "audience": "https://mcp.example.com",
-             "jwksUri": "https://auth.example.com/keys", "requiredScopes": ["s"], "x-more": "m"},
+             "jwksUri": "https://auth.example.com/keys", "requiredScopes": ["s"], "resource": "https://mcp.example.com/mcp",
+             "scopes": {"all": ["s"]}, "onMissing": "challenge", "x-more": "m"},
     "policy": {**_POLICY, "redact": ["/api_key"], "onStateLoss": "closed"},
     "formats": "annotate",
     "wire": {"refs": "bundled", "x-more": "m"},

@@ -23,8 +23,10 @@ if TYPE_CHECKING:
 _ASKED_FOR: Final = frozenset(
     {
         "alternatives",
+        "auth",
         "bundles",
         "changes",
+        "claims",
         "client_requests",
         "completion",
         "complexity",
@@ -34,15 +36,18 @@ _ASKED_FOR: Final = frozenset(
         "http",
         "large",
         "lenient",
+        "limits",
         "pages",
         "patterns",
         "prompts",
+        "rates",
         "redaction",
         "resources",
         "sampling",
+        "scopes",
         "server_variables",
-        "tokens",
         "shapes",
+        "tokens",
     }
 )
 """The features that the runtime asks a package for by name. Others are imported by what needs them."""

@@ -391,6 +391,7 @@ def tool_method(tool: ir.Tool, parameters: Sequence[Parameter], extra: Type | No
         extra: The type of the values of other arguments that its schema allows; None where it allows none.
     """
     output = naming.output_class(tool.names) if tool.output is not None else None
+    parameters = [parameter for parameter in parameters if parameter.wire not in tool.bound]
     sent = tuple(code("{}: {}", literal(parameter.wire), parameter.name) for parameter in parameters)
     described = [(parameter.name, parameter_doc(parameter.doc, parameter.default)) for parameter in parameters]
     rest = Taken(_extra_name(parameters), optional(_named(extra)), code("None")) if extra is not None else None

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from toolwright import ir, mcp, naming
-from toolwright.compile import shape
+from toolwright.compile import binds, shape
 from toolwright.compile.bundles import Bundles
 from toolwright.compile.resolve import Declared, Resolved, manifests, meant
 from toolwright.compile.uritemplates import variables
@@ -32,7 +32,7 @@ FORMAT = 1
 
 _EXTENSION = frozenset({"toolwright"})
 _NOT_SERVED = frozenset({"lint"})
-_OF_ALL = ("cache", "client", "pageSize", "policy")
+_OF_ALL = ("auth", "cache", "client", "pageSize", "policy")
 
 _BINARY = re.compile(r"(image/(?!svg)|audio/|video/|font/|application/(octet-stream|pdf|zip|gzip))", re.IGNORECASE)
 """MIME types of what is never text, whatever its bytes are."""
@@ -50,10 +50,10 @@ def lower(resolved: Resolved, source: str) -> ir.Manifest:
     server = entry["server"]
     formats: ir.Formats = "assert" if entry.get("formats") == "assert" else "annotate"
     wire_names = frozenset(tool.name for tool in resolved.tools)
-    apis = _apis(resolved)
+    apis, handles = _of_files("apis", resolved), _of_files("handles", resolved)
     lowered = [_tool(tool, resolved, wire_names, apis) for tool in resolved.tools]
     bundles = Bundles(resolved)
-    as_written = [tool for tool in resolved.tools if shape.SHAPING.isdisjoint(tool.extension.get("http") or {})]
+    as_written = [tool for tool in resolved.tools if not _is_changed(tool)]
     apart = {tool.name: bundles.without(tool) for tool in as_written}
     primitives = {
         section: [_primitive(one, resolved) for one in resolved.primitives[section]] for section in mcp.PRIMITIVES
@@ -88,6 +88,7 @@ def lower(resolved: Resolved, source: str) -> ir.Manifest:
             "formats": formats,
             **{key: entry[key] for key in _OF_ALL if entry.get(key)},
             **({"apis": apis} if apis else {}),
+            **({"handles": handles} if handles else {}),
             **{
                 section.name: [
                     _entry(one.definition, apart.get(one.name, {}) if isinstance(one, ir.Tool) else {}, extension)
@@ -101,6 +102,11 @@ def lower(resolved: Resolved, source: str) -> ir.Manifest:
     )
 
 
+def _is_changed(tool: Declared) -> bool:
+    """Whether a tool goes on the wire with other schemas than it is written with."""
+    return bool(tool.extension.get("bind")) or not shape.SHAPING.isdisjoint(tool.extension.get("http") or {})
+
+
 def _entry(
     definition: Mapping[str, ir.Json], apart: Mapping[str, ir.Json], extension: Mapping[str, ir.Json]
 ) -> Mapping[str, ir.Json]:
@@ -111,10 +117,10 @@ def _entry(
     return {**made, "toolwright": extension} if extension else made
 
 
-def _apis(resolved: Resolved) -> dict[str, ir.Json]:
-    """The APIs that tools call, of all files."""
+def _of_files(key: str, resolved: Resolved) -> dict[str, ir.Json]:
+    """What all files have under a key: the APIs that tools call, or handles."""
     return {
-        name: api for _, manifest in manifests(resolved.bundle) for name, api in (manifest.get("apis") or {}).items()
+        name: value for _, manifest in manifests(resolved.bundle) for name, value in (manifest.get(key) or {}).items()
     }
 
 
@@ -137,6 +143,10 @@ def _tool(
     if not shape.SHAPING.isdisjoint(http):
         schemas = _shaped(schemas, http, declared)
         sent = {field: shape.shaped(field, sent.get(field), http) for field in schemas}
+    bound: Mapping[str, ir.Json] = extension.get("bind") or {}
+    if bound:
+        extension["bind"] = binds.completed(sent["inputSchema"], bound)
+        sent["inputSchema"] = binds.without(sent["inputSchema"], bound)
     changed: dict[str, ir.Json] = {"name": declared.name, **sent}
     annotations = wire.get("annotations")
     description = wire.get("description")
@@ -155,6 +165,7 @@ def _tool(
         place=declared.place,
         policy={key: value for key, value in policy.items() if not key.startswith("x-")},
         http=http,
+        bound=frozenset(bound),
     )
     return tool, {key: value for key, value in extension.items() if key not in _NOT_SERVED}
 
@@ -207,6 +218,7 @@ def _primitive(declared: Declared, resolved: Resolved) -> tuple[ir.Primitive, Ma
         questions=_questions(declared, resolved),
         deprecated=extension.get("deprecated"),
         place=declared.place,
+        scopes=tuple((extension.get("policy") or {}).get("scopes") or ()),
     )
     kept = {key: value for key, value in extension.items() if key not in _NOT_SERVED}
     at = declared.place / "toolwright"
