@@ -127,12 +127,6 @@ class Tool:
         return {**(self.package.manifest.get("policy") or {}), **(self.extension.get("policy") or {})}
 
     @property
-    def hints_are_trusted(self) -> bool:
-        """Whether what the tool's annotations say is believed: not where others wrote them, and nobody here agreed."""
-        ours: dict[str, Any] = self.package.manifest.get("client") or {}
-        return ours.get("hints") != "untrusted" or self.policy.get("trusted") is True
-
-    @property
     def redacted(self) -> list[str]:
         """JSON Pointers to the arguments that nobody but the handler sees."""
         found: list[str] = self.policy.get("redact") or []

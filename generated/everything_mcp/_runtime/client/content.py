@@ -52,7 +52,7 @@ def checked_result(tool: Tool, result: CallToolResult, sanitize: Sanitize) -> tu
     if len(result.content) > MOST_BLOCKS:
         wrong = f"content: {len(result.content):,} blocks, more than {MOST_BLOCKS:,}"
         raise InvalidResult(tool.name, [wrong], result, _WRONG)
-    for name, value in (("structuredContent", result.structured_content), ("_meta", result.meta)):
+    for name, value in _nested(result):
         if is_too_deep(value):
             wrong = f"{name}: nested more than {DEEPEST} levels deep"
             raise InvalidResult(tool.name, [wrong], result, _WRONG)
@@ -85,6 +85,16 @@ def checked_parts(parts: Sequence[_Model], name: str, sanitize: Sanitize) -> lis
         raise MCPError(code=PARSE_ERROR, message=message)
     made: list[_Model] = _Cleaning().of([*parts])
     return made
+
+
+def _nested(result: CallToolResult) -> Iterator[tuple[str, Any]]:
+    """What of a result may be nested as deeply as its server likes, with its place."""
+    yield "structuredContent", result.structured_content
+    yield "_meta", result.meta
+    for index, block in enumerate(result.content):
+        yield f"content[{index}]._meta", block.meta
+        if block.type == "resource":
+            yield f"content[{index}].resource._meta", block.resource.meta
 
 
 def problems(parts: Sequence[BaseModel], name: str) -> list[str]:

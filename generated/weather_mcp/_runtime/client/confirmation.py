@@ -45,7 +45,8 @@ def is_dangerous(tool: Tool) -> bool:
     wanted = tool.policy.get("confirm")
     if wanted is not None:
         return wanted is not False
-    if not tool.hints_are_trusted:
+    ours: Mapping[str, Any] = tool.package.manifest.get("client") or {}
+    if ours.get("hints") == "untrusted" and tool.policy.get("trusted") is not True:
         return True
     hints: Mapping[str, Any] = tool.definition.get("annotations") or {}
     return hints.get("readOnlyHint") is not True and hints.get("destructiveHint") is not False

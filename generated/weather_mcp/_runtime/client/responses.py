@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -16,7 +17,6 @@ from typing import (
     Concatenate,
     Generic,
     ParamSpec,
-    Protocol,
     TypeVar,
     cast,
     overload,
@@ -123,16 +123,10 @@ class Responses:
             return CallResponse(None, checked_result(tool, failed.result, self._options.sanitize)[0])
 
 
-class _Method(Protocol[P, T_co]):
-    """A method that is more than a function, as that of a tool with pages."""
-
-    def __get__(self, instance: object, owner: type[object]) -> Callable[P, Coroutine[Any, Any, T_co]]: ...
-
-
 class Responding(Generic[P, T]):
     """What stands in a class of responses for the method of a tool."""
 
-    def __init__(self, method: Any) -> None:
+    def __init__(self, method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]) -> None:
         """Take what stands in the class of the client."""
         self._method = method
         self.__doc__ = method.__doc__
@@ -148,21 +142,13 @@ class Responding(Generic[P, T]):
     def __get__(
         self, instance: Responses | None, owner: type[object]
     ) -> Responding[P, T] | Callable[P, Coroutine[Any, Any, CallResponse[T]]]:
-        """The method with the same arguments: all that it calls on `self` gives a `CallResponse` here."""
+        """The method with the same arguments: what it calls on `self` gives a `CallResponse` here."""
         if instance is None:
             return self
-        made: Callable[P, Coroutine[Any, Any, CallResponse[T]]] = self._method.__get__(instance, owner)
-        return made
+        method: Callable[..., Coroutine[Any, Any, Any]] = self._method
+        return partial(method, instance)
 
 
-@overload
-def responding(method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]) -> Responding[P, T]: ...
-
-
-@overload
-def responding(method: _Method[P, T]) -> Responding[P, T]: ...
-
-
-def responding(method: Any) -> Any:
+def responding(method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]) -> Responding[P, T]:
     """The method of a tool, from the class of a client, for the class of its responses."""
     return Responding(method)

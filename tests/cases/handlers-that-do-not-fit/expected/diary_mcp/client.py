@@ -44,7 +44,7 @@ class DiaryClient(PrimitivesBinding):
         Tool ``write``.
 
         Args:
-            extra: Arguments that the schema allows beside these, by their names on the wire.
+            extra: Other arguments that the schema allows, by their names on the wire.
         """
         return await self._call_content("write", {}, extra)
 
@@ -54,7 +54,7 @@ class DiaryClient(PrimitivesBinding):
         Tool ``read``.
 
         Args:
-            extra: Arguments that the schema allows beside these, by their names on the wire.
+            extra: Other arguments that the schema allows, by their names on the wire.
         """
         return await self._call("read", {}, _models.ReadOutput, extra)
 
@@ -64,7 +64,7 @@ class DiaryClient(PrimitivesBinding):
         Tool ``list-all``.
 
         Args:
-            extra: Arguments that the schema allows beside these, by their names on the wire.
+            extra: Other arguments that the schema allows, by their names on the wire.
         """
         return await self._call_content("list-all", {}, extra)
 

@@ -46,7 +46,7 @@ class SomebodyClient(Binding):
 
         Args:
             limit: Default: 10.
-            extra: Arguments that the schema allows beside these, by their names on the wire.
+            extra: Other arguments that the schema allows, by their names on the wire.
         """
         return await self._call("search", {"query": query, "limit": limit}, _models.SearchOutput, extra)
 

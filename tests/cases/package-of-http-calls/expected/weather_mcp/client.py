@@ -49,7 +49,7 @@ class WeatherClient(Binding):
         Tool ``get_weather``: read-only, open world.
 
         Args:
-            extra: Arguments that the schema allows beside these, by their names on the wire.
+            extra: Other arguments that the schema allows, by their names on the wire.
         """
         return await self._call("get_weather", {"location": location, "units": units}, _models.GetWeatherOutput, extra)
 

@@ -54,7 +54,7 @@ class ShopClient(PrimitivesBinding):
         Tool ``checkout``. The server asks the user for leave first.
 
         Args:
-            extra: Arguments that the schema allows beside these, by their names on the wire.
+            extra: Other arguments that the schema allows, by their names on the wire.
         """
         return await self._call_content("checkout", {"basket": basket}, extra)
 

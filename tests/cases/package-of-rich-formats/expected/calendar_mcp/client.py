@@ -58,7 +58,7 @@ class CalendarClient(Binding):
             date: Format: date. Default: "2026-11-22".
             mail: Format: email.
             zone: Format: date.
-            extra: Arguments that the schema allows beside these, by their names on the wire.
+            extra: Other arguments that the schema allows, by their names on the wire.
         """
         return await self._call(
             "plan",
@@ -76,7 +76,7 @@ class CalendarClient(Binding):
 
         Args:
             days: Each item: format: date.
-            extra: Arguments that the schema allows beside these, by their names on the wire.
+            extra: Other arguments that the schema allows, by their names on the wire.
         """
         return await self._call("count", {"days": days}, _models.CountOutput, extra)
 

@@ -62,7 +62,7 @@ class VaultClient(Binding):
         Tool ``open_vault``. Never logged: ``/api-key``, ``/credentials/password``, ``/credentials/hint/answer``, ``/token/value``, ``/keys/0/key``, ``/labels/owner``, ``/secret``.
 
         Args:
-            extra: Arguments that the schema allows beside these, by their names on the wire.
+            extra: Other arguments that the schema allows, by their names on the wire.
         """
         return await self._call_content(
             "open_vault",
@@ -86,7 +86,7 @@ class VaultClient(Binding):
         Tool ``close_vault``. Never logged: ``/credentials/password``.
 
         Args:
-            extra: Arguments that the schema allows beside these, by their names on the wire.
+            extra: Other arguments that the schema allows, by their names on the wire.
         """
         return await self._call_content("close_vault", {"credentials": credentials, "why": why}, extra)
 
@@ -96,7 +96,7 @@ class VaultClient(Binding):
         Tool ``list_vaults``. Never logged: ````.
 
         Args:
-            extra: Arguments that the schema allows beside these, by their names on the wire.
+            extra: Other arguments that the schema allows, by their names on the wire.
         """
         return await self._call_content("list_vaults", {}, extra)
 

@@ -50,7 +50,7 @@ class PartsClient(Binding):
 
         Args:
             near: Where something is
-            extra: Arguments that the schema allows beside these, by their names on the wire.
+            extra: Other arguments that the schema allows, by their names on the wire.
         """
         return await self._call("locate", {"near": near}, _models.LocateOutput, extra)
 
@@ -64,7 +64,7 @@ class PartsClient(Binding):
         Args:
             start: Where something is
             unit: Default: "km".
-            extra: Arguments that the schema allows beside these, by their names on the wire.
+            extra: Other arguments that the schema allows, by their names on the wire.
         """
         return await self._call_content("measure", {"start": start, "unit": unit}, extra)
 
@@ -74,7 +74,7 @@ class PartsClient(Binding):
         Tool ``gh_list_issues``.
 
         Args:
-            extra: Arguments that the schema allows beside these, by their names on the wire.
+            extra: Other arguments that the schema allows, by their names on the wire.
         """
         return await self._call_content("gh_list_issues", {"repo": repo}, extra)
 

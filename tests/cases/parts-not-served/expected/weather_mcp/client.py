@@ -43,7 +43,7 @@ class WeatherClient(PrimitivesBinding):
         Tool ``get``.
 
         Args:
-            extra: Arguments that the schema allows beside these, by their names on the wire.
+            extra: Other arguments that the schema allows, by their names on the wire.
         """
         return await self._call_content("get", {}, extra)
 
