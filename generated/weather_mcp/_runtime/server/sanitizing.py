@@ -21,13 +21,12 @@ from mcp_types import (
     TextResourceContents,
 )
 
-from ..hygiene import checked_base64 as checked_base64
-from ..hygiene import checked_mime_type as checked_mime_type
-from ..hygiene import clean as clean
-from ..hygiene import escaped
+from ..hygiene import checked_base64, checked_mime_type, clean, escaped
 from ..nesting import DepthError, is_too_deep
 from ..texts import joined
 from ..values import is_list, is_mapping
+
+__all__ = ["block", "checked_base64", "checked_mime_type", "clean", "mirrored", "whole"]
 
 
 def whole(value: Any) -> tuple[Any, int | None]:
