@@ -28,7 +28,7 @@ _DIGITS: Final = 4300
 _BITS: Final = 14_000  # no integer with fewer has so many digits
 
 
-def with_extra(tool: Tool, given: Mapping[str, object], extra: Mapping[str, object] | None) -> Mapping[str, object]:
+def with_extra(tool: Tool, given: Mapping[str, object], extra: Mapping[Any, object] | None) -> Mapping[str, object]:
     """The arguments of a call with those that its method has no parameters for.
 
     Args:

@@ -140,16 +140,15 @@ class Session:
         from mcp_types import CONNECTION_CLOSED, PARSE_ERROR
         from pydantic import ValidationError
 
-        with safe_to_show():
+        with safe_to_show(), at_most(options.max_result_bytes) as bound:
             try:
-                with at_most(options.max_result_bytes) as bound:
-                    async with self.in_flight.request(seconds):
-                        try:
-                            yield
-                        except (ValidationError, OverflowError, RecursionError) as error:
-                            wrong = describe_problems(error) if isinstance(error, ValidationError) else str(error)
-                            message = f"the server's answer is not what MCP says: {wrong}"
-                            raise MCPError(code=PARSE_ERROR, message=message) from None
+                async with self.in_flight.request(seconds):
+                    try:
+                        yield
+                    except (ValidationError, OverflowError, RecursionError) as error:
+                        wrong = describe_problems(error) if isinstance(error, ValidationError) else str(error)
+                        message = f"the server's answer is not what MCP says: {wrong}"
+                        raise MCPError(code=PARSE_ERROR, message=message) from None
             except MCPError as error:
                 why = failure_of(self.client)
                 if error.code == CONNECTION_CLOSED and why is not None:

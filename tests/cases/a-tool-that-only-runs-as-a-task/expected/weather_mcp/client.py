@@ -40,7 +40,7 @@ class WeatherClient(Binding):
     async def get(self, *, extra: Mapping[str, Any] | None = None) -> list[ContentBlock]:
         """Gets it.
 
-        Tool ``get``.
+        Tool ``get``. At most ``5/second``.
 
         Args:
             extra: Other arguments that the schema allows, by their names on the wire.
