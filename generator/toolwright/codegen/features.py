@@ -30,6 +30,7 @@ RUNTIME: Final[Mapping[str, tuple[str, ...]]] = {
     "answers": ("answers",),
     "server": (
         "server/asgi",
+        "server/bad_requests",
         "server/calls",
         "server/cancellation",
         "server/content",

@@ -23,6 +23,7 @@ from starlette.middleware.authentication import AuthenticationMiddleware
 from starlette.routing import Route
 
 from ..logs import guard
+from .bad_requests import BadRequests
 from .replay import Archive
 from .uploads import Uploads
 
@@ -77,7 +78,7 @@ def asgi_app(
         session_idle_timeout=session_idle_timeout,
         max_sessions=max_sessions,
     )
-    endpoint: ASGIApp = Uploads(StreamableHTTPASGIApp(sessions))
+    endpoint: ASGIApp = Uploads(BadRequests(StreamableHTTPASGIApp(sessions)))
     middleware = []
     if token_verifier is not None:
         endpoint = RequireAuthMiddleware(endpoint, [])

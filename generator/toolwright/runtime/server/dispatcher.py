@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from mcp_types import ContentBlock
 
@@ -30,13 +30,17 @@ if TYPE_CHECKING:
     from .parts import Host
 
 
+_RESOURCES: Final = {"resource_link": "a resource link", "resource": "an embedded resource"}
+
+
 class Dispatcher:
     """The handlers, ready to be called."""
 
     def __init__(self, host: Host) -> None:
         """Take what the parts of the server share.
 
-        Without resources, the first link to one is told to the log: its reader may not be able to follow it.
+        Without resources, the first link to one, and the first that is embedded, is told to the log: its reader may not
+        be able to follow it (MCP 2025-11-25, server/tools, "Embedded Resources").
         """
         self._handlers = host.handlers
         self._log = host.log
@@ -115,16 +119,24 @@ class Dispatcher:
                 return self._broken(tool, violations)
             result = {"content": [{"type": "text", "text": text}], "structuredContent": data}
         result["content"] += [_added(tool, one) for one in reply.content]
-        if not self._may_link and any(one["type"] == "resource_link" for one in result["content"]):
-            self._may_link = True
-            self._log.warning(
-                "%s gave a resource link, but the manifest declares no resources; "
-                "`server: {capabilities: {resources: true}}` says that it is meant",
-                tool.method,
-            )
+        if not self._may_link:
+            self._note_resources(tool, {one["type"] for one in result["content"]})
         if reply.meta is not None:
             result["_meta"] = mirrored(dict(reply.meta))[0]
         return result
+
+    def _note_resources(self, tool: Tool, kinds: set[str]) -> None:
+        """Tell the log of a result that leads to resources, once."""
+        found = [words for kind, words in _RESOURCES.items() if kind in kinds]
+        if not found:
+            return
+        self._may_link = True
+        self._log.warning(
+            "%s gave %s, but the manifest declares no resources; "
+            "`server: {capabilities: {resources: true}}` says that it is meant",
+            tool.method,
+            " and ".join(found),
+        )
 
     def _broken(self, tool: Tool, violations: Sequence[str]) -> dict[str, Any]:
         reference = secrets.token_hex(4)

@@ -71,7 +71,7 @@ class Resources:
 
     def answers(self, host: Host) -> Mapping[str, Answer]:
         """Its methods."""
-        return {"resources/read": _Reading(self._package, host).read}
+        return {"resources/read": Reading(self._package, host).read}
 
 
 @cache
@@ -85,7 +85,7 @@ _OWN_HINTS: Final = {"ttlMs": 0, "cacheScope": "private"}
 
 
 @dataclass(frozen=True, slots=True)
-class _Reading:
+class Reading:
     """Answers `resources/read` (MCP 2025-11-25, server/resources, "Reading Resources")."""
 
     package: Package
@@ -107,6 +107,13 @@ class _Reading:
             raise not_found(uri, request.revision)
         result: dict[str, Any] = {"contents": contents}
         return {**result, **hints} if request.revision >= FIRST_STATELESS else result
+
+    def refusal(self, uri: str, revision: str) -> Refused | None:
+        """The error for a URI that leads to no resource that is on, as the revision has it; else nothing."""
+        listing = self.host.lists.by_name["resources"]
+        if uri in listing or (not listing.has(uri) and (self._match(uri) or self._kept(uri))):
+            return None
+        return not_found(uri, revision)
 
     def _kept(self, uri: str) -> list[dict[str, Any]] | None:
         """A result of a tool that was too large for its answer."""

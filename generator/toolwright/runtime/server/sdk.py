@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import mcp_types as types
@@ -142,13 +143,15 @@ class PackageServer(Server[Any]):
             self.add_request_handler(method, parameters, _admitting(placeholder))
         # The parameter `on_set_logging_level` warns on standard error; revisions up to 2025-11-25 want the method.
         self.add_request_handler("logging/setLevel", types.SetLevelRequestParams, subscriptions.set_level)
-        if "resources" in listings:
-            self.add_request_handler("resources/subscribe", types.SubscribeRequestParams, subscriptions.subscribe)
+        if (resources := package.feature("resources", "server.resources")) is not None:
+            subscribe = partial(subscriptions.subscribe, resources.Reading(package, host).refusal)
+            self.add_request_handler("resources/subscribe", types.SubscribeRequestParams, subscribe)
             self.add_request_handler("resources/unsubscribe", types.UnsubscribeRequestParams, subscriptions.unsubscribe)
         self.add_notification_handler("notifications/initialized", types.NotificationParams, subscriptions.tell)
         sealed = RequestStateSecurity.ephemeral(ttl=_PATIENCE)
         self.middleware.append(RequestStateBoundary(sealed, default_audience=info["name"]))
         self.middleware.append(_modest)
+        self.middleware.append(subscriptions.greet)
         self.middleware.append(_Answers(self, lists, answers, subscriptions, asking))
         guard()
 

@@ -7,8 +7,9 @@ it asked for. From 2026-07-28 there are no connections: each request says what i
 
 from __future__ import annotations
 
+import asyncio
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -30,7 +31,9 @@ from .context import LOG_LEVELS, LogLevel
 from .lists import Change, Kind
 
 if TYPE_CHECKING:
-    from mcp.server.context import ServerRequestContext
+    from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+
+    from .parts import Refused
 
 
 _SUBSCRIPTIONS: Final = 1000
@@ -51,6 +54,8 @@ class _Wants:
     level: LogLevel = "info"
     uris: set[str] = field(default_factory=set[str])
     is_told: bool = False
+    since: int | None = None
+    """How many changes there had been when the connection shook hands."""
 
 
 class Subscriptions:
@@ -60,11 +65,27 @@ class Subscriptions:
         """Start with none."""
         self._bus = InMemorySubscriptionBus()
         self._wants: dict[int, _Wants] = {}
+        self._changes = 0
+        self._last: dict[ServerEvent, int] = {}
         self.listen = ListenHandler(self._bus)
 
     async def publish(self, change: Change) -> None:
         """Tell all clients of a change that they want to hear of."""
-        await self._bus.publish(_LISTS[change.kind] if change.uri is None else ResourceUpdated(uri=change.uri))
+        event = _LISTS[change.kind] if change.uri is None else ResourceUpdated(uri=change.uri)
+        if change.uri is None:
+            self._changes += 1
+            self._last[event] = self._changes
+        await self._bus.publish(event)
+
+    async def greet(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+        """A middleware: take note of a handshake, since from then on a client may keep what it reads."""
+        result = await call_next(ctx)
+        if ctx.method == "initialize":  # what the connection is known by is set when this is done, at once
+            asyncio.get_running_loop().call_soon(self._greeted, ctx, self._changes)
+        return result
+
+    def _greeted(self, ctx: ServerRequestContext[Any, Any], changes: int) -> None:
+        self._of(ctx).since = changes
 
     def level(self, ctx: ServerRequestContext[Any, Any]) -> LogLevel | None:
         """The least level that the caller wants; `None` where it wants no messages."""
@@ -82,9 +103,17 @@ class Subscriptions:
         return types.EmptyResult()
 
     async def subscribe(
-        self, ctx: ServerRequestContext[Any, Any], params: types.SubscribeRequestParams
+        self,
+        refusal: Callable[[str, str], Refused | None],
+        ctx: ServerRequestContext[Any, Any],
+        params: types.SubscribeRequestParams,
     ) -> types.EmptyResult:
-        """Answer `resources/subscribe` (MCP 2025-11-25, server/resources, "Subscriptions")."""
+        """Answer `resources/subscribe` (MCP 2025-11-25, server/resources, "Subscriptions").
+
+        `refusal` has the error for a URI that leads nowhere, in a revision.
+        """
+        if refused := refusal(params.uri, ctx.protocol_version):
+            raise MCPError(refused.code, refused.message, refused.data)
         uris = self._of(ctx).uris
         if len(uris) >= _SUBSCRIPTIONS:
             raise MCPError(types.INVALID_PARAMS, f"More than {_SUBSCRIPTIONS} subscriptions")
@@ -103,14 +132,17 @@ class Subscriptions:
     async def tell(self, ctx: ServerRequestContext[Any, Any], _params: types.NotificationParams) -> None:
         """Tell a connection of changes from `notifications/initialized` on, for as long as it lives.
 
-        Of several changes of one kind that it has not heard of yet, it hears once: it reads the list anew anyway.
+        What changed between the handshake and that notification is told now; before it, nothing may be sent. Of several changes of one kind that it has not heard of yet, it hears once: it reads the list anew anyway.
         """
         wants = self._of(ctx)
         if wants.is_told:
             return
         wants.is_told = True
-        waiting: dict[ServerEvent, None] = {}
+        since = self._changes if wants.since is None else wants.since
+        waiting: dict[ServerEvent, None] = {event: None for event, number in self._last.items() if number > since}
         woken = anyio.Event()
+        if waiting:
+            woken.set()
 
         def hear(event: ServerEvent) -> None:
             if not isinstance(event, ResourceUpdated) or event.uri in wants.uris:
