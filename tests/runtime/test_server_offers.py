@@ -14,10 +14,9 @@ import httpx2
 import mcp
 import mcp_types as types
 import pytest
-from mcp.shared.message import SessionMessage
 
 from packages import generate, imported, manifest, tool
-from server_fixture import HELLO, exchange
+from server_fixture import HELLO, exchange, opened
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -408,26 +407,6 @@ async def test_what_is_switched_off_is_not_there(package: ModuleType) -> None:
 
 
 # Changes
-
-
-@asynccontextmanager
-async def opened(server: Any) -> AsyncIterator[Any]:
-    """A connection to a server: what sends it a message, and what gives its next one."""
-    to_server, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](10)
-    outgoing, from_server = anyio.create_memory_object_stream[SessionMessage](100)
-
-    async def send(message: dict[str, Any]) -> None:
-        parsed = types.jsonrpc_message_adapter.validate_python({"jsonrpc": "2.0", **message}, by_name=False)
-        await to_server.send(SessionMessage(parsed))
-
-    async def receive() -> dict[str, Any]:
-        with anyio.fail_after(5):
-            return (await from_server.receive()).message.model_dump(by_alias=True, exclude_unset=True)
-
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(server.run, incoming, outgoing, server.create_initialization_options())
-        yield send, receive
-        tasks.cancel_scope.cancel()
 
 
 async def heard(made: mcp.Client, told: list[Any], count: int) -> list[str]:

@@ -21,18 +21,21 @@ from mcp.shared.exceptions import MCPError
 from pydantic import BaseModel, ValidationError
 
 from ..errors import ToolError
+from ..logs import logger
 from ..nesting import DepthError, is_too_deep
 from ..revisions import FIRST_STATELESS
 from ..values import is_group
 from . import context
 from .parts import Refused
 from .sanitizing import clean, mirrored
+from .spent_states import ProcessStates, SpentStates, new_mark
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
     from .parts import Answer, Request
 
+_LOG: Final = logger(__name__)
 _T = TypeVar("_T")
 _Result = TypeVar("_Result", bound=BaseModel)
 
@@ -44,6 +47,13 @@ OURS: Final = "toolwright."
 
 _TURNS: Final = 2
 """Turns of the event loop in which questions that are awaited together become one round."""
+
+
+REFUSED: Final = "io.toolwright/refused"
+"""The key in the `_meta` of a request to a model or for folders that says what was wrong with the last answer."""
+
+_TOLD: Final = 3
+"""How many problems of an answer are told that is none of MCP's."""
 
 
 class Suspended(BaseException):
@@ -86,25 +96,28 @@ class Rounds:
         revision: The revision that the client speaks.
     """
 
-    def __init__(self, peer: Peer, revision: str, state: str | None, responses: Mapping[str, Any] | None) -> None:
+    def __init__(
+        self, peer: Peer, revision: str, kept: Mapping[str, Any] | None, responses: Mapping[str, Any] | None
+    ) -> None:
         """Go on from where the last round ended.
 
         Args:
             peer: The client.
             revision: The revision that it speaks.
-            state: What `required` gave as `requestState` in the last round, unsealed; `None` in the first.
+            kept: What `run` gave as `requestState` in the last round, unsealed; `None` in the first.
             responses: The request's `inputResponses`. Those to what the last round did not ask are left aside.
         """
         self._peer = peer
         self.revision = revision
-        kept: dict[str, Any] = {} if state is None else json.loads(state)
+        asked: Any = None if kept is None else kept["asked"]
+        kept = kept or {}
         self._answers: dict[str, Any] = dict(kept.get("answers", {}))
         self._done: dict[str, Any] = dict(kept.get("done", {}))
         self._running: dict[str, asyncio.Future[Any]] = {}
         self._asked: Counter[str] = Counter()
         self._pending: dict[str, dict[str, Any]] = {}
         for key, response in (responses or {}).items():
-            if key in kept["asked"] if state is not None else not key.startswith(OURS):
+            if key in asked if asked is not None else not key.startswith(OURS):
                 self._answers.setdefault(key, response)
 
     @property
@@ -193,7 +206,7 @@ class Rounds:
             if not self._pending:
                 return result
         await asyncio.gather(*self._running.values(), return_exceptions=True)  # so that they are not made once more
-        state = {"answers": self._answers, "done": self._done, "asked": [*self._pending]}
+        state = {"mark": new_mark(), "answers": self._answers, "done": self._done, "asked": [*self._pending]}
         return {
             "resultType": "input_required",
             "inputRequests": self._pending,
@@ -209,17 +222,29 @@ class Rounds:
                 raise InvalidAnswer(f"the client did not answer {request.method}: {clean(error.message)}") from error
             except (InvalidAnswer, ValidationError) as error:
                 if number == _TRIES:
-                    raise InvalidAnswer(f"the client's answer to {request.method} does not fit: {error}") from error
+                    why = _reason(error)
+                    raise InvalidAnswer(f"the client's answer to {request.method} does not fit: {why}") from error
                 asked = _again(request, error)
         raise AssertionError
 
 
-def _again(request: types.ServerRequest, error: Exception) -> types.ServerRequest:
-    """The same question once more; the user reads what was wrong with the answer in a form."""
-    if not isinstance(request, types.ElicitRequest) or not isinstance(error, InvalidAnswer):
-        return request
-    message = f"{request.params.message}\n\nThe last answer does not fit: {clean(str(error))}"
-    return request.model_copy(update={"params": request.params.model_copy(update={"message": message})})
+def _again(request: types.ServerRequest, error: InvalidAnswer | ValidationError) -> types.ServerRequest:
+    """The same question once more, which says what was wrong with the answer: to the user, else in its `_meta`."""
+    why = _reason(error)
+    if isinstance(request, types.ElicitRequest):
+        message = f"{request.params.message}\n\nThe last answer does not fit: {why}"
+        return request.model_copy(update={"params": request.params.model_copy(update={"message": message})})
+    params = request.params or types.RequestParams()
+    meta = {**(params.meta or {}), REFUSED: why}
+    return request.model_copy(update={"params": params.model_copy(update={"meta": meta})})
+
+
+def _reason(error: InvalidAnswer | ValidationError) -> str:
+    """What is wrong with an answer, without its values and without words of a library about itself."""
+    if isinstance(error, InvalidAnswer):
+        return clean(str(error))
+    found = error.errors(include_url=False, include_context=False, include_input=False)[:_TOLD]
+    return clean("; ".join(f"{'.'.join(map(str, one['loc']))[:200] or 'it'}: {one['msg'][:200]}" for one in found))
 
 
 def is_suspended(error: BaseException) -> bool:
@@ -282,23 +307,41 @@ class Context(context.Context):
         return is_suspended(error) or context.Context.leaves(self, error)
 
 
-async def answer_in_rounds(answer: Answer, request: Request) -> dict[str, Any]:
-    """The result of a request; or, where it waits for answers, what asks the client for them.
+class Asking:
+    """Answers requests whose handlers may ask the client."""
 
-    Raises:
-        Refused: It asks what the client cannot answer.
-    """
-    is_stateless = request.revision >= FIRST_STATELESS
-    asked: Mapping[str, Any] = request.params if is_stateless else {}
-    peer = cast("Peer", request.channel)
-    rounds = Rounds(peer, request.revision, asked.get("requestState"), asked.get("inputResponses"))
-    try:
-        return await rounds.run(lambda: answer(replace(request, more={"rounds": rounds})))
-    except MissingCapability as error:
-        if not is_stateless and request.method == "tools/call":
-            return {"content": [{"type": "text", "text": f"{error}."}], "isError": True}
-        code = types.MISSING_REQUIRED_CLIENT_CAPABILITY if is_stateless else types.INVALID_REQUEST
-        raise Refused(code, str(error), {"requiredCapabilities": error.required}) from None
+    def __init__(self, patience: float, spent: SpentStates | None = None) -> None:
+        """Take how many seconds the state of a request holds, and who remembers which came back: this process."""
+        self._patience = patience
+        self._spent = ProcessStates() if spent is None else spent
+
+    async def answer(self, answer: Answer, request: Request) -> dict[str, Any]:
+        """The result of a request; or, where it waits for answers, what asks the client for them.
+
+        Raises:
+            Refused: It asks what the client cannot answer, or its state was sent before.
+        """
+        is_stateless = request.revision >= FIRST_STATELESS
+        asked: Mapping[str, Any] = request.params if is_stateless else {}
+        kept = await self._kept(asked.get("requestState"), request.method)
+        rounds = Rounds(cast("Peer", request.channel), request.revision, kept, asked.get("inputResponses"))
+        try:
+            return await rounds.run(lambda: answer(replace(request, more={"rounds": rounds})))
+        except MissingCapability as error:
+            if not is_stateless and request.method == "tools/call":
+                return {"content": [{"type": "text", "text": f"{error}."}], "isError": True}
+            code = types.MISSING_REQUIRED_CLIENT_CAPABILITY if is_stateless else types.INVALID_REQUEST
+            raise Refused(code, str(error), {"requiredCapabilities": error.required}) from None
+
+    async def _kept(self, state: str | None, method: str) -> dict[str, Any] | None:
+        """What a state holds, which then holds no more. Its seal was opened before; it is refused as a broken one is."""
+        if state is None:
+            return None
+        kept: dict[str, Any] = json.loads(state)
+        if await self._spent.spend(kept["mark"], self._patience):
+            return kept
+        _LOG.warning("requestState rejected on %s: it was sent before", method)
+        raise Refused(types.INVALID_PARAMS, "Invalid or expired requestState", {"reason": "invalid_request_state"})
 
 
 def _dotted(required: Mapping[str, Any]) -> str:

@@ -152,7 +152,8 @@ class PackageServer(Server[Any]):
         self.middleware.append(RequestStateBoundary(sealed, default_audience=info["name"]))
         self.middleware.append(_modest)
         self.middleware.append(subscriptions.greet)
-        self.middleware.append(_Answers(self, lists, answers, subscriptions, asking))
+        rounds = None if asking is None else asking.Asking(_PATIENCE)
+        self.middleware.append(_Answers(self, lists, answers, subscriptions, rounds))
         guard()
 
     def create_initialization_options(
@@ -238,7 +239,7 @@ class _Answers:
         revision = ctx.protocol_version
         request = Request(ctx.method, request_id, ctx.params or {}, revision, _Channel(ctx, self._subscriptions))
         answer = self._answers[ctx.method]
-        result = await (answer(request) if self._asking is None else self._asking.answer_in_rounds(answer, request))
+        result = await (answer(request) if self._asking is None else self._asking.answer(answer, request))
         return self._stamped(result, revision)
 
     def _stamped(self, result: dict[str, Any], revision: str) -> dict[str, Any]:
