@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from toolwright.ir import Json
 
 SECTIONS = ("handles", "auth")
-SERVED = frozenset({"confirm", "redact"})
-"""The parts of a tool's policy that its package keeps: clients ask, and audit records leave out."""
+SERVED = frozenset({"confirm", "redact", "sanitize"})
+"""The parts of a tool's policy that its package keeps: clients ask, audit records leave out, and results are clean."""
 
 _GUARDS = frozenset({"auth", "policy.scopes", "toolwright.policy.scopes"})
 _TASK_ONLY = "execution.taskSupport: required"

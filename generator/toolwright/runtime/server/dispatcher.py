@@ -20,7 +20,7 @@ from ..validation import Validator, input_validator, output_validator
 from ..values import is_group, is_list, is_object
 from .invocation import Method
 from .returns import Reply, Tolerated, Unstructured
-from .sanitizing import block, clean, mirrored, whole
+from .sanitizing import EXTENT, Cleaned, Extent, block, clean, cleaned, mirrored, said, whole
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -48,13 +48,16 @@ class Dispatcher:
         self._may_link = "resources" in host.lists.by_name
         self._confirmation = host.package.feature("confirmation", "server.confirmation")
 
-    async def call(self, tool: Tool, arguments: Mapping[str, Any] | None, context: Context) -> dict[str, Any]:
+    async def call(
+        self, tool: Tool, arguments: Mapping[str, Any] | None, context: Context, count: Cleaned | None = None
+    ) -> dict[str, Any]:
         """Call a tool.
 
         Args:
             tool: The tool.
             arguments: What the caller sent; absent arguments are an empty object.
             context: What the handler gets as `ctx`.
+            count: Learns what was cleaned out of the result.
 
         Returns:
             `content`, and `structuredContent` where the tool has an `outputSchema`; or `content` and `isError`.
@@ -77,7 +80,7 @@ class Dispatcher:
                     return _failure(reason)
                 value = await route.method(route.model.model_validate(values), context=context)
                 try:
-                    return self._result(tool, route, value)
+                    return self._result(tool, route, value, count)
                 except DepthError as error:
                     return self._unsendable(tool, error)
             except BaseException as error:  # a handler's SystemExit must not end the server
@@ -94,35 +97,38 @@ class Dispatcher:
             model=tool.Input,
             method=Method.of(self._handlers, tool.method),
             is_confirmed=bool(tool.policy.get("confirm")),
+            extent=tool.policy.get("sanitize", EXTENT),
             output=None if validator is None or model is None else _Output(validator, model),
         )
         self._routes[tool] = route
         return route
 
-    def _result(self, tool: Tool, route: _Route, value: object) -> dict[str, Any]:
+    def _result(self, tool: Tool, route: _Route, value: object, count: Cleaned | None) -> dict[str, Any]:
+        extent = route.extent
         reply = cast("Reply[object]", value) if isinstance(value, Reply) else Reply(value)
         if route.output is None or isinstance(reply, Unstructured):
-            result: dict[str, Any] = {"content": _content(tool, reply.model)}
+            result: dict[str, Any] = {"content": _content(tool, reply.model, extent, count)}
         else:
             is_ours = not isinstance(reply, Tolerated)
             data = _data(tool, route.output.model, reply.model) if is_ours else reply.model
             validator = route.output.validator
             try:
-                data, text = mirrored(data)
+                data, text = cleaned(data, count) if extent == "all" else mirrored(data)
             except DepthError:
                 raise
             except (TypeError, ValueError):
                 return self._broken(tool, validator.violations(data, "result"))
             if violations := validator.violations(data, "result", size=len(text)):
                 if isinstance(reply, Tolerated):
-                    return self._result(tool, route, reply.otherwise(text, violations))
+                    return self._result(tool, route, reply.otherwise(text, violations), count)
                 return self._broken(tool, violations)
             result = {"content": [{"type": "text", "text": text}], "structuredContent": data}
-        result["content"] += [_added(tool, one) for one in reply.content]
+        result["content"] += [_added(tool, one, extent, count) for one in reply.content]
         if not self._may_link:
             self._note_resources(tool, {one["type"] for one in result["content"]})
         if reply.meta is not None:
-            result["_meta"] = mirrored(dict(reply.meta))[0]
+            meta = dict(reply.meta)
+            result["_meta"] = (cleaned(meta, count) if extent == "all" else mirrored(meta))[0]
         return result
 
     def _note_resources(self, tool: Tool, kinds: set[str]) -> None:
@@ -173,6 +179,7 @@ class _Route:
     model: type[Model]
     method: Method
     is_confirmed: bool
+    extent: Extent
     output: _Output | None
 
 
@@ -192,20 +199,20 @@ def _is_model(value: object) -> bool:
     return isinstance(value, Model | Root)
 
 
-def _content(tool: Tool, value: object) -> list[dict[str, Any]]:
+def _content(tool: Tool, value: object, extent: Extent, count: Cleaned | None) -> list[dict[str, Any]]:
     if isinstance(value, str):
-        return [{"type": "text", "text": clean(value)}]
+        return [{"type": "text", "text": said(value, extent, count)}]
     if isinstance(value, ContentBlock):
-        return [block(value)]
+        return [block(value, extent, count)]
     if is_list(value) and all(isinstance(one, ContentBlock) for one in value):
-        return [block(one) for one in value]
+        return [block(one, extent, count) for one in value]
     raise TypeError(f"{tool.method} returned {_kind(value)}; it should return text, a content block, or a list of them")
 
 
-def _added(tool: Tool, value: object) -> dict[str, Any]:
+def _added(tool: Tool, value: object, extent: Extent, count: Cleaned | None) -> dict[str, Any]:
     if not isinstance(value, ContentBlock):
         raise TypeError(f"{tool.method} returned a Reply whose content holds {_kind(value)}; it should hold blocks")
-    return block(value)
+    return block(value, extent, count)
 
 
 def _kind(value: object) -> str:

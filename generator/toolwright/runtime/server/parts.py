@@ -16,6 +16,7 @@ from mcp_types import INTERNAL_ERROR
 
 from .context import Channel, Context
 from .invocation import Method
+from .sanitizing import EXTENT, Extent
 
 if TYPE_CHECKING:
     import logging
@@ -98,6 +99,12 @@ class Host:
     lists: Lists
     log: logging.Logger
     kind: type[Context]
+
+    @property
+    def extent(self) -> Extent:
+        """How much of what resources and prompts give is cleaned: what the manifest says for all that has no own policy."""
+        extent: Extent = (self.package.manifest.get("policy") or {}).get("sanitize", EXTENT)
+        return extent
 
     def context(self, request: Request, name: str, stem: str, extension: Mapping[str, Any]) -> Context:
         """What a handler gets as `ctx`: a class of its own where the manifest declares questions.
