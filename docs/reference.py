@@ -10,13 +10,12 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from toolwright import package_data
-from toolwright.compile.rules.unserved import SECTIONS, SERVED
 from toolwright.diagnostics import CODES
 from toolwright.diff import changes
 from toolwright.project.clients.table import CLIENTS, Client
@@ -35,17 +34,13 @@ def manifest() -> str:
         "Made from the manifest's own JSON Schema, which `toolwright schema` prints. What MCP defines is written as",
         "MCP writes it and goes on the wire; what is toolwright's own stands under `toolwright` and never does.",
         "",
-        f"As yet, generated servers keep {_and(SERVED)} alone of policies, and nothing of {_and(SECTIONS)};",
-        "they run no tasks. `check` and `generate` warn of what a manifest has beyond that (TW390).",
+        "As yet, generated servers keep no `handles` and run no tasks: one that declares handles, or a tool that only",
+        "runs as a task, does not start. `check` and `generate` warn of both (TW390).",
     ]
     lines += _Sections(titles).of("The whole", schema)
     for name, part in schema["$defs"].items():
         lines += _Sections(titles).of(_sentence(titles[f"#/$defs/{name}"]), part)
     return "\n".join(lines) + "\n"
-
-
-def _and(names: Iterable[str]) -> str:
-    return " and ".join(f"`{name}`" for name in sorted(names))
 
 
 def diagnostics() -> str:

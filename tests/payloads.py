@@ -197,7 +197,7 @@ BASE: Json = {
             "annotations": {"audience": ["user"], "lastModified": "2025-01-12T15:00:58Z", "x-more": "m"},
             "_meta": {"k": "v"}, "x-more": "m",
             "toolwright": {"text": "words", "deprecated": {"reason": "r"}, "lint": {"ignore": ["TW310"]},
-                           "x-more": "m"},
+                           "policy": {"scopes": ["s"], "x-more": "m"}, "x-more": "m"},
         },
         {"uri": "x://b", "name": "b", "toolwright": {"file": "words.txt"}},
         {"uri": "x://c", "name": "c", "description": "d", "toolwright": {"pythonName": "read_that"}},
@@ -208,7 +208,7 @@ BASE: Json = {
             "mimeType": "text/plain",
             "annotations": {"audience": ["user"]}, "icons": _ICONS, "_meta": {"k": "v"}, "x-more": "m",
             "toolwright": {"complete": {"city": ["Paris"], "street": "handler"}, "ask": _ASK, "x-more": "m",
-                           "pythonName": "read_city",
+                           "pythonName": "read_city", "policy": {"scopes": ["s"]},
                            "deprecated": {"reason": "r"}, "lint": {"ignore": ["TW310"]}},
         }
     ],
@@ -218,7 +218,7 @@ BASE: Json = {
             "arguments": [{"name": "code", "title": "t", "description": "d", "required": True, "x-more": "m"}],
             "toolwright": {
                 "complete": {"code": ["python"]}, "deprecated": {"reason": "r"}, "lint": {"ignore": ["TW310"]},
-                "x-more": "m",
+                "policy": {"scopes": ["s"]}, "x-more": "m",
                 "messages": [
                     {"role": "user", "text": "{{code}}", "annotations": {"lastModified": "2025-01-12T15:00:58Z"},
                      "x-more": "m"},
@@ -249,7 +249,8 @@ BASE: Json = {
     },
     "handles": {"basket": {"state": {"type": "object", "title": "t"}, "ttl": "7d", "idle": "24h", "x-more": "m"}},
     "auth": {"issuer": "https://auth.example.com", "audience": "https://mcp.example.com",
-             "jwksUri": "https://auth.example.com/keys", "requiredScopes": ["s"], "x-more": "m"},
+             "jwksUri": "https://auth.example.com/keys", "requiredScopes": ["s"], "resource": "https://mcp.example.com/mcp",
+             "scopes": {"all": ["s"]}, "onMissing": "challenge", "x-more": "m"},
     "policy": {**_POLICY, "redact": ["/api_key"], "onStateLoss": "closed"},
     "formats": "annotate",
     "wire": {"refs": "bundled", "x-more": "m"},

@@ -106,21 +106,17 @@ def test_what_is_not_served_is_said_once() -> None:
     found = rules.unserved(resolve(bundle))
     assert shown(bundle, found) == [
         (
-            "m.yaml:6:10 TW390 checked, but not served yet: `policy.timeout`, "
-            "`execution.taskSupport` (the generated package works without them)"
+            "f.yaml:3:71 TW390 checked, but not served yet: `execution.taskSupport` "
+            "(the generated package works without it)"
         )
     ]
 
 
-def test_parts_of_a_policy_that_packages_keep_are_served() -> None:
-    policy = {"confirm": True, "redact": ["/key"], "x-note": 1}
-    assert rules.unserved(resolve(bundle_of({"tools": [tool({}, toolwright={"policy": policy})]}))) == []
-    assert rules.unserved(resolve(bundle_of({"tools": [tool({})], "policy": policy}))) == []
-
-
-def test_a_tool_that_only_runs_as_a_task_is_not_said_to_work() -> None:
+def test_what_keeps_a_server_from_starting_is_said_to_do_so() -> None:
     [found] = rules.unserved(resolve(bundle_of({"tools": [tool({}, execution={"taskSupport": "required"})]})))
-    assert found.help == "with `taskSupport: required`, clients see a tool that only runs as a task; leave it out"
+    assert found.help == "the server does not start with `taskSupport: required`; leave it out"
+    [found] = rules.unserved(resolve(bundle_of({"tools": [tool({})], "handles": {"basket": {"state": {}}}})))
+    assert found.help == "the server does not start with `handles`, since it would take any"
 
 
 @pytest.mark.parametrize("dialect", dialects.DIALECTS, ids=lambda dialect: dialect.name)
@@ -147,14 +143,8 @@ def test_required_properties_that_may_be_meant(schema: Mapping[str, Any]) -> Non
 
 def test_nothing_is_said_where_all_is_served_or_the_warning_is_ignored() -> None:
     assert rules.unserved(resolve(bundle_of({"tools": [tool({})]}))) == []
-    assert rules.unserved(resolve(bundle_of({"policy": {"timeout": "1s"}, "lint": {"ignore": ["TW390"]}}))) == []
-
-
-@pytest.mark.parametrize("guard", [{"auth": {"issuer": "https://a"}}, {"policy": {"scopes": ["read"]}}])
-def test_a_server_that_lets_everybody_in_is_said_to_do_so(guard: Mapping[str, Any]) -> None:
-    [found] = rules.unserved(resolve(bundle_of({"tools": [tool({})], **guard})))
-    assert found.help is not None
-    assert "anybody who reaches the server may call all of its tools" in found.help
+    handles = {"basket": {"state": {}}}
+    assert rules.unserved(resolve(bundle_of({"handles": handles, "lint": {"ignore": ["TW390"]}}))) == []
 
 
 @pytest.mark.parametrize("dialect", dialects.DIALECTS, ids=lambda dialect: dialect.name)

@@ -134,7 +134,7 @@ class Primitive:
     `section` is the list that it stands in. `key` is what it is asked for by: a URI, a URI template, or a prompt's
     name. `handled` says that the handlers have a method for it. `completed` are the arguments that something is offered
     for, and `completes` says that the handlers have a method for some of them. `arguments` is None for a resource,
-    which takes none.
+    which takes none. `scopes` are those that callers need.
     """
 
     section: mcp.Section
@@ -148,6 +148,7 @@ class Primitive:
     questions: tuple[Question, ...]
     deprecated: Mapping[str, str] | None
     place: Place
+    scopes: tuple[str, ...] = ()
 
     @property
     def has_model(self) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from toolwright import mcp, package_data
 
@@ -25,8 +25,12 @@ RUNTIME_MARK = b"# Part of toolwright's runtime, copied as it is. DO NOT EDIT.\n
 """How each file of the runtime starts in a package."""
 
 REQUIREMENTS = ("jsonschema-rs>=0.60", "mcp>=2.3,<3", "pydantic>=2.12")
-CALLING = ("httpx2>=2.10",)
-"""What a package needs beside, whose server calls an API; the floor is that of `mcp`, which brings it."""
+_BESIDE: Final[Mapping[str, tuple[str, ...]]] = {
+    "auth": ("httpx2>=2.10", "pyjwt[crypto]>=2.10"),
+    "http": ("httpx2>=2.10",),
+    "rates": ("limits>=5.0",),
+}
+"""What features need beside; the floors of what `mcp` brings are those of `mcp`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +86,10 @@ def make_artifacts(manifest: ir.Manifest, models: Callable[[], Made]) -> tuple[A
 
 def requirements(manifest: ir.Manifest) -> tuple[str, ...]:
     """What the generated package needs installed."""
-    return tuple(sorted((*REQUIREMENTS, *CALLING))) if manifest.calls else REQUIREMENTS
+    from toolwright.codegen import features
+
+    used = features.declared(manifest)
+    return tuple(sorted({*REQUIREMENTS, *(each for name in used for each in _BESIDE.get(name, ()))}))
 
 
 def _json(document: Mapping[str, ir.Json]) -> bytes:

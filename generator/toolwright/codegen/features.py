@@ -29,6 +29,7 @@ RUNTIME: Final[Mapping[str, tuple[str, ...]]] = {
     "redaction": ("redaction",),
     "answers": ("answers",),
     "server": (
+        "amounts",
         "server/asgi",
         "server/bad_requests",
         "server/calls",
@@ -38,19 +39,25 @@ RUNTIME: Final[Mapping[str, tuple[str, ...]]] = {
         "server/dispatcher",
         "server/features",
         "server/framing",
+        "server/guard",
         "server/handler_check",
         "server/handler_loading",
         "server/invocation",
         "server/lifespan",
         "server/lists",
         "server/main",
+        "server/occupancy",
+        "server/outcomes",
         "server/parts",
+        "server/principal",
+        "server/protections",
         "server/replay",
         "server/returns",
         "server/sanitizing",
         "server/sdk",
         "server/shutdown",
         "server/stdio",
+        "server/steps",
         "server/subscriptions",
         "server/uploads",
     ),
@@ -78,6 +85,10 @@ RUNTIME: Final[Mapping[str, tuple[str, ...]]] = {
         "client/thinning",
         "client/transport",
     ),
+    "auth": ("policy/keys", "policy/tokens"),
+    "rates": ("policy/rates", "policy/windows"),
+    "limits": ("policy/limits",),
+    "scopes": ("policy/scopes",),
     "client_primitives": ("client/primitives",),
     "headers": ("client/parameter_headers",),
     "changes": ("client/subscriptions",),
@@ -101,8 +112,8 @@ RUNTIME: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """The modules of the runtime that each feature of a package needs beside those of the features above it.
 
-Of these a package has those of the halves that it has: what is below `client` needs a client, what is below `server`
-or `http` a server.
+Of these a package has those of the halves that it has: what is below `client` needs a client, what is below `server`,
+`http` or `policy` a server.
 """
 
 _IMPLIED: Final[Mapping[str, tuple[str, ...]]] = {
@@ -122,6 +133,7 @@ _IMPLIED: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """What each feature builds on, where that is not a part of every package."""
 
+_LIMITS: Final = frozenset({"concurrency", "maxArgumentBytes", "maxResultBytes", "timeout"})
 _REFERENCES: Final = frozenset({"$dynamicRef", "$recursiveRef", "$ref"})
 _CHOICES: Final = frozenset({"anyOf", "oneOf"})
 _PATTERNS: Final = frozenset({"pattern", "patternProperties"})
@@ -199,15 +211,8 @@ def features(manifest: ir.Manifest) -> tuple[str, ...]:
     used |= {"formats"} if any(schema.rich for schema in modelled_schemas) else set()
     used |= {"bundles"} if "bundled" in manifest.document else set()
     if manifest.emit:
-        used |= {"tools", *_of_tools(manifest.tools), *_of_schemas(schemas, manifest.shared)}
-        if asking_contexts(manifest):
-            used.add("elicitation")
-    if "server" in manifest.emit:
-        used |= primitive_features(manifest)
-        if manifest.calls:
-            used |= {"http", *_of_apis(manifest)}
-        if has_examples(manifest):
-            used.add("examples")
+        used |= {"tools", *_of_schemas(schemas, manifest.shared)}
+    used |= declared(manifest)
     if every(manifest):
         used.add("client_primitives")
     if "client" in manifest.emit and used & {"confirmation", "elicitation", "sampling"}:
@@ -220,10 +225,39 @@ def features(manifest: ir.Manifest) -> tuple[str, ...]:
     return tuple(name for name in RUNTIME if name in used and _copied(name, manifest))
 
 
+def declared(manifest: ir.Manifest) -> frozenset[str]:
+    """The features that the manifest asks for in so many words, whatever its schemas need beside."""
+    used: set[str] = set()
+    if manifest.emit:
+        used |= {*_of_tools(manifest.tools)}
+        if asking_contexts(manifest):
+            used.add("elicitation")
+    if "server" in manifest.emit:
+        used |= primitive_features(manifest)
+        if manifest.calls:
+            used |= {"http", *_of_apis(manifest)}
+        if has_examples(manifest):
+            used.add("examples")
+        auth = manifest.document.get("auth") or {}
+        if auth:
+            used.add("auth")
+        if auth.get("scopes") or any(primitive.scopes for primitive in every(manifest)):
+            used.add("scopes")
+    else:
+        used -= {"limits", "rates", "scopes"}
+    return frozenset(used)
+
+
 def _of_tools(tools: Sequence[ir.Tool]) -> Iterator[str]:
     """The features that tools need by their policies."""
     if any(tool.policy.get("redact") for tool in tools):
         yield "redaction"
+    if any(tool.policy.get("scopes") for tool in tools):
+        yield "scopes"
+    if any("rateLimit" in tool.policy for tool in tools):
+        yield "rates"
+    if any(not _LIMITS.isdisjoint(tool.policy) for tool in tools):
+        yield "limits"
     if any(tool.policy.get("confirm") for tool in tools):
         yield "confirmation"
     if any(tool.http.get("output") == "lenient" for tool in tools):
@@ -375,7 +409,7 @@ def _may_multiply(schema: ir.Json) -> bool:
 
 def _copied(feature: str, manifest: ir.Manifest) -> tuple[str, ...]:
     """The modules of a feature that a package has, by the halves that it has."""
-    halves = {"", *manifest.emit, *(("http",) if "server" in manifest.emit else ())}
+    halves = {"", *manifest.emit, *(("http", "policy") if "server" in manifest.emit else ())}
     return tuple(module for module in RUNTIME[feature] if module.rpartition("/")[0] in halves)
 
 

@@ -57,6 +57,7 @@ def of_manifest(manifest: ir.Manifest, used: Sequence[str]) -> tuple[Page, ...]:
                 "stem": manifest.stem,
                 "calls": manifest.calls,
                 "optional": not needs_handlers(manifest),
+                "has_auth": "auth" in used,
             },
         ),
         Page(

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _ASKED_FOR: Final = frozenset(
     {
         "alternatives",
+        "auth",
         "bundles",
         "changes",
         "client_requests",
@@ -34,15 +35,18 @@ _ASKED_FOR: Final = frozenset(
         "http",
         "large",
         "lenient",
+        "limits",
         "pages",
         "patterns",
         "prompts",
+        "rates",
         "redaction",
         "resources",
         "sampling",
+        "scopes",
         "server_variables",
-        "tokens",
         "shapes",
+        "tokens",
     }
 )
 """The features that the runtime asks a package for by name. Others are imported by what needs them."""

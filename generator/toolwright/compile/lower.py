@@ -32,7 +32,7 @@ FORMAT = 1
 
 _EXTENSION = frozenset({"toolwright"})
 _NOT_SERVED = frozenset({"lint"})
-_OF_ALL = ("cache", "pageSize", "policy")
+_OF_ALL = ("auth", "cache", "pageSize", "policy")
 
 _BINARY = re.compile(r"(image/(?!svg)|audio/|video/|font/|application/(octet-stream|pdf|zip|gzip))", re.IGNORECASE)
 """MIME types of what is never text, whatever its bytes are."""
@@ -50,7 +50,7 @@ def lower(resolved: Resolved, source: str) -> ir.Manifest:
     server = entry["server"]
     formats: ir.Formats = "assert" if entry.get("formats") == "assert" else "annotate"
     wire_names = frozenset(tool.name for tool in resolved.tools)
-    apis = _apis(resolved)
+    apis, handles = _of_files("apis", resolved), _of_files("handles", resolved)
     lowered = [_tool(tool, resolved, wire_names, apis) for tool in resolved.tools]
     bundles = Bundles(resolved)
     as_written = [tool for tool in resolved.tools if shape.SHAPING.isdisjoint(tool.extension.get("http") or {})]
@@ -88,6 +88,7 @@ def lower(resolved: Resolved, source: str) -> ir.Manifest:
             "formats": formats,
             **{key: entry[key] for key in _OF_ALL if entry.get(key)},
             **({"apis": apis} if apis else {}),
+            **({"handles": handles} if handles else {}),
             **{
                 section.name: [
                     _entry(one.definition, apart.get(one.name, {}) if isinstance(one, ir.Tool) else {}, extension)
@@ -111,10 +112,10 @@ def _entry(
     return {**made, "toolwright": extension} if extension else made
 
 
-def _apis(resolved: Resolved) -> dict[str, ir.Json]:
-    """The APIs that tools call, of all files."""
+def _of_files(key: str, resolved: Resolved) -> dict[str, ir.Json]:
+    """What all files have under a key: the APIs that tools call, or handles."""
     return {
-        name: api for _, manifest in manifests(resolved.bundle) for name, api in (manifest.get("apis") or {}).items()
+        name: value for _, manifest in manifests(resolved.bundle) for name, value in (manifest.get(key) or {}).items()
     }
 
 
@@ -207,6 +208,7 @@ def _primitive(declared: Declared, resolved: Resolved) -> tuple[ir.Primitive, Ma
         questions=_questions(declared, resolved),
         deprecated=extension.get("deprecated"),
         place=declared.place,
+        scopes=tuple((extension.get("policy") or {}).get("scopes") or ()),
     )
     kept = {key: value for key, value in extension.items() if key not in _NOT_SERVED}
     at = declared.place / "toolwright"

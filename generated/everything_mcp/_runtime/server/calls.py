@@ -6,15 +6,16 @@ Takes requests; answers `tools/list` and `tools/call`. What is in a call is the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from mcp_types import INVALID_PARAMS
 
-from ..revisions import result_for
+from ..revisions import FIRST_STATELESS, result_for
 from .dispatcher import Dispatcher
 from .parts import Answer, Host, Needed, Refused, Request
-from .sanitizing import clean
+from .sanitizing import clean, whole
+from .steps import Call, Step, chained
 
 if TYPE_CHECKING:
     from ..package import Package
@@ -43,18 +44,27 @@ class Calls:
         """The list."""
         return {"tools": {name: tool.listed for name, tool in self._package.tools.items()}}
 
+    def _steps(self) -> Iterator[Step]:
+        """What a call goes through, as far as the manifest asks for it."""
+        if (rates := self._package.feature("rates", "policy.rates")) is not None:
+            yield rates.Rates()
+        if (limits := self._package.feature("limits", "policy.limits")) is not None:
+            yield limits.Limits()
+
     def answers(self, host: Host) -> Mapping[str, Answer]:
         """Its methods."""
-        dispatcher = Dispatcher(host)
-        listing = host.lists.by_name["tools"]
+        run = chained([*self._steps()], Dispatcher(host).call)
 
         async def call(request: Request) -> dict[str, Any]:
             name: str = request.params["name"]
-            if name not in listing:
+            if not host.offers(request, "tools", name):
                 raise Refused(INVALID_PARAMS, f"Unknown tool: {clean(name)}")
             tool = self._package.tools[name]
             context = host.context(request, name, tool.stem, tool.extension)
-            result = await dispatcher.call(tool, request.params.get("arguments"), context)
-            return result_for(result, tool.definition, request.revision)
+            sent = request.params.get("arguments")
+            arguments, size = whole(sent) if sent else ({}, 2)
+            is_answer = request.revision >= FIRST_STATELESS and request.params.get("requestState") is not None
+            outcome = await run(Call(tool, arguments, size, context, is_answer))
+            return result_for(outcome.result, tool.definition, request.revision)
 
         return {"tools/call": call}

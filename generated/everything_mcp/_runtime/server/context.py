@@ -25,12 +25,14 @@ from typing import (
 import anyio.from_thread
 
 from .cancellation import Cancellation, is_cancelled
+from .occupancy import Occupancy
 from .sanitizing import clean, mirrored
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from .lists import ResourceSwitches, Switches
+    from .principal import Principal
 
 T = TypeVar("T")
 
@@ -65,20 +67,24 @@ class Context:
         request_id: The JSON-RPC id of the request.
         revision: The MCP revision that the caller speaks, such as `2025-11-25`.
         name: What was asked for: the name of a tool or a prompt on the wire, or the URI of a resource.
+        principal: Who asks: whoever the access token is for; on standard input and output `local`.
         tools: The server's tools, to switch them on and off for all clients.
         prompts: The server's prompts, likewise.
         resources: The server's resources and resource templates, likewise, and to tell that one changed.
         cancellation: Whom to tell when this request is cancelled; `on_cancel` is the way to be told.
+        occupancy: What this request takes up while it runs.
     """
 
     request_id: str | int
     revision: str
     name: str
+    principal: Principal
     tools: Switches
     prompts: Switches
     resources: ResourceSwitches
     _channel: Channel = field(repr=False)
     cancellation: Cancellation = field(repr=False, default_factory=Cancellation)
+    occupancy: Occupancy = field(repr=False, default_factory=Occupancy)
 
     async def progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
         """Tell the caller how far the work is. Does nothing where the caller did not ask.

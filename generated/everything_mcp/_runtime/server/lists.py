@@ -1,8 +1,8 @@
 # Part of toolwright's runtime, copied as it is. DO NOT EDIT.
 """The server's lists: what is in them, what is switched off, and the pages that clients read.
 
-Takes definitions in the manifest's order; gives pages with opaque cursors, and tells of changes. One list is for all
-callers: it does not vary by connection (MCP 2026-07-28, server/utilities/caching).
+Takes definitions in the manifest's order; gives pages with opaque cursors, and tells of changes. A list varies by what
+the caller is allowed, and by nothing else, such as a connection (MCP 2026-07-28, server/utilities/caching).
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias
 
+from ..amounts import seconds
 from ..revisions import FIRST_STATELESS
 
 Kind: TypeAlias = Literal["tools", "resources", "prompts"]
@@ -30,13 +31,15 @@ class Change:
 
 Publish: TypeAlias = Callable[[Change], Awaitable[None]]
 
+Shows: TypeAlias = Callable[[str], bool]
+"""Whether a caller sees what has a key."""
+
 _KINDS: Final[Mapping[str, Kind]] = {
     "tools": "tools",
     "resources": "resources",
     "resourceTemplates": "resources",
     "prompts": "prompts",
 }
-_UNITS: Final = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 
 
 class StaleCursor(Exception):
@@ -84,16 +87,18 @@ class Listing:
         self.version += 1
         return True
 
-    def page(self, cursor: str | None, size: int | None) -> tuple[list[dict[str, Any]], str | None]:
+    def page(
+        self, cursor: str | None, size: int | None, shows: Shows | None = None
+    ) -> tuple[list[dict[str, Any]], str | None]:
         """One page, and the cursor of the next where there is one (MCP 2025-11-25, server/utilities/pagination).
 
         A cursor holds where to go on and a digest of the list, so that one of another list, or of this one before it
-        changed, is known.
+        changed, is known. `shows` says which keys the caller sees; by default all.
 
         Raises:
             StaleCursor: This list gave no such cursor.
         """
-        keys = self.keys
+        keys = self.keys if shows is None else [key for key in self.keys if shows(key)]
         digest = hashlib.sha256(json.dumps([self.name, keys]).encode()).hexdigest()[:16] if size or cursor else ""
         start = 0 if cursor is None else _position(cursor, digest, len(keys))
         end = len(keys) if size is None else start + size
@@ -134,7 +139,7 @@ class Lists:
         self._size: int | None = manifest.get("pageSize")
         cache: Mapping[str, Any] = manifest.get("cache") or {}
         self.hints: dict[str, Any] = {
-            "ttlMs": _milliseconds(cache.get("ttl")),
+            "ttlMs": round(1000 * seconds(cache["ttl"])) if cache.get("ttl") else 0,
             "cacheScope": cache.get("scope", "private"),
         }
         self.publish = publish
@@ -142,9 +147,9 @@ class Lists:
         self.prompts = Switches("prompts", self)
         self.resources = ResourceSwitches("resources", self)
 
-    def answer(self, name: str, cursor: str | None, revision: str) -> dict[str, Any]:
+    def answer(self, name: str, cursor: str | None, revision: str, shows: Shows | None = None) -> dict[str, Any]:
         """The result of a list method: one page, with hints for caches from 2026-07-28 on."""
-        entries, following = self.by_name[name].page(cursor, self._size)
+        entries, following = self.by_name[name].page(cursor, self._size, shows)
         result: dict[str, Any] = {name: entries}
         if following is not None:
             result["nextCursor"] = following
@@ -194,10 +199,3 @@ class ResourceSwitches(Switches):
     async def updated(self, uri: str) -> None:
         """Tell clients that subscribed to a resource that it changed (MCP 2025-11-25, server/resources, Updates)."""
         await self._lists.publish(Change("resources", uri))
-
-
-def _milliseconds(duration: str | None) -> int:
-    if duration is None:
-        return 0
-    number = duration.rstrip("msdh")
-    return int(number) * _UNITS[duration[len(number) :]]

@@ -73,7 +73,7 @@ class _Getting:
     async def get(self, request: Request) -> dict[str, Any]:
         """A prompt, filled in with the caller's arguments."""
         name: str = request.params["name"]
-        if name not in self.host.lists.by_name["prompts"]:
+        if not self.host.offers(request, "prompts", name):
             raise Refused(INVALID_PARAMS, f"Unknown prompt: {clean(name)}")
         wire, extension = self.package.entries("prompts")[name]
         given: Mapping[str, str] = request.params.get("arguments") or {}

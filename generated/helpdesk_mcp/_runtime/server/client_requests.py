@@ -26,6 +26,7 @@ from ..nesting import DepthError, is_too_deep
 from ..revisions import FIRST_STATELESS
 from ..values import is_group
 from . import context
+from .occupancy import Occupancy
 from .parts import Refused
 from .sanitizing import clean, mirrored
 
@@ -87,7 +88,14 @@ class Rounds:
         revision: The revision that the client speaks.
     """
 
-    def __init__(self, peer: Peer, revision: str, state: str | None, responses: Mapping[str, Any] | None) -> None:
+    def __init__(
+        self,
+        peer: Peer,
+        revision: str,
+        state: str | None,
+        responses: Mapping[str, Any] | None,
+        occupancy: Occupancy | None = None,
+    ) -> None:
         """Go on from where the last round ended.
 
         Args:
@@ -95,8 +103,10 @@ class Rounds:
             revision: The revision that it speaks.
             state: What `required` gave as `requestState` in the last round, unsealed; `None` in the first.
             responses: The request's `inputResponses`. Those to what the last round did not ask are left aside.
+            occupancy: What the request takes up, which rests while an answer is waited for.
         """
         self._peer = peer
+        self._occupancy = occupancy or Occupancy()
         self.revision = revision
         kept: dict[str, Any] = {} if state is None else json.loads(state)
         self._answers: dict[str, Any] = dict(kept.get("answers", {}))
@@ -205,7 +215,9 @@ class Rounds:
         asked = request
         for number in range(1, _TRIES + 1):
             try:
-                return read(await self._peer.request(asked, result))
+                async with self._occupancy.resting():
+                    answer = await self._peer.request(asked, result)
+                return read(answer)
             except MCPError as error:
                 raise InvalidAnswer(f"the client did not answer {request.method}: {clean(error.message)}") from error
             except (InvalidAnswer, ValidationError) as error:
@@ -292,7 +304,7 @@ async def answer_in_rounds(answer: Answer, request: Request) -> dict[str, Any]:
     is_stateless = request.revision >= FIRST_STATELESS
     asked: Mapping[str, Any] = request.params if is_stateless else {}
     peer = cast("Peer", request.channel)
-    rounds = Rounds(peer, request.revision, asked.get("requestState"), asked.get("inputResponses"))
+    rounds = Rounds(peer, request.revision, asked.get("requestState"), asked.get("inputResponses"), request.occupancy)
     try:
         return await rounds.run(lambda: answer(replace(request, more={"rounds": rounds})))
     except MissingCapability as error:

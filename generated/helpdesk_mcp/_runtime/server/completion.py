@@ -76,8 +76,7 @@ class Completions:
         is_prompt = reference["type"] == "ref/prompt"
         section, what = ("prompts", "prompt") if is_prompt else ("resourceTemplates", "URI template")
         key: str = reference["name" if is_prompt else "uri"]
-        listing = host.lists.by_name.get(section)
-        if listing is None or key not in listing:
+        if section not in host.lists.by_name or not host.offers(request, section, key):
             raise Refused(INVALID_PARAMS, f"Unknown {what}: {clean(key)}")
         _, extension = self._package.entries(section)[key]
         argument, value = request.params["argument"]["name"], request.params["argument"]["value"]

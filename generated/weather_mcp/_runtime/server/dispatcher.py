@@ -1,8 +1,8 @@
 # Part of toolwright's runtime, copied as it is. DO NOT EDIT.
 """One call of a tool, from its arguments to its result.
 
-Takes the handlers object and, for each call, a tool, its arguments and a context; gives the result as it goes on the
-wire in the newest revision. Whatever happens in a handler ends as a result; only cancellation and questions leave.
+Takes the handlers object and calls; gives their outcomes, with results as they go on the wire in the newest revision.
+Whatever happens in a handler ends as a result; only cancellation and questions leave.
 It knows no transport and nothing of the protocol's library but its content blocks.
 """
 
@@ -20,15 +20,16 @@ from ..nesting import DEEPEST, DepthError, is_too_deep
 from ..validation import Validator, input_validator, output_validator
 from ..values import is_group, is_list, is_object
 from .invocation import Method
+from .outcomes import Outcome, refusal
 from .returns import Reply, Tolerated, Unstructured
-from .sanitizing import block, clean, mirrored, whole
+from .sanitizing import block, clean, mirrored
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from ..package import Tool
-    from .context import Context
     from .parts import Host
+    from .steps import Call
 
 
 class Dispatcher:
@@ -45,33 +46,23 @@ class Dispatcher:
         self._may_link = "resources" in host.lists.by_name
         self._confirmation = host.package.feature("confirmation", "server.confirmation")
 
-    async def call(self, tool: Tool, arguments: Mapping[str, Any] | None, context: Context) -> dict[str, Any]:
-        """Call a tool.
-
-        Args:
-            tool: The tool.
-            arguments: What the caller sent; absent arguments are an empty object.
-            context: What the handler gets as `ctx`.
-
-        Returns:
-            `content`, and `structuredContent` where the tool has an `outputSchema`; or `content` and `isError`.
+    async def call(self, call: Call) -> Outcome:
+        """Run a call.
 
         Raises:
             MissingCapability: The handler asks what the client cannot answer.
             Suspended: The handler waits for an answer.
         """
-        sent: tuple[dict[str, Any], int | None] = whole(arguments) if arguments else ({}, 2)
-        values, size = sent
+        tool, values, context = call.tool, call.arguments, call.context
         with tool.hiding(values):
             try:
                 route = self._routes.get(tool) or self._prepare(tool)
                 if is_too_deep(values):
-                    return _failure(f"Invalid arguments for {tool.name}:\n- nested more than {DEEPEST} levels deep")
-                if violations := route.input.violations(values, size=size):
-                    lines = "".join(f"\n- {line}" for line in violations)
-                    return _failure(f"Invalid arguments for {tool.name}:{lines}")
+                    return _invalid(tool, [f"nested more than {DEEPEST} levels deep"])
+                if violations := route.input.violations(values, size=call.size):
+                    return _invalid(tool, violations)
                 if route.is_confirmed and (reason := await self._confirmation.confirm(tool, values, context)):
-                    return _failure(reason)
+                    return refusal(reason, "denied", "not_confirmed")
                 value = await route.method(route.model.model_validate(values), context=context)
                 try:
                     return self._result(tool, route, value)
@@ -81,7 +72,7 @@ class Dispatcher:
                 if context.leaves(error):
                     raise
                 if texts := _told(error):
-                    return _failure("\n".join(texts))
+                    return refusal("\n".join(texts), "tool_error", "tool_error")
                 return self._internal(tool, error)
 
     def _prepare(self, tool: Tool) -> _Route:
@@ -96,7 +87,7 @@ class Dispatcher:
         self._routes[tool] = route
         return route
 
-    def _result(self, tool: Tool, route: _Route, value: object) -> dict[str, Any]:
+    def _result(self, tool: Tool, route: _Route, value: object) -> Outcome:
         reply = cast("Reply[object]", value) if isinstance(value, Reply) else Reply(value)
         if route.output is None or isinstance(reply, Unstructured):
             result: dict[str, Any] = {"content": _content(tool, reply.model)}
@@ -125,9 +116,9 @@ class Dispatcher:
             )
         if reply.meta is not None:
             result["_meta"] = mirrored(dict(reply.meta))[0]
-        return result
+        return Outcome(result)
 
-    def _broken(self, tool: Tool, violations: Sequence[str]) -> dict[str, Any]:
+    def _broken(self, tool: Tool, violations: Sequence[str]) -> Outcome:
         reference = secrets.token_hex(4)
         self._log.error(
             "%s returned what its outputSchema forbids (reference %s):\n%s",
@@ -135,17 +126,20 @@ class Dispatcher:
             reference,
             "\n".join(violations),
         )
-        return _failure(f"The result of {tool.name} breaks its own output schema (reference {reference}).")
+        text = f"The result of {tool.name} breaks its own output schema (reference {reference})."
+        return refusal(text, "failed", "output_schema", reference)
 
-    def _unsendable(self, tool: Tool, error: DepthError) -> dict[str, Any]:
+    def _unsendable(self, tool: Tool, error: DepthError) -> Outcome:
         reference = secrets.token_hex(4)
         self._log.error("%s returned what cannot be sent (reference %s): %s", tool.method, reference, error)
-        return _failure(f"The result of {tool.name} cannot be sent: {error} (reference {reference}).")
+        text = f"The result of {tool.name} cannot be sent: {error} (reference {reference})."
+        return refusal(text, "failed", "result_depth", reference)
 
-    def _internal(self, tool: Tool, error: BaseException) -> dict[str, Any]:
+    def _internal(self, tool: Tool, error: BaseException) -> Outcome:
         reference = secrets.token_hex(4)
         self._log.error("%s failed (reference %s)", tool.method, reference, exc_info=error)
-        return _failure(f"Internal error in {tool.name} (reference {reference}).")
+        text = f"Internal error in {tool.name} (reference {reference})."
+        return refusal(text, "failed", "internal_error", reference)
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,8 +195,9 @@ def _kind(value: object) -> str:
     return "None" if value is None else f"a value of type {type(value).__name__}"
 
 
-def _failure(text: str) -> dict[str, Any]:
-    return {"content": [{"type": "text", "text": clean(text)}], "isError": True}
+def _invalid(tool: Tool, violations: Sequence[str]) -> Outcome:
+    lines = "".join(f"\n- {line}" for line in violations)
+    return refusal(f"Invalid arguments for {tool.name}:{lines}", "invalid", "input_schema")
 
 
 def _told(error: BaseException) -> list[str]:

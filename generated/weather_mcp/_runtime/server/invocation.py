@@ -41,16 +41,19 @@ class Method:
         Where the request is cancelled, the context is told; the thread of a plain `def` runs on by itself.
         """
         try:
-            return await self._run((*arguments, context))
+            return await self._run((*arguments, context), context)
         except BaseException as error:
             if is_cancelled(error):
                 context.cancellation.tell()
             raise
 
-    async def _run(self, arguments: tuple[object, ...]) -> Any:
+    async def _run(self, arguments: tuple[object, ...], context: Context) -> Any:
         if self._is_async:
             return await _awaited(self._function(*arguments))
-        value, error = await anyio.to_thread.run_sync(_outcome, self._function, arguments, abandon_on_cancel=True)
+        let_go = context.occupancy.hold()
+        value, error = await anyio.to_thread.run_sync(
+            _outcome, self._function, arguments, let_go, abandon_on_cancel=True
+        )
         if error is not None:
             raise error
         return await _awaited(value) if inspect.isawaitable(value) else value
@@ -72,9 +75,13 @@ async def _awaited(value: Awaitable[Any]) -> Any:
         raise
 
 
-def _outcome(function: Callable[..., Any], arguments: tuple[object, ...]) -> tuple[Any, BaseException | None]:
+def _outcome(
+    function: Callable[..., Any], arguments: tuple[object, ...], let_go: Callable[[], None]
+) -> tuple[Any, BaseException | None]:
     """What a method gives and what it raises; not every exception can be thrown from a thread into a coroutine."""
     try:
         return function(*arguments), None
     except BaseException as error:  # noqa: BLE001 - it is raised again, in the coroutine
         return None, error
+    finally:
+        let_go()

@@ -98,7 +98,7 @@ class _Reading:
         listing = self.host.lists.by_name["resources"]
         contents = None
         hints = _OWN_HINTS
-        if uri in listing:
+        if self.host.offers(request, "resources", uri):
             if self.package.resources[uri].method is None:
                 hints = self.host.lists.hints
             contents = await self._static(uri, request)
@@ -134,7 +134,7 @@ class _Reading:
         return [_one(uri, mime_type, blob=data) if extension["binary"] else _one(uri, mime_type, text=data.decode())]
 
     async def _matched(self, uri: str, request: Request) -> list[dict[str, Any]] | None:
-        found = self._match(uri)
+        found = self._match(uri, request)
         if found is None:
             return None
         row, values = found
@@ -149,10 +149,10 @@ class _Reading:
             context=context,
         )
 
-    def _match(self, uri: str) -> tuple[Template, dict[str, str | list[str]]] | None:
-        """The first template that is on and fits a URI, with the values of its variables."""
+    def _match(self, uri: str, request: Request) -> tuple[Template, dict[str, str | list[str]]] | None:
+        """The first template that is there for the caller and fits a URI, with the values of its variables."""
         for row in self.package.templates.values():
-            if row.uri in self.host.lists.by_name["resourceTemplates"]:
+            if self.host.offers(request, "resourceTemplates", row.uri):
                 values = _parsed(row.uri).match(uri)
                 if values is not None:
                     return row, values

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from toolwright.compile.rules import (
+    authorization,
     contradictions,
     elicitation,
     headers,
@@ -61,6 +62,8 @@ _RULES = (
     tools.handles,
     tools.redactions,
     tools.confirmations,
+    authorization.issuers,
+    authorization.possible,
     tools.public_cache,
     tools.described,
     tools.plain_roots,
@@ -96,7 +99,7 @@ _RULES = (
 
 _OF_ALL_TOOLS = frozenset(
     {names.unique_on_the_wire, names.unique_in_python, names.unique_classes}
-    | {tools.overlays_apply, tools.deprecations, tools.public_cache, http.apis}
+    | {authorization.possible, tools.overlays_apply, tools.deprecations, tools.public_cache, http.apis}
 )
 """The rules that compare tools, or look for some among all of them; the others look at one thing at a time."""
 

@@ -152,7 +152,8 @@ def public_cache(resolved: Resolved) -> Iterator[Diagnostic]:
     entry = resolved.entry
     if (entry.get("cache") or {}).get("scope") != "public":
         return
-    scoped = [tool.name for tool in resolved.tools if (tool.extension.get("policy") or {}).get("scopes")]
+    declared = [*resolved.tools, *(one for section in mcp.PRIMITIVES for one in resolved.primitives[section])]
+    scoped = [one.name for one in declared if (one.extension.get("policy") or {}).get("scopes")]
     if scoped:
         reason = f"`{scoped[0]}` is listed only for callers with its scopes"
     elif (entry.get("policy") or {}).get("scopes"):

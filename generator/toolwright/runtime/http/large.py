@@ -13,14 +13,13 @@ from typing import Any, Final
 
 from mcp_types import AudioContent, BlobResourceContents, EmbeddedResource, ImageContent
 
+from ..amounts import size
 from ..server.content import link, text
 from ..server.kept import SECONDS, STORE
 from ..server.returns import Unstructured
 from .lenient import META
-from .requests import amount
 
 _DEFAULT: Final = 64 * 1024
-_UNITS: Final = {"B": 1, "KiB": 1024, "MiB": 1024**2, "GiB": 1024**3}
 
 
 def bounded(value: Any, name: str, policy: Mapping[str, Any]) -> Any:
@@ -31,7 +30,7 @@ def bounded(value: Any, name: str, policy: Mapping[str, Any]) -> Any:
         name: The tool's name.
         policy: Its policy, whose `maxResultBytes` is how large that may be; by default 64 KiB.
     """
-    most = int(amount(policy.get("maxResultBytes", _DEFAULT), _UNITS))
+    most = size(policy.get("maxResultBytes", _DEFAULT))
     data, mime_type = _bytes(value)
     if len(data) <= most:
         return value

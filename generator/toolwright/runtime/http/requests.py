@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from .. import amounts
 from ..errors import ToolError
 from ..values import Json, is_list, is_mapping
 from .styles import encoded, encoded_but_reserved, pairs, plain, segment
@@ -33,8 +34,6 @@ BODIED: Final = frozenset({"POST", "PUT", "PATCH", "QUERY"})
 """Methods that send the arguments that are used nowhere else."""
 
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
-_SECONDS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-_BYTES: Final = {"B": 1, "KiB": 1024, "MiB": 1024**2, "GiB": 1024**3}
 _FORM: Final = "application/x-www-form-urlencoded"
 _MULTIPART: Final = "multipart/form-data"
 _ABSENT: Final = object()
@@ -68,9 +67,9 @@ class Api:
             base_env=said.get("baseUrlEnv"),
             auth=said.get("auth") or {},
             security=said.get("security") or (),
-            timeout=amount(said.get("timeout", "30s"), _SECONDS),
+            timeout=amounts.seconds(said.get("timeout", "30s")),
             retries=said.get("retries", 2),
-            most=int(amount(said.get("maxResponseBytes", "4MiB"), _BYTES)),
+            most=amounts.size(said.get("maxResponseBytes", "4MiB")),
         )
 
 
@@ -345,14 +344,6 @@ def texts(value: Any) -> list[str]:
         return [value]
     below = value.values() if is_mapping(value) else value if is_list(value) else ()
     return [text for one in below for text in texts(one)]
-
-
-def amount(said: str | int, units: Mapping[str, float]) -> float:
-    """A duration or a size of the manifest, in seconds or bytes."""
-    if isinstance(said, int):
-        return said
-    digits = said.rstrip("BKMGTimshd")
-    return int(digits) * units[said[len(digits) :]]
 
 
 def _is_reserved(said: str | Mapping[str, Any]) -> bool:

@@ -7,33 +7,33 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from mcp.server.auth.middleware.auth_context import AuthContextMiddleware
-from mcp.server.auth.middleware.bearer_auth import (
-    BearerAuthBackend,
-    RequireAuthMiddleware,
+from mcp.server.auth.routes import (
+    build_resource_metadata_url,
+    create_protected_resource_routes,
 )
 from mcp.server.streamable_http_manager import (
     StreamableHTTPASGIApp,
     StreamableHTTPSessionManager,
 )
 from mcp.server.transport_security import TransportSecuritySettings
+from pydantic import AnyHttpUrl, ConfigDict, TypeAdapter
 from starlette.applications import Starlette
-from starlette.middleware import Middleware
-from starlette.middleware.authentication import AuthenticationMiddleware
-from starlette.routing import Route
+from starlette.routing import BaseRoute, Route
 
 from ..logs import guard
 from .bad_requests import BadRequests
+from .guard import Guard
 from .replay import Archive
 from .uploads import Uploads
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from mcp.server.auth.provider import TokenVerifier
-    from mcp.server.lowlevel import Server
     from mcp.server.streamable_http import EventStore
     from starlette.types import ASGIApp
+
+    from .sdk import PackageServer
 
 _LOCAL: Final = ("127.0.0.1", "localhost", "[::1]")
 
@@ -48,7 +48,7 @@ SESSIONS: Final = 2000
 
 
 def asgi_app(
-    server: Server[Any],
+    server: PackageServer,
     *,
     path: str = "/mcp",
     allowed_hosts: Sequence[str] = (),
@@ -63,7 +63,7 @@ def asgi_app(
         path: Where the endpoint is.
         allowed_hosts: Values of the `Host` header to answer beside this machine's own, with or without a port, such as
             `api.example.com` or `api.example.com:8443`. Pages of these hosts may call, too (`Origin`). `*` allows all.
-        token_verifier: Checks bearer tokens; without one, anybody may call.
+        token_verifier: Checks bearer tokens; by default as the manifest's `auth` says. Without both, anybody may call.
         session_idle_timeout: Seconds after which a session ends that has no request under way (up to 2025-11-25; from
             2026-07-28 on there are no sessions).
         max_sessions: How many sessions may be open.
@@ -79,17 +79,34 @@ def asgi_app(
         max_sessions=max_sessions,
     )
     endpoint: ASGIApp = Uploads(BadRequests(StreamableHTTPASGIApp(sessions)))
-    middleware = []
-    if token_verifier is not None:
-        endpoint = RequireAuthMiddleware(endpoint, [])
-        middleware = [
-            Middleware(AuthenticationMiddleware, backend=BearerAuthBackend(token_verifier)),
-            Middleware(AuthContextMiddleware),
-        ]
-    app = Starlette(routes=[Route(path, endpoint=endpoint)], middleware=middleware, lifespan=lambda _: sessions.run())
+    auth: Mapping[str, Any] | None = server.package.manifest.get("auth")
+    tokens = server.package.feature("auth", "policy.tokens")
+    verifier = tokens.Tokens(auth) if token_verifier is None and tokens is not None else token_verifier
+    routes: list[BaseRoute] = []
+    if verifier is not None:
+        required = () if auth is None else auth.get("requiredScopes") or ()
+        resource = None if auth is None else _url(auth.get("resource") or auth["audience"])
+        if auth is not None and resource is not None:
+            routes += _metadata(server, auth, resource)
+        url = None if resource is None else str(build_resource_metadata_url(resource))
+        endpoint = Guard(endpoint, verifier, required=required, metadata_url=url, scopes=server.scopes)
+    app = Starlette(routes=[Route(path, endpoint=endpoint), *routes], lifespan=lambda _: sessions.run())
     app.state.server = server
     guard()
     return app
+
+
+def _metadata(server: PackageServer, auth: Mapping[str, Any], resource: AnyHttpUrl) -> list[Route]:
+    """Where clients read who issues tokens for this server, and which scopes there are (RFC 9728)."""
+    scopes = auth.get("requiredScopes") if server.scopes is None else server.scopes.every
+    return create_protected_resource_routes(
+        resource, [_url(auth["issuer"])], list(scopes or ()) or None, server.title or server.name
+    )
+
+
+def _url(text: str) -> AnyHttpUrl:
+    """A URL as it is written: `https://example.com` gets no slash at its end, which another issuer would have."""
+    return TypeAdapter(AnyHttpUrl, config=ConfigDict(url_preserve_empty_path=True)).validate_python(text)
 
 
 class _Sessions(StreamableHTTPSessionManager):

@@ -26,6 +26,7 @@ from ..nesting import DepthError, is_too_deep
 from ..revisions import FIRST_STATELESS
 from ..values import is_group
 from . import context
+from .occupancy import Occupancy
 from .parts import Refused
 from .sanitizing import clean, mirrored
 from .spent_states import ProcessStates, SpentStates, new_mark
@@ -97,7 +98,12 @@ class Rounds:
     """
 
     def __init__(
-        self, peer: Peer, revision: str, kept: Mapping[str, Any] | None, responses: Mapping[str, Any] | None
+        self,
+        peer: Peer,
+        revision: str,
+        kept: Mapping[str, Any] | None,
+        responses: Mapping[str, Any] | None,
+        occupancy: Occupancy | None = None,
     ) -> None:
         """Go on from where the last round ended.
 
@@ -106,8 +112,10 @@ class Rounds:
             revision: The revision that it speaks.
             kept: What `run` gave as `requestState` in the last round, unsealed; `None` in the first.
             responses: The request's `inputResponses`. Those to what the last round did not ask are left aside.
+            occupancy: What the request takes up, which rests while an answer is waited for.
         """
         self._peer = peer
+        self._occupancy = occupancy or Occupancy()
         self.revision = revision
         asked: Any = None if kept is None else kept["asked"]
         kept = kept or {}
@@ -217,7 +225,9 @@ class Rounds:
         asked = request
         for number in range(1, _TRIES + 1):
             try:
-                return read(await self._peer.request(asked, result))
+                async with self._occupancy.resting():
+                    answer = await self._peer.request(asked, result)
+                return read(answer)
             except MCPError as error:
                 raise InvalidAnswer(f"the client did not answer {request.method}: {clean(error.message)}") from error
             except (InvalidAnswer, ValidationError) as error:
@@ -324,7 +334,8 @@ class Asking:
         is_stateless = request.revision >= FIRST_STATELESS
         asked: Mapping[str, Any] = request.params if is_stateless else {}
         kept = await self._kept(asked.get("requestState"), request.method)
-        rounds = Rounds(cast("Peer", request.channel), request.revision, kept, asked.get("inputResponses"))
+        peer = cast("Peer", request.channel)
+        rounds = Rounds(peer, request.revision, kept, asked.get("inputResponses"), request.occupancy)
         try:
             return await rounds.run(lambda: answer(replace(request, more={"rounds": rounds})))
         except MissingCapability as error:

@@ -127,7 +127,8 @@ async def _called(package: Package, handlers: object, example: Example) -> CallT
 
     params = CallToolRequestParams(name=example.tool.name, arguments=example.given["input"])
     failures: list[Exception] = []
-    async with mcp.Client(sdk.build_server(package, handlers)) as client:
+    scopes: list[str] = example.tool.policy.get("scopes") or []
+    async with mcp.Client(sdk.build_server(package, handlers, local_scopes=scopes)) as client:
         try:
             return await client.session.send_request(CallToolRequest(params=params), CallToolResult)
         except mcp.MCPError as error:  # raised when all is closed, since the SDK's task groups would wrap it

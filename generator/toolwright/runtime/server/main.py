@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..package import Package
+    from .sdk import PackageServer
 
 _LOG: Final = logger(__name__)
 _LEVELS: Final = ("debug", "info", "warning", "error")
@@ -46,7 +47,7 @@ def main(package: Package, argv: Sequence[str] | None = None) -> None:
     handwritten = Handwritten(options.handlers, package)
     try:
         if options.http is None:
-            _serve_stdio(handwritten)
+            _serve_stdio(handwritten, options)
         else:
             _serve_http(handwritten, options)
     except Unusable as error:
@@ -94,6 +95,13 @@ def _parser(package: Package) -> argparse.ArgumentParser:
         help="with --http: answer requests for this host, too, such as api.example.com; may be given several times",
     )
     parser.add_argument(
+        "--scope",
+        metavar="SCOPE",
+        action="append",
+        default=[],
+        help="without --http: a scope that the local user has, such as notes:write; may be given several times",
+    )
+    parser.add_argument(
         "--log-level", choices=_LEVELS, default="info", help="what to log on standard error (default: info)"
     )
     return parser
@@ -109,8 +117,8 @@ def address(text: str) -> tuple[str, int] | int:
     return host.removeprefix("[").removesuffix("]") or "127.0.0.1", int(port)
 
 
-def _serve_stdio(handwritten: Handwritten) -> None:
-    from . import sdk, stdio
+def _serve_stdio(handwritten: Handwritten, options: argparse.Namespace) -> None:
+    from . import stdio
 
     for number, stream in enumerate((sys.stdin, sys.stdout)):
         if stream is None:  # so Python has it where the descriptor is closed
@@ -118,7 +126,7 @@ def _serve_stdio(handwritten: Handwritten) -> None:
     if sys.stdin.isatty():
         _LOG.info("speaking MCP on standard input and output, as a client expects; --http serves over the network")
     with stdio.wire() as held:  # also while the handlers are imported: they may print
-        server = sdk.build_server(handwritten.package, handwritten.load())
+        server = _built(handwritten, options.scope)
         try:
             stdio.run(server, held)
         except BaseExceptionGroup:  # so the SDK's tasks wrap what a server raises at its start
@@ -131,7 +139,7 @@ def _serve_stdio(handwritten: Handwritten) -> None:
 def _serve_http(handwritten: Handwritten, options: argparse.Namespace) -> None:
     import uvicorn
 
-    from . import asgi, sdk
+    from . import asgi
     from .shutdown import end_without_threads
 
     if not options.path.startswith("/"):
@@ -139,9 +147,7 @@ def _serve_http(handwritten: Handwritten, options: argparse.Namespace) -> None:
     where = _opened(options.http) if isinstance(options.http, int) else (str(options.http[0]), int(options.http[1]))
     host = where[0] if isinstance(where, tuple) else str(where.getsockname()[0])
     hosts = [*options.allow_host, *([] if host in _EVERYWHERE else [f"[{host}]" if ":" in host else host])]
-    app = asgi.asgi_app(
-        sdk.build_server(handwritten.package, handwritten.load()), path=options.path, allowed_hosts=hosts
-    )
+    app = asgi.asgi_app(_built(handwritten), path=options.path, allowed_hosts=hosts)
     listener = listen(*where) if isinstance(where, tuple) else where
     host, port = listener.getsockname()[:2]
     _LOG.info("serving http://%s:%d%s", f"[{host}]" if ":" in host else host, port, options.path)
@@ -161,6 +167,17 @@ def _serve_http(handwritten: Handwritten, options: argparse.Namespace) -> None:
             raise Unusable("the server could not start; the log says why", status=1) from end
         refuse("the handlers could not start", failure, status=1)
     end_without_threads()
+
+
+def _built(handwritten: Handwritten, local_scopes: Sequence[str] = ()) -> PackageServer:
+    """The server. Raises Unusable."""
+    from . import protections, sdk
+
+    handlers = handwritten.load()
+    try:
+        return sdk.build_server(handwritten.package, handlers, local_scopes=local_scopes)
+    except protections.Unserved as error:
+        raise Unusable(str(error)) from None
 
 
 def _opened(number: int) -> socket.socket:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 import secrets
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
@@ -16,6 +16,7 @@ from mcp_types import INTERNAL_ERROR
 
 from .context import Channel, Context
 from .invocation import Method
+from .occupancy import Occupancy
 from .sanitizing import EXTENT, Extent
 
 if TYPE_CHECKING:
@@ -23,8 +24,41 @@ if TYPE_CHECKING:
 
     from ..package import Package
     from .lists import Lists
+    from .principal import Principal
 
 _T = TypeVar("_T")
+
+
+class Scopes(Protocol):
+    """Who may use what.
+
+    Attributes:
+        challenges: Whether what a caller over HTTP lacks scopes for is listed, and asks for them.
+        every: All scopes that something needs.
+    """
+
+    challenges: bool
+    every: Sequence[str]
+
+    def widened(self, principal: Principal) -> Principal:
+        """A principal with the scopes that its own hold."""
+        ...
+
+    def allows(self, principal: Principal, section: str, key: str) -> bool:
+        """Whether a principal may use an entry of a list."""
+        ...
+
+    def shows(self, principal: Principal, section: str, key: str) -> bool:
+        """Whether a list shows an entry to a principal."""
+        ...
+
+    def relevant(self, principal: Principal, section: str) -> frozenset[str]:
+        """The scopes of a principal that a list depends on."""
+        ...
+
+    def lacking(self, principal: Principal, message: object) -> Sequence[str]:
+        """All scopes that a JSON-RPC message needs, where its sender lacks some of them and may be told."""
+        ...
 
 
 class Refused(Exception):
@@ -48,6 +82,8 @@ class Request:
         params: The parameters, as they came.
         revision: The revision that the caller speaks.
         channel: The way to the caller.
+        principal: Who asks.
+        occupancy: What the request takes up while it runs.
         more: What features of the server give to the context, by its names there.
     """
 
@@ -56,6 +92,8 @@ class Request:
     params: Mapping[str, Any]
     revision: str
     channel: Channel
+    principal: Principal
+    occupancy: Occupancy = field(default_factory=Occupancy)
     more: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
@@ -92,6 +130,7 @@ class Host:
         lists: The server's lists.
         log: Learns what callers must not.
         kind: The class of what handlers get as `ctx` that ask nothing of the manifest's.
+        scopes: Who may use what; `None` where anybody may.
     """
 
     package: Package
@@ -99,6 +138,13 @@ class Host:
     lists: Lists
     log: logging.Logger
     kind: type[Context]
+    scopes: Scopes | None
+
+    def offers(self, request: Request, section: str, key: str) -> bool:
+        """Whether there is an entry with this key for the caller: it is on, and the caller has its scopes."""
+        if key not in self.lists.by_name[section]:
+            return False
+        return self.scopes is None or self.scopes.allows(request.principal, section, key)
 
     @property
     def extent(self) -> Extent:
@@ -123,10 +169,12 @@ class Host:
             request_id=request.id,
             revision=request.revision,
             name=name,
+            principal=request.principal,
             tools=self.lists.tools,
             prompts=self.lists.prompts,
             resources=self.lists.resources,
             _channel=request.channel,
+            occupancy=request.occupancy,
             **more,
         )
 

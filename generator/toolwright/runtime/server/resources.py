@@ -71,7 +71,8 @@ class Resources:
 
     def answers(self, host: Host) -> Mapping[str, Answer]:
         """Its methods."""
-        return {"resources/read": Reading(self._package, host).read}
+        reading = _Reading(self._package, host)
+        return {"resources/read": reading.read, "resources/subscribe": reading.subscribe}
 
 
 @cache
@@ -85,7 +86,7 @@ _OWN_HINTS: Final = {"ttlMs": 0, "cacheScope": "private"}
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class _Reading:
     """Answers `resources/read` (MCP 2025-11-25, server/resources, "Reading Resources")."""
 
     package: Package
@@ -97,7 +98,7 @@ class Reading:
         listing = self.host.lists.by_name["resources"]
         contents = None
         hints = _OWN_HINTS
-        if uri in listing:
+        if self.host.offers(request, "resources", uri):
             if self.package.resources[uri].method is None:
                 hints = self.host.lists.hints
             contents = await self._static(uri, request)
@@ -108,12 +109,17 @@ class Reading:
         result: dict[str, Any] = {"contents": contents}
         return {**result, **hints} if request.revision >= FIRST_STATELESS else result
 
-    def refusal(self, uri: str, revision: str) -> Refused | None:
-        """The error for a URI that leads to no resource that is on, as the revision has it; else nothing."""
-        listing = self.host.lists.by_name["resources"]
-        if uri in listing or (not listing.has(uri) and (self._match(uri) or self._kept(uri))):
-            return None
-        return not_found(uri, revision)
+    async def subscribe(self, request: Request) -> dict[str, Any]:
+        """Let the caller hear of changes of what a URI leads to (MCP 2025-11-25, server/resources, "Subscriptions")."""
+        uri: str = request.params["uri"]
+        is_listed = self.host.lists.by_name["resources"].has(uri)
+        if not (
+            self.host.offers(request, "resources", uri)
+            or (not is_listed and (self._match(uri, request) or self._kept(uri)))
+        ):
+            raise not_found(uri, request.revision)
+        await request.channel.subscribe(uri)
+        return {}
 
     def _kept(self, uri: str) -> list[dict[str, Any]] | None:
         """A result of a tool that was too large for its answer."""
@@ -141,7 +147,7 @@ class Reading:
         return [_one(uri, mime_type, blob=data) if extension["binary"] else _one(uri, mime_type, text=data.decode())]
 
     async def _matched(self, uri: str, request: Request) -> list[dict[str, Any]] | None:
-        found = self._match(uri)
+        found = self._match(uri, request)
         if found is None:
             return None
         row, values = found
@@ -152,10 +158,10 @@ class Reading:
         read = partial(_contents, uri=uri, mime_type=wire.get("mimeType"), extent=self.host.extent)
         return await self.host.handled(handler, read, model.model_validate(values), context=context)
 
-    def _match(self, uri: str) -> tuple[Template, dict[str, str | list[str]]] | None:
-        """The first template that is on and fits a URI, with the values of its variables."""
+    def _match(self, uri: str, request: Request) -> tuple[Template, dict[str, str | list[str]]] | None:
+        """The first template that is there for the caller and fits a URI, with the values of its variables."""
         for row in self.package.templates.values():
-            if row.uri in self.host.lists.by_name["resourceTemplates"]:
+            if self.host.offers(request, "resourceTemplates", row.uri):
                 values = _parsed(row.uri).match(uri)
                 if values is not None:
                     return row, values

@@ -11,7 +11,7 @@ import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 import mcp_types as types
 from mcp.server.lowlevel import NotificationOptions, Server
@@ -23,12 +23,13 @@ from pydantic import BaseModel
 
 from ..logs import guard, logger
 from ..revisions import FIRST_STATELESS, tool_for
-from . import handler_check
+from . import handler_check, protections
 from .context import LOG_LEVELS, Context, LogLevel
 from .features import parts
 from .lifespan import Lifespan
 from .lists import Lists, ResourceSwitches, StaleCursor, Switches
-from .parts import Answer, Host, Part, Refused, Request
+from .parts import Answer, Host, Part, Refused, Request, Scopes
+from .principal import Principal, current, local
 from .subscriptions import Subscriptions
 
 if TYPE_CHECKING:
@@ -50,6 +51,9 @@ _GREETING: Final = 64 * 1024
 _GREETING_PARTS: Final = 1000
 """Objects and arrays in that."""
 
+_PAGES: Final = 64
+"""First pages that are kept, at most: of each list, for each revision, and for callers with the same scopes."""
+
 _LISTS: Final = {
     "tools/list": "tools",
     "resources/list": "resources",
@@ -66,6 +70,7 @@ _ADMITTED: Final[Mapping[str, tuple[type[BaseModel], types.Result]]] = {
         types.ListResourceTemplatesResult(resource_templates=[]),
     ),
     "resources/read": (types.ReadResourceRequestParams, types.ReadResourceResult(contents=[])),
+    "resources/subscribe": (types.SubscribeRequestParams, types.EmptyResult()),
     "prompts/list": (types.PaginatedRequestParams, types.ListPromptsResult(prompts=[])),
     "prompts/get": (types.GetPromptRequestParams, types.GetPromptResult(messages=[])),
     "completion/complete": (
@@ -76,7 +81,9 @@ _ADMITTED: Final[Mapping[str, tuple[type[BaseModel], types.Result]]] = {
 """Parameters, and a placeholder: the SDK gives it when it has nothing against a request, and the middleware answers."""
 
 
-def build_server(package: Package, handlers: object, *, state: str = "memory://") -> PackageServer:
+def build_server(
+    package: Package, handlers: object, *, state: str = "memory://", local_scopes: Sequence[str] = ()
+) -> PackageServer:
     """A server that answers for a package with `handlers`.
 
     Args:
@@ -84,18 +91,21 @@ def build_server(package: Package, handlers: object, *, state: str = "memory://"
         handlers: An object with the methods that the package needs; `None` where it needs none. If it is an async
             context manager, it is entered before the server's first connection, and left after its last.
         state: Where state lives: `memory://`, which is this process.
+        local_scopes: The scopes of callers that come neither with a token nor over HTTP.
 
     Raises:
         TypeError: Methods are missing or cannot be called; the message lists them all.
         ValueError: `state` is of a kind that is not served.
+        Unserved: The manifest declares what is not served.
     """
     if state != "memory://":
         raise ValueError(f"state is {state!r}; this version keeps state in the process only: 'memory://'")
+    protections.check(package)
     every = parts(package)
     given = handler_check.NoHandlers() if handlers is None else handlers
     handler_check.check(package.manifest["server"]["name"], [one for part in every for one in part.needed()], given)
     http = package.feature("http", "http.calls")
-    return PackageServer(package, given if http is None else http.bind(package, given), every)
+    return PackageServer(package, given if http is None else http.bind(package, given), every, local(local_scopes))
 
 
 class PackageServer(Server[Any]):
@@ -105,13 +115,15 @@ class PackageServer(Server[Any]):
         tools: The tools, to switch them on and off for all clients.
         prompts: The prompts, likewise.
         resources: The resources and resource templates, likewise, and to tell that one changed.
+        package: The package.
+        scopes: Who may use what; `None` where anybody may.
     """
 
     tools: Switches
     prompts: Switches
     resources: ResourceSwitches
 
-    def __init__(self, package: Package, handlers: object, parts: Sequence[Part]) -> None:
+    def __init__(self, package: Package, handlers: object, parts: Sequence[Part], user: Principal) -> None:
         """Put the parts together; `build_server` checks the handlers first."""
         info = package.manifest["server"]
         schemas = package.entries("tools")
@@ -133,7 +145,11 @@ class PackageServer(Server[Any]):
         self.tools, self.prompts, self.resources = lists.tools, lists.prompts, lists.resources
         asking = package.feature("client_requests", "server.client_requests")
         most = package.feature("sampling", "server.sampling") or asking
-        host = Host(package, handlers, lists, logger(package.name), Context if most is None else most.Context)
+        scopes = package.feature("scopes", "policy.scopes")
+        self.package = package
+        self.scopes: Scopes | None = None if scopes is None else scopes.Scopes(package)
+        kind = Context if most is None else most.Context
+        host = Host(package, handlers, lists, logger(package.name), kind, self.scopes)
         answers: dict[str, Answer] = {}
         for part in parts:
             answers |= part.answers(host)
@@ -143,9 +159,7 @@ class PackageServer(Server[Any]):
             self.add_request_handler(method, parameters, _admitting(placeholder))
         # The parameter `on_set_logging_level` warns on standard error; revisions up to 2025-11-25 want the method.
         self.add_request_handler("logging/setLevel", types.SetLevelRequestParams, subscriptions.set_level)
-        if (resources := package.feature("resources", "server.resources")) is not None:
-            subscribe = partial(subscriptions.subscribe, resources.Reading(package, host).refusal)
-            self.add_request_handler("resources/subscribe", types.SubscribeRequestParams, subscribe)
+        if "resources" in listings:
             self.add_request_handler("resources/unsubscribe", types.UnsubscribeRequestParams, subscriptions.unsubscribe)
         self.add_notification_handler("notifications/initialized", types.NotificationParams, subscriptions.tell)
         sealed = RequestStateSecurity.ephemeral(ttl=_PATIENCE)
@@ -153,7 +167,7 @@ class PackageServer(Server[Any]):
         self.middleware.append(_modest)
         self.middleware.append(subscriptions.greet)
         rounds = None if asking is None else asking.Asking(_PATIENCE)
-        self.middleware.append(_Answers(self, lists, answers, subscriptions, rounds))
+        self.middleware.append(_Answers(self, lists, answers, subscriptions, rounds, user))
         guard()
 
     def create_initialization_options(
@@ -185,6 +199,16 @@ def _admitting(placeholder: types.Result) -> Callable[[object, object], Awaitabl
     return admitted
 
 
+class _Page(NamedTuple):
+    """What the first page of a list depends on."""
+
+    name: str
+    version: int
+    revision: str
+    kind: str
+    allowed: frozenset[str] | None
+
+
 class _Answers:
     """The middleware that answers what the parts serve."""
 
@@ -195,13 +219,15 @@ class _Answers:
         answers: Mapping[str, Answer],
         subscriptions: Subscriptions,
         asking: Any,
+        user: Principal,
     ) -> None:
         self._server = server
         self._lists = lists
         self._answers = answers
         self._subscriptions = subscriptions
         self._asking = asking
-        self._pages: dict[tuple[str, str, int], dict[str, Any]] = {}
+        self._user = user
+        self._pages: dict[_Page, dict[str, Any]] = {}
         self._stamp: dict[str, Any] | None = None
 
     async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
@@ -211,33 +237,43 @@ class _Answers:
             return await call_next(ctx)
         if not _is_admissible(ctx):
             await call_next(ctx)  # the SDK refuses what it must, in its own words
+        principal = current(over_http=ctx.request is not None, user=self._user)
+        if self._server.scopes is not None:
+            principal = self._server.scopes.widened(principal)
         try:
             if method in _LISTS:
-                return self._list(method, (ctx.params or {}).get("cursor"), ctx.protocol_version)
-            return await self._answer(ctx, request_id)
+                return self._list(method, (ctx.params or {}).get("cursor"), ctx.protocol_version, principal)
+            return await self._answer(ctx, request_id, principal)
         except Refused as error:
             raise MCPError(error.code, error.message, error.data) from None
         except StaleCursor:
             raise MCPError(types.INVALID_PARAMS, "Invalid cursor") from None
 
-    def _list(self, method: str, cursor: str | None, revision: str) -> dict[str, Any]:
+    def _list(self, method: str, cursor: str | None, revision: str, principal: Principal) -> dict[str, Any]:
         """A page of a list. The first is kept until the list changes, since every client begins with it."""
         name = _LISTS[method]
-        key = (name, revision, self._lists.by_name[name].version)
+        scopes = self._server.scopes
+        allowed = None if scopes is None else scopes.relevant(principal, name)
+        key = _Page(name, self._lists.by_name[name].version, revision, principal.kind, allowed)
         if cursor is None and key in self._pages:
             return self._pages[key]
-        answer = self._lists.answer(name, cursor, revision)
+        shows = None if scopes is None else partial(scopes.shows, principal, name)
+        answer = self._lists.answer(name, cursor, revision, shows)
         if name == "tools":
             answer["tools"] = [tool_for(definition, revision) for definition in answer["tools"]]
         answer = self._stamped(answer, revision)
         if cursor is None:
-            self._pages = {kept: page for kept, page in self._pages.items() if kept[0] != name or kept[2] == key[2]}
+            kept = [(page, kept) for page, kept in self._pages.items() if page[0] != name or page[1] == key[1]]
+            self._pages = dict(kept[-_PAGES:])
             self._pages[key] = answer
         return answer
 
-    async def _answer(self, ctx: ServerRequestContext[Any, Any], request_id: str | int) -> dict[str, Any]:
+    async def _answer(
+        self, ctx: ServerRequestContext[Any, Any], request_id: str | int, principal: Principal
+    ) -> dict[str, Any]:
         revision = ctx.protocol_version
-        request = Request(ctx.method, request_id, ctx.params or {}, revision, _Channel(ctx, self._subscriptions))
+        channel = _Channel(ctx, self._subscriptions)
+        request = Request(ctx.method, request_id, ctx.params or {}, revision, channel, principal)
         answer = self._answers[ctx.method]
         result = await (answer(request) if self._asking is None else self._asking.answer(answer, request))
         return self._stamped(result, revision)
@@ -277,6 +313,9 @@ class _Channel:
     async def request(self, request: types.ServerRequest, result: type[_Result]) -> _Result:
         related = ServerMessageMetadata(related_request_id=self._ctx.request_id)
         return await self._ctx.session.send_request(request, result, metadata=related)
+
+    async def subscribe(self, uri: str) -> None:
+        self._subscriptions.subscribe(self._ctx, uri)
 
     async def progress(self, done: float, total: float | None, message: str | None) -> None:
         await self._ctx.session.report_progress(done, total, message)

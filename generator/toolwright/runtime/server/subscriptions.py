@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -24,16 +24,15 @@ from mcp.server.subscriptions import (
     ServerEvent,
     ToolsListChanged,
 )
-from mcp.shared.exceptions import MCPError
 
 from ..revisions import FIRST_STATELESS
 from .context import LOG_LEVELS, LogLevel
 from .lists import Change, Kind
+from .parts import Refused
 
 if TYPE_CHECKING:
     from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 
-    from .parts import Refused
 
 
 _SUBSCRIPTIONS: Final = 1000
@@ -102,25 +101,14 @@ class Subscriptions:
         self._of(ctx).level = params.level
         return types.EmptyResult()
 
-    async def subscribe(
-        self,
-        refusal: Callable[[str, str], Refused | None],
-        ctx: ServerRequestContext[Any, Any],
-        params: types.SubscribeRequestParams,
-    ) -> types.EmptyResult:
-        """Answer `resources/subscribe` (MCP 2025-11-25, server/resources, "Subscriptions").
-
-        `refusal` has the error for a URI that leads nowhere, in a revision.
-        """
-        if refused := refusal(params.uri, ctx.protocol_version):
-            raise MCPError(refused.code, refused.message, refused.data)
+    def subscribe(self, ctx: ServerRequestContext[Any, Any], uri: str) -> None:
+        """Tell a connection of changes of one resource, too."""
         uris = self._of(ctx).uris
         if len(uris) >= _SUBSCRIPTIONS:
-            raise MCPError(types.INVALID_PARAMS, f"More than {_SUBSCRIPTIONS} subscriptions")
-        if sum(map(len, uris)) + len(params.uri) > _CHARACTERS:
-            raise MCPError(types.INVALID_PARAMS, f"Subscriptions to URIs of more than {_CHARACTERS} characters")
-        uris.add(str(params.uri))
-        return types.EmptyResult()
+            raise Refused(types.INVALID_PARAMS, f"More than {_SUBSCRIPTIONS} subscriptions")
+        if sum(map(len, uris)) + len(uri) > _CHARACTERS:
+            raise Refused(types.INVALID_PARAMS, f"Subscriptions to URIs of more than {_CHARACTERS} characters")
+        uris.add(uri)
 
     async def unsubscribe(
         self, ctx: ServerRequestContext[Any, Any], params: types.UnsubscribeRequestParams

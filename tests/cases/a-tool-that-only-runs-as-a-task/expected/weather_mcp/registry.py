@@ -13,6 +13,7 @@ PACKAGE: Final = Package(
     tools=[
         Tool("get"),
     ],
+    features=["rates"],
 )
 """All that the package consists of."""
 

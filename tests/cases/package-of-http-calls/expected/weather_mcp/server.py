@@ -18,7 +18,12 @@ if TYPE_CHECKING:
     from .handlers import WeatherHandlers
 
 
-def build_server(handlers: WeatherHandlers | None = None, *, state: str = "memory://") -> PackageServer:
+def build_server(
+    handlers: WeatherHandlers | None = None,
+    *,
+    state: str = "memory://",
+    local_scopes: Sequence[str] = (),
+) -> PackageServer:
     """The server, a `mcp.server.lowlevel.Server` that is ready to run over any transport of the SDK.
 
     Args:
@@ -26,6 +31,7 @@ def build_server(handlers: WeatherHandlers | None = None, *, state: str = "memor
             entered when the server starts and left when it stops.
             A method that is there goes before the HTTP call of its tool.
         state: Where state lives. `memory://` is this process.
+        local_scopes: The scopes of callers that come neither with a token nor over HTTP.
 
     Raises:
         TypeError: Methods are missing; the message lists them all, with stubs to paste.
@@ -33,7 +39,7 @@ def build_server(handlers: WeatherHandlers | None = None, *, state: str = "memor
     """
     from ._runtime.server import sdk
 
-    return sdk.build_server(PACKAGE, handlers, state=state)
+    return sdk.build_server(PACKAGE, handlers, state=state, local_scopes=local_scopes)
 
 
 def asgi_app(

@@ -18,13 +18,19 @@ if TYPE_CHECKING:
     from .handlers import ShopHandlers
 
 
-def build_server(handlers: ShopHandlers, *, state: str = "memory://") -> PackageServer:
+def build_server(
+    handlers: ShopHandlers,
+    *,
+    state: str = "memory://",
+    local_scopes: Sequence[str] = (),
+) -> PackageServer:
     """The server, a `mcp.server.lowlevel.Server` that is ready to run over any transport of the SDK.
 
     Args:
         handlers: An object with the methods of `ShopHandlers`. If it is an async context manager, it is
             entered when the server starts and left when it stops.
         state: Where state lives. `memory://` is this process.
+        local_scopes: The scopes of callers that come neither with a token nor over HTTP.
 
     Raises:
         TypeError: Methods are missing; the message lists them all, with stubs to paste.
@@ -32,7 +38,7 @@ def build_server(handlers: ShopHandlers, *, state: str = "memory://") -> Package
     """
     from ._runtime.server import sdk
 
-    return sdk.build_server(PACKAGE, handlers, state=state)
+    return sdk.build_server(PACKAGE, handlers, state=state, local_scopes=local_scopes)
 
 
 def asgi_app(

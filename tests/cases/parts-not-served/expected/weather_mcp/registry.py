@@ -17,7 +17,7 @@ PACKAGE: Final = Package(
     prompts=[
         Prompt("ask", method="prompt_ask"),
     ],
-    features=["prompts"],
+    features=["limits", "prompts"],
 )
 """All that the package consists of."""
 

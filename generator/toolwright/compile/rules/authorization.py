@@ -1,0 +1,81 @@
+"""Who may call: the issuer of tokens, and the scopes that callers need."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from toolwright import mcp
+from toolwright.diagnostics import Diagnostic, Place
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from toolwright.compile.resolve import Resolved
+    from toolwright.ir import Json
+
+_HERE = ("localhost", "127.0.0.1", "::1")
+"""Hosts of this machine, to which nobody else listens."""
+
+
+def issuers(resolved: Resolved) -> Iterator[Diagnostic]:
+    """Tokens come from whom nobody can pose as, and are for this server (RFC 8414, section 2; RFC 9728, 1.2)."""
+    auth = resolved.entry.get("auth") or {}
+    at = Place(resolved.bundle.entry, ("auth",))
+    for key in ("issuer", "jwksUri"):
+        if key in auth and (problem := _problem(auth[key], is_issuer=key == "issuer")):
+            fix = "write an `https` URL; `http` is for this machine alone"
+            yield Diagnostic("TW268", f"`auth.{key}` {problem}", at / key, fix)
+    key = "resource" if "resource" in auth else "audience"
+    if key in auth and not _is_url(auth[key]):
+        fix = "write the URL at which clients reach this server"
+        if key == "audience":
+            fix += "; where tokens name another audience, write the URL under `auth.resource`"
+        yield Diagnostic("TW268", f"`auth.{key}` is no URL, and clients are told by it whom to ask", at / key, fix)
+
+
+def possible(resolved: Resolved) -> Iterator[Diagnostic]:
+    """Where scopes are asked for, `auth` says who gives them."""
+    entry = resolved.entry
+    if entry.get("auth") or "server" not in (entry.get("emit") or ("server",)):
+        return
+    places = [tool.place_of("policy", "scopes") for tool in resolved.tools if _scopes(tool.extension)]
+    places += [
+        one.place_of("policy", "scopes")
+        for section in mcp.PRIMITIVES
+        for one in resolved.primitives[section]
+        if _scopes(one.extension)
+    ]
+    if _scopes(entry):
+        places.insert(0, Place(resolved.bundle.entry, ("policy", "scopes")))
+    if places:
+        yield Diagnostic(
+            "TW336",
+            "scopes are needed, but there is no `auth` that says who gives them: over HTTP nobody has any",
+            places[0],
+            "declare `auth`, or give `asgi_app` a `token_verifier`; on stdio, `--scope` gives the local user scopes",
+        )
+
+
+def _scopes(said: Json) -> bool:
+    return bool((said.get("policy") or {}).get("scopes"))
+
+
+def _problem(text: str, *, is_issuer: bool) -> str | None:
+    """What is wrong with the URL of an issuer, or of its keys."""
+    if not _is_url(text):
+        return "is no URL"
+    parts = urlsplit(text)
+    if is_issuer and (parts.query or parts.fragment):
+        return "has a query or a fragment, which no issuer has"
+    if parts.scheme != "https" and parts.hostname not in _HERE:
+        return "is not `https`, so that anybody on the way could give keys"
+    return None
+
+
+def _is_url(text: str) -> bool:
+    try:
+        parts = urlsplit(text)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
+    except ValueError:
+        return False

@@ -1,0 +1,1 @@
+"""What a manifest says about who may do what, and how much of it."""
