@@ -124,7 +124,8 @@ BASE: Json = {
     "toolwright": 1,
     "server": {
         "name": "sample", "version": "1", "title": "t", "description": "d", "instructions": "i",
-        "websiteUrl": "https://example.com", "icons": _ICONS, "capabilities": {"tools": True, "x-more": "m"}, "x-more": "m",
+        "websiteUrl": "https://example.com", "icons": _ICONS,
+        "capabilities": {"tools": True, "x-more": "m"}, "x-more": "m",
     },
     "python": {"package": "sample_mcp", "handlers": "sample:Sample", "x-more": "m"},
     "include": ["other.json", {"path": "prefixed.json", "prefix": "p_", "x-more": "m"}],

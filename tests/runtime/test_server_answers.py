@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 WHO = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
-CAN = {"elicitation": {"form": {}, "url": {}}}
+CAN: dict[str, Any] = {"elicitation": {"form": {}, "url": {}}}
 
 HANDLERS = """
 import asyncio, sys

@@ -640,14 +640,14 @@ async def test_an_answer_without_the_box_is_asked_again(package: ModuleType, era
     assert [question.message.count("does not fit: ") for question in person.asked] == [0, 1, 1]
 
 
+NOTE = "\nNot shown: 13,210 of 14,210 characters at /note."
 SHOWN: list[tuple[dict[str, Any], str]] = [
     ({"id": 7, "note": "all done"}, "Close 7 with all done, [] for (none) {sic}?"),
     ({"id": 7, "note": "a\n\n  b\x1b[31m\u202ec\x00\u200b\u3164\ufe0f"},
      r"Close 7 with a\n\n⟨2 spaces⟩b\u001b[31m\u202ec\u0000\u200b\u3164\ufe0f, [] for (none) {sic}?"),
     ({"note": "a\nAlso sent: {}"}, r"Close (none) with a\nAlso sent: {}, [] for (none) {sic}?"),
     ({"note": "x" * 14_000 + "DROP" + "y" * 206},
-     f"Close (none) with {'x' * 667} ⟨13,210 characters⟩ {'x' * 123}DROP{'y' * 206}, [] for (none) {{sic}}?\n"
-     "Not shown: 13,210 of 14,210 characters at /note."),
+     f"Close (none) with {'x' * 667} ⟨13,210 characters⟩ {'x' * 123}DROP{'y' * 206}, [] for (none) {{sic}}?" + NOTE),
     ({"tags": ["a", 1], "who": {"id": 1, "password": "p"}},
      'Close (none) with (none), ["a", 1] for {"id": 1, "password": "[redacted]"} {sic}?'),
     ({"who": None, "tags": True}, "Close (none) with (none), true for null {sic}?"),

@@ -13,6 +13,7 @@ from mcp_types import (
     Annotations,
     AudioContent,
     BlobResourceContents,
+    ContentBlock,
     EmbeddedResource,
     Icon,
     ImageContent,
@@ -29,7 +30,6 @@ from toolwright.runtime.server.sanitizing import Cleaned, block, clean, cleaned,
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
     from types import ModuleType
 
 DIRTY = "a\x1b[31m\u202eb\x9b\x7f"
@@ -92,7 +92,7 @@ def test_broken_blocks_are_refused() -> None:
 
 def test_every_string_of_a_block_is_cleaned() -> None:
     noted = Annotations(audience=["user"], last_modified=DIRTY)
-    blocks = [
+    blocks: list[ContentBlock] = [
         TextContent(type="text", text=DIRTY, annotations=noted, _meta={DIRTY: [DIRTY]}),
         ImageContent(type="image", data="AAAA", mime_type="image/png", annotations=noted, _meta={"a": DIRTY}),
         ResourceLink(
@@ -136,8 +136,8 @@ def test_what_is_no_uri_and_no_type_is_refused(extent: Any) -> None:
     for mime_type in ("text", "text/\x1b[31mplain", "text/pl\u202eain", "a/b; c"):
         with pytest.raises(ValueError, match="is not a MIME type"):
             block(ResourceLink(type="resource_link", uri="x:a", name="n", mime_type=mime_type), extent)
+        contents = BlobResourceContents(uri="x:a", blob="AAAA", mime_type=mime_type)
         with pytest.raises(ValueError, match="is not a MIME type"):
-            contents = BlobResourceContents(uri="x:a", blob="AAAA", mime_type=mime_type)
             block(EmbeddedResource(type="resource", resource=contents), extent)
 
 
@@ -193,9 +193,7 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Mod
     for extent in EXTENTS:
         tools = [tool("plain"), tool("data", outputSchema=SCHEMA)]
         tools += [tool(f"plain_{own}", toolwright={"policy": {"sanitize": own}}) for own in EXTENTS]
-        tools += [
-            tool(f"data_{own}", outputSchema=SCHEMA, toolwright={"policy": {"sanitize": own}}) for own in EXTENTS
-        ]
+        tools += [tool(f"data_{own}", outputSchema=SCHEMA, toolwright={"policy": {"sanitize": own}}) for own in EXTENTS]
         value = manifest(
             tools,
             name=f"clean_{extent}",

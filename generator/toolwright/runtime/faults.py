@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from jsonschema_rs import ValidationErrorKind
 
@@ -27,6 +27,16 @@ _NAMED: Final = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
+class Surplus:
+    """The keys of an object that may have none, for which the validator only says that `false` accepts nothing."""
+
+    keys: Sequence[str]
+
+
+Kind: TypeAlias = ValidationErrorKind | Surplus
+
+
+@dataclass(frozen=True, slots=True)
 class Fault:
     """One thing that is wrong.
 
@@ -39,7 +49,7 @@ class Fault:
         branches: For a choice of which no alternative fits, looks for the faults of each; one without a fault fits.
     """
 
-    kind: ValidationErrorKind | None
+    kind: Kind | None
     path: Path
     instance: Any
     schema_path: Sequence[str | int] = ()
@@ -61,8 +71,7 @@ def told(error: ValidationError, value: Any, above: Path = ()) -> Fault:
                 lambda: [[told(one, value, above) for one in branch] for branch in branches],
             )
         case ValidationErrorKind.FalseSchema() if is_object(here) and _refuses_keys(error.schema_path):
-            surplus = ValidationErrorKind.AdditionalProperties(unexpected=[*here])
-            return Fault(surplus, path, here, error.schema_path)
+            return Fault(Surplus([*here]), path, here, error.schema_path)
         case kind:
             return Fault(kind, path, error.instance, error.schema_path)
 

@@ -345,7 +345,7 @@ class Asking:
             raise Refused(code, str(error), {"requiredCapabilities": error.required}) from None
 
     async def _kept(self, state: str | None, method: str) -> dict[str, Any] | None:
-        """What a state holds, which then holds no more. Its seal was opened before; it is refused as a broken one is."""
+        """What a state holds, which is good this once; its seal was opened before. It is refused as a broken one is."""
         if state is None:
             return None
         kept: dict[str, Any] = json.loads(state)

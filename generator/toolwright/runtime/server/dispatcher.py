@@ -21,7 +21,7 @@ from ..values import is_group, is_list, is_object
 from .invocation import Method
 from .outcomes import Outcome, refusal
 from .returns import Reply, Tolerated, Unstructured
-from .sanitizing import EXTENT, Cleaned, Extent, block, clean, cleaned, mirrored, said
+from .sanitizing import EXTENT, Cleaned, Extent, block, cleaned, mirrored, said
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -148,7 +148,7 @@ class Host:
 
     @property
     def extent(self) -> Extent:
-        """How much of what resources and prompts give is cleaned: what the manifest says for all that has no own policy."""
+        """How much of what resources and prompts give is cleaned: what the manifest says for all."""
         extent: Extent = (self.package.manifest.get("policy") or {}).get("sanitize", EXTENT)
         return extent
 

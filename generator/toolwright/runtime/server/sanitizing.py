@@ -101,7 +101,9 @@ def _all_clean(value: object, count: Cleaned | None) -> Any:
     if isinstance(value, str):
         return clean(value, count)
     if is_mapping(value):
-        return {clean(key, count) if isinstance(key, str) else key: _all_clean(one, count) for key, one in value.items()}
+        return {
+            clean(key, count) if isinstance(key, str) else key: _all_clean(one, count) for key, one in value.items()
+        }
     if is_list(value):
         return [_all_clean(one, count) for one in value]
     return value

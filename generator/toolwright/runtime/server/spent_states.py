@@ -1,4 +1,4 @@
-"""Which states of requests have come back already: an answer fits one call (MCP 2026-07-28, "Multi Round-Trip Requests").
+"""Which states of requests have come back: an answer fits one call (MCP 2026-07-28, "Multi Round-Trip Requests").
 
 Takes the marks of states; says whether one comes for the first time. The seal of a state keeps it from being changed,
 and bounds how long it holds; it does not keep it from being sent again.

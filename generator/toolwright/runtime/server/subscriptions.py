@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 
 
-
 _SUBSCRIPTIONS: Final = 1000
 """How many resources one connection may subscribe to."""
 
@@ -120,7 +119,8 @@ class Subscriptions:
     async def tell(self, ctx: ServerRequestContext[Any, Any], _params: types.NotificationParams) -> None:
         """Tell a connection of changes from `notifications/initialized` on, for as long as it lives.
 
-        What changed between the handshake and that notification is told now; before it, nothing may be sent. Of several changes of one kind that it has not heard of yet, it hears once: it reads the list anew anyway.
+        What changed between the handshake and that notification is told now; before it, nothing may be sent. Of several
+        changes of one kind that it has not heard of yet, it hears once: it reads the list anew anyway.
         """
         wants = self._of(ctx)
         if wants.is_told:
