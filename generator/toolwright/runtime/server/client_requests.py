@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
+import secrets
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, cast
@@ -30,6 +31,7 @@ from .occupancy import Occupancy
 from .parts import Refused
 from .sanitizing import clean, mirrored
 from .spent_states import ProcessStates, SpentStates, new_mark
+from .url_questions import UrlQuestions, UrlRequired
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -39,9 +41,13 @@ if TYPE_CHECKING:
 _LOG: Final = logger(__name__)
 _T = TypeVar("_T")
 _Result = TypeVar("_Result", bound=BaseModel)
+_Error = TypeVar("_Error", bound=BaseException)
 
 _TRIES: Final = 3
 """How often a question is asked, up to 2025-11-25, where the answers do not fit it."""
+
+_FIRST_URLS: Final = "2025-11-25"
+"""The first revision in which a user can be asked to open a URL."""
 
 OURS: Final = "toolwright."
 """How the names of questions begin that the server asks for itself; they are not answered before they are asked."""
@@ -74,6 +80,10 @@ class MissingCapability(Exception):
         self.required = required
 
 
+class _NotVisited(Exception):
+    """The user did not go to the URL without which the request cannot go on."""
+
+
 class InvalidAnswer(ToolError):
     """The client's answer does not fit the question."""
 
@@ -87,6 +97,13 @@ class Peer(Protocol):
 
     async def request(self, request: types.ServerRequest, result: type[_Result]) -> _Result:
         """Send a request to the client, on the stream of the request that it belongs to."""
+        ...
+
+    def asked_to_visit(self, elicitation: str) -> None:
+        """Remember that the client was asked to open a URL."""
+
+    async def visited(self, elicitation: str) -> bool:
+        """Tell the client that all is done at a URL."""
         ...
 
 
@@ -203,12 +220,44 @@ class Rounds:
             del self._running[key]
         return self._done[key]
 
+    def url_question(self, elicitation: str | None = None) -> str | None:
+        """The id of a question that opens a URL, which the client is going to be told by that all is done there.
+
+        From 2026-07-28 on there is none. Raises ValueError where there is a question with this id already.
+        """
+        if not self.in_handshake_era:
+            return None
+        known = elicitation or secrets.token_hex(16)
+        self._peer.asked_to_visit(known)
+        return known
+
+    async def complete(self, elicitation: str) -> bool:
+        """Tell the client that all is done at the URL of a question; whether there is one to tell."""
+        return await self._peer.visited(elicitation)
+
+    def _require(self, needed: UrlRequired) -> None:
+        """Refuse the request until the user was at a URL; from 2026-07-28 on that is a question like any other."""
+        if not self.can("elicitation.url") or self.revision < _FIRST_URLS:
+            raise MissingCapability({"elicitation": {"url": {}}})
+        if self.in_handshake_era:
+            self._peer.asked_to_visit(needed.elicitation)
+            params = url_params(needed.url, needed.message, needed.elicitation)
+            data = {"elicitations": [params.model_dump(by_alias=True, mode="json", exclude_none=True)]}
+            raise Refused(types.URL_ELICITATION_REQUIRED, "This needs a visit to a URL first", data)
+        answer = self._answers.pop(needed.name, None)
+        if answer is not None and types.ElicitResult.model_validate(answer, by_name=False).action != "accept":
+            raise _NotVisited("The user did not open the URL without which this cannot go on.")
+        request = types.ElicitRequest(params=url_params(needed.url, needed.message, None))
+        self._pending[needed.name] = request.model_dump(by_alias=True, mode="json", exclude_none=True)
+
     async def run(self, handle: Callable[[], Awaitable[dict[str, Any]]]) -> dict[str, Any]:
         """What `handle` gives; or, where it waits for answers, what asks the client for them."""
         try:
             result = await handle()
         except BaseException as error:
-            if not is_suspended(error):
+            if (needed := _found(error, UrlRequired)) is not None:
+                self._require(needed)
+            elif not is_suspended(error):
                 raise
         else:
             if not self._pending:
@@ -264,11 +313,18 @@ def is_suspended(error: BaseException) -> bool:
     return isinstance(error, Suspended)
 
 
-def missing_capability(error: BaseException) -> MissingCapability | None:
-    """What a handler asked of a client that cannot do it, in a group of tasks or alone."""
+def _found(error: BaseException, kind: type[_Error]) -> _Error | None:
+    """An exception of a kind, in a group of tasks or alone."""
     if is_group(error):
-        return next((found for one in error.exceptions if (found := missing_capability(one))), None)
-    return error if isinstance(error, MissingCapability) else None
+        return next((found for one in error.exceptions if (found := _found(one, kind)) is not None), None)
+    return error if isinstance(error, kind) else None
+
+
+def url_params(url: str, message: str, elicitation: str | None) -> types.ElicitRequestURLParams:
+    """What asks to open a URL. Raises ValueError where that is none of the web."""
+    if not url.startswith(("https://", "http://")):
+        raise ValueError(f"{url!r} is no http or https URL")
+    return types.ElicitRequestURLParams(message=clean(message), url=url, elicitation_id=elicitation)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -306,22 +362,68 @@ class Context(context.Context):
         value: _T = await self.rounds.once(key, function)
         return value
 
+    async def complete(self, elicitation: str) -> bool:
+        """Tell the client that all is done at the URL of a question (MCP 2025-11-25, client/elicitation).
+
+        From 2026-07-28 on, where the client comes back by itself, nothing happens. After the request,
+        `server.complete(elicitation)` does the same.
+
+        Args:
+            elicitation: The id that the question was asked with; it is also that of its answer, `Accepted`.
+
+        Returns:
+            Whether a client was told. Each question is told of once.
+        """
+        return await self.rounds.complete(elicitation)
+
+    def url_required(
+        self, name: str, url: str, message: str | None = None, *, elicitation: str | None = None
+    ) -> UrlRequired:
+        """What to raise where the request cannot go on before the user has been at a URL, such as to sign in.
+
+        A client of 2025-11-25 gets the error -32042, and sends the request again when all is done there. From
+        2026-07-28 on it is asked as by `ctx.ask`, and the handler runs again with its answer.
+
+        Args:
+            name: One of the questions with `mode: url` that the manifest has for this handler.
+            url: An http or https URL.
+            message: What the user reads, in place of the manifest's words.
+            elicitation: An id for the question that nobody can guess; by default there is a new one.
+
+        Raises:
+            KeyError: There is no such question.
+            ValueError: The URL is none of the web.
+        """
+        known = elicitation or secrets.token_hex(16)
+        if self._questions.get(name, {}).get("mode") != "url":
+            raise KeyError(f"there is no question {name!r} with `mode: url` in the manifest")
+        said = message or self._questions[name]["message"]
+        url_params(url, said, known)
+        return UrlRequired(name, url, said, known)
+
     def leaves(self, error: BaseException) -> bool:
         """Whether what leaves the handler is no failure of its own: it waits, or its request is being cancelled.
 
         Raises:
             MissingCapability: It asked what the client cannot answer.
         """
-        if missing := missing_capability(error):
+        if (missing := _found(error, MissingCapability)) is not None:
             raise missing from None
+        if _found(error, UrlRequired) is not None:
+            return True
         return is_suspended(error) or context.Context.leaves(self, error)
 
 
 class Asking:
-    """Answers requests whose handlers may ask the client."""
+    """Answers requests whose handlers may ask the client.
+
+    Attributes:
+        urls: The questions that open a URL.
+    """
 
     def __init__(self, patience: float, spent: SpentStates | None = None) -> None:
         """Take how many seconds the state of a request holds, and who remembers which came back: this process."""
+        self.urls = UrlQuestions()
         self._patience = patience
         self._spent = ProcessStates() if spent is None else spent
 
@@ -338,6 +440,10 @@ class Asking:
         rounds = Rounds(peer, request.revision, kept, asked.get("inputResponses"), request.occupancy)
         try:
             return await rounds.run(lambda: answer(replace(request, more={"rounds": rounds})))
+        except _NotVisited as error:
+            if request.method == "tools/call":
+                return {"content": [{"type": "text", "text": str(error)}], "isError": True}
+            raise Refused(types.INVALID_REQUEST, str(error)) from None
         except MissingCapability as error:
             if not is_stateless and request.method == "tools/call":
                 return {"content": [{"type": "text", "text": f"{error}."}], "isError": True}

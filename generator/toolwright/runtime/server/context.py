@@ -41,7 +41,14 @@ LogLevel: TypeAlias = Literal["debug", "info", "notice", "warning", "error", "cr
 LOG_LEVELS: Final[tuple[LogLevel, ...]] = get_args(LogLevel)
 
 
-_FEATURES: Final = {"can": "elicitation", "once": "elicitation", "roots": "sampling", "sample": "sampling"}
+_FEATURES: Final = {
+    "can": "elicitation",
+    "complete": "elicitation",
+    "once": "elicitation",
+    "roots": "sampling",
+    "sample": "sampling",
+    "url_required": "elicitation",
+}
 """What `ctx` has beside, where the package has these features."""
 
 
