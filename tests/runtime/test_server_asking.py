@@ -645,7 +645,7 @@ SHOWN: list[tuple[dict[str, Any], str]] = [
     ({"id": 7, "note": "all done"}, "Close 7 with all done, [] for (none) {sic}?"),
     ({"id": 7, "note": "a\n\n  b\x1b[31m\u202ec\x00\u200b\u3164\ufe0f"},
      r"Close 7 with a\n\n⟨2 spaces⟩b\u001b[31m\u202ec\u0000\u200b\u3164\ufe0f, [] for (none) {sic}?"),
-    ({"note": "a\nAlso sent: {}"}, r"Close (none) with a\nAlso sent: {}, [] for (none) {sic}?"),
+    ({"note": "a\nAlso: {}"}, r"Close (none) with a\nAlso: {}, [] for (none) {sic}?"),
     ({"note": "x" * 14_000 + "DROP" + "y" * 206},
      f"Close (none) with {'x' * 667} ⟨13,210 characters⟩ {'x' * 123}DROP{'y' * 206}, [] for (none) {{sic}}?" + NOTE),
     ({"tags": ["a", 1], "who": {"id": 1, "password": "p"}},
@@ -654,7 +654,7 @@ SHOWN: list[tuple[dict[str, Any], str]] = [
     ({"who": 10**100}, f"Close (none) with (none), [] for {10**100} {{sic}}?"),
     ({"note": "{id} {{", "id": 1}, "Close 1 with {id} {{, [] for (none) {sic}?"),
     ({"id": 1, "force": True, "a b": "x"},
-     'Close 1 with (none), [] for (none) {sic}?\nAlso sent: {"force": true, "a b": "x"}'),
+     'Close 1 with (none), [] for (none) {sic}?\nAlso: {"force": true, "a b": "x"}'),
 ]  # fmt: skip
 
 

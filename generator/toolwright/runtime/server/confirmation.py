@@ -75,9 +75,9 @@ def _read(schema: Mapping[str, Any], result: ElicitResult) -> str:
 def _message(tool: Tool, title: str, template: str | None, arguments: Mapping[str, Any]) -> str:
     """What the user is asked: the manifest's words with the arguments in them, else the tool and its arguments.
 
-    All that was sent is shown, or said to be left out: also arguments that the manifest's words do not name.
+    All that there is is shown, or said to be left out: also arguments that the manifest's words do not name.
     """
-    properties: Mapping[str, Any] = tool.definition["inputSchema"].get("properties") or {}
+    properties: Mapping[str, Any] = tool.accepts.get("properties") or {}
     known_first = dict(sorted(arguments.items(), key=lambda one: one[0] not in properties))
     if template is None:
         return abridged(lambda showing: f"Run {title} with {showing.json(known_first)}?")
@@ -86,7 +86,7 @@ def _message(tool: Tool, title: str, template: str | None, arguments: Mapping[st
 
     def asked(showing: Abridged) -> str:
         text = filled(template, lambda name: _words(showing, _argument(properties, arguments, name), name))
-        return f"{text}\nAlso sent: {showing.json(others)}" if others else text
+        return f"{text}\nAlso: {showing.json(others)}" if others else text
 
     return abridged(asked)
 
