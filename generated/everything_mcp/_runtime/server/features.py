@@ -26,4 +26,10 @@ def parts(package: Package) -> tuple[Part, ...]:
         for feature, name in _PARTS.items()
         if (module := package.feature(feature, f"server.{feature}")) is not None
     ]
-    return (Calls(package), *others)
+    return (*([Calls(package)] if _has_tools(package) else []), *others)
+
+
+def _has_tools(package: Package) -> bool:
+    """Whether there are tools to call, or the manifest says that the server lists tools all the same."""
+    declared = package.manifest["server"].get("capabilities") or {}
+    return bool(package.tools) or declared.get("tools") is True

@@ -18,6 +18,7 @@ from mcp_types import INTERNAL_ERROR
 from .context import Channel, Context
 from .invocation import Method
 from .occupancy import Occupancy
+from .sanitizing import EXTENT, Extent
 
 if TYPE_CHECKING:
     import logging
@@ -145,6 +146,12 @@ class Host:
         if key not in self.lists.by_name[section]:
             return False
         return self.scopes is None or self.scopes.allows(request.principal, section, key)
+
+    @property
+    def extent(self) -> Extent:
+        """How much of what resources and prompts give is cleaned: what the manifest says for all."""
+        extent: Extent = (self.package.manifest.get("policy") or {}).get("sanitize", EXTENT)
+        return extent
 
     def context(self, request: Request, name: str, stem: str, extension: Mapping[str, Any]) -> Context:
         """What a handler gets as `ctx`: a class of its own where the manifest declares questions.
