@@ -7,11 +7,13 @@ since the others need not be there.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from .calls import Calls
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ..package import Package
     from .parts import Part
 
@@ -31,5 +33,5 @@ def parts(package: Package) -> tuple[Part, ...]:
 
 def _has_tools(package: Package) -> bool:
     """Whether there are tools to call, or the manifest says that the server lists tools all the same."""
-    declared = package.manifest["server"].get("capabilities") or {}
+    declared: Mapping[str, Any] = package.manifest["server"].get("capabilities") or {}
     return bool(package.tools) or declared.get("tools") is True

@@ -150,7 +150,8 @@ class Host:
     @property
     def extent(self) -> Extent:
         """How much of what resources and prompts give is cleaned: what the manifest says for all."""
-        extent: Extent = (self.package.manifest.get("policy") or {}).get("sanitize", EXTENT)
+        policy: Mapping[str, Any] = self.package.manifest.get("policy") or {}
+        extent: Extent = policy.get("sanitize", EXTENT)
         return extent
 
     def context(self, request: Request, name: str, stem: str, extension: Mapping[str, Any]) -> Context:
