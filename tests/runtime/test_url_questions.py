@@ -127,7 +127,7 @@ async def test_two_questions_never_have_one_id(package: ModuleType, caplog: pyte
         await ctx.ask.sign_in(HERE, elicitation="same")
         return "done"
 
-    async def accept(*_: Any) -> types.ElicitResult:
+    async def accept(context: Any, params: Any) -> types.ElicitResult:
         return types.ElicitResult(action="accept")
 
     server = package.build_server(SimpleNamespace(files=files, prompt_hello=files))
