@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from . import models as _models
+from ._runtime.client import responses as _responses
 from ._runtime.client.options import OMIT, Omit
 from ._runtime.client.primitives import PrimitivesBinding
 from .registry import PACKAGE
@@ -31,10 +32,19 @@ class DatabaseClient(PrimitivesBinding):
 
     _package = PACKAGE
 
+    @property
+    def with_raw_response(self) -> _Responses:
+        """The same methods of tools, each with its whole response.
+
+        That is a `CallResponse`: the model, the content, `_meta`, and what a tool that failed says of that, which is
+        not raised. `.parse()` gives what the method itself would have given.
+        """
+        return _Responses(self)
+
     async def list_tables(self, *, database: str) -> _models.ListTablesOutput:
         """List the tables and views of a database with their columns.
 
-        Tool ``list_tables``: read-only, closed world.
+        Tool ``list_tables``: read-only, closed world. Needs the scope ``db:read``. At most ``60/minute``.
 
         Args:
             database: The resource db://databases lists them
@@ -52,7 +62,7 @@ class DatabaseClient(PrimitivesBinding):
     ) -> _models.ExecuteSqlOutput:
         """Run one statement that reads, and get its rows in pages. A page ends at `limit`, or earlier where it grows large; `next_cursor` leads to the next one, for which the statement runs again: give it an ORDER BY.
 
-        Tool ``execute_sql``: read-only, closed world. Never logged: ``/parameters``.
+        Tool ``execute_sql``: read-only, closed world. Needs the scope ``db:read``. At most ``60/minute``. Never logged: ``/parameters``.
 
         Args:
             database: The resource db://databases lists them
@@ -72,7 +82,7 @@ class DatabaseClient(PrimitivesBinding):
     ) -> _models.ExecuteWriteOutput:
         """Run one INSERT, UPDATE or DELETE, all of it or, where it fails, nothing. The user is asked for leave. Tables cannot be made, changed or dropped.
 
-        Tool ``execute_write``: destructive, closed world. The server asks the user for leave first. Never logged: ``/parameters``.
+        Tool ``execute_write``: destructive, closed world. The server asks the user for leave first. Needs the scope ``db:write``. At most ``10/minute``. Never logged: ``/parameters``.
 
         Args:
             database: The resource db://databases lists them
@@ -108,3 +118,12 @@ class DatabaseClient(PrimitivesBinding):
             given: The other arguments, as far as they are known.
         """
         return await self._complete("template", "db://{database}/tables/{table}", argument, value, given)
+
+
+class _Responses(_responses.Responses):
+    """The methods of the tools, each with the whole response: the model, the content, `_meta`, what a failure says."""
+
+    _package = PACKAGE
+    list_tables = _responses.responding(DatabaseClient.list_tables)
+    execute_sql = _responses.responding(DatabaseClient.execute_sql)
+    execute_write = _responses.responding(DatabaseClient.execute_write)

@@ -90,8 +90,9 @@ def set_up(level: str) -> None:
     handler.addFilter(REDACTION)
     handler.setFormatter(_FORMAT)
     logging.basicConfig(handlers=[handler], level=level.upper())
+    least = logging.getLogger().level
     for name in _OTHERS:
-        logging.getLogger(name).setLevel(logging.INFO if name == "uvicorn" else logging.WARNING)
+        logging.getLogger(name).setLevel(max(least, logging.INFO if name == "uvicorn" else logging.WARNING))
     logging.captureWarnings(capture=True)
     threading.excepthook = _thread_failed
 

@@ -12,11 +12,11 @@ import inspect
 import math
 from contextlib import asynccontextmanager
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from ..revisions import FIRST_STATELESS
-from .bounds import at_most
-from .errors import safe_to_show
+from .bounds import Bound, TooLargeError, at_most
+from .errors import ResultTooLarge, safe_to_show, url_required
 from .guarded import Guarded, describe_problems, failure_of
 from .input_required import run_rounds
 from .pages import fetch_pages
@@ -43,6 +43,9 @@ if TYPE_CHECKING:
 _Result = TypeVar("_Result", bound="Result")
 _Page = TypeVar("_Page", bound="PaginatedResult")
 
+_VISITS: Final = 3
+"""How often a person is asked to visit URLs for one request."""
+
 
 class Session:
     """The requests over one connection.
@@ -68,7 +71,12 @@ class Session:
         return self.client.protocol_version >= FIRST_STATELESS
 
     async def call(self, tool: Tool, arguments: dict[str, Any], options: Options) -> CallToolResult:
-        """Call a tool with JSON arguments (`tools/call`)."""
+        """Call a tool with JSON arguments (`tools/call`).
+
+        Raises:
+            ResultTooLarge: The result has more bytes than it may.
+        """
+        from mcp import MCPError
         from mcp_types import CallToolRequest, CallToolRequestParams, CallToolResult
 
         async def send(params: CallToolRequestParams) -> CallToolResult | InputRequiredResult:
@@ -80,7 +88,17 @@ class Session:
             )
             return sent
 
-        return await run_rounds(self.client, CallToolRequestParams(name=tool.name, arguments=arguments), send)
+        params = CallToolRequestParams(name=tool.name, arguments=arguments)
+        try:
+            result = await run_rounds(self.client, params, send)
+            if not isinstance(self.client.server, Guarded):  # else it was bounded before it was parsed
+                Bound(options.max_result_bytes).check(_size(result))
+        except (MCPError, TooLargeError) as error:
+            too_large = error.__cause__ if isinstance(error, MCPError) else error
+            if isinstance(too_large, TooLargeError):
+                raise ResultTooLarge(tool.name, too_large.size, too_large.most) from None
+            raise
+        return result
 
     def pages(self, fetch: Callable[..., Awaitable[_Page]], options: Options) -> AsyncIterator[_Page]:
         """All pages of a list.
@@ -107,7 +125,33 @@ class Session:
 
         The SDK's own clock rests while it asks a person to sign in, but runs while the server asks in the middle of a
         call, and not yet while a request cannot be sent; so a clock of ours takes its place where that can be.
+
+        Where the server wants a person to visit a URL first (-32042, MCP 2025-11-25, client/elicitation), that person
+        is asked, and the request is sent again.
+
+        Raises:
+            mcp.shared.exceptions.UrlElicitationRequiredError: Nobody can be asked, said no, or was asked too often.
         """
+        from mcp import MCPError
+        from mcp_types import URL_ELICITATION_REQUIRED
+
+        for number in range(_VISITS + 1):
+            try:
+                return await self._send(request, result, options)
+            except MCPError as error:
+                if error.code != URL_ELICITATION_REQUIRED:
+                    raise
+                visit, typed = self.in_flight.visit, url_required(error)
+                if typed is None:
+                    raise
+                if number == _VISITS or visit is None or not await visit(typed.elicitations):
+                    raise typed from None
+        raise AssertionError
+
+    async def _send(
+        self, request: Request[Any, Any], result: type[_Result] | TypeAdapter[_Result], options: Options
+    ) -> _Result:
+        """Send one request once."""
         asks = self.in_flight.expects_questions and not self.modern
         ours = asks or isinstance(self.client.server, Guarded)
         async with self._request(options, options.timeout if ours else None):
@@ -125,21 +169,30 @@ class Session:
         from mcp_types import CONNECTION_CLOSED, PARSE_ERROR
         from pydantic import ValidationError
 
-        with safe_to_show():
+        with safe_to_show(), at_most(options.max_result_bytes) as bound:
             try:
-                with at_most(options.max_result_bytes):
-                    async with self.in_flight.request(seconds):
-                        try:
-                            yield
-                        except (ValidationError, OverflowError, RecursionError) as error:
-                            wrong = describe_problems(error) if isinstance(error, ValidationError) else str(error)
-                            message = f"the server's answer is not what MCP says: {wrong}"
-                            raise MCPError(code=PARSE_ERROR, message=message) from None
+                async with self.in_flight.request(seconds):
+                    try:
+                        yield
+                    except (ValidationError, OverflowError, RecursionError) as error:
+                        wrong = describe_problems(error) if isinstance(error, ValidationError) else str(error)
+                        message = f"the server's answer is not what MCP says: {wrong}"
+                        raise MCPError(code=PARSE_ERROR, message=message) from None
             except MCPError as error:
                 why = failure_of(self.client)
-                if error.code != CONNECTION_CLOSED or why is None:
-                    raise
-                raise MCPError(code=CONNECTION_CLOSED, message=why) from None
+                if error.code == CONNECTION_CLOSED and why is not None:
+                    raise MCPError(code=CONNECTION_CLOSED, message=why) from bound.broken
+                if bound.broken is not None:
+                    raise error from bound.broken
+                raise
+
+
+def _size(result: CallToolResult) -> int:
+    """The bytes of a result as JSON; 0 where nothing of it can be sent, which is told elsewhere."""
+    try:
+        return len(result.model_dump_json(by_alias=True, exclude_unset=True))
+    except (ValueError, RecursionError):
+        return 0
 
 
 def _awaited(on_progress: OnProgress | None) -> ProgressFnT | None:
