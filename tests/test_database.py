@@ -512,7 +512,7 @@ async def test_writing_takes_a_scope_and_leave(way: str, era: str, database: Mod
         ):
             said, _ = await ask(client, refused, "execute_write")
             assert says in str(said)
-    assert user.asked[0] == f"Change the database library? {sql}"
+    assert user.asked[0] == f'Change the database library? {sql}\nAlso: {{"parameters": [1800]}}'
     assert page["rows"] == [[1800]]
     after = digests(folder)
     assert {name for name in after if after[name] != before[name]} == {"library.sqlite"}

@@ -82,7 +82,7 @@ class DatabaseClient(PrimitivesBinding):
     ) -> _models.ExecuteWriteOutput:
         """Run one INSERT, UPDATE or DELETE, all of it or, where it fails, nothing. The user is asked for leave. Tables cannot be made, changed or dropped.
 
-        Tool ``execute_write``: destructive, closed world. The server asks the user for leave first. Needs the scope ``db:write``. At most ``10/minute``. Never logged: ``/parameters``.
+        Tool ``execute_write``: destructive, closed world. The server asks the user for leave first. Needs the scope ``db:write``. At most ``10/minute``.
 
         Args:
             database: The resource db://databases lists them

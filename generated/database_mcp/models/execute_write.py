@@ -10,7 +10,7 @@ from .._runtime.model import Model
 from .shared.exact import Exact
 
 
-class ExecuteWriteInput(Model, extra="forbid", redacted={"parameters"}):
+class ExecuteWriteInput(Model, extra="forbid"):
     """Arguments of the tool ``execute_write``."""
 
     database: str
