@@ -72,7 +72,7 @@ class Limits:
 
     @staticmethod
     def _sized(bounds: _Bounds, call: Call, outcome: Outcome) -> Outcome:
-        if bounds.result is None or outcome.ending != "completed":
+        if bounds.result is None or outcome.ending not in ("completed", "tool_error"):
             return outcome
         size = len(json.dumps(outcome.result, ensure_ascii=False).encode())
         if size <= bounds.result:
