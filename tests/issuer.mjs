@@ -23,6 +23,13 @@ function make({ port, resource, scopes, jwks }) {
         redirect_uris: [],
         response_types: [],
       },
+      {
+        client_id: "program",
+        application_type: "native",
+        token_endpoint_auth_method: "none",
+        grant_types: ["authorization_code", "refresh_token"],
+        redirect_uris: ["http://127.0.0.1:1/callback"],
+      },
     ],
     scopes: ["openid", "offline_access", ...scopes],
     pkce: { required: () => true },
