@@ -6,9 +6,11 @@ It is a Node package, which `npx` fetches; `issuer.mjs` sets it up.
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import socket
 import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,8 +18,13 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+from starlette.applications import Starlette
+from starlette.responses import JSONResponse
+from starlette.routing import Route
 
+import conformance
 import processes
+from serving import asgi
 from signing import Key
 
 PACKAGE = "oidc-provider@9.13.3"
@@ -29,6 +36,12 @@ _FETCH = ("npx", "-y", "-p", "node@22", "-p", PACKAGE, "-c", "command -v node")
 
 class NotRunError(Exception):
     """The authorization server cannot be had, or did not start."""
+
+
+def free_port() -> int:
+    """A port that nobody listens at."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        return int(free.getsockname()[1])
 
 
 def fetch() -> tuple[Path, Path]:
@@ -86,8 +99,7 @@ def issuing(resource: str, scopes: Sequence[str], log: Path) -> Iterator[Issuer]
         NotRunError: It does not start.
     """
     node, entry = fetch()
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     keys = [Key("first")]
     command = [str(node), str(Path(__file__).with_name("issuer.mjs")), str(entry)]
     with (
@@ -106,3 +118,33 @@ def issuing(resource: str, scopes: Sequence[str], log: Path) -> Iterator[Issuer]
             }
         )
         yield issuer
+
+
+@contextmanager
+def processing(package: str, folder: Path, log: Path, handlers: str) -> Iterator[str]:
+    """A package's server over HTTP in a process of its own, which logs all that it can; gives its URL."""
+    command = [sys.executable, "-m", package, "--http", "127.0.0.1:0", "--handlers", handlers, "--log-level", "debug"]
+    env = {**os.environ, "PYTHONPATH": str(folder)}
+    with log.open("wb") as errors:
+        process = subprocess.Popen(command, cwd=folder, env=env, stdin=subprocess.DEVNULL, stderr=errors)
+    try:
+        yield conformance._url(process, log)
+    finally:
+        process.terminate()
+        process.wait(20)
+
+
+@contextmanager
+def standing_in(port: int, key: Key) -> Iterator[None]:
+    """A small issuer, at a port that was free."""
+    url = f"http://127.0.0.1:{port}"
+
+    async def metadata(_: Any) -> JSONResponse:
+        return JSONResponse({"issuer": url, "jwks_uri": f"{url}/jwks"})
+
+    async def keys(_: Any) -> JSONResponse:
+        return JSONResponse({"keys": [key.jwk()]})
+
+    app = Starlette(routes=[Route("/.well-known/openid-configuration", metadata), Route("/jwks", keys)])
+    with asgi(app, port):
+        yield

@@ -12,9 +12,6 @@ import hashlib
 import hmac
 import json
 import os
-import socket
-import subprocess
-import sys
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
@@ -33,9 +30,8 @@ from mcp.client.auth.extensions.client_credentials import ClientCredentialsOAuth
 from mcp.shared.auth import OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
 from pydantic import AnyUrl
 
-import conformance
 import oidc
-from oidc import SECRET, Issuer
+from oidc import SECRET, Issuer, free_port, processing, standing_in
 from packages import generate, imported, manifest, tool
 from serving import asgi
 from signing import Key, claims, raw
@@ -50,15 +46,10 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-def _free() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        return int(free.getsockname()[1])
-
-
 @pytest.fixture(scope="module")
 def port() -> int:
     """Where the protected server is."""
-    return _free()
+    return free_port()
 
 
 @pytest.fixture(scope="module")
@@ -211,7 +202,7 @@ def test_a_scope_too_few_is_told_with_all_that_are_needed(issuer: Issuer, served
         assert (answer.status_code, answer.headers["www-authenticate"]) == (403, challenge)
 
 
-def test_the_metadata_name_the_issuer(issuer: Issuer, served: Guarded) -> None:
+def test_the_metadata_name_thestanding_in(issuer: Issuer, served: Guarded) -> None:
     assert httpx2.get(_metadata(served.url)).json() == {
         "resource": served.url,
         "authorization_servers": [issuer.url],
@@ -286,7 +277,7 @@ def test_keys_are_rotated(issuer: Issuer, guarded: Guarded) -> None:
 
 def test_an_issuer_that_comes_later_is_found(issuer: Issuer, guarded: Guarded, tmp_path: Path) -> None:
     """In a process of its own, which starts although there is no issuer: 503, and 200 once there is one."""
-    later = _free()
+    later = free_port()
     folder = tmp_path / "later"
     value = manifest(
         [tool("whoami"), tool("write")],
@@ -297,12 +288,12 @@ def test_an_issuer_that_comes_later_is_found(issuer: Issuer, guarded: Guarded, t
     generate(folder, value)
     (folder / "patient_handlers.py").write_text(HANDLERS)
     log = tmp_path / "log"
-    with _process("patient_mcp", folder, log, "patient_handlers:Handlers") as url:
+    with processing("patient_mcp", folder, log, "patient_handlers:Handlers") as url:
         key = Key("later")
         token = key.sign(claims(f"http://127.0.0.1:{later}", issuer.resource))
         answer = _post(url, token=token)
         assert (answer.status_code, answer.headers["retry-after"]) == (503, "10")
-        with _issuer(later, key):
+        with standing_in(later, key):
             end = time.monotonic() + 30
             while (answer := _post(url, token=token)).status_code == 503 and time.monotonic() < end:
                 time.sleep(0.5)
@@ -310,39 +301,6 @@ def test_an_issuer_that_comes_later_is_found(issuer: Issuer, guarded: Guarded, t
     said = log.read_text()
     assert "cannot be had" in said
     assert token not in said
-
-
-@contextmanager
-def _process(package: str, folder: Path, log: Path, handlers: str) -> Iterator[str]:
-    command = [sys.executable, "-m", package, "--http", "127.0.0.1:0", "--handlers", handlers, "--log-level", "debug"]
-    env = {**os.environ, "PYTHONPATH": str(folder)}
-    with log.open("wb") as errors:
-        process = subprocess.Popen(command, cwd=folder, env=env, stdin=subprocess.DEVNULL, stderr=errors)
-    try:
-        yield conformance._url(process, log)
-    finally:
-        process.terminate()
-        process.wait(20)
-
-
-@contextmanager
-def _issuer(port: int, key: Key) -> Iterator[None]:
-    """A small issuer, at a port that was free."""
-    from starlette.applications import Starlette
-    from starlette.responses import JSONResponse
-    from starlette.routing import Route
-
-    url = f"http://127.0.0.1:{port}"
-
-    async def metadata(_: Any) -> JSONResponse:
-        return JSONResponse({"issuer": url, "jwks_uri": f"{url}/jwks"})
-
-    async def keys(_: Any) -> JSONResponse:
-        return JSONResponse({"keys": [key.jwk()]})
-
-    app = Starlette(routes=[Route("/.well-known/openid-configuration", metadata), Route("/jwks", keys)])
-    with asgi(app, port):
-        yield
 
 
 @dataclass
