@@ -175,9 +175,7 @@ def _challenge(url: str, scopes: str, error: str | None = None) -> str:
     pointer = f'scope="{scopes}", resource_metadata="{_metadata(url)}"'
     if error is None:
         return f"Bearer {pointer}"
-    text = (
-        f"This needs the scopes {scopes}" if error == "insufficient_scope" else "The access token is not valid here"
-    )
+    text = f"This needs the scopes {scopes}" if error == "insufficient_scope" else "The access token is not valid here"
     return f'Bearer error="{error}", error_description="{text}", {pointer}'
 
 
@@ -367,12 +365,12 @@ async def test_the_typed_client_gets_a_token_and_asks_for_more(revision: str, is
 
 
 async def test_a_client_that_nobody_knows_registers(issuer: Issuer, served: Guarded) -> None:
-    """RFC 7591; the authorization server then gives it no more than it registered for, which is an error of the call."""
+    """RFC 7591; it then gets no more than it registered for, which is an error of the call."""
     person = Person()
     auth = OAuthClientProvider(served.url, METADATA, person, person.browse, person.come_back)
     async with served.client.connect(served.url, auth=auth) as client:
         assert [one.name for one in (await client.raw.list_tools()).tools] == ["whoami", "write"]
-        with pytest.raises(mcp.MCPError, match="no authorization for .*: the browser ended at invalid_scope"):
+        with pytest.raises(mcp.MCPError, match=r"no authorization for .*: the browser ended at invalid_scope"):
             await client.whoami()
         assert (await client.raw.list_tools()).tools, "the connection goes on"
     assert person.client is not None
@@ -404,7 +402,7 @@ async def _by(served: Guarded, auth: httpx2.Auth, revision: str) -> AsyncIterato
 
 async def test_a_secret_that_is_wrong_is_an_error_of_the_call(issuer: Issuer, served: Guarded) -> None:
     auth = ClientCredentialsOAuthProvider(served.url, Person(), "machine", "wrong", issuer=issuer.url)
-    with anyio.fail_after(20), pytest.raises(mcp.MCPError, match="no authorization for http://127.0.0.1") as caught:
+    with anyio.fail_after(20), pytest.raises(mcp.MCPError, match=r"no authorization for http://127\.0\.0\.1") as caught:
         async with served.client.connect(served.url, auth=auth):
             raise AssertionError
     assert "wrong" not in str(caught.value)

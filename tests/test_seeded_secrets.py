@@ -17,7 +17,6 @@ import anyio
 import httpx2
 import mcp
 import mcp_types
-import pytest
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
 import forked
@@ -127,7 +126,7 @@ async def _use(sown: Sown, client: mcp.Client) -> None:
     sown.took(await client.list_tools())
 
 
-async def _answer(_context: Any, _params: Any) -> mcp_types.ElicitResult:
+async def _answer(context: Any, params: Any) -> mcp_types.ElicitResult:
     return mcp_types.ElicitResult(action="accept", content={"word": SEEDS["answer"], "confirm": True})
 
 
@@ -175,10 +174,9 @@ def _found(sown: Sown, sinks: Mapping[str, str]) -> list[str]:
 
 def test_nothing_that_is_sown_comes_up_over_http(tmp_path: Path) -> None:
     sown, log = Sown(tmp_path), tmp_path / "log"
-    with processing("sown_mcp", tmp_path, log, "sown_handlers:Handlers") as url:
-        with standing_in(sown.port, sown.key):
-            _refused(sown, url)
-            anyio.run(_over_http, sown, url)
+    with processing("sown_mcp", tmp_path, log, "sown_handlers:Handlers") as url, standing_in(sown.port, sown.key):
+        _refused(sown, url)
+        anyio.run(_over_http, sown, url)
     with _sinks(sown, log) as sinks:
         assert all(sinks.values())
         _check_that_it_went_on(sown, sinks)

@@ -1,4 +1,4 @@
-"""Limits: how often, how many at once, how long, how large; and what a wait for a person, a thread or a failure costs."""
+"""Limits: how often, how many at once, how long, how large; and what waits for people and threads cost."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from importlib import import_module
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import anyio
+import anyio.lowlevel
 import anyio.to_thread
 import httpx2
 import mcp
@@ -196,9 +196,8 @@ class _Event:
 
 
 class _Stop:
-    def __await__(self) -> Iterator[None]:
+    def __await__(self) -> Generator[None, None, None]:
         yield
-
 
 
 ASKED = {"ok": {"message": "Go on?", "schema": {"type": "object", "properties": {"yes": {"type": "boolean"}}}}}
@@ -240,12 +239,12 @@ class Handlers:
         self.ran["mixed"] += 1
         if args.fails:
             raise import_module("limited_mcp").ToolError("it fails")
-        await anyio.sleep(0)
+        await anyio.lowlevel.checkpoint()
         return "done"
 
     async def window(self, args: Any, ctx: Any) -> str:
         self.ran["window"] += 1
-        await anyio.sleep(0)
+        await anyio.lowlevel.checkpoint()
         return "done"
 
     async def few(self, args: Any, ctx: Any) -> str:
@@ -542,7 +541,7 @@ async def test_what_waits_for_a_thread_in_vain_neither_runs_nor_keeps_a_place(mo
     before, pool.total_tokens = pool.total_tokens, 1
     try:
         async with _connected(module, handlers) as client, anyio.create_task_group() as tasks:
-            tasks.start_soon(anyio.to_thread.run_sync, release.wait)
+            tasks.start_soon(partial(anyio.to_thread.run_sync, release.wait))
             await anyio.sleep(0.05)
             assert await _said(client, "quick_sync", how="now") == LATE.format("quick_sync")
             assert _places(module) == {"quick_sync": 0}

@@ -102,7 +102,7 @@ def _requests(name: str) -> list[Asked]:
     ]
 
 
-# --- the model ---------------------------------------------------------------------------------------------------------
+# The model.
 
 
 def _closure(held: Sequence[str], hierarchy: Mapping[str, Sequence[str]]) -> set[str]:
@@ -119,7 +119,7 @@ def _expected(name: str, held: Sequence[str], hierarchy: str, on_missing: str, *
     return (True, "403") if over_http and on_missing == "challenge" else (False, "absent")
 
 
-# --- the ways to ask ---------------------------------------------------------------------------------------------------
+# The ways to ask.
 
 Ask = Callable[[Sequence[str], str, dict[str, Any]], Awaitable[dict[str, Any]]]
 """Asks with scopes; gives `result`, `error` or, where a request was refused over HTTP, `status` and `header`."""
@@ -353,9 +353,7 @@ async def test_headers_tell_nobody_of_a_hidden_tool(tmp_path: Path) -> None:
     policy = {"policy": {"scopes": ["read"]}}
     value = manifest([tool("none", toolwright=policy), tool("one", schema, toolwright=policy)], name="vault")
     with imported(tmp_path, generate(tmp_path, value)):
-        app = import_module("vault_mcp.server").asgi_app(
-            Handlers(), allowed_hosts=["here"], token_verifier=Verifier()
-        )
+        app = import_module("vault_mcp.server").asgi_app(Handlers(), allowed_hosts=["here"], token_verifier=Verifier())
         async with (
             app.router.lifespan_context(app),
             httpx2.AsyncClient(transport=httpx2.ASGITransport(app), base_url="http://here") as client,

@@ -20,7 +20,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 
 from signing import Key, claims, raw
-from toolwright.runtime.policy import tokens
+from toolwright.runtime import logs
 from toolwright.runtime.policy.keys import Keys
 from toolwright.runtime.policy.tokens import SKEW, Tokens
 from toolwright.runtime.server.guard import Unavailable
@@ -325,7 +325,8 @@ async def test_wrong_metadata_give_no_keys(answer: Any, caplog: pytest.LogCaptur
 
 
 @pytest.mark.parametrize(
-    "said", ["{}", '{"keys": {}}', '{"keys": []}', "[]", "{", "[" * 100_000, json.dumps({"keys": [], "x": "x" * 600_000})]
+    "said",
+    ["{}", '{"keys": {}}', '{"keys": []}', "[]", "{", "[" * 100_000, json.dumps({"keys": [], "x": "x" * 600_000})],
 )
 async def test_what_is_no_set_of_keys_gives_none(said: str) -> None:
     found = Issuer()
@@ -437,6 +438,6 @@ async def test_what_is_kept_does_not_grow_with_what_is_sent() -> None:
 def test_tokens_are_taken_out_of_texts() -> None:
     token = ONE.sign(_good())
     cleaned = f"before {token} after"
-    for clean in tokens.CLEANERS:
+    for clean in logs.CLEANERS:
         cleaned = clean(cleaned)
     assert cleaned == "before [token] after"

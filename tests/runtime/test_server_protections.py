@@ -28,6 +28,10 @@ SERVED: Mapping[str, tuple[Any, str]] = {
 """For each part of a policy something that needs to be kept, and a test that it is."""
 
 
+NOT_FOR_SERVERS = {"onStateLoss", "trusted"}
+"""It is about handles, with which no server starts yet; and for clients."""
+
+
 def _schema() -> Any:
     return json.loads((files("toolwright") / "compile" / "manifest.schema.json").read_text("utf-8"))
 
@@ -38,7 +42,7 @@ def test_each_part_of_a_policy_has_a_test_of_its_serving() -> None:
     policies = {name: one for name, one in definitions.items() if name.lower().endswith("policy")}
     assert policies.keys() >= {"policy", "defaultPolicy"}
     keys = {key for one in policies.values() for key in one["properties"]}
-    assert keys - {"onStateLoss"} == SERVED.keys(), "handles, which that is about, keep a server from starting"
+    assert keys - NOT_FOR_SERVERS == SERVED.keys()
     assert KEEPERS.keys() == SERVED.keys()
     for _, name in SERVED.values():
         path, _, test = name.partition("::")
@@ -83,13 +87,15 @@ def test_a_package_without_what_keeps_it_does_not_start(feature: str, package: A
     assert server.build_server(Handlers()) is not None
     assert feature in package.features
     package.features -= {feature}
-    words = "|".join(["`auth`"] if feature == "auth" else [f"`policy.{key}`" for key in KEEPERS if KEEPERS[key] == feature])
+    words = "|".join(
+        ["`auth`"] if feature == "auth" else [f"`policy.{key}`" for key in KEEPERS if KEEPERS[key] == feature]
+    )
     for start in (server.build_server, server.asgi_app):
-        with pytest.raises(Unserved_of(package), match=f"declares ({words}), and the package has not what keeps it"):
+        with pytest.raises(_unserved(package), match=f"declares ({words}), and the package has not what keeps it"):
             start(Handlers())
 
 
-def Unserved_of(package: Any) -> type[Exception]:  # noqa: N802 - a class
+def _unserved(package: Any) -> type[Exception]:
     """The package's own class."""
     found: type[Exception] = import_module(f"{package.name}._runtime.server.protections").Unserved
     assert found.__name__ == Unserved.__name__
@@ -111,5 +117,5 @@ def test_what_nobody_knows_is_not_left_open(section: str, folder: Path, tmp_path
     path.write_text(json.dumps(said))
     with imported(tmp_path, "kept_mcp"):
         server = import_module("kept_mcp.server")
-        with pytest.raises(ValueError, match="declares `policy.quarantine`, and the package has not what keeps it"):
+        with pytest.raises(ValueError, match=r"declares `policy\.quarantine`, and the package has not what keeps it"):
             server.build_server(Handlers())

@@ -23,8 +23,8 @@ KEEPERS: Final[Mapping[str, str]] = {
 }
 """The feature that keeps each part of a policy."""
 
-_ALWAYS: Final = frozenset({"onStateLoss", "sanitize"})
-"""What needs no feature: every server keeps it, or it is about handles, with which none starts."""
+_ALWAYS: Final = frozenset({"onStateLoss", "sanitize", "trusted"})
+"""What needs no feature: every server keeps it, or it is for clients, or about handles, with which none starts."""
 
 
 class Unserved(ValueError):
