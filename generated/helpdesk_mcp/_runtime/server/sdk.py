@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
@@ -24,6 +24,7 @@ from pydantic import BaseModel
 
 from ..logs import guard, logger
 from ..revisions import FIRST_STATELESS, tool_for
+from ..values import is_list, is_object
 from . import handler_check, protections
 from .context import LOG_LEVELS, Context, LogLevel
 from .features import parts
@@ -127,6 +128,7 @@ class PackageServer(Server[Any]):
         """Put the parts together; `build_server` checks the handlers first."""
         info = package.manifest["server"]
         schemas = package.entries("tools")
+        self._user = user
         subscriptions = Subscriptions()
         super().__init__(
             info["name"],
@@ -137,11 +139,12 @@ class PackageServer(Server[Any]):
             website_url=info.get("websiteUrl"),
             icons=[types.Icon.model_validate(icon) for icon in info["icons"]] if info.get("icons") else None,
             lifespan=Lifespan(handlers),
-            get_tool_input_schema=lambda name: schemas[name][0]["inputSchema"] if name in schemas else None,
+            get_tool_input_schema=lambda name: schemas[name][0]["inputSchema"] if self._has_tool(name) else None,
             on_subscriptions_listen=subscriptions.listen,
         )
         listings = {name: entries for part in parts for name, entries in part.listings().items()}
         lists = Lists(listings, package.manifest, subscriptions.publish)
+        self.lists = lists.by_name
         self.tools, self.prompts, self.resources = lists.tools, lists.prompts, lists.resources
         asking = package.feature("client_requests", "server.client_requests")
         most = package.feature("sampling", "server.sampling") or asking
@@ -166,8 +169,24 @@ class PackageServer(Server[Any]):
         sealed = RequestStateSecurity.ephemeral(ttl=_PATIENCE)
         self.middleware.append(RequestStateBoundary(sealed, default_audience=info["name"]))
         self.middleware.append(_modest)
-        self.middleware.append(_Answers(self, lists, answers, subscriptions, asking, user))
+        self.middleware.append(_Answers(self, lists, answers, subscriptions, asking))
+        if self.scopes is not None:
+            self.middleware.append(partial(_narrowed, self))
         guard()
+
+    def principal(self, *, over_http: bool) -> Principal:
+        """Who sent the request that is being answered, with all scopes that its own hold."""
+        found = current(over_http=over_http, user=self._user)
+        return found if self.scopes is None else self.scopes.widened(found)
+
+    def _has_tool(self, name: str) -> bool:
+        """Whether the headers of a call are compared with the tool's schema: not where it is not there for the caller.
+
+        Only HTTP has such headers.
+        """
+        if name not in self.lists["tools"]:
+            return False
+        return self.scopes is None or self.scopes.allows(self.principal(over_http=True), "tools", name)
 
     def create_initialization_options(
         self,
@@ -189,6 +208,19 @@ async def _modest(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> H
         if len(said) > _GREETING or said.count("{") + said.count("[") > _GREETING_PARTS:
             raise MCPError(types.INVALID_PARAMS, "The client says more about itself than a server can keep")
     return await call_next(ctx)
+
+
+async def _narrowed(server: PackageServer, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+    """Let a caller hear only of the resources that it may read; the answer says which it hears of."""
+    params: Mapping[str, Any] = ctx.params or {}
+    wanted: object = params.get("notifications") if ctx.method == "subscriptions/listen" else None
+    uris = wanted.get("resourceSubscriptions") if is_object(wanted) else None
+    if server.scopes is None or not is_object(wanted) or not is_list(uris):
+        return await call_next(ctx)
+    principal = server.principal(over_http=ctx.request is not None)
+    heard = [uri for uri in uris if not isinstance(uri, str) or server.scopes.reaches(principal, uri)]
+    notifications = {**wanted, "resourceSubscriptions": heard}
+    return await call_next(replace(ctx, params={**params, "notifications": notifications}))
 
 
 def _admitting(placeholder: types.Result) -> Callable[[object, object], Awaitable[types.Result]]:
@@ -218,14 +250,12 @@ class _Answers:
         answers: Mapping[str, Answer],
         subscriptions: Subscriptions,
         asking: Any,
-        user: Principal,
     ) -> None:
         self._server = server
         self._lists = lists
         self._answers = answers
         self._subscriptions = subscriptions
         self._asking = asking
-        self._user = user
         self._pages: dict[_Page, dict[str, Any]] = {}
         self._stamp: dict[str, Any] | None = None
 
@@ -236,9 +266,7 @@ class _Answers:
             return await call_next(ctx)
         if not _is_admissible(ctx):
             await call_next(ctx)  # the SDK refuses what it must, in its own words
-        principal = current(over_http=ctx.request is not None, user=self._user)
-        if self._server.scopes is not None:
-            principal = self._server.scopes.widened(principal)
+        principal = self._server.principal(over_http=ctx.request is not None)
         try:
             if method in _LISTS:
                 return self._list(method, (ctx.params or {}).get("cursor"), ctx.protocol_version, principal)

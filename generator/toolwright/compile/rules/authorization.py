@@ -31,7 +31,7 @@ def issuers(resolved: Resolved) -> Iterator[Diagnostic]:
     at = Place(resolved.bundle.entry, ("auth",))
     for key in ("issuer", "jwksUri"):
         if key in auth and (problem := _problem(auth[key], is_issuer=key == "issuer")):
-            fix = "write an `https` URL; `http` is for this machine alone"
+            fix = "write an `https` URL of host and path alone; `http` is for this machine"
             yield Diagnostic("TW268", f"`auth.{key}` {problem}", at / key, fix)
     key = "resource" if "resource" in auth else "audience"
     if key in auth and not _is_url(auth[key]):
