@@ -76,9 +76,6 @@ class Wanting:
 
     shows = allows
 
-    def reaches(self, principal: Principal, uri: str) -> bool:
-        return True
-
     def relevant(self, principal: Principal, section: str) -> frozenset[str]:
         return principal.scopes
 

@@ -5,14 +5,18 @@ Takes the manifest's scopes; says what a principal may use. Scopes may hold othe
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from mcp.shared.uri_template import UriTemplate
 
+from ..values import is_list, is_object
+
 if TYPE_CHECKING:
+    from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+
     from ..package import Package
     from ..server.principal import Principal
 
@@ -108,6 +112,26 @@ class Scopes:
         """The first template that a URI fits, as for reading it."""
         fits = (template for template in self._package.templates if _parsed(template).match(uri) is not None)
         return "resourceTemplates", next(fits, "")
+
+
+class Listening:
+    """A middleware of the SDK: callers hear only of the resources that they may read, and are told which these are."""
+
+    def __init__(self, scopes: Scopes, principal: Callable[..., Principal]) -> None:
+        """Take the scopes, and what says who asks."""
+        self._scopes, self._principal = scopes, principal
+
+    async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+        """Pass a request on, without the resources that are not there for its sender."""
+        params: Mapping[str, Any] = ctx.params or {}
+        wanted: object = params.get("notifications") if ctx.method == "subscriptions/listen" else None
+        uris = wanted.get("resourceSubscriptions") if is_object(wanted) else None
+        if not is_object(wanted) or not is_list(uris):
+            return await call_next(ctx)
+        principal = self._principal(over_http=ctx.request is not None)
+        heard = [uri for uri in uris if not isinstance(uri, str) or self._scopes.reaches(principal, uri)]
+        notifications = {**wanted, "resourceSubscriptions": heard}
+        return await call_next(replace(ctx, params={**params, "notifications": notifications}))
 
 
 def _needed(package: Package, section: str) -> Iterable[tuple[str, Sequence[str]]]:
