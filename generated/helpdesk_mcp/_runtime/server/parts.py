@@ -48,10 +48,6 @@ class Scopes(Protocol):
         """Whether a principal may use an entry of a list."""
         ...
 
-    def reaches(self, principal: Principal, uri: str) -> bool:
-        """Whether a principal may hear of a resource."""
-        ...
-
     def shows(self, principal: Principal, section: str, key: str) -> bool:
         """Whether a list shows an entry to a principal."""
         ...

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
@@ -24,7 +24,6 @@ from pydantic import BaseModel
 
 from ..logs import guard, logger
 from ..revisions import FIRST_STATELESS, tool_for
-from ..values import is_list, is_object
 from . import handler_check, protections
 from .context import LOG_LEVELS, Context, LogLevel
 from .features import parts
@@ -170,8 +169,8 @@ class PackageServer(Server[Any]):
         self.middleware.append(RequestStateBoundary(sealed, default_audience=info["name"]))
         self.middleware.append(_modest)
         self.middleware.append(_Answers(self, lists, answers, subscriptions, asking))
-        if self.scopes is not None:
-            self.middleware.append(partial(_narrowed, self))
+        if scopes is not None:
+            self.middleware.append(scopes.Listening(self.scopes, self.principal))
         guard()
 
     def principal(self, *, over_http: bool) -> Principal:
@@ -208,19 +207,6 @@ async def _modest(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> H
         if len(said) > _GREETING or said.count("{") + said.count("[") > _GREETING_PARTS:
             raise MCPError(types.INVALID_PARAMS, "The client says more about itself than a server can keep")
     return await call_next(ctx)
-
-
-async def _narrowed(server: PackageServer, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
-    """Let a caller hear only of the resources that it may read; the answer says which it hears of."""
-    params: Mapping[str, Any] = ctx.params or {}
-    wanted: object = params.get("notifications") if ctx.method == "subscriptions/listen" else None
-    uris = wanted.get("resourceSubscriptions") if is_object(wanted) else None
-    if server.scopes is None or not is_object(wanted) or not is_list(uris):
-        return await call_next(ctx)
-    principal = server.principal(over_http=ctx.request is not None)
-    heard = [uri for uri in uris if not isinstance(uri, str) or server.scopes.reaches(principal, uri)]
-    notifications = {**wanted, "resourceSubscriptions": heard}
-    return await call_next(replace(ctx, params={**params, "notifications": notifications}))
 
 
 def _admitting(placeholder: types.Result) -> Callable[[object, object], Awaitable[types.Result]]:
