@@ -7,10 +7,15 @@ the reason, and never the token.
 from __future__ import annotations
 
 import re
+import time
+from collections import OrderedDict
 from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any, Final
 
 import jwt
+from jwt import PyJWK
 from jwt.exceptions import PyJWTError
 from mcp.server.auth.provider import AccessToken
 
@@ -30,12 +35,25 @@ _TYPES: Final = ("at+jwt", "application/at+jwt", _PLAIN)
 _OTHERS: Final = frozenset({"at_hash", "c_hash", "events", "nonce", "s_hash"})
 """Claims of ID tokens and of logout tokens (OpenID Connect Core 1.0, 2 and 3.3.2.11; Back-Channel Logout 1.0, 2.4)."""
 
+_VERIFIED: Final = 1000
+"""Tokens that need not be verified again; they are known by their SHA-256 digests."""
+
 _SHOWN: Final = 80
 """Characters of what a token says that are logged."""
 
 _JWT: Final = re.compile(r"\beyJ[\w-]{8,}\.[\w-]+\.[\w-]*")
 
 CLEANERS.append(lambda text: _JWT.sub("[token]", text))
+
+
+@dataclass(frozen=True, slots=True)
+class _Verified:
+    """A token whose signature was verified, and what with."""
+
+    token: AccessToken
+    key: PyJWK
+    kid: str | None
+    algorithm: str
 
 
 class Tokens:
@@ -46,6 +64,7 @@ class Tokens:
         self._issuer: str = auth["issuer"]
         self._audience: str = auth["audience"]
         self._keys = Keys(self._issuer, auth.get("jwksUri")) if keys is None else keys
+        self._verified: OrderedDict[bytes, _Verified] = OrderedDict()
 
     async def verify_token(self, token: str) -> AccessToken | None:
         """Whom a token is for; `None` where it is not valid here.
@@ -54,12 +73,29 @@ class Tokens:
             Unavailable: The issuer's keys cannot be had.
         """
         try:
-            header, claims = await self._claims(token)
-            _check_kind(header, claims)
+            digest = sha256(token.encode()).digest()
+            found = await self._known(digest) or await self._verify(token)
         except (PyJWTError, ValueError) as error:
             _LOG.info("a token was refused: %s", error)
             return None
-        return AccessToken(
+        self._verified[digest] = found
+        self._verified.move_to_end(digest)
+        if len(self._verified) > _VERIFIED:
+            self._verified.popitem(last=False)
+        return found.token.model_copy(update={"claims": dict(found.token.claims or {})})
+
+    async def _known(self, digest: bytes) -> _Verified | None:
+        """What was verified before, where it has not expired, and its key is still the one that verified it."""
+        found = self._verified.pop(digest, None)
+        if found is None or (found.token.expires_at or 0) <= time.time():
+            return None
+        return found if await self._keys.find(found.kid, found.algorithm) is found.key else None
+
+    async def _verify(self, token: str) -> _Verified:
+        """What a token says. Raises PyJWTError, ValueError."""
+        header, key, claims = await self._claims(token)
+        _check_kind(header, claims)
+        access = AccessToken(
             token="",
             client_id=_client(claims) or "",
             scopes=_scopes(claims),
@@ -68,9 +104,15 @@ class Tokens:
             subject=_text(claims.get("sub")),
             claims=claims,
         )
+        return _Verified(access, key, header.get("kid"), header["alg"])
 
-    async def _claims(self, token: str) -> tuple[dict[str, Any], dict[str, Any]]:
-        """The header and the claims of a token that its issuer signed for here. Raises PyJWTError, ValueError."""
+    async def _claims(self, token: str) -> tuple[dict[str, Any], PyJWK, dict[str, Any]]:
+        """The header of a token that its issuer signed for here, the key, and the claims.
+
+        Raises:
+            PyJWTError: It is not valid.
+            ValueError: Likewise.
+        """
         if len(token) > _LONGEST:
             raise ValueError(f"it has {len(token):,} characters")
         header = jwt.get_unverified_header(token)
@@ -89,7 +131,7 @@ class Tokens:
             leeway=SKEW,
             options={"require": ["exp", "iss", "aud"], "enforce_minimum_key_length": True},
         )
-        return header, claims
+        return header, key, claims
 
 
 def _check_kind(header: Mapping[str, Any], claims: Mapping[str, Any]) -> None:
