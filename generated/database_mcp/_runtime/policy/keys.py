@@ -137,7 +137,7 @@ class Keys:
 
     async def _discover(self, client: httpx2.AsyncClient) -> str:
         """Where the keys are, as the issuer's metadata say (MCP 2025-11-25, basic/authorization, discovery)."""
-        reasons = []
+        reasons: list[str] = []
         for url in _metadata_urls(self._issuer):
             try:
                 found = await _json(client, url)
@@ -178,15 +178,15 @@ async def _json(client: httpx2.AsyncClient, url: str) -> Mapping[str, Any]:
     """A JSON object. Raises ValueError, httpx2.HTTPError."""
     body = bytearray()
     async with client.stream("GET", url, headers={"Accept": "application/json"}) as response:
-        if response.status_code != httpx2.codes.OK:
+        if response.status_code != httpx2.codes.OK.value:
             raise ValueError(f"HTTP {response.status_code}")
         async for part in response.aiter_bytes():
             body += part
             if len(body) > _LARGEST:
                 raise ValueError(f"the answer has more than {_LARGEST:,} bytes")
     found = json.loads(body)
-    if not isinstance(found, dict):
-        raise ValueError("the answer is no JSON object")  # noqa: TRY004 - what came is wrong, not a type of ours
+    if not is_object(found):
+        raise ValueError("the answer is no JSON object")
     return found
 
 

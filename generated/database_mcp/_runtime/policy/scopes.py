@@ -76,7 +76,7 @@ class Scopes:
 
         Scopes that the caller has by others stand there, too, since a new token replaces the one that is there.
         """
-        if not isinstance(message, dict) or not self.challenges:
+        if not is_object(message) or not self.challenges:
             return ()
         targets = [*self._targets(message.get("method"), message.get("params"))]
         if all(self.allows(principal, *target) for target in targets):
@@ -86,11 +86,12 @@ class Scopes:
 
     def _targets(self, method: object, params: object) -> Iterator[tuple[str, str]]:
         """What a request is about: lists, each with the key of an entry of it that needs scopes."""
-        match method, params:
-            case "subscriptions/listen", {"notifications": {"resourceSubscriptions": list(uris)}}:
-                several = [self._target("resources/subscribe", {"uri": uri}) for uri in uris]
-            case _:
-                several = [self._target(method, params)]
+        if method == "subscriptions/listen" and is_object(params):
+            wanted: object = params.get("notifications")
+            uris: object = wanted.get("resourceSubscriptions") if is_object(wanted) else None
+            several = [self._target("resources/subscribe", {"uri": uri}) for uri in uris] if is_list(uris) else []
+        else:
+            several = [self._target(method, params)]
         yield from (target for target in several if target is not None)
 
     def _target(self, method: object, params: object) -> tuple[str, str] | None:
@@ -136,6 +137,7 @@ class Listening:
 
 
 def _needed(package: Package, section: str) -> Iterable[tuple[str, Sequence[str]]]:
+    policies: dict[str, Mapping[str, Any]]
     if section == "tools":
         policies = {name: tool.policy for name, tool in package.tools.items()}
     else:
