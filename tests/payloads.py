@@ -253,6 +253,7 @@ BASE: Json = {
     "policy": {**_POLICY, "redact": ["/api_key"], "onStateLoss": "closed"},
     "formats": "annotate",
     "wire": {"refs": "bundled", "x-more": "m"},
+    "audit": {"arguments": True, "x-more": "m"},
     "cache": {"ttl": "5m", "scope": "private", "x-more": "m"},
     "protocol": {"min": "2025-06-18", "x-more": "m"},
     "lint": {"ignore": ["TW301"], "x-more": "m"},
