@@ -86,6 +86,7 @@ RUNTIME: Final[Mapping[str, tuple[str, ...]]] = {
         "client/questions",
         "client/results",
         "client/session",
+        "client/telemetry",
         "client/thinning",
         "client/transport",
     ),

@@ -61,8 +61,8 @@ def changes(pair: Pair, old: Mapping[str, Any], new: Mapping[str, Any], files: t
         yield Change("TW507", "wire", "cosmetic", _ABOUT, message, *at("protocol"))
     shown = [bool((value.get("audit") or {}).get("arguments")) for value in (old, new)]
     if shown[0] != shown[1]:
-        message = f"records of calls have {'now' if shown[1] else 'no longer'} the values of arguments"
-        yield Change("TW508", "wire", "cosmetic", _ABOUT, message, *at("audit"))
+        message = f"records of calls {'have' if shown[1] else 'no longer have'} the values of arguments"
+        yield Change("TW509", "wire", "cosmetic", _ABOUT, message, *at("audit"))
     if pair.old.refs != pair.new.refs:
         how = "without references" if pair.new.refs == "inlined" else "with references to `$defs`"
         message = f"schemas are sent {how}; they accept the same"

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mcp.server.auth.middleware.auth_context import AuthContextMiddleware
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp.shared.inbound import MCP_PROTOCOL_VERSION_HEADER
 from starlette.authentication import AuthCredentials
 from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
@@ -21,11 +22,13 @@ from ..logs import logger
 from .principal import of_token
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from mcp.server.auth.provider import TokenVerifier
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+    from .audit import Recorder
+    from .outcomes import Ending
     from .parts import Scopes
     from .principal import Principal
 
@@ -52,6 +55,7 @@ class Guard:
         required: Sequence[str] = (),
         metadata_url: str | None = None,
         scopes: Scopes | None = None,
+        recorder: Recorder | None = None,
     ) -> None:
         """Say who verifies tokens, and what callers are told who lack one.
 
@@ -61,30 +65,36 @@ class Guard:
             required: Scopes that every caller needs.
             metadata_url: Where the metadata of the protected resource are (RFC 9728).
             scopes: Who may use what.
+            recorder: Where it is recorded who was refused.
         """
         self._app = AuthContextMiddleware(app)
         self._verifier = verifier
         self._required = required
         self._metadata_url = metadata_url
         self._scopes = scopes
+        self._recorder = recorder
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer 401, 403 or 503, or pass a request on as its caller's."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        sent = Headers(scope=scope).getlist("authorization")
+        headers = Headers(scope=scope)
+        sent, revision = headers.getlist("authorization"), headers.get(MCP_PROTOCOL_VERSION_HEADER)
         if len(sent) != 1 or not sent[0].lower().startswith(_BEARER):
+            self._note("denied", "unauthenticated", revision)
             await self._refuse(401, None, "Authentication required", self._required)(scope, receive, send)
             return
         try:
             token = await self._verifier.verify_token(sent[0][len(_BEARER) :].strip())
         except Unavailable as error:
             _LOG.error("no token can be verified: %s", error)
+            self._note("failed", "unverifiable", revision)
             response = JSONResponse({"error": "temporarily_unavailable"}, 503, {"Retry-After": "10"})
             await response(scope, receive, send)
             return
         if token is None:
+            self._note("denied", "unauthenticated", revision)
             text = "The access token is not valid here"
             await self._refuse(401, "invalid_token", text, self._required)(scope, receive, send)
             return
@@ -93,17 +103,26 @@ class Guard:
             principal = self._scopes.widened(principal)
         user = AuthenticatedUser(token)
         scope = {**scope, "user": user, "auth": AuthCredentials(user.scopes)}
+        calls: Sequence[Mapping[str, Any]] = ()
         lacking: Sequence[str] = () if principal.scopes.issuperset(self._required) else self._required
         if not lacking and scope["method"] == "POST" and self._scopes is not None and self._scopes.challenges:
-            receive, lacking = await self._look(principal, receive)
+            receive, lacking, calls = await self._look(principal, receive)
         if lacking:
+            for params in calls or (None,):
+                self._note("denied", "insufficient_scope", revision, principal, params)
             text = f"This needs the scopes {' '.join(lacking)}"
             await self._refuse(403, "insufficient_scope", text, lacking)(scope, receive, send)
             return
         await self._app(scope, receive, send)
 
-    async def _look(self, principal: Principal, receive: Receive) -> tuple[Receive, Sequence[str]]:
-        """What gives a request again that was read, and the scopes that it needs, where the caller lacks some."""
+    def _note(self, ending: Ending, reason: str, *known: Any) -> None:
+        if self._recorder is not None:
+            self._recorder.refuse(ending, reason, *known)
+
+    async def _look(
+        self, principal: Principal, receive: Receive
+    ) -> tuple[Receive, Sequence[str], Sequence[Mapping[str, Any]]]:
+        """What gives a request again that was read, the scopes that its caller lacks, and the calls that need them."""
         read: list[Message] = []
         body = bytearray()
         while len(body) <= _LARGEST:
@@ -118,13 +137,15 @@ class Guard:
             return next(waiting, None) or await receive()
 
         if self._scopes is None or len(body) > _LARGEST:
-            return again, ()
+            return again, (), ()
         try:
             said: Any = json.loads(body)
         except (ValueError, RecursionError):  # the SDK says what is wrong with it
-            return again, ()
-        lacking = [self._scopes.lacking(principal, each) for each in (said if isinstance(said, list) else [said])]
-        return again, tuple(dict.fromkeys(scope for each in lacking for scope in each))
+            return again, (), ()
+        messages: list[Any] = said if isinstance(said, list) else [said]
+        lacking = [(one, scopes) for one in messages if (scopes := self._scopes.lacking(principal, one))]
+        calls = [one["params"] for one, _ in lacking if one["method"] == "tools/call"]
+        return again, tuple(dict.fromkeys(scope for _, scopes in lacking for scope in scopes)), calls
 
     def _refuse(self, status: int, error: str | None, text: str, scopes: Sequence[str]) -> JSONResponse:
         said = {

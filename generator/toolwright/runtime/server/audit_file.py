@@ -11,6 +11,7 @@ import json
 import os
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ..logs import logger
@@ -34,7 +35,7 @@ class AuditFile:
         Raises:
             OSError: It cannot be opened.
         """
-        self._path = None if path == "-" else os.path.abspath(path)
+        self._path = None if path == "-" else Path(path).absolute()
         self._waiting = b""
         self._written = 0
         self._lost = 0
@@ -54,7 +55,8 @@ class AuditFile:
             return False
         if self._is_failing or self._lost:
             self._is_failing = False
-            _LOG.warning("audit records are written again to %s; %d were lost", self._path or "-", self._lost)
+            where = self._path or "standard error"
+            _LOG.warning("audit records are written to %s again; %d were lost", where, self._lost)
         self._waiting, self._written, self._lost = b"", 0, 0
         return True
 
@@ -71,7 +73,7 @@ class AuditFile:
         if self._path is None:
             return
         try:
-            there = os.stat(self._path)
+            there = self._path.stat()
         except FileNotFoundError:
             there = None
         if there is not None and self._descriptor >= 0:
@@ -88,7 +90,8 @@ class AuditFile:
         if not self._is_failing:
             self._is_failing = True
             reason = os.strerror(error.errno) if error.errno is not None else str(error)
-            _LOG.error("audit records cannot be written to %s: %s; they are kept and tried again", self._path or "-", reason)
+            where = self._path or "standard error"
+            _LOG.error("audit records cannot be written to %s: %s; they are kept and tried again", where, reason)
 
 
 def line(record: CallRecord) -> bytes:
@@ -109,7 +112,7 @@ def _time(when: datetime) -> str:
     return f"{when:%Y-%m-%dT%H:%M:%S}.{when.microsecond // 1000:03d}Z"
 
 
-def _opened(path: str) -> int:
+def _opened(path: Path) -> int:
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
     return os.open(path, flags, 0o600)
 

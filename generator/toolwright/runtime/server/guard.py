@@ -121,7 +121,7 @@ class Guard:
     async def _look(
         self, principal: Principal, receive: Receive
     ) -> tuple[Receive, Sequence[str], Sequence[Mapping[str, Any]]]:
-        """What gives a request again that was read, the scopes that it needs, where the caller lacks some, for calls."""
+        """What gives a request again that was read, the scopes that its caller lacks, and the calls that need them."""
         read: list[Message] = []
         body = bytearray()
         while len(body) <= _LARGEST:
