@@ -12,9 +12,8 @@ import stat
 import subprocess
 import sys
 import textwrap
-import time
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import FrozenInstanceError
 from importlib import import_module
 from pathlib import Path
@@ -292,7 +291,9 @@ def test_what_is_refused_over_http_is_recorded(tmp_path: Path) -> None:
         "requiredScopes": ["use"],
         "onMissing": "challenge",
     }
-    value = manifest([tool("admin", {"x": {}}, toolwright={"policy": {"scopes": ["admin"]}})], name="guarded", auth=auth)
+    value = manifest(
+        [tool("admin", {"x": {}}, toolwright={"policy": {"scopes": ["admin"]}})], name="guarded", auth=auth
+    )
     generate(tmp_path, value)
     path = tmp_path / "audit.jsonl"
 
@@ -301,18 +302,14 @@ def test_what_is_refused_over_http_is_recorded(tmp_path: Path) -> None:
             return "root"
 
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "admin", "arguments": {"x": 1}}}
-    with imported(tmp_path, "guarded_mcp") as package:
-        with asgi(package.asgi_app(Handlers(), token_verifier=Verifier(), audit=path)) as url:
-            for token, status in (
-                (None, 401),
-                ("bad", 401),
-                ("good", 403),
-                ("good-use", 403),
-            ):
-                headers = {"MCP-Protocol-Version": "2025-11-25", "Accept": "application/json, text/event-stream"}
-                if token is not None:
-                    headers["Authorization"] = f"Bearer {token}"
-                assert httpx2.post(f"{url}/mcp", json=body, headers=headers).status_code == status
+    with ExitStack() as opened:
+        package = opened.enter_context(imported(tmp_path, "guarded_mcp"))
+        url = opened.enter_context(asgi(package.asgi_app(Handlers(), token_verifier=Verifier(), audit=path)))
+        for token, status in ((None, 401), ("bad", 401), ("good", 403), ("good-use", 403)):
+            headers = {"MCP-Protocol-Version": "2025-11-25", "Accept": "application/json, text/event-stream"}
+            if token is not None:
+                headers["Authorization"] = f"Bearer {token}"
+            assert httpx2.post(f"{url}/mcp", json=body, headers=headers).status_code == status
     found = [(one["outcome"], one["reason"], one["tool"], one["keys"], one["subject"]) for one in lines(path)]
     assert found == [
         ("denied", "unauthenticated", None, [], None),
@@ -571,12 +568,10 @@ def test_a_file_that_cannot_be_opened_is_an_error_at_the_start(where: str, reaso
 
 async def test_no_record_is_lost_of_many_at_once(package: Any, handlers: Any, tmp_path: Path) -> None:
     path = tmp_path / "audit.jsonl"
-    began = time.perf_counter()
-    async with mcp.Client(package.build_server(handlers(), audit=path), mode="2026-07-28") as client:
-        async with anyio.create_task_group() as tasks:
-            for number in range(500):
-                tasks.start_soon(client.call_tool, "ok", {"x": number})
+    server = package.build_server(handlers(), audit=path)
+    async with mcp.Client(server, mode="2026-07-28") as client, anyio.create_task_group() as tasks:
+        for number in range(500):
+            tasks.start_soon(client.call_tool, "ok", {"x": number})
     found = lines(path)
     assert sorted(one["arguments"]["x"] for one in found) == [*range(500)]
     assert len({one["id"] for one in found}) == 500
-    assert time.perf_counter() - began < 60

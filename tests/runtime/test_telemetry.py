@@ -32,7 +32,6 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from packages import generate, imported, manifest, tool
 from processes import running
 
-
 SECRET = "hunter22-secret"
 VALUE = manifest(
     [

@@ -54,7 +54,8 @@ def is_method(method: str) -> bool:
 
 def short(text: str) -> str:
     """What somebody else called something: one line of bounded length."""
-    return one_line(text[:LONGEST])
+    text = text[:LONGEST]
+    return text if text.isascii() and text.isprintable() else one_line(text)
 
 
 def of_request(method: str, params: Mapping[str, Any] | None) -> dict[str, AttributeValue]:

@@ -9,6 +9,7 @@ below knows the caller by the SDK's own means; the token itself goes no further.
 from __future__ import annotations
 
 import json
+import time
 from typing import TYPE_CHECKING, Any, Final
 
 from mcp.server.auth.middleware.auth_context import AuthContextMiddleware
@@ -19,6 +20,8 @@ from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 
 from ..logs import logger
+from ..values import is_list
+from .course import Course
 from .principal import of_token
 
 if TYPE_CHECKING:
@@ -115,9 +118,19 @@ class Guard:
             return
         await self._app(scope, receive, send)
 
-    def _note(self, ending: Ending, reason: str, *known: Any) -> None:
+    def _note(
+        self,
+        ending: Ending,
+        reason: str,
+        revision: str | None,
+        principal: Principal | None = None,
+        params: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Have it recorded that a request was refused; `params` are those of a call, where it was read and is one."""
         if self._recorder is not None:
-            self._recorder.refuse(ending, reason, *known)
+            course = Course(time.time(), "http", revision, principal=principal, ending=ending, reason=reason)
+            course.called(params or {})
+            self._recorder.record(course)
 
     async def _look(
         self, principal: Principal, receive: Receive
@@ -142,7 +155,7 @@ class Guard:
             said: Any = json.loads(body)
         except (ValueError, RecursionError):  # the SDK says what is wrong with it
             return again, (), ()
-        messages: list[Any] = said if isinstance(said, list) else [said]
+        messages: list[Any] = list(said) if is_list(said) else [said]
         lacking = [(one, scopes) for one in messages if (scopes := self._scopes.lacking(principal, one))]
         calls = [one["params"] for one, _ in lacking if one["method"] == "tools/call"]
         return again, tuple(dict.fromkeys(scope for _, scopes in lacking for scope in scopes)), calls

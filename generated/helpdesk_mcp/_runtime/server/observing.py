@@ -22,7 +22,6 @@ from pydantic import ValidationError
 
 from ..logs import logger
 from ..values import is_mapping
-from .audit import Ended, keys_of, size_of
 from .course import CURRENT, Course, reference
 from .principal import current
 from .telemetry import Telemetry
@@ -35,7 +34,8 @@ if TYPE_CHECKING:
     )
 
     from ..package import Package
-    from .audit import Recorder, Transport
+    from .audit import Recorder
+    from .course import Transport
     from .outcomes import Ending
     from .principal import Principal
 
@@ -61,10 +61,10 @@ class Observer:
 
     async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
         """Pass a message on, and look at how that ends."""
-        began, start = time.time(), time.perf_counter()
-        is_call = ctx.method == "tools/call" and ctx.request_id is not None
-        course = Course() if is_call else None
+        start = time.perf_counter()
         transport: Transport = self.transport if ctx.request is None else "http"
+        is_call = ctx.method == "tools/call" and ctx.request_id is not None
+        course = Course(time.time(), transport, ctx.protocol_version) if is_call else None
         metric = self._telemetry.came(ctx, transport)
         token = CURRENT.set(course)
         result: HandlerResult = None
@@ -74,7 +74,7 @@ class Observer:
         except (MCPError, ValidationError) as raised:
             error = raised
             raise
-        except Exception as raised:
+        except Exception as raised:  # noqa: BLE001 - whatever it is, the log alone learns it
             known_as = reference()
             _LOG.error("%s failed (reference %s)", ctx.method, known_as, exc_info=raised)
             error = MCPError(INTERNAL_ERROR, f"Internal error (reference {known_as})")
@@ -92,49 +92,26 @@ class Observer:
                     self._telemetry.left(metric, seconds)
             else:
                 self._telemetry.ended(metric, seconds, result, error, course)
-            if course is not None and self._recorder is not None and _is_over(result):
-                self._record(ctx, course, began, seconds, result, error, transport)
+            if course is not None and _is_over(result):
+                course.seconds = seconds
+                self._record(ctx, course, error)
         return result
 
-    def _record(
-        self,
-        ctx: ServerRequestContext[Any, Any],
-        course: Course,
-        began: float,
-        seconds: float,
-        result: HandlerResult,
-        error: BaseException | None,
-        transport: Transport,
-    ) -> None:
+    def _record(self, ctx: ServerRequestContext[Any, Any], course: Course, error: BaseException | None) -> None:
         if self._recorder is None:
             return
-        if error is not None and course.ending is None:
-            course.ending, course.reason = _why(error)
-        elif course.ending is None:
-            course.ending, course.reason = "failed", "client_capability"
+        if course.ending is None:
+            course.ending, course.reason = ("failed", "client_capability") if error is None else _why(error)
         if course.principal is None:
             course.principal = current(over_http=ctx.request is not None, user=self._user)
-        params = ctx.params or {}
-        name, client = params.get("name"), ctx.session.client_params
-        keys, count = keys_of(params.get("arguments"))
-        self._recorder.record(
-            Ended(
-                began=began,
-                seconds=seconds,
-                course=course,
-                trace=trace(),
-                transport=transport,
-                revision=ctx.protocol_version,
-                client=None if client is None else (client.client_info.name, client.client_info.version),
-                tool=name if isinstance(name, str) else None,
-                keys=keys,
-                key_count=count,
-                result_bytes=size_of(course.outcome),
-            )
-        )
+        if (client := ctx.session.client_params) is not None:
+            course.client = client.client_info.name, client.client_info.version
+        course.trace = _trace()
+        course.called(ctx.params or {})
+        self._recorder.record(course)
 
 
-def trace() -> str | None:
+def _trace() -> str | None:
     """The id of the current trace."""
     context = get_current_span().get_span_context()
     return f"{context.trace_id:032x}" if context.is_valid else None

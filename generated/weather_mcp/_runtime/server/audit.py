@@ -11,26 +11,25 @@ from __future__ import annotations
 import atexit
 import hashlib
 import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import islice
 from os import PathLike
 from queue import Empty, Full, Queue
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 from pydantic_core import to_json
 
 from ..logs import logger
-from ..terminal import one_line
+from ..telemetry import short
 from .course import Course
 
 if TYPE_CHECKING:
     from ..package import Package
-    from .outcomes import Ending, Outcome
-    from .principal import Kind, Principal
+    from .course import Transport
+    from .outcomes import Ending
+    from .principal import Kind
 
 _LOG: Final = logger(__name__)
 
@@ -43,19 +42,14 @@ _AT_ONCE: Final = 500
 _AGAIN: Final = 1.0
 """Seconds after which it is tried again to write what could not be written."""
 
+_GATHERING: Final = 0.05
+"""Seconds in which records gather, so that the thread that writes them does not interrupt each call."""
+
 _LAST: Final = 2.0
 """Seconds that a stop waits for what is not written yet."""
 
-_NAME: Final = 200
-"""Characters of what a caller called something."""
-
-_KEYS: Final = 50
-"""Keys of arguments that a record has, at most."""
-
 _ARGUMENTS: Final = 64 * 1024
 """Bytes of arguments that a record has, at most; larger ones are left out."""
-
-Transport: TypeAlias = Literal["http", "stdio", "memory"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,40 +131,6 @@ class Sink(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ended:
-    """A call that ended: what a record is made from, in the other thread."""
-
-    began: float
-    seconds: float
-    course: Course
-    trace: str | None
-    transport: Transport
-    revision: str | None
-    client: tuple[str, str] | None
-    tool: str | None
-    keys: Sequence[str]
-    key_count: int
-    result_bytes: int | None
-
-
-def keys_of(arguments: object) -> tuple[Sequence[str], int]:
-    """The names of arguments, short, and how many there are."""
-    if not isinstance(arguments, Mapping):
-        return (), 0
-    return [str(key)[:_NAME] for key in islice(arguments, _KEYS)], len(arguments)
-
-
-def size_of(outcome: Outcome | None) -> int | None:
-    """The bytes of a result as JSON."""
-    if outcome is None:
-        return None
-    try:
-        return len(to_json(outcome.result))
-    except ValueError:  # half a character, which the transport refuses, too
-        return None
-
-
 class Recorder:
     """Makes records of calls, and gives them to a sink."""
 
@@ -181,62 +141,29 @@ class Recorder:
         self._server: str = info["name"]
         self._version: str = info["version"]
         self._manifest = ""
-        self._shows = bool((package.manifest.get("audit") or {}).get("arguments"))
+        self._shows = shows_arguments(package)
         self._sink = sink
-        self._queue: Queue[Ended | threading.Event] = Queue(waiting)
+        self._queue: Queue[Course | threading.Event] = Queue(waiting)
         self._lock = threading.Lock()
         self._lost = 0
         self._hurry = threading.Event()
         self._thread: threading.Thread | None = None
 
-    def record(self, ended: Ended) -> None:
-        """Have a call recorded; never waits."""
-        course = ended.course
-        if course.outcome is not None:  # results are not kept until they are recorded
-            course.reference, course.outcome = course.outcome.reference, None
+    def record(self, course: Course) -> None:
+        """Have a call recorded that has ended; never waits."""
+        if course.result is not None:
+            with suppress(ValueError):  # half a character, which no transport takes either
+                course.result_bytes = len(to_json(course.result))
+            course.result = None  # what waits is small
         if not self._shows or not course.is_valid or course.size is None or course.size > _ARGUMENTS:
             course.arguments = None
         if self._thread is None:
             self._start()
         try:
-            self._queue.put_nowait(ended)
+            self._queue.put_nowait(course)
         except Full:
             with self._lock:
                 self._lost += 1
-
-    def refuse(
-        self,
-        ending: Ending,
-        reason: str,
-        revision: str | None,
-        principal: Principal | None = None,
-        params: Mapping[str, Any] | None = None,
-    ) -> None:
-        """Have it recorded that a request over HTTP was refused above the protocol.
-
-        Args:
-            ending: How it ended.
-            reason: Why.
-            revision: The revision that the request says it is in.
-            principal: Who asked, where that is known.
-            params: Those of the call, where the request was read and is one.
-        """
-        name, (keys, count) = (params or {}).get("name"), keys_of((params or {}).get("arguments"))
-        self.record(
-            Ended(
-                began=time.time(),
-                seconds=0.0,
-                course=Course(principal=principal, ending=ending, reason=reason),
-                trace=None,
-                transport="http",
-                revision=revision,
-                client=None,
-                tool=name if isinstance(name, str) else None,
-                keys=keys,
-                key_count=count,
-                result_bytes=None,
-            )
-        )
 
     def flush(self, seconds: float = _LAST) -> None:
         """Wait until all is recorded that was given so far, or the time is over."""
@@ -259,13 +186,16 @@ class Recorder:
     def _work(self) -> None:
         while True:
             taken = [self._queue.get()]
+            if not isinstance(taken[0], threading.Event):
+                self._hurry.wait(_GATHERING)
             with suppress(Empty):
                 while len(taken) < _AT_ONCE:
                     taken.append(self._queue.get_nowait())
-            records = [record for each in taken if isinstance(each, Ended) for record in self._made(each)]
+            records = [record for each in taken if isinstance(each, Course) for record in self._made(each)]
             self._give(records)
             for each in taken:
                 if isinstance(each, threading.Event):
+                    self._hurry.clear()
                     self._sink.close()
                     each.set()
 
@@ -280,44 +210,43 @@ class Recorder:
             self._hurry.wait(_AGAIN)
             self._hurry.clear()
 
-    def _made(self, ended: Ended) -> list[CallRecord]:
+    def _made(self, course: Course) -> list[CallRecord]:
         try:
-            return [self._record(ended)]
+            return [self._record(course)]
         except Exception:  # noqa: BLE001 - the thread must live on
-            _LOG.exception("a call could not be recorded (reference %s)", ended.course.id)
+            _LOG.exception("a call could not be recorded (reference %s)", course.id)
             return []
 
-    def _record(self, ended: Ended) -> CallRecord:
+    def _record(self, course: Course) -> CallRecord:
         if not self._manifest:
             self._manifest = hashlib.sha256(self._package.data("manifest.json")).hexdigest()[:16]
-        course = ended.course
-        who: Principal | None = course.principal
-        shown = course.tool if course.arguments is not None else None
+        who, client = course.principal, course.client or (None, None)
+        shown = None if course.arguments is None or course.tool is None else course.tool.shown(course.arguments)
         return CallRecord(
-            time=datetime.fromtimestamp(ended.began, UTC),
+            time=datetime.fromtimestamp(course.began, UTC),
             id=course.id,
-            trace=ended.trace,
+            trace=course.trace,
             server=self._server,
             server_version=self._version,
             manifest=self._manifest,
-            transport=ended.transport,
-            revision=_short(ended.revision),
+            transport=course.transport,
+            revision=_short(course.revision),
             principal=None if who is None else who.kind,
             issuer=None if who is None else _short(who.issuer),
             subject=None if who is None else _short(who.subject),
             oauth_client=None if who is None else _short(who.client),
-            client=None if ended.client is None else _short(ended.client[0]),
-            client_version=None if ended.client is None else _short(ended.client[1]),
-            tool=_short(ended.tool),
-            keys=tuple(one_line(key) for key in ended.keys),
-            key_count=ended.key_count,
-            arguments=None if shown is None else shown.shown(course.arguments or {}),
+            client=_short(client[0]),
+            client_version=_short(client[1]),
+            tool=_short(course.name),
+            keys=tuple(map(short, course.keys)),
+            key_count=course.key_count,
+            arguments=shown,
             outcome=course.ending or "failed",
             reason=course.reason,
             reference=course.reference,
-            duration_ms=round(ended.seconds * 1000, 3),
+            duration_ms=round(course.seconds * 1000, 3),
             argument_bytes=course.size,
-            result_bytes=ended.result_bytes,
+            result_bytes=course.result_bytes,
         )
 
 
@@ -349,18 +278,24 @@ class Told:
             self._failed = 1
 
 
+def shows_arguments(package: Package) -> bool:
+    """Whether the manifest lets records have the values of arguments."""
+    settings: Mapping[str, Any] = package.manifest.get("audit") or {}
+    return bool(settings.get("arguments"))
+
+
 def recorder(package: Package, audit: Audit) -> Recorder:
     """Where the calls of a package's server are recorded.
 
     Raises:
         OSError: The file cannot be written.
     """
-    if isinstance(audit, str | PathLike):
-        from .audit_file import AuditFile
+    if callable(audit):
+        return Recorder(package, Told(audit))
+    from .audit_file import AuditFile
 
-        return Recorder(package, AuditFile(audit))
-    return Recorder(package, Told(audit))
+    return Recorder(package, AuditFile(audit))
 
 
 def _short(text: str | None) -> str | None:
-    return None if text is None else one_line(text[:_NAME])
+    return None if text is None else short(text)

@@ -17,6 +17,8 @@ from pydantic_core import to_json
 
 from .. import telemetry as common
 from ..logs import cleaned
+from ..values import is_mapping
+from .audit import shows_arguments
 
 if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
@@ -24,8 +26,7 @@ if TYPE_CHECKING:
     from opentelemetry.util.types import AttributeValue
 
     from ..package import Package, Tool
-    from .audit import Transport
-    from .course import Course
+    from .course import Course, Transport
 
 _OPERATIONS: Final = common.histogram(
     "mcp.server.operation.duration",
@@ -44,7 +45,7 @@ class Telemetry:
     def __init__(self, package: Package) -> None:
         """Take the package."""
         self._package = package
-        self._shows = bool((package.manifest.get("audit") or {}).get("arguments"))
+        self._shows = shows_arguments(package)
 
     def came(self, ctx: ServerRequestContext[Any, Any], transport: Transport) -> dict[str, AttributeValue]:
         """Tell the span of a request or a notification; gives what holds for its metric."""
@@ -76,7 +77,7 @@ class Telemetry:
     ) -> None:
         """Tell the span and the metric how it ended."""
         span = get_current_span()
-        if isinstance(result, dict):
+        if is_mapping(result):
             if metric["mcp.method.name"] == "initialize" and isinstance(result.get("protocolVersion"), str):
                 metric["mcp.protocol.version"] = result["protocolVersion"]
                 span.set_attribute("mcp.protocol.version", result["protocolVersion"])
@@ -94,11 +95,12 @@ class Telemetry:
 
     def _knows(self, found: dict[str, AttributeValue]) -> bool:
         """Whether a request is about what there is, so that its name is one of few."""
-        return (
-            found.get("gen_ai.tool.name") in {None, *self._package.tools}
-            and found.get("gen_ai.prompt.name") in {None, *self._package.prompts}
-            and common.is_method(str(found["mcp.method.name"]))
-        )
+        tool, prompt = found.get("gen_ai.tool.name"), found.get("gen_ai.prompt.name")
+        if (tool is not None and tool not in self._package.tools) or not common.is_method(
+            str(found["mcp.method.name"])
+        ):
+            return False
+        return prompt is None or prompt in self._package.prompts
 
 
 def _of_connection(ctx: ServerRequestContext[Any, Any]) -> dict[str, AttributeValue]:
@@ -127,8 +129,8 @@ def _show(span: Span, tool: Tool, course: Course) -> None:
     """Tell a span the arguments and the result, where the manifest says so: without secrets, and if they are small."""
     arguments = course.arguments or {}
     values = {"gen_ai.tool.call.arguments": tool.shown(arguments)}
-    if course.outcome is not None and course.outcome.ending == "completed":
-        values["gen_ai.tool.call.result"] = course.outcome.result
+    if course.result is not None and course.ending == "completed":
+        values["gen_ai.tool.call.result"] = dict(course.result)
     with tool.hiding(arguments):
         for key, value in values.items():
             text = to_json(value, inf_nan_mode="constants").decode()

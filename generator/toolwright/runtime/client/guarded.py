@@ -162,7 +162,7 @@ class Guarded(AbstractAsyncContextManager["TransportStreams", bool | None]):
         elif isinstance(message, JSONRPCNotification) and message.method == "notifications/cancelled":
             self._under_way.pop((message.params or {}).get("requestId", ""), None)
             if self._telemetry is not None:
-                self._telemetry.given_up(message.params)
+                self._telemetry.given_up(message.params or {})
 
     def _longest(self) -> int | None:
         """The longest that a message may be now: which request it answers, nobody knows before it is read."""

@@ -20,9 +20,10 @@ from opentelemetry.trace import StatusCode, get_current_span
 
 from .. import telemetry as common
 from ..logs import cleaned
-from ..values import is_mapping
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from mcp_types import RequestId
     from opentelemetry.trace import Span
     from opentelemetry.util.types import AttributeValue
@@ -58,10 +59,11 @@ class Telemetry:
 
     def sent(self, message: JSONRPCRequest) -> None:
         """A request goes out, within its span."""
-        params = message.params or {}
+        params: Mapping[str, Any] = message.params or {}
         if message.method == "initialize":
             self._revision = params.get("protocolVersion")
-        revision = (params.get("_meta") or {}).get(PROTOCOL_VERSION_META_KEY, self._revision)
+        meta: Mapping[str, Any] = params.get("_meta") or {}
+        revision = meta.get(PROTOCOL_VERSION_META_KEY, self._revision)
         found = common.of_request(message.method, params) | self._network
         if isinstance(revision, str):
             self._revision = found["mcp.protocol.version"] = revision
@@ -94,9 +96,8 @@ class Telemetry:
             return
         self._record(sent, {})
 
-    def given_up(self, params: object) -> None:
-        """The client waits no more for an answer; its span has ended."""
-        said = params if is_mapping(params) else {}
+    def given_up(self, said: Mapping[str, Any]) -> None:
+        """The client waits no more for an answer, as it says in a notification; the span has ended."""
         sent = self._sent.pop(said.get("requestId", ""), None)
         if sent is not None:
             is_late = str(said.get("reason")).startswith("timed out")

@@ -25,6 +25,8 @@ _LOG: Final = logger(__name__)
 
 _STANDARD_ERROR: Final = 2
 
+_JSON: Final = json.JSONEncoder(separators=(",", ":"))
+
 
 class AuditFile:
     """The file."""
@@ -104,15 +106,14 @@ def line(record: CallRecord) -> bytes:
 
 
 def _encoded(said: dict[str, Any]) -> bytes:
-    return json.dumps(said, separators=(",", ":")).encode() + b"\n"
+    return _JSON.encode(said).encode() + b"\n"
 
 
 def _time(when: datetime) -> str:
     """A time as RFC 3339 has it."""
-    return f"{when:%Y-%m-%dT%H:%M:%S}.{when.microsecond // 1000:03d}Z"
+    return when.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _opened(path: Path) -> int:
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
     return os.open(path, flags, 0o600)
-

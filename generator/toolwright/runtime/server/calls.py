@@ -73,7 +73,7 @@ class Calls:
                 course.arguments, course.size = arguments, size
             outcome = await run(Call(tool, arguments, size, context, is_answer))
             if course is not None:
-                course.outcome, course.ending, course.reason = outcome, outcome.ending, outcome.reason
+                course.ended(outcome)
             return result_for(outcome.result, tool.definition, request.revision)
 
         return {"tools/call": call}
