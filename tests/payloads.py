@@ -119,6 +119,8 @@ _POLICY: Json = {
     "confirm": {"message": "Run it?", "fallback": "allow", "x-more": "m"}, "redact": ["/api_key"], "x-more": "m",
 }  # fmt: skip
 
+_BIND: Json = {"id": {"claim": "sub", "local": {"env": "USER_ID", "x-more": "m"}, "x-more": "m"}}
+
 BASE: Json = {
     "toolwright": 1,
     "server": {
@@ -161,7 +163,7 @@ BASE: Json = {
             "name": "call_it", "description": "d",
             "inputSchema": {"type": "object", "properties": {
                 name: {"type": "string"} for name in ("id", "q", "h", "c", "b", "api_key")}},
-            "toolwright": {"http": {
+            "toolwright": {"bind": _BIND, "http": {
                 "api": "api", "method": "POST", "url": "/v1/{id}", "path": {"id": {"contentType": "text/plain",
                 "x-more": "m"}}, "query": {"q": {"value": "{q}", "contentType": "text/plain", "x-more": "m"},
                 "fixed": "always"},
@@ -240,8 +242,8 @@ BASE: Json = {
             "here": {
                 "title": "t", "description": "d", "annotations": {"title": "t", "x-more": "m"},
                 "inputSchema": {"title": "t"}, "outputSchema": {"type": "object", "title": "t"},
-                "pythonName": "is_here",
-                "examples": [{"name": "plain", "description": "d", "input": {"q": "v"}}], "x-more": "m",
+                "pythonName": "is_here", "bind": {"q": _BIND["id"]},
+                "examples": [{"name": "plain", "description": "d", "input": {"api_key": "v"}}], "x-more": "m",
             },
         },
         "x-more": "m",

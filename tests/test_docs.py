@@ -30,6 +30,9 @@ from toolwright.project import disk
 
 EVIL = HOSTILE + "</script><script>alert(1)</script><img src=x onerror=alert(2)>\" onload='alert(3)' & <!-- ]]>"
 
+SCOPE = re.sub(r"[^!#-\[\]-~]", "", EVIL)
+"""What of it a scope may have."""
+
 
 def view(value: Mapping[str, Any], folder: Path) -> views.View:
     """What the page of a manifest says."""
@@ -395,7 +398,7 @@ def evil(key: str) -> dict[str, Any]:
     ours = {
         "examples": [{"name": EVIL, "description": EVIL, "input": {EVIL: EVIL}}],
         "deprecated": {"since": EVIL},
-        "policy": {"scopes": [EVIL]},
+        "policy": {"scopes": [SCOPE]},
         "ask": {
             "really": {
                 "message": EVIL,
@@ -441,7 +444,7 @@ def hostile() -> dict[str, Any]:
 def test_text_never_becomes_markup(tmp_path: Path) -> None:
     text = page.page(view(hostile(), tmp_path))
     harmless = re.sub(r"(</h3>)?<script>alert.[456].</script>", "calm", json.dumps(hostile()))
-    harmless = harmless.replace(json.dumps(EVIL)[1:-1], "calm {{ x }}")
+    harmless = harmless.replace(json.dumps(EVIL)[1:-1], "calm {{ x }}").replace(json.dumps(SCOPE)[1:-1], "calm")
     assert "alert(1)" not in harmless
     found, plain = Page(text), Page(page.page(view(json.loads(harmless), tmp_path)))
     assert found.frame == plain.frame

@@ -143,7 +143,7 @@ def test_required_properties_that_may_be_meant(schema: Mapping[str, Any]) -> Non
 
 def test_nothing_is_said_where_all_is_served_or_the_warning_is_ignored() -> None:
     assert rules.unserved(resolve(bundle_of({"tools": [tool({})]}))) == []
-    handles = {"basket": {"state": {}}}
+    handles: dict[str, Any] = {"basket": {"state": {}}}
     assert rules.unserved(resolve(bundle_of({"handles": handles, "lint": {"ignore": ["TW390"]}}))) == []
 
 

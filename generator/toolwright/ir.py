@@ -6,7 +6,7 @@ Lowering builds these and planning reads them; nothing here reads a file or make
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
 from toolwright import mcp
@@ -94,7 +94,8 @@ class Tool:
     """One tool: `definition` is the whole of it as `tools/list` sends it; the rest is what the Python view needs.
 
     `policy` is its own with what the manifest says for all tools. `http` is the HTTP call that implements it, where the
-    manifest says one, with what its API says for all calls.
+    manifest says one, with what its API says for all calls. `bound` are the arguments that the server sets; they are in
+    `input`, which handlers get, and not in `definition`.
     """
 
     name: str
@@ -110,6 +111,14 @@ class Tool:
     place: Place
     policy: Mapping[str, Json] = field(default_factory=dict)
     http: Mapping[str, Json] = field(default_factory=dict)
+    bound: frozenset[str] = frozenset()
+
+    @property
+    def sent(self) -> Schema:
+        """The schema of what callers send: `input` without what is bound."""
+        if not self.bound:
+            return self.input
+        return replace(self.input, wire=self.definition["inputSchema"], own=None)
 
     @property
     def call(self) -> str | None:

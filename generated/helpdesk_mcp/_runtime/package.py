@@ -96,6 +96,16 @@ class Tool:
         return self.package.entries("tools")[self.name][0]
 
     @property
+    def accepts(self) -> dict[str, Any]:
+        """The schema of the arguments that handlers get: the `inputSchema` with what the server sets itself."""
+        schema: dict[str, Any] = self.definition["inputSchema"]
+        bound: dict[str, Any] = self.extension.get("bind") or {}
+        if not bound:
+            return schema
+        properties = {**schema.get("properties", {}), **{name: said["schema"] for name, said in bound.items()}}
+        return {**schema, "properties": properties, "required": [*schema.get("required", ()), *bound]}
+
+    @property
     def listed(self) -> dict[str, Any]:
         """The tool as `tools/list` has it: without an `outputSchema` that is not kept in every case. Not to be changed.
 

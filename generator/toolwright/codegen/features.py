@@ -91,6 +91,7 @@ RUNTIME: Final[Mapping[str, tuple[str, ...]]] = {
         "client/transport",
     ),
     "auth": ("policy/keys", "policy/tokens"),
+    "claims": ("policy/claims",),
     "rates": ("policy/rates", "policy/windows"),
     "limits": ("policy/limits",),
     "scopes": ("policy/scopes",),
@@ -248,6 +249,8 @@ def declared(manifest: ir.Manifest) -> frozenset[str]:
             used.add("auth")
         if auth.get("scopes") or any(primitive.scopes for primitive in every(manifest)):
             used.add("scopes")
+        if any(tool.bound for tool in manifest.tools):
+            used.add("claims")
     else:
         used -= {"limits", "rates", "scopes"}
     return frozenset(used)

@@ -26,6 +26,7 @@ _ASKED_FOR: Final = frozenset(
         "auth",
         "bundles",
         "changes",
+        "claims",
         "client_requests",
         "completion",
         "complexity",

@@ -380,6 +380,7 @@ def _asked(document: Mapping[str, Json]) -> Iterator[tuple[Name, Name | None]]:
 def tool_method(tool: ir.Tool, parameters: Sequence[Parameter]) -> ClientMethod:
     """A tool as a method of the client; `parameters` are those that its models have."""
     output = naming.output_class(tool.names) if tool.output is not None else None
+    parameters = [parameter for parameter in parameters if parameter.wire not in tool.bound]
     sent = tuple(code("{}: {}", literal(parameter.wire), parameter.name) for parameter in parameters)
     described = [(parameter.name, parameter_doc(parameter.doc, parameter.default)) for parameter in parameters]
     doc = tool_doc(tool)

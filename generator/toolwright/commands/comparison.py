@@ -72,7 +72,8 @@ def as_listed(manifest: ir.Manifest, formats: ir.Formats) -> ir.Manifest:
     tools = tuple(
         replace(
             tool,
-            input=sent(tool.input, tool.definition["inputSchema"]),
+            input=sent(tool.sent, tool.definition["inputSchema"]),
+            bound=frozenset(),
             output=None if tool.output is None else sent(tool.output, tool.definition["outputSchema"]),
         )
         for tool in manifest.tools

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from toolwright import ir, mcp, naming
-from toolwright.compile import shape
+from toolwright.compile import binds, shape
 from toolwright.compile.bundles import Bundles
 from toolwright.compile.resolve import Declared, Resolved, manifests, meant
 from toolwright.compile.uritemplates import variables
@@ -53,7 +53,7 @@ def lower(resolved: Resolved, source: str) -> ir.Manifest:
     apis, handles = _of_files("apis", resolved), _of_files("handles", resolved)
     lowered = [_tool(tool, resolved, wire_names, apis) for tool in resolved.tools]
     bundles = Bundles(resolved)
-    as_written = [tool for tool in resolved.tools if shape.SHAPING.isdisjoint(tool.extension.get("http") or {})]
+    as_written = [tool for tool in resolved.tools if not _is_changed(tool)]
     apart = {tool.name: bundles.without(tool) for tool in as_written}
     primitives = {
         section: [_primitive(one, resolved) for one in resolved.primitives[section]] for section in mcp.PRIMITIVES
@@ -102,6 +102,11 @@ def lower(resolved: Resolved, source: str) -> ir.Manifest:
     )
 
 
+def _is_changed(tool: Declared) -> bool:
+    """Whether a tool goes on the wire with other schemas than it is written with."""
+    return bool(tool.extension.get("bind")) or not shape.SHAPING.isdisjoint(tool.extension.get("http") or {})
+
+
 def _entry(
     definition: Mapping[str, ir.Json], apart: Mapping[str, ir.Json], extension: Mapping[str, ir.Json]
 ) -> Mapping[str, ir.Json]:
@@ -138,6 +143,10 @@ def _tool(
     if not shape.SHAPING.isdisjoint(http):
         schemas = _shaped(schemas, http, declared)
         sent = {field: shape.shaped(field, sent.get(field), http) for field in schemas}
+    bound: Mapping[str, ir.Json] = extension.get("bind") or {}
+    if bound:
+        extension["bind"] = binds.completed(sent["inputSchema"], bound)
+        sent["inputSchema"] = binds.without(sent["inputSchema"], bound)
     changed: dict[str, ir.Json] = {"name": declared.name, **sent}
     annotations = wire.get("annotations")
     description = wire.get("description")
@@ -156,6 +165,7 @@ def _tool(
         place=declared.place,
         policy={key: value for key, value in policy.items() if not key.startswith("x-")},
         http=http,
+        bound=frozenset(bound),
     )
     return tool, {key: value for key, value in extension.items() if key not in _NOT_SERVED}
 

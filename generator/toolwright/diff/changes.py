@@ -71,6 +71,7 @@ CODES: Final = _table(
     ("TW519", "wire", "Something is deprecated now, or no longer."),
     ("TW520", "wire", "A policy (a limit, a confirmation) changed."),
     ("TW521", "wire", "What is asked in the middle of a call changed."),
+    ("TW523", "wire", "What the server sets from the caller's token changed."),
     ("TW522", "wire", "The implementation behind a tool (`http`, or its API) changed."),
     ("TW530", "wire", "An optional property is new."),
     ("TW531", "wire", "A required property is new."),

@@ -215,8 +215,8 @@ def _narrowed(pair: Pair) -> tuple[ir.Manifest, ir.Manifest]:
     alike = {
         tool.name
         for old, tool in pair.both()
-        if (old.name, old.definition, old.names, old.questions, old.deprecated, old.input.shared)
-        == (tool.name, tool.definition, tool.names, tool.questions, tool.deprecated, tool.input.shared)
+        if (old.name, old.definition, old.names, old.questions, old.deprecated, old.input.shared, old.bound)
+        == (tool.name, tool.definition, tool.names, tool.questions, tool.deprecated, tool.input.shared, tool.bound)
     }
     old, new = (
         replace(manifest, tools=tuple(tool for tool in manifest.tools if tool.name not in alike))

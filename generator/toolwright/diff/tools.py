@@ -104,7 +104,7 @@ def _of(
         else:
             yield _change(new, "TW502", "cosmetic", f"`{key}` changed", *places)
     yield from _headers(old, new)
-    yield from Compared(subject(new), "input", old.input, new.input, *formats, shared).changes()
+    yield from Compared(subject(new), "input", old.sent, new.sent, *formats, shared).changes()
     if old.output is not None and new.output is not None:
         yield from Compared(subject(new), "output", old.output, new.output, *formats, shared).changes()
     elif old.output is not None:
@@ -147,7 +147,7 @@ def _support(old: ir.Tool, new: ir.Tool) -> Iterator[Change]:
 
 
 def _headers(old: ir.Tool, new: ir.Tool) -> Iterator[Change]:
-    before, after = (tool.input.wire.get("properties") or {} for tool in (old, new))
+    before, after = (tool.sent.wire.get("properties") or {} for tool in (old, new))
     for name in dict.fromkeys((*after, *before)):
         was, now = (
             one.get("x-mcp-header") if isinstance(one, dict) else None for one in (before.get(name), after.get(name))
@@ -173,10 +173,32 @@ def _served(
         for mine, default in zip(own, all_tools, strict=True)
     ]
     yield from policies(subject(new), policy[0], policy[1], (at[0] / "policy", at[1] / "policy"))
+    yield from _bound(old, new, before.get("bind") or {}, after.get("bind") or {}, at)
     yield from marked(subject(new), before, after, at)
     if not same(before.get("http"), after.get("http")):
         places = at[0] / "http", at[1] / "http"
         yield _change(new, "TW522", "may break", "the call behind the tool changed", *places)
+
+
+def _bound(
+    old: ir.Tool, new: ir.Tool, before: Mapping[str, Any], after: Mapping[str, Any], at: tuple[Place, Place]
+) -> Iterator[Change]:
+    """Changes of what the server sets from the caller's token."""
+    for name in dict.fromkeys((*after, *before)):
+        was, now = before.get(name), after.get(name)
+        places = at[0] / "bind" / name, at[1] / "bind" / name
+        if was is None and now is not None:
+            known = name in (old.sent.wire.get("properties") or {})
+            message = f"`{name}` is set from the claim `{now['claim']}` now"
+            why = "a caller that sends it is refused" if known else "a caller without the claim is refused"
+            yield _change(new, "TW523", "breaking", message, *places, why)
+        elif was is None or now is None:
+            yield _change(new, "TW523", "may break", f"`{name}` is no longer set by the server", *places)
+        elif was["claim"] != now["claim"]:
+            message = f"`{name}` was set from the claim `{was['claim']}`, and is from `{now['claim']}`"
+            yield _change(new, "TW523", "may break", message, *places, "a caller without the claim is refused")
+        elif not same(was.get("local"), now.get("local")):
+            yield _change(new, "TW523", "cosmetic", f"where the local user's `{name}` comes from changed", *places)
 
 
 def apis(

@@ -241,7 +241,7 @@ def _short(section: mcp.Section) -> str:
 
 def _parts_of_tool(tool: ir.Tool) -> Iterator[_Planned]:
     id_ = f"tool-{tool.names.method}"
-    yield _Planned(f"{id_}-input", "Arguments", "", tool.input)
+    yield _Planned(f"{id_}-input", "Arguments", "", tool.sent)
     if tool.output is not None:
         yield _Planned(f"{id_}-output", "Result", "", tool.output)
     yield from _questions(id_, tool.questions)

@@ -25,7 +25,7 @@ from toolwright.project import disk
 if TYPE_CHECKING:
     from toolwright import ir
 
-_LEFT_OUT: Final = frozenset({"auth", "handles", "http", "policy"})
+_LEFT_OUT: Final = frozenset({"auth", "bind", "handles", "http", "policy"})
 """What is ours and does not hold for a mock: nothing limits it, it asks for no leave, and it calls nobody."""
 
 _STOPPING: Final = ("SIGINT", "SIGTERM", "SIGHUP")
@@ -70,7 +70,8 @@ def _bare(manifest: ir.Manifest) -> ir.Manifest:
         if key not in _LEFT_OUT
     }
     package = manifest.package + "_mock"  # hides no module that is needed here, whatever the manifest says
-    return replace(manifest, package=package, emit=frozenset({"server"}), document=document)
+    tools = tuple(replace(tool, input=tool.sent, bound=frozenset()) for tool in manifest.tools)
+    return replace(manifest, package=package, emit=frozenset({"server"}), document=document, tools=tools)
 
 
 def _open(entry: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -45,17 +45,17 @@ _WIDTH: Final = 60
 @cache
 def input_validator(tool: Tool) -> Validator:
     """The validator of the tool's arguments, compiled at the first call and kept."""
-    return _validator(tool, tool.definition["inputSchema"], tool.redacted)
+    return validator(tool, tool.accepts, tool.redacted)
 
 
 @cache
 def output_validator(tool: Tool) -> Validator | None:
     """The validator of the tool's result, compiled at the first call and kept; `None` without an `outputSchema`."""
     schema = tool.definition.get("outputSchema")
-    return None if schema is None else _validator(tool, schema)
+    return None if schema is None else validator(tool, schema)
 
 
-def _validator(tool: Tool, schema: Any, redact: Sequence[str] = ()) -> Validator:
+def validator(tool: Tool, schema: Any, redact: Sequence[str] = ()) -> Validator:
     """A validator of the kind that the package's schemas need."""
     find = tool.package.feature
     full, choices, patterns = (

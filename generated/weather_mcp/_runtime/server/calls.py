@@ -51,6 +51,8 @@ class Calls:
             yield rates.Rates()
         if (limits := self._package.feature("limits", "policy.limits")) is not None:
             yield limits.Limits()
+        if (claims := self._package.feature("claims", "policy.claims")) is not None:
+            yield claims.set_arguments
 
     def answers(self, host: Host) -> Mapping[str, Answer]:
         """Its methods."""

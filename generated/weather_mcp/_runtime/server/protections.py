@@ -53,6 +53,8 @@ def _declared(package: Package) -> Iterator[tuple[str, str]]:
     manifest: Mapping[str, Any] = package.manifest
     if manifest.get("auth"):
         yield "auth", "`auth`"
+    if any(tool.extension.get("bind") for tool in package.tools.values()):
+        yield "claims", "`bind`"
     policies = [tool.policy for tool in package.tools.values()]
     policies += [
         extension.get("policy") or {}

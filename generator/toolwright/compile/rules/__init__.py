@@ -62,6 +62,7 @@ _RULES = (
     tools.handles,
     tools.redactions,
     tools.confirmations,
+    authorization.bound,
     authorization.issuers,
     authorization.possible,
     tools.public_cache,

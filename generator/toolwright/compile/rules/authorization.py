@@ -7,12 +7,19 @@ from urllib.parse import urlsplit
 
 from toolwright import mcp
 from toolwright.diagnostics import Diagnostic, Place
+from toolwright.diagnostics.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from toolwright.compile.resolve import Resolved
     from toolwright.ir import Json
+
+_OTHERS = (
+    *("allOf", "anyOf", "oneOf", "if", "then", "else", "not"),
+    *("dependentRequired", "dependentSchemas", "dependencies"),
+)
+"""Keywords that may say more of an argument beside `properties` and `required`."""
 
 _HERE = ("localhost", "127.0.0.1", "::1")
 """Hosts of this machine, to which nobody else listens."""
@@ -35,7 +42,7 @@ def issuers(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def possible(resolved: Resolved) -> Iterator[Diagnostic]:
-    """Where scopes are asked for, `auth` says who gives them."""
+    """Where scopes or claims are needed, `auth` says who gives them."""
     entry = resolved.entry
     if entry.get("auth") or "server" not in (entry.get("emit") or ("server",)):
         return
@@ -55,6 +62,40 @@ def possible(resolved: Resolved) -> Iterator[Diagnostic]:
             places[0],
             "declare `auth`, or give `asgi_app` a `token_verifier`; on stdio, `--scope` gives the local user scopes",
         )
+    for tool in resolved.tools:
+        for name, said in (tool.extension.get("bind") or {}).items():
+            if "local" not in said:
+                yield Diagnostic(
+                    "TW336",
+                    f"`{name}` comes from a claim, but there is no `auth` that says who gives claims",
+                    tool.place_of("bind", name).key(),
+                    "declare `auth`, or give `asgi_app` a `token_verifier`; `local: {env: …}` is for stdio",
+                )
+
+
+def bound(resolved: Resolved) -> Iterator[Diagnostic]:
+    """What the server sets is an argument of its own, of which nothing else in the schema speaks."""
+    for tool in resolved.tools:
+        schema = resolved.outlines[tool.place / "inputSchema"].schema
+        properties = schema.get("properties") if isinstance(schema, dict) else None
+        known = properties if isinstance(properties, dict) else {}
+        for name in tool.extension.get("bind") or ():
+            at = tool.place_of("bind", name)
+            if name not in known:
+                message = f"`{tool.name}` has no argument `{name}` in its own `properties`"
+                yield Diagnostic("TW258", message, at.key(), did_you_mean(name, known, "arguments"))
+            elif keyword := next((key for key in _OTHERS if key in schema and _names(schema[key], name)), None):
+                message = f"`{name}` cannot be taken from what callers send: `{keyword}` speaks of it, too"
+                yield Diagnostic(
+                    "TW269", message, at.key(), f"say it without `{keyword}`, or leave `{name}` to callers"
+                )
+
+
+def _names(part: Json, name: str) -> bool:
+    """Whether a part of a schema has a name as a key or as a value."""
+    if isinstance(part, dict):
+        return any(key == name or _names(value, name) for key, value in part.items())
+    return any(_names(each, name) for each in part) if isinstance(part, list) else part == name
 
 
 def _scopes(said: Json) -> bool:

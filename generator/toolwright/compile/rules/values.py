@@ -11,7 +11,7 @@ from functools import cache
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
-from toolwright.compile import shape
+from toolwright.compile import binds, shape
 from toolwright.compile.rules.references import is_enclosed
 from toolwright.diagnostics import Diagnostic, Place, Pointer
 from toolwright.jsonschema.bundling import edited
@@ -21,7 +21,7 @@ from toolwright.jsonschema.references import Broken, Outline, Shared, identifyin
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from toolwright.compile.resolve import Resolved
+    from toolwright.compile.resolve import Declared, Resolved
     from toolwright.ir import Json
     from toolwright.runtime.violations import FullValidator as Validator
 
@@ -103,6 +103,13 @@ def examples(resolved: Resolved) -> Iterator[Diagnostic]:
                 continue
             whole = None if found is None else resolved.bundled(found).wire
             schema = shape.shaped(field, whole, tool.extension.get("http") or {})
+            if field == "inputSchema" and (bound := _bound(tool, schema)):
+                schema = binds.without(schema, bound)
+                for at, value in given:
+                    for name in bound.keys() & value:
+                        message = f"the example sends `{name}`, which the server sets (`bind`)"
+                        yield Diagnostic("TW240", message, (at / name).key(), f"leave `{name}` out")
+                given = [(at, {name: each for name, each in value.items() if name not in bound}) for at, value in given]
             if schema is None:
                 for at, _ in given:
                     yield Diagnostic(
@@ -121,6 +128,13 @@ def examples(resolved: Resolved) -> Iterator[Diagnostic]:
                             narrow,
                             "change the example or the schema",
                         )
+
+
+def _bound(tool: Declared, schema: Json) -> Mapping[str, Json]:
+    """What the server sets of a tool's arguments, as far as the tool has them."""
+    properties = schema.get("properties") if isinstance(schema, dict) else None
+    bound: Mapping[str, Json] = tool.extension.get("bind") or {}
+    return {name: said for name, said in bound.items() if isinstance(properties, dict) and name in properties}
 
 
 def exact_examples(resolved: Resolved) -> Iterator[Diagnostic]:

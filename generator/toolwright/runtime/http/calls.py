@@ -131,7 +131,7 @@ class Handlers(AbstractAsyncContextManager["Handlers"]):
             if binding is None:
                 http = tool.extension["http"]
                 api = Api.of(self._apis.get(http.get("api", ""), {}), http)
-                binding = Binding(http, api, tool.definition["inputSchema"])
+                binding = Binding(http, api, tool.accepts)
             values = args.model_dump(mode="json")
             values, following = (values, None) if page is None else page.begin(values)
             ways = sorted(binding.ways(os.environ), key=lambda way: way != worked)  # what was refused once comes last

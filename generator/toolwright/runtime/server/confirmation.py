@@ -89,7 +89,7 @@ def _message(tool: Tool, title: str, template: str | None, arguments: Mapping[st
 
 def _argument(tool: Tool, arguments: Mapping[str, Any], name: str) -> Any:
     """An argument; where it was not sent, its default."""
-    properties: Mapping[str, Any] = tool.definition["inputSchema"].get("properties") or {}
+    properties: Mapping[str, Any] = tool.accepts.get("properties") or {}
     declared: Json = properties.get(name)
     default = declared.get("default", _MISSING) if isinstance(declared, dict) else _MISSING
     return arguments.get(name, default)
