@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from ._runtime.client.options import CallEvent as CallEvent
     from ._runtime.client.options import Omit as Omit
     from ._runtime.errors import ToolError as ToolError
+    from ._runtime.server.audit import Audit as Audit
+    from ._runtime.server.audit import CallRecord as CallRecord
     from ._runtime.server.content import audio as audio
     from ._runtime.server.content import embedded as embedded
     from ._runtime.server.content import image as image
@@ -52,6 +54,7 @@ else:
             "._runtime.client.live": ("list_prompts", "list_resource_templates", "list_resources", "list_tools"),
             "._runtime.client.options": ("OMIT", "CallEvent", "Omit"),
             "._runtime.errors": ("ToolError",),
+            "._runtime.server.audit": ("Audit", "CallRecord"),
             "._runtime.server.content": ("audio", "embedded", "image", "link", "text"),
             "._runtime.server.context": ("Context",),
             "._runtime.server.resources": ("ResourceContents",),
