@@ -22,6 +22,8 @@ from pydantic import ValidationError
 
 from ..logs import logger
 from ..values import is_mapping
+from .audit import Recorder, Told
+from .audit_file import AuditFile
 from .course import CURRENT, Course, reference
 from .principal import current
 from .telemetry import Telemetry
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
     )
 
     from ..package import Package
-    from .audit import Recorder
+    from .audit import Audit
     from .course import Transport
     from .outcomes import Ending
     from .principal import Principal
@@ -109,6 +111,15 @@ class Observer:
         course.trace = _trace()
         course.called(ctx.params or {})
         self._recorder.record(course)
+
+
+def recorder(package: Package, audit: Audit) -> Recorder:
+    """What records the calls of a package's server.
+
+    Raises:
+        OSError: The file cannot be opened.
+    """
+    return Recorder(package, Told(audit) if callable(audit) else AuditFile(audit))
 
 
 def _trace() -> str | None:

@@ -25,13 +25,12 @@ from pydantic import BaseModel
 from ..logs import guard, logger
 from ..revisions import FIRST_STATELESS, tool_for
 from . import handler_check, protections
-from .audit import Audit, Recorder, recorder
 from .context import LOG_LEVELS, Context, LogLevel
 from .course import CURRENT
 from .features import parts
 from .lifespan import Lifespan
 from .lists import Lists, ResourceSwitches, StaleCursor, Switches
-from .observing import Observer
+from .observing import Observer, recorder
 from .parts import Answer, Host, Part, Refused, Request, Scopes
 from .principal import Principal, current, local
 from .subscriptions import Subscriptions
@@ -43,6 +42,7 @@ if TYPE_CHECKING:
     from mcp.server.models import InitializationOptions
 
     from ..package import Package
+    from .audit import Audit, Recorder
 
 _Result = TypeVar("_Result", bound=BaseModel)
 

@@ -283,18 +283,5 @@ def shows_arguments(package: Package) -> bool:
     return bool(settings.get("arguments"))
 
 
-def recorder(package: Package, audit: Audit) -> Recorder:
-    """Where the calls of a package's server are recorded.
-
-    Raises:
-        OSError: The file cannot be written.
-    """
-    if callable(audit):
-        return Recorder(package, Told(audit))
-    from .audit_file import AuditFile
-
-    return Recorder(package, AuditFile(audit))
-
-
 def _short(text: str | None) -> str | None:
     return None if text is None else short(text)
