@@ -208,7 +208,7 @@ async def test_malformed_parameters_are_recorded(era: str, package: Any, handler
         for params in ({"name": 7}, {"name": "ok", "arguments": "text"}, {}):
             request = types.Request[Any, str](method="tools/call", params=params)
             with pytest.raises(mcp.MCPError):
-                await client.session.send_request(request, types.CallToolResult)  # type: ignore[arg-type]
+                await client.session.send_request(request, types.CallToolResult)
     assert [(each.tool, each.outcome, each.reason) for each in records] == [
         (None, "invalid", "parameters"),
         ("ok", "invalid", "parameters"),
@@ -519,7 +519,7 @@ def test_all_is_written_when_the_server_is_stopped(
     with server:
         url = ""
         while kind == "http" and "startup complete" not in (said := server.stderr.readline().decode()):
-            url = re.search(r"http://\S+", said)[0] if "serving" in said else url  # type: ignore[index]
+            url = next(iter(re.findall(r"serving (http://\S+)", said)), url)
         for x in range(20):
             params = {"name": "ok", "arguments": {"x": x}, "_meta": meta}
             body = {"jsonrpc": "2.0", "id": x + 1, "method": "tools/call", "params": params}

@@ -22,6 +22,7 @@ import anyio
 import mcp
 import mcp_types as types
 import pytest
+from mcp.server.lowlevel import Server
 from opentelemetry import metrics, trace
 from opentelemetry.sdk.metrics import Histogram, MeterProvider
 from opentelemetry.sdk.metrics.export import AggregationTemporality, InMemoryMetricReader
@@ -31,6 +32,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from packages import generate, imported, manifest, tool
 from processes import running
+from serving import served
 
 SECRET = "hunter22-secret"
 VALUE = manifest(
@@ -432,3 +434,30 @@ def test_the_table_has_every_attribute(seen: Seen, side: str) -> None:
 def test_no_secret_is_told(seen: Seen) -> None:
     assert SECRET not in json.dumps([seen.client, seen.server, seen.metrics])
     assert "internals" not in json.dumps([seen.client, seen.server, seen.metrics])
+
+
+def test_what_a_server_echoes_in_an_error_is_no_secret_of_a_span(
+    package: Any, here: tuple[InMemorySpanExporter, InMemoryMetricReader]
+) -> None:
+    async def echo(ctx: Any, params: Any) -> types.CallToolResult:
+        raise mcp.MCPError(types.INVALID_PARAMS, f"no {params.arguments['pw']} here")
+
+    async def list_tools(ctx: Any, params: Any) -> types.ListToolsResult:
+        return types.ListToolsResult(tools=[])
+
+    async def call(url: str) -> str:
+        async with package.TracedClient.connect(url, drift="ignore") as client:
+            with pytest.raises(mcp.MCPError) as raised:
+                await client.ok(pw=SECRET)
+        return str(raised.value)
+
+    spans, _ = here
+    spans.clear()
+    with served(Server("echo", on_call_tool=echo, on_list_tools=list_tools)) as url:
+        told = anyio.run(call, url)
+    found = [span.to_json() for span in spans.get_finished_spans()]
+    assert told == "no [redacted] here"
+    assert any("no [redacted] here" in span for span in found)
+    ours = [span for span in found if "tools/call ok" in span and "CLIENT" in span]
+    assert ours
+    assert SECRET not in "".join(ours)
