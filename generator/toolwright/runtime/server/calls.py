@@ -68,8 +68,8 @@ class Calls:
             if course is not None:
                 course.tool = tool
             context = host.context(request, name, tool.stem, tool.extension)
-            sent = request.params.get("arguments")
-            arguments, size = whole(sent) if sent else ({}, 2)
+            sent: Any = request.params.get("arguments") or {}
+            arguments, size = whole(sent)
             is_answer = request.revision >= FIRST_STATELESS and request.params.get("requestState") is not None
             if course is not None:
                 course.arguments, course.size = arguments, size
