@@ -51,7 +51,7 @@ HANDLERS = """
 
     class Handlers:
         async def ok(self, args, ctx):
-            return "fine"
+            return "fine\\x1b[2J" if args.x == 7 else "fine"
 
         async def says_no(self, args, ctx):
             raise ToolError("no")
@@ -338,6 +338,14 @@ async def test_values_are_there_only_where_the_manifest_says_so(tmp_path: Path) 
         with pytest.raises(FrozenInstanceError):
             records[0].tool = "other"
         assert isinstance(records[0], package.CallRecord)
+
+
+async def test_what_was_cleaned_is_counted(package: Any, handlers: Any) -> None:
+    records: list[Any] = []
+    async with mcp.Client(package.build_server(handlers(), audit=records.append)) as client:
+        await client.call_tool("ok", {"x": 7})
+        await client.call_tool("ok", {"x": 8})
+    assert [each.cleaned for each in records] == [1, 0]
 
 
 async def test_large_arguments_are_left_out(package: Any, handlers: Any) -> None:

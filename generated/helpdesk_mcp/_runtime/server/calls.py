@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_types import INVALID_PARAMS
 
+from ..hygiene import clean
 from ..revisions import FIRST_STATELESS, result_for
-from .course import CURRENT
+from .course import CURRENT, note
 from .dispatcher import Dispatcher
 from .parts import Answer, Host, Needed, Refused, Request
-from .sanitizing import clean, whole
+from .sanitizing import whole
 from .steps import Call, Step, chained
 
 if TYPE_CHECKING:
@@ -62,19 +63,18 @@ class Calls:
             name: str = request.params["name"]
             course = CURRENT.get()
             if not host.offers(request, "tools", name):
-                if course is not None:
-                    course.ending, course.reason = "denied", self._why_not(name, host)
+                note("denied", self._why_not(name, host))
                 raise Refused(INVALID_PARAMS, f"Unknown tool: {clean(name)}")
             tool = self._package.tools[name]
             if course is not None:
                 course.tool = tool
             context = host.context(request, name, tool.stem, tool.extension)
             sent = request.params.get("arguments")
-            arguments, size = whole(sent) if sent else ({}, 2)
+            values: tuple[dict[str, Any], int | None] = whole(sent) if sent else ({}, 2)
             is_answer = request.revision >= FIRST_STATELESS and request.params.get("requestState") is not None
             if course is not None:
-                course.arguments, course.size = arguments, size
-            outcome = await run(Call(tool, arguments, size, context, is_answer))
+                course.arguments, course.size = values
+            outcome = await run(Call(tool, *values, context, is_answer))
             if course is not None:
                 course.ended(outcome)
             return result_for(outcome.result, tool.definition, request.revision)

@@ -247,6 +247,7 @@ class Recorder:
             duration_ms=round(course.seconds * 1000, 3),
             argument_bytes=course.size,
             result_bytes=course.result_bytes,
+            cleaned=course.cleaned,
         )
 
 

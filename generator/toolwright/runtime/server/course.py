@@ -51,6 +51,7 @@ class Course:
         reason: Why, in one word, where it did not complete.
         reference: The id, where the log says more by it.
         result: What the caller gets of a tool that was asked.
+        cleaned: How many texts of it had something that was cleaned out.
         seconds: How long it took.
         trace: The trace that it belongs to.
         client: What the client program says of itself: its name and its version.
@@ -73,6 +74,7 @@ class Course:
     reason: str | None = None
     reference: str | None = None
     result: Mapping[str, Any] | None = None
+    cleaned: int = 0
     seconds: float = 0.0
     trace: str | None = None
     client: tuple[str, str] | None = None
@@ -92,11 +94,17 @@ class Course:
     def ended(self, outcome: Outcome) -> None:
         """Note how it ended."""
         self.ending, self.reason, self.reference = outcome.ending, outcome.reason, outcome.reference
-        self.result = outcome.result
+        self.result, self.cleaned = outcome.result, outcome.cleaned.strings
 
 
 CURRENT: Final[ContextVar[Course | None]] = ContextVar("course", default=None)
 """The call that is being answered, where calls are recorded."""
+
+
+def note(ending: Ending, reason: str) -> None:
+    """Note how the call that is being answered ended, where calls are recorded."""
+    if (current := CURRENT.get()) is not None:
+        current.ending, current.reason = ending, reason
 
 
 def reference() -> str:

@@ -14,7 +14,7 @@ from mcp_types import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
     INVALID_REQUEST,
-    MISSING_REQUIRED_CLIENT_CAPABILITY,
+    URL_ELICITATION_REQUIRED,
 )
 from opentelemetry.trace import get_current_span
 from pydantic import ValidationError
@@ -93,7 +93,7 @@ class Observer:
                     self._telemetry.left(metric, seconds)
             else:
                 self._telemetry.ended(metric, seconds, result, error, course)
-            if course is not None and _is_over(result):
+            if course is not None and _is_over(result, error):
                 course.seconds = seconds
                 self._record(ctx, course, error)
         return result
@@ -102,7 +102,7 @@ class Observer:
         if self._recorder is None:
             return
         if course.ending is None:
-            course.ending, course.reason = ("failed", "client_capability") if error is None else _why(error)
+            course.ending, course.reason = ("failed", "protocol_error") if error is None else _why(error)
         if course.principal is None:
             course.principal = current(over_http=ctx.request is not None, user=self._user)
         if (client := ctx.session.client_params) is not None:
@@ -127,8 +127,10 @@ def _trace() -> str | None:
     return f"{context.trace_id:032x}" if context.is_valid else None
 
 
-def _is_over(result: HandlerResult) -> bool:
+def _is_over(result: HandlerResult, error: BaseException | None) -> bool:
     """Whether a call has ended; else the server waits for an answer, which comes with another request."""
+    if isinstance(error, MCPError):
+        return error.error.code != URL_ELICITATION_REQUIRED
     return not (is_mapping(result) and result.get("resultType") == "input_required")
 
 
@@ -139,10 +141,6 @@ def _why(error: BaseException) -> tuple[Ending, str]:
     if not isinstance(error, MCPError):
         return "cancelled", "cancelled"
     data = error.error.data
-    if is_mapping(data) and "requiredCapabilities" in data:
-        return "failed", "client_capability"
-    if error.error.code == MISSING_REQUIRED_CLIENT_CAPABILITY:
-        return "failed", "client_capability"
     if error.error.code in (INVALID_PARAMS, INVALID_REQUEST):
         is_state = is_mapping(data) and data.get("reason") == "invalid_request_state"
         return "invalid", "request_state" if is_state else "parameters"

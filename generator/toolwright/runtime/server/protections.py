@@ -55,7 +55,7 @@ def _declared(package: Package) -> Iterator[tuple[str, str]]:
         yield "auth", "`auth`"
     if any(tool.extension.get("bind") for tool in package.tools.values()):
         yield "claims", "`bind`"
-    policies = [tool.policy for tool in package.tools.values()]
+    policies: list[Mapping[str, Any]] = [tool.policy for tool in package.tools.values()]
     policies += [
         extension.get("policy") or {}
         for section in ("resources", "resourceTemplates", "prompts")
