@@ -314,7 +314,7 @@ def test_what_is_refused_over_http_is_recorded(tmp_path: Path) -> None:
     assert found == [
         ("denied", "unauthenticated", None, [], None),
         ("denied", "unauthenticated", None, [], None),
-        ("denied", "insufficient_scope", None, [], "ada"),
+        ("denied", "insufficient_scope", "admin", ["x"], "ada"),
         ("denied", "insufficient_scope", "admin", ["x"], "ada"),
     ]
     last = lines(path)[-1]

@@ -25,9 +25,9 @@ from .course import Course
 from .principal import of_token
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
-    from mcp.server.auth.provider import TokenVerifier
+    from mcp.server.auth.provider import AccessToken, TokenVerifier
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from .audit import Recorder
@@ -58,6 +58,7 @@ class Guard:
         required: Sequence[str] = (),
         metadata_url: str | None = None,
         scopes: Scopes | None = None,
+        audiences: Collection[str] = (),
         recorder: Recorder | None = None,
     ) -> None:
         """Say who verifies tokens, and what callers are told who lack one.
@@ -68,6 +69,7 @@ class Guard:
             required: Scopes that every caller needs.
             metadata_url: Where the metadata of the protected resource are (RFC 9728).
             scopes: Who may use what.
+            audiences: The names of this server; a token that the verifier knows to be for another is refused.
             recorder: Where it is recorded who was refused.
         """
         self._app = AuthContextMiddleware(app)
@@ -75,16 +77,22 @@ class Guard:
         self._required = required
         self._metadata_url = metadata_url
         self._scopes = scopes
+        self._audiences = frozenset(_bare(each) for each in audiences)
         self._recorder = recorder
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer 401, 403 or 503, or pass a request on as its caller's."""
+        """Answer 400, 401, 403 or 503, or pass a request on as its caller's."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         headers = Headers(scope=scope)
         sent, revision = headers.getlist("authorization"), headers.get(MCP_PROTOCOL_VERSION_HEADER)
-        if len(sent) != 1 or not sent[0].lower().startswith(_BEARER):
+        if len(sent) > 1:
+            self._note("denied", "unauthenticated", revision)
+            text = "There is more than one Authorization header"
+            await self._refuse(400, "invalid_request", text)(scope, receive, send)
+            return
+        if not sent or not sent[0].lower().startswith(_BEARER):
             self._note("denied", "unauthenticated", revision)
             await self._refuse(401, None, "Authentication required", self._required)(scope, receive, send)
             return
@@ -96,7 +104,7 @@ class Guard:
             response = JSONResponse({"error": "temporarily_unavailable"}, 503, {"Retry-After": "10"})
             await response(scope, receive, send)
             return
-        if token is None:
+        if token is None or not self._is_current(token):
             self._note("denied", "unauthenticated", revision)
             text = "The access token is not valid here"
             await self._refuse(401, "invalid_token", text, self._required)(scope, receive, send)
@@ -108,8 +116,9 @@ class Guard:
         scope = {**scope, "user": user, "auth": AuthCredentials(user.scopes)}
         calls: Sequence[Mapping[str, Any]] = ()
         lacking: Sequence[str] = () if principal.scopes.issuperset(self._required) else self._required
-        if not lacking and scope["method"] == "POST" and self._scopes is not None and self._scopes.challenges:
-            receive, lacking, calls = await self._look(principal, receive)
+        if scope["method"] == "POST" and self._scopes is not None and self._scopes.challenges:
+            receive, more, calls = await self._look(principal, receive)
+            lacking = tuple(dict.fromkeys((*lacking, *more)))
         if lacking:
             for params in calls or (None,):
                 self._note("denied", "insufficient_scope", revision, principal, params)
@@ -160,7 +169,13 @@ class Guard:
         calls = [one["params"] for one, _ in lacking if one["method"] == "tools/call"]
         return again, tuple(dict.fromkeys(scope for _, scopes in lacking for scope in scopes)), calls
 
-    def _refuse(self, status: int, error: str | None, text: str, scopes: Sequence[str]) -> JSONResponse:
+    def _is_current(self, token: AccessToken) -> bool:
+        """Whether a token holds now and here, as far as the verifier says; as the SDK's own middleware looks."""
+        if token.expires_at is not None and token.expires_at < time.time():
+            return False
+        return not self._audiences or token.resource is None or _bare(token.resource) in self._audiences
+
+    def _refuse(self, status: int, error: str | None, text: str, scopes: Sequence[str] = ()) -> JSONResponse:
         said = {
             "error": error,
             "error_description": None if error is None else text,
@@ -170,3 +185,8 @@ class Guard:
         parts = ", ".join(f'{key}="{value}"' for key, value in said.items() if value is not None)
         body = {"error": error or "unauthorized", "error_description": text}
         return JSONResponse(body, status, {"WWW-Authenticate": f"Bearer {parts}".strip()})
+
+
+def _bare(url: str) -> str:
+    """A URL without the slash that some write at its end."""
+    return url.removesuffix("/")
