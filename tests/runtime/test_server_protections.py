@@ -22,6 +22,7 @@ SERVED: Mapping[str, tuple[Any, str]] = {
     "maxResultBytes": ("1KiB", "tests/runtime/test_policy_limits.py::test_sizes_are_those_of_the_json_in_bytes"),
     "rateLimit": ("2/minute", "tests/runtime/test_policy_limits.py::test_each_principal_has_its_own_window"),
     "redact": (["/a"], "tests/test_secrets.py::test_no_secret_is_logged"),
+    "sanitize": ("all", "tests/runtime/test_server_hygiene.py::test_results_are_cleaned_as_the_policy_has_it"),
     "scopes": (["read"], "tests/runtime/test_policy_scopes.py::test_the_matrix"),
     "timeout": ("1s", "tests/runtime/test_policy_limits.py::test_an_async_handler_is_stopped_in_time"),
 }
@@ -43,7 +44,7 @@ def test_each_part_of_a_policy_has_a_test_of_its_serving() -> None:
     assert policies.keys() >= {"policy", "defaultPolicy"}
     keys = {key for one in policies.values() for key in one["properties"]}
     assert keys - NOT_FOR_SERVERS == SERVED.keys()
-    assert KEEPERS.keys() == SERVED.keys()
+    assert {*KEEPERS, "sanitize"} == SERVED.keys(), "every server sanitizes"
     for _, name in SERVED.values():
         path, _, test = name.partition("::")
         assert f"def {test}(" in (ROOT / path).read_text("utf-8"), name
