@@ -118,7 +118,6 @@ class PackageServer(Server[Any]):
         resources: The resources and resource templates, likewise, and to tell that one changed.
         package: The package.
         scopes: Who may use what; `None` where anybody may.
-        lists: What is listed, by the names of the lists in results.
     """
 
     tools: Switches
@@ -176,6 +175,17 @@ class PackageServer(Server[Any]):
             self.middleware.append(scopes.Listening(self.scopes, self.principal))
         guard()
 
+    async def complete(self, elicitation: str) -> bool:
+        """Tell a client that all is done at the URL that it was asked to open (MCP 2025-11-25, client/elicitation).
+
+        Args:
+            elicitation: The id that the question was asked with.
+
+        Returns:
+            Whether a client was told: one that is still connected, of this question, for the first time.
+        """
+        return self._rounds is not None and bool(await self._rounds.urls.complete(elicitation))
+
     def principal(self, *, over_http: bool) -> Principal:
         """Who sent the request that is being answered, with all scopes that its own hold."""
         found = current(over_http=over_http, user=self._user)
@@ -189,17 +199,6 @@ class PackageServer(Server[Any]):
         if name not in self.lists.get("tools", ()):
             return False
         return self.scopes is None or self.scopes.allows(self.principal(over_http=True), "tools", name)
-
-    async def complete(self, elicitation: str) -> bool:
-        """Tell a client that all is done at the URL that it was asked to open (MCP 2025-11-25, client/elicitation).
-
-        Args:
-            elicitation: The id that the question was asked with.
-
-        Returns:
-            Whether a client was told: one that is still connected, of this question, for the first time.
-        """
-        return self._rounds is not None and bool(await self._rounds.urls.complete(elicitation))
 
     def create_initialization_options(
         self,
