@@ -30,6 +30,10 @@ def _limits(tool: ir.Tool) -> Iterator[str]:
     """What the tool's policy means for whoever writes it or calls it."""
     if tool.policy.get("confirm"):
         yield "The server asks the user for leave first."
+    if scopes := tool.policy.get("scopes"):
+        yield f"Needs the scope{'s' if len(scopes) > 1 else ''} {', '.join(f'``{scope}``' for scope in scopes)}."
+    if rate := tool.policy.get("rateLimit"):
+        yield f"At most ``{rate}``."
     arguments = tool.input.wire.get("properties") or {}
     redacted = [pointer for pointer in tool.policy.get("redact") or () if steps(f"{pointer}/")[0] in {*arguments, ""}]
     if redacted:

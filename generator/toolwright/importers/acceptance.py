@@ -15,7 +15,7 @@ from toolwright import mcp
 from toolwright.compile import pipeline
 from toolwright.compile.syntax import jsontext, yamlwriter
 from toolwright.diagnostics import Diagnostic, Place
-from toolwright.importers.reading import RefusedError
+from toolwright.importers.reading import Only, RefusedError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -59,27 +59,6 @@ class Made:
     cost: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class _Only:
-    """A reader of one file; there is no other."""
-
-    text: str
-
-    def read(self, path: str) -> bytes:
-        """The file's bytes. Raises FileNotFoundError for any other."""
-        if path != _FILE:
-            raise FileNotFoundError(path)
-        return self.text.encode()
-
-    def glob(self, _folder: str, _pattern: str) -> list[str]:
-        """No files."""
-        return []
-
-    def within(self, _path: str, _folder: str) -> bool:
-        """There are no links."""
-        return True
-
-
 def settle(manifest: Mapping[str, Any]) -> Settled:
     """Leave out what `check` refuses.
 
@@ -89,7 +68,7 @@ def settle(manifest: Mapping[str, Any]) -> Settled:
     made: dict[str, Any] = {**manifest}
     notes = [*_unseen(made), *_unwritable(made)]
     while True:
-        checked = pipeline.compile_manifest(_FILE, _Only(yamlwriter.imported(made, _FILE)))
+        checked = pipeline.compile_manifest(_FILE, Only(yamlwriter.imported(made, _FILE).encode()))
         errors = [found for found in checked.diagnostics if found.severity == "error"]
         errors = [meant for error in errors for meant in _meant(made, error)]
         if not errors:

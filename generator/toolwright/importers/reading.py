@@ -5,6 +5,7 @@ Takes a path; gives its document, or an error that says what is wrong, with the 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from toolwright.compile import source
@@ -37,6 +38,25 @@ class DocumentError(RefusedError):
         super().__init__(message)
         self.diagnostics = diagnostics
         self.documents = documents or {}
+
+
+@dataclass(frozen=True, slots=True)
+class Only:
+    """A reader of one document, whatever it is called; there is no file beside it."""
+
+    data: bytes
+
+    def read(self, _path: str) -> bytes:
+        """The document's bytes."""
+        return self.data
+
+    def glob(self, _folder: str, _pattern: str) -> list[str]:
+        """No files."""
+        return []
+
+    def within(self, _path: str, _folder: str) -> bool:
+        """There are no links."""
+        return True
 
 
 def read(path: str, reader: Reader, parse: Callable[[str], tuple[Json, list[Problem]]], wanted: str) -> Document:

@@ -15,7 +15,7 @@ from urllib.parse import urljoin, urlsplit
 
 from toolwright import http
 from toolwright.importers.openapi.documents import Documents
-from toolwright.importers.reading import DocumentError
+from toolwright.importers.reading import DocumentError, Only
 from toolwright.project import disk
 
 if TYPE_CHECKING:
@@ -32,25 +32,6 @@ _READING: Final = 15.0
 _MOVED: Final = frozenset({301, 302, 303, 307, 308})
 _MOST_REDIRECTS: Final = 5
 _ACCEPT: Final = "application/vnd.oai.openapi+json, application/json, application/yaml, text/yaml, */*;q=0.5"
-
-
-class _Alone:
-    """A reader of one document; there is no file beside it."""
-
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-
-    def read(self, _path: str) -> bytes:
-        """The document's bytes."""
-        return self._data
-
-    def glob(self, _folder: str, _pattern: str) -> list[str]:
-        """No files."""
-        return []
-
-    def within(self, _path: str, _folder: str) -> bool:
-        """There are no links."""
-        return True
 
 
 def is_url(source: str) -> bool:
@@ -75,12 +56,10 @@ def documents(source: str) -> Documents:
         DocumentError: It cannot be had, or is none that can be imported.
     """
     if source == STANDARD_INPUT:
-        return Documents("standard-input", _Alone(_standard_input()), alone=True)
+        return Documents("standard-input", Only(_standard_input()), alone=True)
     if is_url(source):
         name = urlsplit(shown(source)).path.rstrip("/").rpartition("/")[2]
-        return Documents(
-            name or "document", _Alone(_fetched(source)), alone=True, origin=shown(source).partition("?")[0]
-        )
+        return Documents(name or "document", Only(_fetched(source)), alone=True, origin=shown(source).partition("?")[0])
     return Documents(source, disk.Disk())
 
 

@@ -28,6 +28,6 @@ class WeatherClient(Binding):
     async def get(self) -> list[ContentBlock]:
         """Gets it.
 
-        Tool ``get``.
+        Tool ``get``. At most ``5/second``.
         """
         return await self._call_content("get", {})

@@ -24,5 +24,5 @@ class WeatherHandlers(Protocol):
     def get(self, args: GetInput, ctx: Context) -> Returns[Content]:
         """Gets it.
 
-        Tool ``get``.
+        Tool ``get``. At most ``5/second``.
         """

@@ -28,7 +28,7 @@ class NotesClient(PrimitivesBinding):
     async def add_note(self, *, text: str) -> list[ContentBlock]:
         """Add a note of one's own.
 
-        Tool ``add_note``.
+        Tool ``add_note``. Needs the scope ``write``. At most ``60/minute``.
 
         Args:
             text: At least 1 character.

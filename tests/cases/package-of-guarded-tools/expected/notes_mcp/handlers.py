@@ -24,5 +24,5 @@ class NotesHandlers(Protocol):
     def add_note(self, args: AddNoteInput, ctx: Context) -> Returns[Content]:
         """Add a note of one's own.
 
-        Tool ``add_note``.
+        Tool ``add_note``. Needs the scope ``write``. At most ``60/minute``.
         """
