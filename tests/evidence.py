@@ -1,6 +1,7 @@
 """Pages whose tables name the tests that show what they say: `docs/security.md` and `docs/specification.md`.
 
-Takes such a page; tells each row whose tests are not there, that names none and does not say why, or that is out of order.
+Takes such a page; tells each row whose tests are not there, that names none without saying why, or whose number is not
+the next.
 
 python tests/evidence.py
 """

@@ -1,4 +1,4 @@
-"""What `docs/protecting.md` says, taken from the page: its manifest, its handlers, its commands, and what they print."""
+"""What `docs/protecting.md` says, taken from the page: a manifest, handlers, commands, and what these print."""
 
 from __future__ import annotations
 
@@ -63,7 +63,8 @@ def token(issuer: FakeApi, scope: str, key: Any = KEY, algorithm: str = "RS256",
     now = int(time.time())
     said = {"iss": issuer.url + REALM, "aud": [HERE, "account"], "sub": "8f0a6c1e-reporter", "azp": "reporter"}
     times = {"iat": now, "exp": now + 300, "typ": "Bearer"}
-    return jwt.encode({**said, **times, "scope": f"profile {scope}", **more}, key, algorithm, {"kid": "1"})
+    made: str = jwt.encode({**said, **times, "scope": f"profile {scope}", **more}, key, algorithm, {"kid": "1"})
+    return made
 
 
 @pytest.fixture(scope="module")
@@ -200,6 +201,7 @@ def test_the_server_of_the_page(folder: Path, issuer: FakeApi, tmp_path: Path) -
     environment = {"PYTHONPATH": f"{folder / 'generated'}:{folder}"}
     command = [*forked.interpreter(), *arguments]
     with running(command, cwd=folder, env=environment, stderr=-1, text=True) as process:
+        assert process.stderr is not None
         log = ""
         while "startup complete" not in log:
             log += (read := process.stderr.readline())
@@ -290,22 +292,43 @@ async def test_a_list_has_what_the_token_permits(folder: Path, issuer: FakeApi, 
                         await made.call_tool(name, {"text": "a"})
 
 
+HELLO = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+
+
+def sent(
+    web: httpx2.Client, access: str, method: str, session: Mapping[str, str], params: Any = None
+) -> httpx2.Response:
+    """The answer to a request of 2025-11-25, or to a notification."""
+    message = {"jsonrpc": "2.0", "method": method, "params": params or {}}
+    if not method.startswith("notifications/"):
+        message["id"] = 1
+    headers = {**ACCEPT, "Authorization": f"Bearer {access}", "mcp-protocol-version": "2025-11-25", **session}
+    return web.post("/mcp", json=message, headers=headers)
+
+
+def begin(web: httpx2.Client, access: str) -> Mapping[str, str]:
+    """The header of a new session."""
+    session = {"mcp-session-id": sent(web, access, "initialize", {}, HELLO).headers["mcp-session-id"]}
+    sent(web, access, "notifications/initialized", session)
+    return session
+
+
 def test_a_list_depends_on_the_request_and_not_on_the_session(folder: Path, issuer: FakeApi) -> None:
-    hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
-    given = [token(issuer, scope) for scope in ("notes:admin", "notes:read", "notes:admin")]
-    with served(folder) as url, httpx2.Client(base_url=url, headers=ACCEPT) as web:
+    with served(folder) as url, httpx2.Client(base_url=url) as web:
+        session = begin(web, token(issuer, "notes:admin"))
+        for scope in ("notes:admin", "notes:read", "notes:admin"):
+            text = sent(web, token(issuer, scope), "tools/list", session).text
+            assert re.findall(r'"name": ?"(\w+)"', text) == HELD[scope]
 
-        def post(method: str, access: str, session: Mapping[str, str], params: Any) -> httpx2.Response:
-            message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
-            headers = {"Authorization": f"Bearer {access}", "mcp-protocol-version": "2025-11-25", **session}
-            return web.post("/mcp", json=message, headers=headers)
 
-        session = {"mcp-session-id": post("initialize", given[0], {}, hello).headers["mcp-session-id"]}
-        told = {"jsonrpc": "2.0", "method": "notifications/initialized"}
-        web.post("/mcp", json=told, headers={"Authorization": f"Bearer {given[0]}", **session})
-        for access, expected in zip(given, ("notes:admin", "notes:read", "notes:admin"), strict=True):
-            text = post("tools/list", access, session, {}).text
-            assert re.findall(r'"name": ?"(\w+)"', text) == HELD[expected]
+def test_a_session_is_no_authentication(folder: Path, issuer: FakeApi) -> None:
+    with served(folder) as url, httpx2.Client(base_url=url) as web:
+        session = begin(web, token(issuer, "notes:admin"))
+        assert sent(web, "none", "tools/list", session).status_code == 401
+        assert sent(web, token(issuer, "notes:read", aud="other"), "tools/list", session).status_code == 401
+        for more in ({"sub": "somebody"}, {"azp": "another"}):
+            assert sent(web, token(issuer, "notes:admin", **more), "tools/list", session).status_code == 404, more
+        assert sent(web, token(issuer, "notes:admin"), "tools/list", session).status_code == 200
 
 
 @pytest.mark.anyio
