@@ -47,8 +47,9 @@ ERAS = pytest.mark.parametrize("mode", ["legacy", "auto"])
 
 def block(start: str) -> str:
     """The block of the page that starts so."""
-    [found] = [text for _, text in BLOCKS if text.startswith(start)]
-    return found
+    found: list[str] = [text for _, text in BLOCKS if text.startswith(start)]
+    assert len(found) == 1
+    return found[0]
 
 
 # The authorization server
@@ -63,8 +64,7 @@ def token(issuer: FakeApi, scope: str, key: Any = KEY, algorithm: str = "RS256",
     now = int(time.time())
     said = {"iss": issuer.url + REALM, "aud": [HERE, "account"], "sub": "8f0a6c1e-reporter", "azp": "reporter"}
     times = {"iat": now, "exp": now + 300, "typ": "Bearer"}
-    made: str = jwt.encode({**said, **times, "scope": f"profile {scope}", **more}, key, algorithm, {"kid": "1"})
-    return made
+    return jwt.encode({**said, **times, "scope": f"profile {scope}", **more}, key, algorithm, {"kid": "1"})
 
 
 @pytest.fixture(scope="module")
