@@ -70,6 +70,8 @@ EXAMPLES = [
     {**SUM, "inputSchema": {"$schema": "http://json-schema.org/draft-07/schema#", **NUMBERS}},
     TIME,
     {**TIME, "inputSchema": {"type": "object"}},
+    {**TIME, "annotations": {"title": "Time", "readOnlyHint": True, "idempotentHint": True, "openWorldHint": False}},
+    {**TIME, "execution": {"taskSupport": "forbidden"}},
     SQL,
 ]
 README = {
