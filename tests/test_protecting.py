@@ -11,6 +11,7 @@ import time
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
 
@@ -120,6 +121,11 @@ def folder(issuer: FakeApi, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write(tmp_path_factory.mktemp("hide"), issuer)
 
 
+@pytest.fixture(scope="module")
+def challenging(issuer: FakeApi, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write(tmp_path_factory.mktemp("challenge"), issuer, challenges=True)
+
+
 @contextmanager
 def package(folder: Path) -> Iterator[tuple[ModuleType, Any]]:
     """The package, and handlers as the page has them."""
@@ -195,7 +201,7 @@ def do(text: str, folder: Path, places: Mapping[str, str], **values: str) -> Non
             assert line in printed, f"{name}: no {line!r} in:\n{printed}"
 
 
-def test_the_server_of_the_page(folder: Path, issuer: FakeApi, tmp_path: Path) -> None:
+def test_the_server_of_the_page(folder: Path, challenging: Path, issuer: FakeApi) -> None:
     [line] = re.findall(r"^`python (-m notes_mcp --http \S+ --allow-host [^`]+)`", PAGE, re.MULTILINE)
     arguments = shlex.split(line.replace("127.0.0.1:8000", "127.0.0.1:0"))
     environment = {"PYTHONPATH": f"{folder / 'generated'}:{folder}"}
@@ -215,7 +221,7 @@ def test_the_server_of_the_page(folder: Path, issuer: FakeApi, tmp_path: Path) -
         access = json.loads((folder / "token.json").read_text())["access_token"]
         answer = httpx2.post(f"{url}/mcp", headers={"Authorization": f"Bearer {access}"}, json=[])
         assert answer.status_code == 400  # it got in
-        with served(write(tmp_path, issuer, challenges=True)) as other:
+        with served(challenging) as other:
             do(challenge, folder, {**places, "http://127.0.0.1:8000": other}, TOKEN=access)
         do(second, folder, places)
     assert [asked.path for asked in issuer.asked].count("/realms/shop/protocol/openid-connect/token") == 2
@@ -333,8 +339,8 @@ def test_a_session_is_no_authentication(folder: Path, issuer: FakeApi) -> None:
 
 @pytest.mark.anyio
 @ERAS
-async def test_challenge_asks_for_all_scopes(tmp_path: Path, issuer: FakeApi, mode: Any) -> None:
-    with served(write(tmp_path, issuer, challenges=True)) as url:
+async def test_challenge_asks_for_all_scopes(challenging: Path, issuer: FakeApi, mode: Any) -> None:
+    with served(challenging) as url:
         async with client(url, token(issuer, "notes:read"), mode) as made:
             assert await names(made) == HELD["notes:admin"]
         call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "delete_all"}}
@@ -375,35 +381,46 @@ REFUSED = {"rateLimit": 1, "concurrency": 2}
 """How many of three calls are refused, where it is not all of them."""
 
 
-class Slow:
-    """A tool that takes its time."""
+@pytest.fixture(scope="module")
+def limited(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
+    """A package with a tool for each limit."""
+    folder = tmp_path_factory.mktemp("limits")
+    properties = {"text": {"type": "string"}}
+    tools = [
+        tool(f"slow_{number}", properties, toolwright={"policy": yaml.safe_load(limit)})
+        for number, (limit, _) in enumerate(LIMITS)
+    ]
+    with imported(folder, generate(folder, manifest(tools, name="limits"))) as module:
+        yield module
 
-    async def slow(self, args: Any, ctx: Any) -> str:
-        await anyio.sleep(0.3)
-        return str(args.text)
+
+async def slow(args: Any, ctx: Any) -> str:
+    await anyio.sleep(0.3)
+    return str(args.text)
 
 
 @pytest.mark.anyio
 @ERAS
-@pytest.mark.parametrize(("limit", "words"), LIMITS)
-async def test_limits_are_told(tmp_path: Path, mode: Any, limit: str, words: str) -> None:
-    slow = tool("slow", {"text": {"type": "string"}}, toolwright={"policy": yaml.safe_load(limit)})
+@pytest.mark.parametrize("number", range(len(LIMITS)), ids=[limit for limit, _ in LIMITS])
+async def test_limits_are_told(limited: ModuleType, mode: Any, number: int) -> None:
+    limit, words = LIMITS[number]
+    name = f"slow_{number}"
+    handlers = SimpleNamespace(**dict.fromkeys(limited.TOOLS, slow))
     texts: list[str] = []
-    with imported(tmp_path, generate(tmp_path, manifest([slow], name="limits"))) as module:
-        async with mcp.Client(module.build_server(Slow()), mode=mode) as made:
+    async with mcp.Client(limited.build_server(handlers), mode=mode) as made:
 
-            async def call() -> None:
-                result = await made.call_tool("slow", {"text": "x" * 100})
-                [said] = result.content
-                assert said.type == "text"
-                if result.is_error:
-                    texts.append(said.text)
+        async def call() -> None:
+            result = await made.call_tool(name, {"text": "x" * 100})
+            [said] = result.content
+            assert said.type == "text"
+            if result.is_error:
+                texts.append(said.text)
 
-            async with anyio.create_task_group() as tasks:
-                for _ in range(3):
-                    tasks.start_soon(call)
+        async with anyio.create_task_group() as tasks:
+            for _ in range(3):
+                tasks.start_soon(call)
     assert len(texts) == REFUSED.get(limit.partition(":")[0], 3)
-    pattern = re.escape(words).replace("…", r"[\d,]+")
+    pattern = re.escape(words.replace("slow", name)).replace("…", r"[\d,]+")
     assert [text for text in texts if re.fullmatch(pattern, text) is None] == []
 
 
