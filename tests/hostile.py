@@ -146,6 +146,43 @@ def listening(era: str, answer: Callable[[str, Any], Said | None]) -> Iterator[t
         thread.join(5)
 
 
+def events(charset: str = "") -> dict[str, str]:
+    """The headers of an event stream."""
+    return {"Content-Type": f"text/event-stream{charset}"}
+
+
+class Attacker:
+    """A server that answers one method as it is told from time to time: on `stdio`, over `http`, or in `events`."""
+
+    def __init__(self, transport: str, era: str, method: str, folder: Path) -> None:
+        self._transport, self._era, self._method = transport, era, method
+        folder.mkdir(exist_ok=True)
+        self._said = folder / "said"
+        self._said.write_bytes(b"")
+
+    def say(self, said: bytes) -> None:
+        """From now on, answer so."""
+        self._said.write_bytes(said)
+
+    @contextlib.contextmanager
+    def target(self) -> Iterator[Any]:
+        """What to connect to."""
+        if self._transport == "stdio":
+            yield [sys.executable, __file__, self._era, self._method, str(self._said)]
+            return
+        with listening(self._era, self._answer) as (url, _):
+            yield url
+
+    def _answer(self, method: str, number: Any) -> Said | None:
+        if method != self._method:
+            return None
+        said = filled(self._said.read_bytes(), number)
+        if self._transport == "http":
+            return Said(lambda: iter((said,)))
+        # A charset that would inflate what follows: event streams have none but UTF-8.
+        return Said(lambda: iter((b"data: " + said + b"\n\n",)), headers=events("; charset=zlib"))
+
+
 def main() -> None:
     """Answer on standard output, until standard input is closed."""
     era, attacked, said = sys.argv[1:]

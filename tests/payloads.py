@@ -254,6 +254,7 @@ BASE: Json = {
              "scopes": {"all": ["s"]}, "onMissing": "challenge", "x-more": "m"},
     "policy": {**_POLICY, "redact": ["/api_key"], "onStateLoss": "closed"},
     "formats": "annotate",
+    "client": {"hints": "untrusted", "x-more": "m"},
     "wire": {"refs": "bundled", "x-more": "m"},
     "cache": {"ttl": "5m", "scope": "private", "x-more": "m"},
     "protocol": {"min": "2025-06-18", "x-more": "m"},

@@ -399,6 +399,50 @@ def test_headers_go_with_every_request_and_all_pages_come(era: str, tmp_path: Pa
     assert set(seen) == {"k1"}
 
 
+LIES: dict[str, Any] = {"readOnlyHint": True, "destructiveHint": False}
+
+
+@pytest.mark.parametrize("trusted", [(), ("wipe",), ("look", "wipe")])
+def test_the_hints_of_an_imported_server_count_where_somebody_trusts_them(
+    trusted: tuple[str, ...], tmp_path: Path
+) -> None:
+    tools = [{**TOOL, "name": name, "annotations": LIES} for name in ("look", "wipe")]
+    lists = {"tools/list": {"tools": tools}, "tools/call": {"content": [], "resultType": "complete"}}
+    done = scripted(tmp_path, {**HELLO, **lists}, "--client", "--name", "liar", "-o", "m.yaml")
+    assert done.returncode == 0, done.stderr
+    assert (
+        "note: the hints of its tools are not trusted, since somebody else wrote them: the client's `confirm` is asked "
+        "before each call; `overlay: {tools: {NAME: {policy: {trusted: true}}}}` believes those of a tool"
+    ) in done.stderr
+    made = yaml.safe_load((tmp_path / "m.yaml").read_text("utf-8"))
+    assert (made["emit"], made["client"]) == (["client"], {"hints": "untrusted"})
+    overlay = {"tools": {name: {"policy": {"trusted": True}} for name in trusted}}
+    (tmp_path / "m.yaml").write_text(yaml.safe_dump({**made, "overlay": overlay}))
+    assert toolwright("check", "m.yaml", cwd=tmp_path).returncode == 0
+    assert toolwright("generate", "m.yaml", cwd=tmp_path).returncode == 0
+    asked: list[str] = []
+
+    def confirm(name: str, _: Any) -> bool:
+        asked.append(name)
+        return True
+
+    async def call(package: Any) -> None:
+        command = [sys.executable, SCRIPTED, str(tmp_path / "server.json")]
+        async with package.LiarClient.connect(command, confirm=confirm) as client:
+            await client.look()
+            await client.wipe()
+
+    with imported(tmp_path / "generated", "liar_mcp") as package:
+        anyio.run(call, package)
+    assert asked == [name for name in ("look", "wipe") if name not in trusted]
+
+
+def test_an_import_that_is_no_client_or_has_no_tools_says_nothing_of_trust(tmp_path: Path) -> None:
+    lists = {"tools/list": {"tools": [{**TOOL, "annotations": LIES}]}}
+    assert "trusted" not in scripted(tmp_path, {**HELLO, **lists}).stderr
+    assert "trusted" not in scripted(tmp_path, {**HELLO, "tools/list": {"tools": []}}, "--client").stderr
+
+
 # --- real servers --------------------------------------------------------------------------------------------------
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
+from ._runtime.client import responses as _responses
 from ._runtime.client.options import OMIT, Omit
 from ._runtime.client.primitives import PrimitivesBinding
 from .registry import PACKAGE
@@ -35,6 +36,15 @@ class EverythingClient(PrimitivesBinding):
     """
 
     _package = PACKAGE
+
+    @property
+    def with_raw_response(self) -> _Responses:
+        """The same methods of tools, each with its whole response.
+
+        That is a `CallResponse`: the model, the content, `_meta`, and what a tool that failed says of that, which is
+        not raised. `.parse()` gives what the method itself would have given.
+        """
+        return _Responses(self)
 
     async def test_simple_text(self) -> list[ContentBlock]:
         """Answer with a line of text.
@@ -345,3 +355,51 @@ class EverythingClient(PrimitivesBinding):
         Prompt ``test_input_required_result_prompt``.
         """
         return await self._prompt("test_input_required_result_prompt", {})
+
+
+class _Responses(_responses.Responses):
+    """The methods of the tools, each with the whole response: the model, the content, `_meta`, what a failure says."""
+
+    _package = PACKAGE
+    test_simple_text = _responses.responding(EverythingClient.test_simple_text)
+    test_image_content = _responses.responding(EverythingClient.test_image_content)
+    test_audio_content = _responses.responding(EverythingClient.test_audio_content)
+    test_embedded_resource = _responses.responding(EverythingClient.test_embedded_resource)
+    test_multiple_content_types = _responses.responding(EverythingClient.test_multiple_content_types)
+    test_error_handling = _responses.responding(EverythingClient.test_error_handling)
+    test_tool_with_progress = _responses.responding(EverythingClient.test_tool_with_progress)
+    test_tool_with_logging = _responses.responding(EverythingClient.test_tool_with_logging)
+    test_logging_tool = _responses.responding(EverythingClient.test_logging_tool)
+    test_reconnection = _responses.responding(EverythingClient.test_reconnection)
+    test_elicitation = _responses.responding(EverythingClient.test_elicitation)
+    test_elicitation_sep1034_defaults = _responses.responding(EverythingClient.test_elicitation_sep1034_defaults)
+    test_elicitation_sep1330_enums = _responses.responding(EverythingClient.test_elicitation_sep1330_enums)
+    test_streaming_elicitation = _responses.responding(EverythingClient.test_streaming_elicitation)
+    test_sampling = _responses.responding(EverythingClient.test_sampling)
+    test_missing_capability = _responses.responding(EverythingClient.test_missing_capability)
+    test_input_required_result_elicitation = _responses.responding(
+        EverythingClient.test_input_required_result_elicitation
+    )
+    test_input_required_result_sampling = _responses.responding(EverythingClient.test_input_required_result_sampling)
+    test_input_required_result_list_roots = _responses.responding(
+        EverythingClient.test_input_required_result_list_roots
+    )
+    test_input_required_result_request_state = _responses.responding(
+        EverythingClient.test_input_required_result_request_state
+    )
+    test_input_required_result_multiple_inputs = _responses.responding(
+        EverythingClient.test_input_required_result_multiple_inputs
+    )
+    test_input_required_result_multi_round = _responses.responding(
+        EverythingClient.test_input_required_result_multi_round
+    )
+    test_input_required_result_tampered_state = _responses.responding(
+        EverythingClient.test_input_required_result_tampered_state
+    )
+    test_input_required_result_capabilities = _responses.responding(
+        EverythingClient.test_input_required_result_capabilities
+    )
+    test_trigger_tool_change = _responses.responding(EverythingClient.test_trigger_tool_change)
+    test_trigger_prompt_change = _responses.responding(EverythingClient.test_trigger_prompt_change)
+    json_schema_2020_12_tool = _responses.responding(EverythingClient.json_schema_2020_12_tool)
+    test_header_parameter = _responses.responding(EverythingClient.test_header_parameter)

@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from . import models as _models
+from ._runtime.client import responses as _responses
 from ._runtime.client.options import OMIT, Omit
 from ._runtime.client.primitives import PrimitivesBinding
 from .registry import PACKAGE
@@ -35,6 +36,15 @@ class HelpdeskClient(PrimitivesBinding):
     """
 
     _package = PACKAGE
+
+    @property
+    def with_raw_response(self) -> _Responses:
+        """The same methods of tools, each with its whole response.
+
+        That is a `CallResponse`: the model, the content, `_meta`, and what a tool that failed says of that, which is
+        not raised. `.parse()` gives what the method itself would have given.
+        """
+        return _Responses(self)
 
     async def create_ticket(
         self, *, subject: str, description: str, reporter: Person, priority: Priority | Omit = OMIT
@@ -203,3 +213,17 @@ class HelpdeskClient(PrimitivesBinding):
             given: The other arguments, as far as they are known.
         """
         return await self._complete("prompt", "draft_reply", argument, value, given)
+
+
+class _Responses(_responses.Responses):
+    """The methods of the tools, each with the whole response: the model, the content, `_meta`, what a failure says."""
+
+    _package = PACKAGE
+    create_ticket = _responses.responding(HelpdeskClient.create_ticket)
+    get_ticket = _responses.responding(HelpdeskClient.get_ticket)
+    list_tickets = _responses.responding(HelpdeskClient.list_tickets)
+    add_comment = _responses.responding(HelpdeskClient.add_comment)
+    assign_ticket = _responses.responding(HelpdeskClient.assign_ticket)
+    attach_file = _responses.responding(HelpdeskClient.attach_file)
+    close_ticket = _responses.responding(HelpdeskClient.close_ticket)
+    get_statistics = _responses.responding(HelpdeskClient.get_statistics)

@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from . import models as _models
+from ._runtime.client import responses as _responses
 from ._runtime.client.options import OMIT, Omit
 from ._runtime.client.primitives import PrimitivesBinding
 from .registry import PACKAGE
@@ -34,6 +35,15 @@ class WeatherClient(PrimitivesBinding):
     """
 
     _package = PACKAGE
+
+    @property
+    def with_raw_response(self) -> _Responses:
+        """The same methods of tools, each with its whole response.
+
+        That is a `CallResponse`: the model, the content, `_meta`, and what a tool that failed says of that, which is
+        not raised. `.parse()` gives what the method itself would have given.
+        """
+        return _Responses(self)
 
     async def get_weather(
         self, *, location: str, units: Literal["metric", "imperial"] | Omit = OMIT
@@ -114,3 +124,12 @@ class WeatherClient(PrimitivesBinding):
             given: The other arguments, as far as they are known.
         """
         return await self._complete("prompt", "plan_day", argument, value, given)
+
+
+class _Responses(_responses.Responses):
+    """The methods of the tools, each with the whole response: the model, the content, `_meta`, what a failure says."""
+
+    _package = PACKAGE
+    get_weather = _responses.responding(WeatherClient.get_weather)
+    get_forecast = _responses.responding(WeatherClient.get_forecast)
+    list_stations = _responses.responding(WeatherClient.list_stations)

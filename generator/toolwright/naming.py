@@ -25,7 +25,7 @@ _GAPS = re.compile(r"\0+")
 ANNOTATION_NAMES = frozenset({"bool", "bytes", "dict", "float", "int", "list", "str", "tuple"})
 """Names that annotations use: a member of a class that took one would hide the type from the members below it."""
 
-CLIENT_NAMES = frozenset({"connect", "raw", "tasks", "with_options"})
+CLIENT_NAMES = frozenset({"connect", "raw", "tasks", "with_options", "with_raw_response"})
 """What a client binding offers beside its tools."""
 
 DECORATOR_NAMES = frozenset({"abstractmethod", "deprecated"})

@@ -540,6 +540,32 @@ async def test_a_process_may_take_too_long() -> None:
     assert raised.value.code == mcp_types.REQUEST_TIMEOUT
 
 
+@pytest.mark.parametrize(
+    ("given", "own", "seconds"),
+    [
+        ({}, None, 60.0),
+        ({}, 5.0, 5.0),
+        ({"timeout": None}, 5.0, None),
+        ({"timeout": 7}, 5.0, 7),
+        ({"timeout": 7}, 0, 7),
+    ],
+)
+async def test_an_answer_has_60_seconds_unless_said_otherwise(given: Any, own: float | None, seconds: Any) -> None:
+    server = Script(_text("done")).server
+    target = server if own == 0 else mcp.Client(server, read_timeout_seconds=own)
+    async with ShapesClient.connect(target, **given) as client:
+        assert client.__toolwright__[2].timeout == seconds
+
+
+@pytest.mark.parametrize("kind", [*ERAS, "http"])
+async def test_a_silent_server_is_given_up(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("toolwright.runtime.client.binding.TIMEOUT", 0.3)
+    async with _reached(kind, Script(_never)) as client:
+        with anyio.fail_after(10), pytest.raises(mcp.MCPError) as raised:
+            await client.ping()
+    assert raised.value.code == mcp_types.REQUEST_TIMEOUT
+
+
 async def test_options_are_inherited_and_taken_away() -> None:
     async def slow(ctx: Any) -> Mapping[str, Any]:
         await anyio.sleep(0.2)
@@ -643,6 +669,32 @@ async def test_a_call_is_refused_by_all_but_true(answer: Any, later: bool) -> No
     assert script.asked == []
 
 
+async def test_confirm_all_asks_before_every_call() -> None:
+    asked: list[str] = []
+
+    async def confirm(tool: str, arguments: Mapping[str, Any]) -> bool:
+        asked.append(tool)
+        await anyio.sleep(0.2)  # a person's time is not the server's
+        return tool != "ping"
+
+    script = Script(_text("done"))
+    async with ShapesClient.connect(script.server, confirm=confirm, confirm_all=True, timeout=0.15) as client:
+        await client.query(region="eu")
+        with pytest.raises(CallRefused):
+            await client.ping()
+        await client.with_options(confirm_all=False).query(region="eu")
+        assert asked == ["query", "ping"]
+        with pytest.raises(ValueError, match="confirm_all=True asks before every call; it needs a `confirm`"):
+            client.with_options(confirm=None)
+        await client.with_options(confirm=None, confirm_all=False).erase()
+    async with ShapesClient.connect(script.server, confirm=confirm) as client:
+        await client.query(region="eu")
+        await client.with_options(confirm_all=True).query(region="eu")
+    assert asked == ["query", "ping", "query"]
+    with pytest.raises(ValueError, match="it needs a `confirm` that is asked"):
+        ShapesClient.connect(script.server, confirm_all=True)
+
+
 async def test_what_confirm_does_to_the_arguments_is_not_sent() -> None:
     async def confirm(tool: str, arguments: Any) -> bool:
         arguments["users"].append("eve")
@@ -677,6 +729,14 @@ async def test_each_call_is_told_at_its_start_and_its_end() -> None:
     assert 0 < end.duration < 5
     assert ping.call == start.call + 1
     assert script.calls[0]["arguments"]["token"] == "s3cret"
+
+
+async def test_arguments_are_told_whole() -> None:
+    users = [{"name": "x" * 100_000, "notes": [str(number) for number in range(5_000)]}]
+    events: list[CallEvent] = []
+    async with ShapesClient.connect(Script(_text("done")).server, on_call=events.append) as client:
+        await client.erase(users=users)
+    assert [event.arguments for event in events] == [{"users": users}] * 2
 
 
 @pytest.mark.parametrize(
@@ -920,7 +980,7 @@ async def test_a_slow_list_does_not_stop_the_call(caplog: pytest.LogCaptureFixtu
 
 def test_tools_can_have_all_names_but_these() -> None:
     public = {name for name in dir(Binding) if not name.startswith("_")}
-    assert public == CLIENT_NAMES - {"tasks"}
+    assert public | {"with_raw_response"} == CLIENT_NAMES - {"tasks"}  # that one stands in generated clients
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import gzip
 import json
 import logging
@@ -21,9 +20,9 @@ import mcp_types
 import pytest
 
 import hostile
-from hostile import HANDSHAKE, STATELESS, Said, filled, listening
+from hostile import HANDSHAKE, STATELESS, Attacker, Said, events, filled, listening
 from toolwright.runtime.client.bounds import Bounds, TooLargeError
-from toolwright.runtime.client.errors import InvalidResult
+from toolwright.runtime.client.errors import InvalidResult, ResultTooLarge
 from toolwright.runtime.client.live import list_prompts, list_resource_templates, list_resources, list_tools
 from toolwright.runtime.client.network import _Events
 from toolwright.runtime.client.primitives import PrimitivesBinding
@@ -198,42 +197,6 @@ STRAYS: Final[dict[str, str]] = {
 """What does not say which request it answers: on stdio the answer may still come, until the call's time is over."""
 
 
-class Attacker:
-    """A server that answers one method as it is told from time to time."""
-
-    def __init__(self, transport: str, era: str, method: str, folder: Path) -> None:
-        self._transport, self._era, self._method = transport, era, method
-        folder.mkdir(exist_ok=True)
-        self._said = folder / "said"
-        self._said.write_bytes(b"")
-
-    def say(self, said: bytes) -> None:
-        """From now on, answer so."""
-        self._said.write_bytes(said)
-
-    @contextlib.contextmanager
-    def target(self) -> Iterator[Any]:
-        """What to connect to."""
-        if self._transport == "stdio":
-            yield [sys.executable, hostile.__file__, self._era, self._method, str(self._said)]
-            return
-        with listening(self._era, self._answer) as (url, _):
-            yield url
-
-    def _answer(self, method: str, number: Any) -> Said | None:
-        if method != self._method:
-            return None
-        said = filled(self._said.read_bytes(), number)
-        if self._transport == "http":
-            return Said(lambda: iter((said,)))
-        # A charset that would inflate what follows: event streams have none but UTF-8.
-        return Said(lambda: iter((b"data: " + said + b"\n\n",)), headers=_events("; charset=zlib"))
-
-
-def _events(charset: str = "") -> dict[str, str]:
-    return {"Content-Type": f"text/event-stream{charset}"}
-
-
 async def _outcome(asked: Awaitable[Any]) -> BaseException | None:
     """What a call raises."""
     with anyio.fail_after(_BOUND):
@@ -350,11 +313,11 @@ HTTP: Final[dict[str, Said]] = {
     "HTML": _whole(b"<html>", media="text/html"),
     "JSON that is called HTML": _whole(b'{"jsonrpc":"2.0","id":1,"result":{}}', media="text/html"),
     "an event stream that is none": _whole(b"{}", media="text/event-stream"),
-    "an event stream that ends": Said(_once(b"data: {", b'"a"'), headers=_events(), is_cut=True),
-    "an event stream that is not UTF-8": Said(_once(b"data: \xff\n\n"), headers=_events()),
-    "an event of no kind": Said(_once(b"event: other\ndata: {}\n\n"), headers=_events()),
-    "an event stream that comes again": Said(_once(b"retry: 1\nid: 1\ndata:\n\n"), headers=_events()),
-    "a retry of no length": Said(_once(b"retry: %b\nid: 1\ndata:\n\n" % (b"9" * 400)), headers=_events()),
+    "an event stream that ends": Said(_once(b"data: {", b'"a"'), headers=events(), is_cut=True),
+    "an event stream that is not UTF-8": Said(_once(b"data: \xff\n\n"), headers=events()),
+    "an event of no kind": Said(_once(b"event: other\ndata: {}\n\n"), headers=events()),
+    "an event stream that comes again": Said(_once(b"retry: 1\nid: 1\ndata:\n\n"), headers=events()),
+    "a retry of no length": Said(_once(b"retry: %b\nid: 1\ndata:\n\n" % (b"9" * 400)), headers=events()),
     "a body that is cut": Said(_once(b'{"jsonrpc":"2.0",'), is_cut=True),
     "a body that is not compressed": _whole(b"{}", Content_Encoding="gzip"),
     "a body that is half compressed": _whole(gzip.compress(b"{}" * 999)[:-9], Content_Encoding="gzip"),
@@ -407,11 +370,11 @@ FLOODS: Final[dict[str, Callable[[], Said]]] = {
     "a body without an end": lambda: Said(_forever(b" " * 65536)),
     "an error without an end": lambda: Said(_forever(b" " * 65536), 500),
     "a text without an end": lambda: Said(_forever(b" " * 65536), 500, {"Content-Type": "text/plain"}),
-    "an event without an end": lambda: Said(_forever(b"data: " + b"x" * 65530), headers=_events()),
-    "an event of many lines": lambda: Said(_forever(b"data: x\n" * 8192), headers=_events()),
+    "an event without an end": lambda: Said(_forever(b"data: " + b"x" * 65530), headers=events()),
+    "an event of many lines": lambda: Said(_forever(b"data: x\n" * 8192), headers=events()),
     "a bomb": lambda: Said(_once(_bomb()), headers=_GZIP),
     "a bomb in an error": lambda: Said(_once(_bomb()), 500, _GZIP),
-    "a bomb in an event": lambda: Said(_once(_bomb()), headers={**_events(), "Content-Encoding": "gzip"}),
+    "a bomb in an event": lambda: Said(_once(_bomb()), headers={**events(), "Content-Encoding": "gzip"}),
     "a bomb in a bomb": lambda: Said(
         _once(gzip.compress(_bomb())), headers={**_JSON, "Content-Encoding": "gzip, gzip"}
     ),
@@ -427,8 +390,13 @@ async def test_no_more_is_read_than_may_be(era: str, name: str, caplog: pytest.L
         async with ShapeClient.connect(url, timeout=_BOUND, max_result_bytes=_MOST) as client:
             before = _peak()
             error = await _outcome(client.render())
-            assert isinstance(error, mcp.MCPError)
-            assert not _is_late(error)
+            if name == "a text without an end":  # of which nothing is read
+                assert isinstance(error, mcp.MCPError)
+                assert not _is_late(error)
+            else:
+                assert isinstance(error, ResultTooLarge)
+                assert (error.tool, error.limit) == ("render", _MOST)
+                assert error.size > _MOST
             assert _peak() - before < 100 << 20
             assert _is_unknown(await _outcome(client._prompt("other", {})))
 
@@ -440,13 +408,15 @@ async def test_a_line_without_an_end_ends_the_connection(era: str, tmp_path: Pat
     with attacker.target() as target:
         async with ShapeClient.connect(target, timeout=_BOUND, max_result_bytes=_MOST) as client:
             before = _peak()
-            for _ in range(2):
-                error = await _outcome(client.render())
-                assert isinstance(error, mcp.MCPError)
-                assert (error.code, error.message) == (
-                    mcp_types.CONNECTION_CLOSED,
-                    "the server's answer has more than 1,048,576 bytes",
-                )
+            error = await _outcome(client.render())
+            assert isinstance(error, ResultTooLarge)
+            assert (error.tool, error.limit, error.size > _MOST) == ("render", _MOST, True)
+            error = await _outcome(client.render())
+            assert isinstance(error, mcp.MCPError)
+            assert (error.code, error.message) == (
+                mcp_types.CONNECTION_CLOSED,
+                "the server's answer has more than 1,048,576 bytes",
+            )
             assert _peak() - before < 100 << 20
 
 
@@ -473,8 +443,11 @@ async def test_large_results_come_as_far_as_the_call_allows(transport: str, era:
             assert block.type == "text"
             assert block.text == text
             error = await _outcome(client.with_options(max_result_bytes=1 << 20).ping())
-            assert isinstance(error, mcp.MCPError)
-            assert "more than 1,048,576 bytes" in error.message
+            assert isinstance(error, ResultTooLarge)
+            assert (error.tool, error.limit) == ("ping", 1 << 20)
+            assert 1 << 20 < error.size < 4 << 20
+            told = f"the result of 'ping' has {error.size:,} bytes or more, and max_result_bytes is 1,048,576"
+            assert str(error) == told
             assert len(await client.ping()) == 1
         async with ShapeClient.connect(target, timeout=_BOUND, max_result_bytes=1 << 20) as client:
             assert len(await client.with_options(max_result_bytes=None).ping()) == 1
@@ -490,7 +463,7 @@ async def test_a_stream_may_be_long_where_its_events_are_short(era: str) -> None
         if method != "tools/call":
             return None
         result = filled(_result('{"resultType":"complete","content":[]}').encode(), number)
-        return Said(_once(*pieces, b"data: " + result + b"\n\n"), headers=_events())
+        return Said(_once(*pieces, b"data: " + result + b"\n\n"), headers=events())
 
     with listening(era, answer) as (url, _):
         async with ShapeClient.connect(url, timeout=_BOUND, max_result_bytes=100_000) as client:

@@ -19,8 +19,6 @@ FIRST_LINKS: Final = "2025-06-18"
 FIRST_STATELESS: Final = "2026-07-28"
 """The first revision without a handshake; also the first in which structured content need not be an object."""
 
-_NONE: Final = {"type": "object"}
-
 
 def tool_for(definition: dict[str, Any], revision: str) -> dict[str, Any]:
     """A tool for this revision.
@@ -43,12 +41,14 @@ def block_for(block: dict[str, Any], revision: str, number: int = 1) -> dict[str
 def result_for(result: dict[str, Any], definition: Mapping[str, Any], revision: str) -> dict[str, Any]:
     """A result for this revision.
 
-    Before 2026-07-28, structured content goes with its `outputSchema`; before 2025-06-18, resource links become text;
-    before 2025-03-26, sounds become embedded resources.
+    Before 2026-07-28, structured content goes with its `outputSchema`, and without one where it is no object; before
+    2025-06-18, resource links become text; before 2025-03-26, sounds become embedded resources.
     """
     if revision >= FIRST_STATELESS:
         return result
-    if "structuredContent" in result and not describes_objects(definition.get("outputSchema", _NONE)):
+    schema = definition.get("outputSchema")
+    is_kept = isinstance(result.get("structuredContent"), dict) if schema is None else describes_objects(schema)
+    if "structuredContent" in result and not is_kept:
         result = {key: value for key, value in result.items() if key != "structuredContent"}
     if revision < FIRST_LINKS:
         blocks = [_block_for(block, number, revision) for number, block in enumerate(result["content"], 1)]

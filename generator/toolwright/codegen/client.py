@@ -65,6 +65,7 @@ is left out of the request. Results are checked against the tool's output schema
             for deprecated in [one.deprecated for one in manifest.tools] + [one.deprecated for one in every(manifest)]
         ),
         "outputs": has_outputs,
+        "has_tools": bool(manifest.tools),
         "pages": any("page" in tool.http for tool in manifest.tools),
         "base": base,
         "runtime": as_homes(runtime),

@@ -46,12 +46,14 @@ class ModelModule:
     """A module of models.
 
     `source` is its text, without a header and not formatted. `classes` are all that it defines. `parameters` are those
-    of the client's method, made of the first part's class: the required ones first, else in the schema's order.
+    of the client's method, made of the first part's class: the required ones first, else in the schema's order. `extra`
+    is the type of the values of what else the schema allows; None where it allows nothing else.
     """
 
     source: Code
     classes: tuple[Class, ...]
     parameters: tuple[Parameter, ...]
+    extra: Type | None = None
     enumerations: tuple[Enumeration, ...] = ()
 
     @property
@@ -301,7 +303,8 @@ def _enumeration(schema: ir.SharedSchema, home: Imported) -> ModelModule:
         docstring(f"The values of `{home.name}`, in the schema's order."),
     )
     value = Type(kind, _choices_of(home.members))
-    return ModelModule(source, (), (), (Enumeration(home.name, values, value, schema.schema.place),))
+    enumeration = Enumeration(home.name, values, value, schema.schema.place)
+    return ModelModule(source, (), (), enumerations=(enumeration,))
 
 
 def _choices_of(members: Iterable[Json]) -> tuple[Code, ...]:
@@ -397,7 +400,7 @@ def surface_of(manifest: ir.Manifest) -> Surface:
     every = (*tools, *others)
     return surface.of(
         manifest,
-        {tool.name: module.parameters for tool, module in zip(manifest.tools, tools, strict=True)},
+        {tool.name: (module.parameters, module.extra) for tool, module in zip(manifest.tools, tools, strict=True)},
         surface.with_inherited([made for module in every for made in module.classes]),
         (made for module in every for made in module.enumerations),
     )
@@ -470,10 +473,12 @@ def _module(draft: _Draft, written: Mapping[Name, Written]) -> ModelModule:
         if plan.shared is not None and plan.is_alias
     ]
     last = [code("\n" if classes else ""), join("\n\n", aliases)] if aliases else []
+    root = next(plan for plan in draft.plans if plan.name == draft.parts[0].name)
     return ModelModule(
         source=join("\n", [code(_HEAD, docstring(draft.doc)), *imports, *classes, *last]),
         classes=tuple(_class(plan, written.get(plan.name), draft.place) for plan in draft.plans),
-        parameters=_parameters(next(plan for plan in draft.plans if plan.name == draft.parts[0].name), written),
+        parameters=_parameters(root, written),
+        extra=_extra(root, draft.parts[0].document, written),
     )
 
 
@@ -483,6 +488,15 @@ def _parameters(root: ClassPlan, written: Mapping[Name, Written]) -> tuple[Param
     made = [replace(each, required=each.required or each.wire in root.needed) for each in inherited]
     made += [_parameter(each, written[root.name].types[each.name]) for each in root.fields]
     return tuple(sorted(made, key=lambda each: not each.required))
+
+
+def _extra(root: ClassPlan, document: Document, written: Mapping[Name, Written]) -> Type | None:
+    """The type of what an object holds in keys that are no fields of its class; None where it has no such keys."""
+    schema = document.value(document.root)
+    if root.closed or (isinstance(schema, dict) and schema.get("unevaluatedProperties") is False):
+        return None
+    values = written[root.name].values if root.name in written else None
+    return values or surface.ANY
 
 
 _HEAD = """{}

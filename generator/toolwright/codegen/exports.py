@@ -18,7 +18,8 @@ EXPORTS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "resources": {"._runtime.server.resources": ("ResourceContents",)},
     "client": {
         "._runtime.client.drift": ("DriftError", "DriftWarning"),
-        "._runtime.client.errors": ("CallRefused", "InvalidResult", "ToolFailed"),
+        "._runtime.client.errors": ("CallRefused", "InvalidResult", "ResultTooLarge", "ToolFailed"),
+        "._runtime.client.responses": ("CallResponse",),
         "._runtime.client.live": ("list_prompts", "list_resource_templates", "list_resources", "list_tools"),
         "._runtime.client.options": ("OMIT", "CallEvent", "Omit"),
     },

@@ -127,7 +127,8 @@ def make(
         Unit(
             module=render.page(head, Page("", "module.py", {"source": module.source})),
             classes=module.names,
-            method=render.method(method := surface.tool_method(tool, module.parameters)),
+            method=render.method(method := surface.tool_method(tool, module.parameters, module.extra)),
+            response=render.response(method) if method.deprecated else None,
             names=method.names,
         )
         for tool, module in made

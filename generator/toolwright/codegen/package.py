@@ -7,7 +7,7 @@ no models can be written while these are made. It lays nothing out and writes no
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from toolwright import naming
@@ -26,8 +26,8 @@ from toolwright.codegen.handlers import handlers_page
 from toolwright.codegen.imports import as_homes
 from toolwright.codegen.literals import docstring
 from toolwright.codegen.registry import registry_page
-from toolwright.codegen.render import Page
-from toolwright.pycode import Name
+from toolwright.codegen.render import Page, responses
+from toolwright.pycode import Code, Name
 
 if TYPE_CHECKING:
     from toolwright import ir
@@ -104,8 +104,16 @@ def of_models(manifest: ir.Manifest, used: Sequence[str], made: Made) -> tuple[P
     if "client" in manifest.emit:
         methods = (*(made.units[tool.name].method for tool in manifest.tools), *(one.method for one in made.primitives))
         page = client_page(title, manifest, made.units, made.primitives)
-        pages.append(Page("client.py", "client.py", page, methods))
+        pages.append(Page("client.py", "client.py", page, (*methods, *_responses(manifest, made))))
     return tuple(pages)
+
+
+def _responses(manifest: ir.Manifest, made: Made) -> Iterator[Code]:
+    """The class of the responses of a client that calls tools, and its methods of tools that are deprecated."""
+    if manifest.tools:
+        units = [(tool.names.method, made.units[tool.name].response) for tool in manifest.tools]
+        yield responses(manifest.stem, [name for name, response in units if response is None])
+        yield from (response for _, response in units if response is not None)
 
 
 def _contexts(title: str, used: Sequence[str], contexts: Sequence[AskingContext]) -> Mapping[str, Any]:

@@ -7,7 +7,7 @@ of `literals` make of values and texts, and anything else is refused.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, LiteralString
 
@@ -17,7 +17,7 @@ from toolwright import package_data
 from toolwright.codegen import literals
 from toolwright.codegen.imports import exploded
 from toolwright.codegen.surface import ClientMethod
-from toolwright.pycode import Code, checked, code, join, trusted
+from toolwright.pycode import Code, Name, checked, code, join, trusted
 
 LINE_LENGTH = 120
 CUT = code("\f")
@@ -55,6 +55,22 @@ def page(head: Code, planned: Page) -> Code:
 def method(planned: ClientMethod) -> Code:
     """One method of a client, formatted, and indented as it stands in the class."""
     return python(trusted(_environment().get_template("method.py.jinja").render({"method": planned})))
+
+
+def responses(stem: Name, tools: Sequence[Name]) -> Code:
+    """The class of the responses of a client.
+
+    Args:
+        stem: How the class of the client starts.
+        tools: The methods of tools that are not deprecated.
+    """
+    template = _environment().get_template("responses.py.jinja")
+    return python(trusted(template.render({"stem": stem, "tools": tools})))
+
+
+def response(planned: ClientMethod) -> Code:
+    """The method of a tool in the class of responses, formatted as `method` does it."""
+    return method(replace(planned, gives_response=True, gives_pages=False))
 
 
 def python(source: Code) -> Code:

@@ -52,6 +52,7 @@ def optional(kind: Type) -> Type:
     return Type(code("{} | None", kind.text), (*kind.choices, code("None")), kind.names)
 
 
+ANY = Type(code("Any"), (code("Any"),), frozenset({Name("Any")}))
 STR = Type(code("str"), (code("str"),))
 _TEXTS = Type(code("Sequence[str]"), (code("Sequence[str]"),), frozenset({Name("Sequence")}))
 _GIVEN = Type(code("Mapping[str, str]"), (code("Mapping[str, str]"),), frozenset({Name("Mapping")}))
@@ -190,7 +191,8 @@ class ClientMethod:
     """One method of the client, which calls the method `call` of the base with `arguments`.
 
     An argument that is a list itself has the entries of a dictionary. `by_name` says that its parameters are given by
-    their names alone, `gives_model` that it returns a model, and `gives_pages` that this is a page of several.
+    their names alone, `gives_model` that it returns a model, `gives_pages` that this is a page of several, and
+    `gives_response` that it stands in the class of responses, and returns one.
     """
 
     role: MethodRole
@@ -205,11 +207,13 @@ class ClientMethod:
     place: Place
     gives_model: bool = False
     gives_pages: bool = False
+    gives_response: bool = False
 
     @property
     def annotation(self) -> Code:
         """The type of what it returns, as the module writes it, which imports no model for that."""
-        return code("_models.{}", self.returns.text) if self.gives_model else self.returns.text
+        given = code("_models.{}", self.returns.text) if self.gives_model else self.returns.text
+        return code("_responses.CallResponse[{}]", given) if self.gives_response else given
 
     @property
     def signature(self) -> tuple[Code, ...]:
@@ -247,7 +251,7 @@ def with_inherited(classes: Sequence[Class]) -> Iterator[Class]:
 
 def of(
     manifest: ir.Manifest,
-    parameters: Mapping[str, Sequence[Parameter]],
+    parameters: Mapping[str, tuple[Sequence[Parameter], Type | None]],
     classes: Iterable[Class],
     enumerations: Iterable[Enumeration] = (),
 ) -> Surface:
@@ -255,11 +259,12 @@ def of(
 
     Args:
         manifest: The lowered manifest.
-        parameters: Those of the client's method of each tool, by the tool's name on the wire.
+        parameters: Those of the client's method of each tool, by the tool's name on the wire, and the type of what else
+            it takes.
         classes: The classes of its models.
         enumerations: The types of its shared enumerations.
     """
-    calls = [tool_method(tool, parameters[tool.name]) for tool in manifest.tools]
+    calls = [tool_method(tool, *parameters[tool.name]) for tool in manifest.tools]
     calls += [method for primitive in _primitives(manifest) for method in primitive_methods(primitive)]
     return Surface(
         handlers=handler_methods(manifest) if "server" in manifest.emit else (),
@@ -377,29 +382,64 @@ def _asked(document: Mapping[str, Json]) -> Iterator[tuple[Name, Name | None]]:
 # --- Client ---
 
 
-def tool_method(tool: ir.Tool, parameters: Sequence[Parameter]) -> ClientMethod:
-    """A tool as a method of the client; `parameters` are those that its models have."""
+def tool_method(tool: ir.Tool, parameters: Sequence[Parameter], extra: Type | None = None) -> ClientMethod:
+    """A tool as a method of the client.
+
+    Args:
+        tool: The tool.
+        parameters: Those that its models have.
+        extra: The type of the values of other arguments that its schema allows; None where it allows none.
+    """
     output = naming.output_class(tool.names) if tool.output is not None else None
     parameters = [parameter for parameter in parameters if parameter.wire not in tool.bound]
     sent = tuple(code("{}: {}", literal(parameter.wire), parameter.name) for parameter in parameters)
     described = [(parameter.name, parameter_doc(parameter.doc, parameter.default)) for parameter in parameters]
+    rest = Taken(_extra_name(parameters), optional(_named(extra)), code("None")) if extra is not None else None
+    if rest is not None:
+        described.append((rest.name, _EXTRA))
     doc = tool_doc(tool)
     if "page" in tool.http:
         doc = f"{doc}\n\nThis is one page; ``{tool.names.method}.pages(…)`` gives the items of all."
     return ClientMethod(
         role="tool",
         name=tool.names.method,
-        parameters=tuple(_taken(each.name, each.type, required=each.required) for each in parameters),
+        parameters=(
+            *(_taken(each.name, each.type, required=each.required) for each in parameters),
+            *([rest] if rest is not None else []),
+        ),
         by_name=True,
         returns=plain(output) if output else _list_of("ContentBlock"),
         call=Name("_call" if output else "_call_content"),
-        arguments=(literal(tool.name), sent, *([Name(f"_models.{output}")] if output else [])),
+        arguments=(
+            literal(tool.name),
+            sent,
+            *([Name(f"_models.{output}")] if output else []),
+            *([rest.name] if rest is not None else []),
+        ),
         deprecated=deprecation(tool.deprecated),
         doc=arguments_doc(doc, described),
         place=tool.place,
         gives_model=output is not None,
         gives_pages="page" in tool.http,
     )
+
+
+_EXTRA = "Other arguments that the schema allows, by their names on the wire."
+
+
+def _extra_name(parameters: Sequence[Parameter]) -> Name:
+    """`extra`, or where the tool has an argument of that name, `extra_`, and so on."""
+    taken = {each.name for each in parameters}
+    name = Name("extra")
+    while name in taken:
+        name = name + "_"
+    return name
+
+
+def _named(values: Type) -> Type:
+    """The type of arguments by their names."""
+    text = code("Mapping[str, {}]", values.text)
+    return Type(text, (text,), values.names | {Name("Mapping")})
 
 
 def primitive_methods(primitive: ir.Primitive) -> tuple[ClientMethod, ...]:

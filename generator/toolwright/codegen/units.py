@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 class Unit:
     """What one primitive adds: the text of its module with its classes, and its methods of the client, formatted.
 
+    `response` is the method of a deprecated tool in the class of responses, which has the others by their names.
     `names` are those that the methods' signatures need, but for builtins. `home` is where the module of a prompt or
     resource stands below `models`; one without models has no text there.
     """
@@ -24,6 +25,7 @@ class Unit:
     method: Code
     names: frozenset[str]
     home: Name | None = None
+    response: Code | None = None
 
 
 @dataclass(frozen=True, slots=True)

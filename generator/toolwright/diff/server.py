@@ -59,6 +59,10 @@ def changes(pair: Pair, old: Mapping[str, Any], new: Mapping[str, Any], files: t
     if not same(old.get("protocol"), new.get("protocol")):
         message = "the oldest revision meant changed"
         yield Change("TW507", "wire", "cosmetic", _ABOUT, message, *at("protocol"))
+    hints = [(value.get("client") or {}).get("hints", "trusted") for value in (old, new)]
+    if hints[0] != hints[1]:
+        message = f"clients find the hints of tools {hints[1]} now"
+        yield Change("TW520", "wire", "cosmetic", "all tools", message, *at("client"))
     if pair.old.refs != pair.new.refs:
         how = "without references" if pair.new.refs == "inlined" else "with references to `$defs`"
         message = f"schemas are sent {how}; they accept the same"

@@ -236,6 +236,9 @@ def policies(
                 yield _make(about, "TW515", "compatible", f"it no longer requires {_scopes(less)}", *places)
         elif key == "redact":
             yield _make(about, "TW520", "cosmetic", "`redact` changed", *places)
+        elif key == "trusted":
+            state = "trusted" if now else "not trusted"
+            yield _make(about, "TW520", "cosmetic", f"clients find its hints {state} now", *places)
         elif key == "confirm" and _asks_alike(was, now):
             yield _make(about, "TW520", "cosmetic", "what the user is asked before a call changed", *places)
         elif now is None:

@@ -68,7 +68,7 @@ def settle(manifest: Mapping[str, Any]) -> Settled:
     made: dict[str, Any] = {**manifest}
     notes = [*_unseen(made), *_unwritable(made)]
     while True:
-        checked = pipeline.compile_manifest(_FILE, Only(yamlwriter.imported(made, _FILE).encode()))
+        checked = pipeline.compile_manifest(_FILE, Only(_FILE, yamlwriter.imported(made, _FILE).encode()))
         errors = [found for found in checked.diagnostics if found.severity == "error"]
         errors = [meant for error in errors for meant in _meant(made, error)]
         if not errors:

@@ -42,12 +42,15 @@ class DocumentError(RefusedError):
 
 @dataclass(frozen=True, slots=True)
 class Only:
-    """A reader of one document, whatever it is called; there is no file beside it."""
+    """A reader of one document; there is no file beside it."""
 
+    path: str
     data: bytes
 
-    def read(self, _path: str) -> bytes:
-        """The document's bytes."""
+    def read(self, path: str) -> bytes:
+        """The document's bytes. Raises FileNotFoundError for any other path."""
+        if path != self.path:
+            raise FileNotFoundError(path)
         return self.data
 
     def glob(self, _folder: str, _pattern: str) -> list[str]:

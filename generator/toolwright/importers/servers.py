@@ -27,6 +27,12 @@ _CAPABILITIES: Final = ("resources", "prompts", "completions")
 """
 
 
+_UNTRUSTED: Final = (
+    "the hints of its tools are not trusted, since somebody else wrote them: the client's `confirm` is asked before "
+    "each call; `overlay: {tools: {NAME: {policy: {trusted: true}}}}` believes those of a tool"
+)
+
+
 def manifest(listed: Listed, *, name: str | None, otherwise: str, prefix: str = "", client: bool = False) -> Made:
     """The manifest of a server.
 
@@ -35,7 +41,7 @@ def manifest(listed: Listed, *, name: str | None, otherwise: str, prefix: str = 
         name: Its name; by default what it calls itself.
         otherwise: Its name where it has none.
         prefix: Put in front of the names of tools and prompts.
-        client: Write `emit: [client]`.
+        client: Write `emit: [client]`, and that hints are not trusted.
 
     Raises:
         UnsettledError: Nothing that can be left out would make it a manifest.
@@ -44,12 +50,14 @@ def manifest(listed: Listed, *, name: str | None, otherwise: str, prefix: str = 
     server = _server(listed, name, otherwise, notes)
     made: dict[str, Any] = {"toolwright": 1, "server": server}
     if client:
-        made["emit"] = ["client"]
+        made |= {"emit": ["client"], "client": {"hints": "untrusted"}}
     made["tools"] = tools.fixed(listed.sections.get("tools", ()), notes, prefix)
     for section in mcp.PRIMITIVES:
         if entries := primitives.fixed(section, listed.sections.get(section.name, ()), notes, prefix):
             made[section.name] = entries
     notes += collisions.tell_apart(made)
+    if client and made["tools"]:
+        notes.append(_UNTRUSTED)
     settled = acceptance.settle(made)
     kept = {key: _ordered(value) for key, value in settled.manifest.items() if value or key == "tools"}
     counts = [(len(kept.get(section.name, ())), section.noun) for section in mcp.SECTIONS]

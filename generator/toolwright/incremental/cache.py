@@ -14,7 +14,7 @@ from pydantic_core import from_json, to_json
 from toolwright.codegen.units import Unit
 from toolwright.pycode import Name, trusted
 
-_FORMAT: Final = 2
+_FORMAT: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +46,19 @@ def load(data: bytes | None) -> Cache:
 def dump(cache: Cache) -> bytes:
     """A cache as the bytes of its file."""
     units = {
-        digest: [unit.module, unit.classes, unit.method, sorted(unit.names)] for digest, unit in cache.units.items()
+        digest: [unit.module, unit.classes, unit.method, sorted(unit.names), unit.response]
+        for digest, unit in cache.units.items()
     }
     sets = {"clean": sorted(cache.clean), "proven": sorted(cache.proven)}
     return to_json({"format": _FORMAT, "around": cache.around, **sets, "units": units})
 
 
 def _unit(row: Any) -> Unit:
-    module, classes, method, names = row
-    return Unit(trusted(module), tuple(map(Name, classes)), trusted(method), frozenset(names))
+    module, classes, method, names, response = row
+    return Unit(
+        module=trusted(module),
+        classes=tuple(map(Name, classes)),
+        method=trusted(method),
+        names=frozenset(names),
+        response=None if response is None else trusted(response),
+    )

@@ -10,37 +10,41 @@ from __future__ import annotations
 import copy
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
-from .arguments import to_json
-from .audit import report
 from .bounds import MAX_RESULT_BYTES
-from .confirmation import confirm_call
-from .errors import InvalidResult, ToolFailed
-from .guarded import describe_problems
+from .calls import call_content, call_model
 from .in_flight import InFlight
-from .options import OMIT, CallEvent, Confirm, Omit, OnCall, OnProgress, Options
+from .options import (
+    OMIT,
+    TIMEOUT,
+    CallEvent,
+    Confirm,
+    Omit,
+    OnCall,
+    OnProgress,
+    Options,
+    Sanitize,
+)
 from .questions import Callbacks, OnQuestion, OnSample, Roots
-from .results import read_structured
 from .session import Session
 from .transport import Connection, Target, client_for
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
     from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
     from mcp import Client
-    from mcp_types import CallToolResult, ContentBlock
+    from mcp_types import ContentBlock
 
-    from ..package import Package, Tool
+    from ..package import Package
 
 __all__ = ["OMIT", "Binding", "CallEvent", "Omit"]
 
 _WANTED: Final = {"on_question": "elicitation", "on_sample": "sampling", "roots": "sampling"}
 """Options of `connect`, with the features that they need, where the manifest does not ask for these by itself."""
 
-_T = TypeVar("_T")
 _Output = TypeVar("_Output", bound=BaseModel)
 
 
@@ -50,7 +54,8 @@ class Binding:
     A tool's method raises the following; the methods of prompts and resources raise the last two alone.
 
     - `ToolFailed` where the tool answered with `isError`; it carries the whole result.
-    - `InvalidResult` where the result breaks the tool's `outputSchema`.
+    - `InvalidResult` where the result breaks the tool's `outputSchema`, or its content is broken.
+    - `ResultTooLarge` where the result has more bytes than `max_result_bytes`.
     - `CallRefused` where `confirm` said no.
     - `mcp.MCPError` for a protocol error, such as an unknown tool; for an answer that is none of MCP's
       (`mcp_types.PARSE_ERROR`), that is larger than `max_result_bytes`, or that does not come in time
@@ -72,9 +77,11 @@ class Binding:
         cls,
         target: Target,
         *,
-        timeout: float | None = None,
+        timeout: float | Omit | None = OMIT,
         max_result_bytes: int | None = MAX_RESULT_BYTES,
+        sanitize: Sanitize = "text",
         confirm: Confirm | None = None,
+        confirm_all: bool = False,
         on_call: OnCall | None = None,
         on_progress: OnProgress | None = None,
         on_question: OnQuestion | None = None,
@@ -92,15 +99,21 @@ class Binding:
                 object in this process; or a transport or a client of the SDK that is not open yet, for what is not
                 offered here, such as `mcp.Client(url, logging_callback=…)` or another way to authenticate.
             timeout: Seconds that the server may take for each answer, while connecting too, but without the time in
-                which `on_question`, `on_sample` or `roots` work for it; `None` for no bound of ours. An `mcp.Client`
-                brings its own `read_timeout_seconds`.
+                which `on_question`, `on_sample` or `roots` work for it; `None` for no bound of ours. By default 60; an
+                `mcp.Client` that has one brings its own `read_timeout_seconds`.
             max_result_bytes: Bytes that each answer of the server may have, after decompression; `None` for no bound.
-                No more is read: over HTTP the call raises, and a command, whose answers come in one row, is given up.
-                Only for a URL and a command.
+                From a URL or a command no more is read: over HTTP the call raises, and a command, whose answers come
+                in one row, is given up. From any other target, a result is measured when it is there.
+            sanitize: Whether control characters, escape sequences and bidirectional overrides are taken out of what
+                the server answers, and data and MIME types are looked at: `text` takes them out of all strings of
+                content, `all` of `structuredContent` and `_meta`, too, and `none` leaves all as it came. What an
+                exception carries is as it came.
             confirm: Asked before each call of a tool that the compiled manifest calls dangerous: one with
                 `policy.confirm`, else one that is neither `readOnlyHint: true` nor `destructiveHint: false` (MCP
-                2025-11-25, schema, `ToolAnnotations`). Takes the tool's name on the wire and its arguments; whatever
-                it gives but `True` refuses the call. May be `async`. `None` asks nobody.
+                2025-11-25, schema, `ToolAnnotations`), or whose hints the manifest does not trust. Takes the tool's
+                name on the wire and its arguments; whatever it gives but `True` refuses the call. May be `async`.
+                `None` asks nobody.
+            confirm_all: Have `confirm` asked before every call.
             on_call: Told at the start and at the end of each call, for indicators and audit logs. May be `async`.
             on_progress: Told of progress: how much is done, of how much, and a message. May be `async`.
             on_question: Asked what the server wants to know from a person. Takes a `Question`; gives the values of its
@@ -125,7 +138,9 @@ class Binding:
         """
         if drift not in ("ignore", "warn", "error"):
             raise ValueError(f"drift is 'ignore', 'warn' or 'error', not {drift!r}")
-        options = Options(timeout, confirm, on_call, on_progress, max_result_bytes)
+        own = getattr(target, "read_timeout_seconds", None) if isinstance(timeout, Omit) else None
+        seconds = (own or TIMEOUT) if isinstance(timeout, Omit) else timeout
+        options = Options(seconds, confirm, on_call, on_progress, max_result_bytes, confirm_all, sanitize)
         callbacks = Callbacks(on_question, on_sample, roots)
         given = callbacks.given()
         in_flight = InFlight(expects_questions=bool(given))
@@ -137,14 +152,12 @@ class Binding:
             given=given,
             callbacks=lambda: {} if answering is None else answering.for_sdk(callbacks, in_flight),
             hear=None if subscriptions is None else subscriptions.hear,
-            timeout=timeout,
+            timeout=seconds,
             max_result_bytes=max_result_bytes,
             headers=headers,
             env=env,
             cwd=cwd,
         )
-        if client is target:
-            options = options.but(timeout=client.read_timeout_seconds if timeout is None else timeout)
         mirroring = cls._package.feature("headers", "client.parameter_headers")
         made = cls(Session(client, in_flight, mirroring), subscriptions, options)
 
@@ -173,7 +186,9 @@ class Binding:
         *,
         timeout: float | Omit | None = OMIT,
         max_result_bytes: int | Omit | None = OMIT,
+        sanitize: Sanitize | Omit = OMIT,
         confirm: Confirm | Omit | None = OMIT,
+        confirm_all: bool | Omit = OMIT,
         on_call: OnCall | Omit | None = OMIT,
         on_progress: OnProgress | Omit | None = OMIT,
     ) -> Self:
@@ -185,7 +200,9 @@ class Binding:
         other._options = self._options.but(
             timeout=timeout,
             max_result_bytes=max_result_bytes,
+            sanitize=sanitize,
             confirm=confirm,
+            confirm_all=confirm_all,
             on_call=on_call,
             on_progress=on_progress,
         )
@@ -201,30 +218,20 @@ class Binding:
         """The session, the subscriptions and the options, for functions that are no methods."""
         return self._session, self._subscriptions, self._options
 
-    async def _call(self, name: str, arguments: Mapping[str, object], output: type[_Output]) -> _Output:
+    async def _call(
+        self,
+        name: str,
+        arguments: Mapping[str, object],
+        output: type[_Output],
+        extra: Mapping[str, object] | None = None,
+    ) -> _Output:
         """Call a tool that has an `outputSchema`."""
+        tool = self._package.tools[name]
+        return (await call_model(self._session, self._options, tool, arguments, extra, output))[0]
 
-        def read(tool: Tool, result: CallToolResult) -> _Output:
-            value = read_structured(tool, result, mirrored=not self._session.modern)
-            try:
-                return output.model_validate(value)
-            except (ValidationError, RecursionError) as error:  # no JSON, though the schema has nothing against it
-                wrong = describe_problems(error) if isinstance(error, ValidationError) else "it is nested too deeply"
-                raise InvalidResult(tool.name, [f"result: {wrong}"], result) from None
-
-        return await self._perform(self._package.tools[name], arguments, read)
-
-    async def _call_content(self, name: str, arguments: Mapping[str, object]) -> list[ContentBlock]:
+    async def _call_content(
+        self, name: str, arguments: Mapping[str, object], extra: Mapping[str, object] | None = None
+    ) -> list[ContentBlock]:
         """Call a tool that has no `outputSchema`."""
-        return await self._perform(self._package.tools[name], arguments, lambda _, result: result.content)
-
-    async def _perform(self, tool: Tool, given: Mapping[str, object], read: Callable[[Tool, CallToolResult], _T]) -> _T:
-        """One call: tell its start, ask for leave, send it, check its result, tell its end."""
-        arguments = to_json(given)
-        with tool.hiding(arguments):
-            async with report(tool, arguments, self._options.on_call):
-                await confirm_call(tool, arguments, self._options.confirm)
-                result = await self._session.call(tool, arguments, self._options)
-                if result.is_error:
-                    raise ToolFailed(result)
-                return read(tool, result)
+        tool = self._package.tools[name]
+        return (await call_content(self._session, self._options, tool, arguments, extra))[0]

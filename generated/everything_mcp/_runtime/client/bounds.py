@@ -18,23 +18,57 @@ if TYPE_CHECKING:
 MAX_RESULT_BYTES: Final = 64 * 1024 * 1024
 """Bytes of one message by default: as many as a manifest's file may have. Honest results have passed 1 MiB."""
 
-_OF_REQUEST: ContextVar[tuple[int | None] | None] = ContextVar("of_request", default=None)
+MOST_BLOCKS: Final = 10_000
+"""Blocks of content in one result: each costs a hundred times the memory that its bytes do."""
+
+_OF_REQUEST: ContextVar[Bound | None] = ContextVar("of_request", default=None)
 
 
 class TooLargeError(Exception):
-    """The server sent more than it may; the message says how much that is."""
+    """The server sent more than it may; the message says how much that is.
+
+    Attributes:
+        size: The bytes that had come when that was seen; more may have followed.
+        most: The bytes that there may be.
+    """
+
+    def __init__(self, message: str, size: int, most: int) -> None:
+        """Say how much came."""
+        super().__init__(message)
+        self.size = size
+        self.most = most
+
+
+@dataclass(slots=True)
+class Bound:
+    """How many bytes the answer to one request may have, and what was found too large, once it was.
+
+    Attributes:
+        most: Bytes after decoding; `None` for no bound.
+        broken: What is raised where there is more; `None` as long as there is not.
+    """
+
+    most: int | None
+    broken: TooLargeError | None = None
+
+    def check(self, size: int, who: str = "the server's answer has") -> None:
+        """Raise TooLargeError where `size` bytes are more than there may be."""
+        if self.most is not None and size > self.most:
+            self.broken = TooLargeError(f"{who} more than {self.most:,} bytes", size, self.most)
+            raise self.broken
 
 
 @contextmanager
-def at_most(most: int | None) -> Generator[None, None, None]:
-    """Bound the answers to the requests that are sent in the block.
+def at_most(most: int | None) -> Generator[Bound, None, None]:
+    """Bound the answers to the requests that are sent in the block; gives the bound, which says whether it held.
 
     Args:
         most: Bytes after decoding; `None` for no bound.
     """
-    token = _OF_REQUEST.set((most,))
+    bound = Bound(most)
+    token = _OF_REQUEST.set(bound)
     try:
-        yield
+        yield bound
     finally:
         _OF_REQUEST.reset(token)
 
@@ -54,10 +88,9 @@ class Bounds:
     exceeded: str | None = None
     _seen: int = 0
 
-    def here(self) -> int | None:
-        """The bytes that an answer may have to the request in whose context this is called."""
-        own = _OF_REQUEST.get()
-        return self.each if own is None else own[0]
+    def here(self) -> Bound:
+        """The bound of an answer to the request in whose context this is called."""
+        return _OF_REQUEST.get() or Bound(self.each)
 
     def add(self, size: int) -> None:
         """Take note of bytes that came.
@@ -66,10 +99,12 @@ class Bounds:
             TooLargeError: They are more than all may be.
         """
         self._seen += size
-        self.check(self._seen, self.total, "the server sent")
+        self.check(self._seen, Bound(self.total), "the server sent")
 
-    def check(self, size: int, most: int | None, who: str = "the server's answer has") -> None:
-        """Raise TooLargeError where `size` bytes are more than there may be."""
-        if most is not None and size > most:
-            self.exceeded = f"{who} more than {most:,} bytes"
-            raise TooLargeError(self.exceeded)
+    def check(self, size: int, bound: Bound, who: str = "the server's answer has") -> None:
+        """Raise TooLargeError where `size` bytes are more than `bound` allows, and take note of it."""
+        try:
+            bound.check(size, who)
+        except TooLargeError as error:
+            self.exceeded = str(error)
+            raise

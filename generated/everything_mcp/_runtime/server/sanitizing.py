@@ -8,10 +8,8 @@ and never touches structured content but for halves of surrogate pairs, which no
 
 from __future__ import annotations
 
-import binascii
 import json
-import re
-from typing import Any, Final
+from typing import Any
 
 from mcp_types import (
     AudioContent,
@@ -23,25 +21,12 @@ from mcp_types import (
     TextResourceContents,
 )
 
+from ..hygiene import checked_base64, checked_mime_type, clean, escaped
 from ..nesting import DepthError, is_too_deep
 from ..texts import joined
 from ..values import is_list, is_mapping
 
-# C0 but for tab, line feed and carriage return; DEL; C1; bidirectional embeddings, overrides and isolates.
-_UNSAFE: Final = "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069"
-_SUSPECT: Final = re.compile(f"[{_UNSAFE}\ud800-\udfff]")
-_REMOVED: Final = re.compile(
-    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # control sequences (ECMA-48, 5.4): colours, cursor movements
-    r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)"  # strings (8.3): titles, hyperlinks
-    r"|\x1b[ -/]*[0-~]"  # other escape sequences
-    f"|[{_UNSAFE}]"
-)
-_ESCAPED: Final = re.compile(f"[{_UNSAFE}]")
-
-
-def clean(text: str) -> str:
-    """`text` without control characters, escape sequences and bidirectional overrides, and with whole characters."""
-    return text if _SUSPECT.search(text) is None else _REMOVED.sub("", joined(text))
+__all__ = ["block", "checked_base64", "checked_mime_type", "clean", "mirrored", "whole"]
 
 
 def whole(value: Any) -> tuple[Any, int | None]:
@@ -78,7 +63,7 @@ def mirrored(value: Any) -> tuple[Any, str]:
         text.encode()
     except UnicodeEncodeError:
         return mirrored(_fixed(value))
-    return value, _ESCAPED.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+    return value, escaped(text)
 
 
 def block(content: ContentBlock) -> dict[str, Any]:
@@ -119,33 +104,3 @@ def _fixed(value: object) -> Any:
     if is_list(value):
         return [_fixed(item) for item in value]
     return value
-
-
-_WORD: Final = r"[A-Za-z0-9!#$%&'*+.^_`|~-]+"  # RFC 9110, 5.6.2, "token"
-_MIME_TYPE: Final = re.compile(rf'{_WORD}/{_WORD}(?:[ \t]*;[ \t]*{_WORD}=(?:{_WORD}|"[^"\\\x00-\x1f\x7f]*"))*')
-
-
-def checked_mime_type(mime_type: str, kind: str | None = None) -> str:
-    """`mime_type` itself, where it is one (RFC 9110, 8.3.1) and, with `kind`, of that top-level type.
-
-    Raises:
-        ValueError: It is not.
-    """
-    if not _MIME_TYPE.fullmatch(mime_type):
-        raise ValueError(f"{mime_type!r} is not a MIME type")
-    if kind is not None and not mime_type.lower().startswith(f"{kind}/"):
-        raise ValueError(f"{mime_type!r} is not the MIME type of an {kind} block; it starts with {kind}/")
-    return mime_type
-
-
-def checked_base64(data: str) -> str:
-    """`data` itself, where it is base64 (RFC 4648, section 4).
-
-    Raises:
-        ValueError: It is not.
-    """
-    try:
-        binascii.a2b_base64(data, strict_mode=True)
-    except ValueError as error:
-        raise ValueError(f"the data is not base64: {error}") from None
-    return data

@@ -10,11 +10,11 @@ from __future__ import annotations
 import inspect
 import time
 from contextlib import asynccontextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
-from .errors import CallRefused, InvalidResult, ToolFailed
+from .errors import CallRefused, InvalidResult, ResultTooLarge, ToolFailed
 from .options import CallEvent, OnCall, Outcome
 
 if TYPE_CHECKING:
@@ -25,23 +25,35 @@ if TYPE_CHECKING:
 _CALLS: Final = count(1)
 
 
+@dataclass(slots=True)
+class Record:
+    """What is known of a call beside how it ended: how many strings of its result were cleaned."""
+
+    cleaned: int = 0
+
+
 @asynccontextmanager
-async def report(tool: Tool, arguments: Mapping[str, Any], on_call: OnCall | None) -> AsyncGenerator[None, None]:
-    """Tell `on_call`, if there is one, of the call that the block makes. What `on_call` raises, the call raises."""
+async def report(tool: Tool, arguments: Mapping[str, Any], on_call: OnCall | None) -> AsyncGenerator[Record, None]:
+    """Tell `on_call`, if there is one, of the call that the block makes, which fills in the record that it is given.
+
+    What `on_call` raises, the call raises.
+    """
+    record = Record()
     if on_call is None:
-        yield
+        yield record
         return
     start = CallEvent(next(_CALLS), "start", tool.name, tool.shown(arguments))
     await _tell(on_call, start)
     began = time.monotonic()
     outcome: Outcome = "ok"
     try:
-        yield
+        yield record
     except BaseException as error:
         outcome = _outcome(error)
         raise
     finally:
-        end = replace(start, phase="end", outcome=outcome, duration=time.monotonic() - began)
+        duration = time.monotonic() - began
+        end = replace(start, phase="end", outcome=outcome, duration=duration, cleaned=record.cleaned)
         await _tell(on_call, end)
 
 
@@ -66,6 +78,8 @@ def _outcome(error: BaseException) -> Outcome:
             return "refused"
         case InvalidResult():
             return "invalid"
+        case ResultTooLarge():
+            return "too_large"
         case MCPError(code=code) if code == REQUEST_TIMEOUT:
             return "timeout"
         case Exception():

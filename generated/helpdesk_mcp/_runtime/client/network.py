@@ -80,11 +80,11 @@ class NetworkClient(httpx2.AsyncClient):
 
     async def _read(self, response: httpx2.Response) -> bytes:
         """The body after decoding; the rest is not asked for where it is too long."""
-        body, most = bytearray(), self._bounds.here()
+        body, bound = bytearray(), self._bounds.here()
         async for chunk in response.aiter_bytes():
             self._bounds.add(len(chunk))
             body += chunk
-            self._bounds.check(len(body), most)
+            self._bounds.check(len(body), bound)
         return bytes(body)
 
 
@@ -94,7 +94,7 @@ class _Events(httpx2.AsyncByteStream):
     def __init__(self, response: httpx2.Response, bounds: Bounds) -> None:
         self._response = response
         self._bounds = bounds
-        self._most = bounds.here()
+        self._bound = bounds.here()
         self._size = 0
         self._end = b""
         self._decoder = codecs.getincrementaldecoder("utf-8")()
@@ -116,11 +116,11 @@ class _Events(httpx2.AsyncByteStream):
         seen, at = self._end + chunk, 0
         size = self._size - len(self._end)
         for blank in _BLANK.finditer(seen):
-            self._bounds.check(size + blank.start() - at, self._most)
+            self._bounds.check(size + blank.start() - at, self._bound)
             size, at = 0, blank.end()
         self._size = size + len(seen) - at
         self._end = seen[max(at, len(seen) - 3) :]
-        self._bounds.check(self._size, self._most)
+        self._bounds.check(self._size, self._bound)
 
     async def aclose(self) -> None:
         await self._response.aclose()

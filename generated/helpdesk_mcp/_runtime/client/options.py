@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal, TypeAlias, final
+from typing import Any, Final, Literal, TypeAlias, final, get_args
 
 from .bounds import MAX_RESULT_BYTES
+
+TIMEOUT: Final = 60.0
+"""Seconds that a server may take for an answer by default."""
 
 
 @final
@@ -42,12 +45,17 @@ OMIT: Final = Omit()
 """An argument that the caller leaves out: it is left out of the request, and the server's own default applies."""
 
 
-Outcome: TypeAlias = Literal["ok", "failed", "refused", "invalid", "timeout", "error", "cancelled"]
+Outcome: TypeAlias = Literal["ok", "failed", "refused", "invalid", "too_large", "timeout", "error", "cancelled"]
 """How a call ended.
 
 `ok`: with a result. `failed`: the tool answered with `isError`. `refused`: `confirm` said no. `invalid`: the result
-breaks the tool's `outputSchema`. `timeout`: no answer in time. `error`: any other exception, such as a protocol error
-or a lost connection. `cancelled`: the caller gave up.
+breaks the tool's `outputSchema`, or its content is broken. `too_large`: it has more bytes than `max_result_bytes`.
+`timeout`: no answer in time. `error`: any other exception, such as a protocol error or a lost connection. `cancelled`:
+the caller gave up.
+"""
+
+Sanitize: TypeAlias = Literal["text", "all", "none"]
+"""What is cleaned of what a server answers: the strings of its content, those of its `structuredContent`, too, or none.
 """
 
 
@@ -59,9 +67,10 @@ class CallEvent:
         call: The call's number in this process; its two events have the same.
         phase: `start` comes before anything is asked or sent, `end` after the result was checked.
         tool: The tool's name on the wire.
-        arguments: The arguments as JSON, a copy, with `"[redacted]"` for what the manifest's `policy.redact` names.
+        arguments: All arguments as JSON, a copy, with `"[redacted]"` for what the manifest's `policy.redact` names.
         outcome: How it ended; `None` at the start.
         duration: Seconds from start to end, with those in which `confirm` waited for a person; `None` at the start.
+        cleaned: How many strings of the result had characters that were taken out; see `sanitize`.
     """
 
     call: int
@@ -70,6 +79,7 @@ class CallEvent:
     arguments: Mapping[str, Any]
     outcome: Outcome | None = None
     duration: float | None = None
+    cleaned: int = 0
 
 
 Confirm: TypeAlias = Callable[[str, Mapping[str, Any]], bool | Awaitable[bool]]
@@ -91,17 +101,24 @@ class Options:
     """The options of the calls through one client.
 
     Raises:
-        ValueError: The timeout is no positive number of seconds, or the bound no positive number of bytes.
+        ValueError: The timeout is no positive number of seconds, the bound no positive number of bytes, or every call
+            is to be confirmed, but by nobody.
     """
 
-    timeout: float | None = None
+    timeout: float | None = TIMEOUT
     confirm: Confirm | None = None
     on_call: OnCall | None = None
     on_progress: OnProgress | None = None
     max_result_bytes: int | None = MAX_RESULT_BYTES
+    confirm_all: bool = False
+    sanitize: Sanitize = "text"
 
     def __post_init__(self) -> None:
-        """Check the numbers."""
+        """Check what can be wrong."""
+        if self.confirm_all and self.confirm is None:
+            raise ValueError("confirm_all=True asks before every call; it needs a `confirm` that is asked")
+        if self.sanitize not in get_args(Sanitize):
+            raise ValueError(f"sanitize is 'text', 'all' or 'none', not {self.sanitize!r}")
         if self.timeout is not None and not self.timeout > 0:
             raise ValueError(f"timeout must be a positive number of seconds, not {self.timeout!r}")
         if self.max_result_bytes is not None and not _is_positive(self.max_result_bytes):

@@ -2,9 +2,10 @@
 """What goes wrong in a call, as exceptions.
 
     Exception
-    ├── ToolFailed     the tool answered with an error
-    ├── InvalidResult  the result breaks the tool's `outputSchema`
-    └── CallRefused    the client's own `confirm` said no; nothing was sent
+    ├── ToolFailed      the tool answered with an error
+    ├── InvalidResult   the result breaks the tool's `outputSchema`, or its content is not what MCP says
+    ├── ResultTooLarge  the result has more bytes than `max_result_bytes`
+    └── CallRefused     the client's own `confirm` said no; nothing was sent
 
 Takes and gives plain values; imports nothing of the protocol's library.
 """
@@ -39,7 +40,10 @@ class ToolFailed(Exception):
 
 
 class InvalidResult(Exception):
-    """A tool's result breaks the `outputSchema` that the client was compiled with. The message names each violation.
+    """A tool's result is not what it should be. The message names each violation.
+
+    It breaks the `outputSchema` that the client was compiled with, or its content is broken: data that are no base64, a
+    MIME type that is none.
 
     Attributes:
         tool: The tool's name on the wire.
@@ -47,13 +51,34 @@ class InvalidResult(Exception):
         result: The whole result, as the server sent it.
     """
 
-    def __init__(self, tool: str, violations: Sequence[str], result: CallToolResult) -> None:
+    def __init__(
+        self, tool: str, violations: Sequence[str], result: CallToolResult, wrong: str = "breaks its outputSchema"
+    ) -> None:
         """Say which tool, and what is wrong."""
         lines = "".join(f"\n  {violation}" for violation in violations)
-        super().__init__(visible(f"the result of {tool!r} breaks its outputSchema:{lines}"))
+        super().__init__(visible(f"the result of {tool!r} {wrong}:{lines}"))
         self.tool = tool
         self.violations = tuple(violations)
         self.result = result
+
+
+class ResultTooLarge(Exception):
+    """A tool's result has more bytes than `max_result_bytes`. No more of it was read, and none of it is kept.
+
+    Attributes:
+        tool: The tool's name on the wire.
+        size: The bytes of the answer that had come when that was seen; more may have followed.
+        limit: The bytes that it may have, after decompression.
+    """
+
+    def __init__(self, tool: str, size: int, limit: int) -> None:
+        """Say which tool, how much came, and what the limit is."""
+        super().__init__(
+            visible(f"the result of {tool!r} has {size:,} bytes or more, and max_result_bytes is {limit:,}")
+        )
+        self.tool = tool
+        self.size = size
+        self.limit = limit
 
 
 class CallRefused(Exception):

@@ -15,7 +15,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from .bounds import Bounds, TooLargeError
+from .bounds import Bound, Bounds, TooLargeError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -39,14 +39,14 @@ class Lines:
 
     Attributes:
         bounds: How many bytes may come.
-        longest: Gives the most bytes that a line may have now; `None` for no bound.
+        longest: Gives the bound of a line now.
         too_large: Is told, once, why nothing more is read.
         read: Those that the SDK was given and that were not looked at yet, in their order.
     """
 
     bounds: Bounds
-    longest: Callable[[], int | None]
-    too_large: Callable[[str], None]
+    longest: Callable[[], Bound]
+    too_large: Callable[[TooLargeError], None]
     read: deque[Line] = field(default_factory=deque[Line])
     _begun: bytearray = field(default_factory=bytearray)
     _ended: bool = False
@@ -66,18 +66,18 @@ class Lines:
             return ""
         try:
             self.bounds.add(len(data))
-            most = self.longest()
+            bound = self.longest()
             if b"\n" not in data:
                 self._begun += data
-                self.bounds.check(len(self._begun), most)
+                self.bounds.check(len(self._begun), bound)
                 return ""
             *lines, rest = bytes(self._begun + data).split(b"\n")
             for line in (*lines, rest):
-                self.bounds.check(len(line), most)
+                self.bounds.check(len(line), bound)
         except TooLargeError as error:
             self._ended = True
             self._begun.clear()
-            self.too_large(str(error))
+            self.too_large(error)
             return ""
         self._begun = bytearray(rest)
         return "".join(f"{self._decoded(line)}\n" for line in lines)

@@ -1,7 +1,7 @@
 # Part of toolwright's runtime, copied as it is. DO NOT EDIT.
 """What a generated client does beside tools: it reads resources, gets prompts and completes their arguments.
 
-Takes names, URIs and texts from generated methods; gives the server's results as they came.
+Takes names, URIs and texts from generated methods; gives the server's results, their content checked and cleaned.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 from .arguments import to_json
 from .binding import Binding
+from .content import checked_parts
 from .input_required import run_rounds
 from .session import or_question
 
@@ -45,7 +46,7 @@ class PrimitivesBinding(Binding):
                 ReadResourceRequest(params=params), or_question(ReadResourceResult), self._options
             ),
         )
-        return result.contents
+        return checked_parts(result.contents, "contents", self._options.sanitize)
 
     async def _read_from(
         self, template: str, params: Mapping[str, str | Sequence[str] | Omit]
@@ -65,7 +66,7 @@ class PrimitivesBinding(Binding):
             GetPromptRequestParams(name=name, arguments=to_json(arguments) or None),
             lambda params: session.send(GetPromptRequest(params=params), or_question(GetPromptResult), self._options),
         )
-        return result.messages
+        return checked_parts(result.messages, "messages", self._options.sanitize)
 
     async def _complete(
         self,

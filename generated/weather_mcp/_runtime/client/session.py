@@ -15,8 +15,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..revisions import FIRST_STATELESS
-from .bounds import at_most
-from .errors import safe_to_show
+from .bounds import Bound, TooLargeError, at_most
+from .errors import ResultTooLarge, safe_to_show
 from .guarded import Guarded, describe_problems, failure_of
 from .input_required import run_rounds
 from .pages import fetch_pages
@@ -68,7 +68,12 @@ class Session:
         return self.client.protocol_version >= FIRST_STATELESS
 
     async def call(self, tool: Tool, arguments: dict[str, Any], options: Options) -> CallToolResult:
-        """Call a tool with JSON arguments (`tools/call`)."""
+        """Call a tool with JSON arguments (`tools/call`).
+
+        Raises:
+            ResultTooLarge: The result has more bytes than it may.
+        """
+        from mcp import MCPError
         from mcp_types import CallToolRequest, CallToolRequestParams, CallToolResult
 
         async def send(params: CallToolRequestParams) -> CallToolResult | InputRequiredResult:
@@ -80,7 +85,17 @@ class Session:
             )
             return sent
 
-        return await run_rounds(self.client, CallToolRequestParams(name=tool.name, arguments=arguments), send)
+        params = CallToolRequestParams(name=tool.name, arguments=arguments)
+        try:
+            result = await run_rounds(self.client, params, send)
+            if not isinstance(self.client.server, Guarded):  # else it was bounded before it was parsed
+                Bound(options.max_result_bytes).check(_size(result))
+        except (MCPError, TooLargeError) as error:
+            too_large = error.__cause__ if isinstance(error, MCPError) else error
+            if isinstance(too_large, TooLargeError):
+                raise ResultTooLarge(tool.name, too_large.size, too_large.most) from None
+            raise
+        return result
 
     def pages(self, fetch: Callable[..., Awaitable[_Page]], options: Options) -> AsyncIterator[_Page]:
         """All pages of a list.
@@ -125,21 +140,30 @@ class Session:
         from mcp_types import CONNECTION_CLOSED, PARSE_ERROR
         from pydantic import ValidationError
 
-        with safe_to_show():
+        with safe_to_show(), at_most(options.max_result_bytes) as bound:
             try:
-                with at_most(options.max_result_bytes):
-                    async with self.in_flight.request(seconds):
-                        try:
-                            yield
-                        except (ValidationError, OverflowError, RecursionError) as error:
-                            wrong = describe_problems(error) if isinstance(error, ValidationError) else str(error)
-                            message = f"the server's answer is not what MCP says: {wrong}"
-                            raise MCPError(code=PARSE_ERROR, message=message) from None
+                async with self.in_flight.request(seconds):
+                    try:
+                        yield
+                    except (ValidationError, OverflowError, RecursionError) as error:
+                        wrong = describe_problems(error) if isinstance(error, ValidationError) else str(error)
+                        message = f"the server's answer is not what MCP says: {wrong}"
+                        raise MCPError(code=PARSE_ERROR, message=message) from None
             except MCPError as error:
                 why = failure_of(self.client)
-                if error.code != CONNECTION_CLOSED or why is None:
-                    raise
-                raise MCPError(code=CONNECTION_CLOSED, message=why) from None
+                if error.code == CONNECTION_CLOSED and why is not None:
+                    raise MCPError(code=CONNECTION_CLOSED, message=why) from bound.broken
+                if bound.broken is not None:
+                    raise error from bound.broken
+                raise
+
+
+def _size(result: CallToolResult) -> int:
+    """The bytes of a result as JSON; 0 where nothing of it can be sent, which is told elsewhere."""
+    try:
+        return len(result.model_dump_json(by_alias=True, exclude_unset=True))
+    except (ValueError, RecursionError):
+        return 0
 
 
 def _awaited(on_progress: OnProgress | None) -> ProgressFnT | None:

@@ -56,10 +56,10 @@ def documents(source: str) -> Documents:
         DocumentError: It cannot be had, or is none that can be imported.
     """
     if source == STANDARD_INPUT:
-        return Documents("standard-input", Only(_standard_input()), alone=True)
+        return Documents("standard-input", Only("standard-input", _standard_input()), alone=True)
     if is_url(source):
-        name = urlsplit(shown(source)).path.rstrip("/").rpartition("/")[2]
-        return Documents(name or "document", Only(_fetched(source)), alone=True, origin=shown(source).partition("?")[0])
+        name = urlsplit(shown(source)).path.rstrip("/").rpartition("/")[2] or "document"
+        return Documents(name, Only(name, _fetched(source)), alone=True, origin=shown(source).partition("?")[0])
     return Documents(source, disk.Disk())
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import BaseModel
 
@@ -18,10 +18,34 @@ from ..texts import joined
 from ..values import is_list, is_mapping
 from .options import Omit
 
+if TYPE_CHECKING:
+    from ..package import Tool
+
 _DIGITS: Final = 4300
 """Of the longest integer that Python writes by default; on more, the SDK's HTTP transport ends the connection."""
 
 _BITS: Final = 14_000  # no integer with fewer has so many digits
+
+
+def with_extra(tool: Tool, given: Mapping[str, object], extra: Mapping[Any, object] | None) -> Mapping[str, object]:
+    """The arguments of a call with those that its method has no parameters for.
+
+    Args:
+        tool: The tool.
+        given: The arguments that the method has, by their names on the wire; what is left out is `OMIT`.
+        extra: The others.
+
+    Raises:
+        TypeError: One of these is an argument of the method, or its name is no string.
+    """
+    if not extra:
+        return given
+    for name in extra:
+        if not isinstance(name, str):
+            raise TypeError(f"{tool.method}: the names in `extra` are strings, not {name!r}")
+        if name in given:
+            raise TypeError(f"{tool.method}: {name!r} in `extra` is an argument of the method; give it as that")
+    return {**given, **extra}
 
 
 def to_json(given: Mapping[str, object]) -> dict[str, Any]:
@@ -39,7 +63,7 @@ def to_json(given: Mapping[str, object]) -> dict[str, Any]:
             integer has more than 4,300 digits, which neither Python nor servers read.
         DepthError: A value is nested so deeply that no message can carry it.
     """
-    return {name: _sendable(value, name) for name, value in given.items() if not isinstance(value, Omit)}
+    return {joined(name): _sendable(value, name) for name, value in given.items() if not isinstance(value, Omit)}
 
 
 def _sendable(value: object, name: str) -> Any:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from ..logs import logger
 from ..values import Json, is_group
-from .bounds import TooLargeError
+from .bounds import MOST_BLOCKS, Bound, Bounds, TooLargeError
 from .lines import Lines
 
 if TYPE_CHECKING:
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from mcp_types import RequestId
     from pydantic import ValidationError
 
-    from .bounds import Bounds
 
 _LOG: Final = logger(__name__)
 
@@ -57,11 +56,11 @@ def describe_problems(error: ValidationError) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """A request that is under way: its method, the revision that it is in, and the bytes that its answer may have."""
+    """A request that is under way: its method, the revision that it is in, and the bound of its answer."""
 
     method: str
     revision: str
-    most: int | None
+    bound: Bound
 
 
 class Guarded(AbstractAsyncContextManager["TransportStreams", bool | None]):
@@ -84,7 +83,7 @@ class Guarded(AbstractAsyncContextManager["TransportStreams", bool | None]):
         self.failure: str | None = None
         self._transport = transport
         self._bounds = lines
-        self._lines = None if lines is None else Lines(lines, self._longest, self._end)
+        self._lines = None if lines is None else Lines(lines, self._longest, self._too_large)
         self._under_way: dict[RequestId, _Request] = {}
         self._opened = self._open()
         self._reading: _Reading | None = None
@@ -115,11 +114,14 @@ class Guarded(AbstractAsyncContextManager["TransportStreams", bool | None]):
             return _refused(item, "it holds bytes that are not UTF-8")
         if self._bounds is not None and line is not None and request is not None:
             try:
-                self._bounds.check(line.size, request.most)
+                self._bounds.check(line.size, request.bound)
             except TooLargeError as error:
                 return _refused(item, str(error))
         if request is not None:
             from .thinning import thin_if_wrong
+
+            if wrong := _crowded(item):
+                return _refused(item, wrong)
 
             thin_if_wrong(item, request.method, request.revision)
         return item
@@ -134,17 +136,24 @@ class Guarded(AbstractAsyncContextManager["TransportStreams", bool | None]):
         if isinstance(message, JSONRPCRequest):
             headers: Mapping[str, str] = getattr(item.metadata, "headers", None) or {}
             revision = headers.get(MCP_PROTOCOL_VERSION_HEADER, LATEST_HANDSHAKE_VERSION)
-            most = None if self._bounds is None else self._bounds.here()
-            self._under_way[message.id] = _Request(message.method, revision, most)
+            bound = Bounds(None).here() if self._bounds is None else self._bounds.here()
+            self._under_way[message.id] = _Request(message.method, revision, bound)
         elif isinstance(message, JSONRPCNotification) and message.method == "notifications/cancelled":
             self._under_way.pop((message.params or {}).get("requestId", ""), None)
 
-    def _longest(self) -> int | None:
-        """The longest that a message may be now: which request it answers, nobody knows before it is read."""
-        bounds = [request.most for request in self._under_way.values()]
+    def _longest(self) -> Bound:
+        """The bound of a message now, the widest of all: which request it answers, nobody knows before it is read."""
+        bounds = [request.bound.most for request in self._under_way.values()]
         if self._bounds is not None:
             bounds.append(self._bounds.each)
-        return None if None in bounds else max(bound for bound in bounds if bound is not None)
+        return Bound(None if None in bounds else max(bound for bound in bounds if bound is not None))
+
+    def _too_large(self, error: TooLargeError) -> None:
+        """End the connection at a line that no request allows."""
+        for request in self._under_way.values():
+            if request.bound.most is not None:
+                request.bound.broken = TooLargeError(str(error), error.size, request.bound.most)
+        self._end(str(error))
 
     @asynccontextmanager
     async def _open(self) -> AsyncGenerator[TransportStreams, None]:
@@ -271,6 +280,18 @@ def _answers(item: SessionMessage) -> RequestId | None:
 
     if isinstance(item.message, JSONRPCResponse | JSONRPCError) and item.message.id is not None:
         return coerce_request_id(item.message.id)
+    return None
+
+
+def _crowded(item: SessionMessage) -> str | None:
+    """What is wrong with a result of very many parts, before each of them becomes an object."""
+    from mcp_types import JSONRPCResponse
+
+    if isinstance(item.message, JSONRPCResponse):
+        for key in ("content", "contents", "messages"):
+            blocks: Json = item.message.result.get(key)
+            if isinstance(blocks, list) and len(blocks) > MOST_BLOCKS:
+                return f"its {key!r} has {len(blocks):,} entries, more than {MOST_BLOCKS:,}"
     return None
 
 

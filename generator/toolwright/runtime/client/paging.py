@@ -118,6 +118,10 @@ class Paged(Generic[P, T]):
         self._method = method
         self.__doc__ = method.__doc__
 
+    def __call__(self, instance: Any, *args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, T]:
+        """The function."""
+        return self._method(instance, *args, **kwargs)
+
     @overload
     def __get__(self, instance: None, owner: type[object]) -> Paged[P, T]: ...
 

@@ -88,8 +88,15 @@ class Dispatcher:
 
     def _result(self, tool: Tool, route: _Route, value: object) -> Outcome:
         reply = cast("Reply[object]", value) if isinstance(value, Reply) else Reply(value)
+        if route.output is not None and reply.structured is not None:
+            raise TypeError(
+                f"{tool.method} returned a Reply with `structured`, but the tool {tool.name} has an outputSchema: "
+                "its structured content is the model"
+            )
         if route.output is None or isinstance(reply, Unstructured):
             result: dict[str, Any] = {"content": _content(tool, reply.model)}
+            if reply.structured is not None:
+                result["structuredContent"] = _structured(reply.structured)
         else:
             is_ours = not isinstance(reply, Tolerated)
             data = _data(tool, route.output.model, reply.model) if is_ours else reply.model
@@ -168,6 +175,11 @@ def _data(tool: Tool, expected: type[Model | Root[Any]], value: object) -> Any:
     if type(value).__name__ == wanted:
         found, wanted = (f"{kind.__module__}.{kind.__qualname__}" for kind in (type(value), expected))
     raise TypeError(f"{tool.method} returned {found}; it should return {wanted}, the class of the tool {tool.name}")
+
+
+def _structured(value: Any) -> Any:
+    """What a handler gives as structured content without a schema, as JSON."""
+    return mirrored(value.model_dump(mode="json") if _is_model(value) else value)[0]
 
 
 def _is_model(value: object) -> bool:

@@ -4,13 +4,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from . import models as _models
+from ._runtime.client import responses as _responses
 from ._runtime.client.primitives import PrimitivesBinding
 from .registry import PACKAGE
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from mcp_types import BlobResourceContents, ContentBlock, TextResourceContents
 
 
@@ -26,27 +29,54 @@ class DiaryClient(PrimitivesBinding):
 
     _package = PACKAGE
 
-    async def write(self) -> list[ContentBlock]:
+    @property
+    def with_raw_response(self) -> _Responses:
+        """The same methods of tools, each with its whole response.
+
+        That is a `CallResponse`: the model, the content, `_meta`, and what a tool that failed says of that, which is
+        not raised. `.parse()` gives what the method itself would have given.
+        """
+        return _Responses(self)
+
+    async def write(self, *, extra: Mapping[str, Any] | None = None) -> list[ContentBlock]:
         """Writes.
 
         Tool ``write``.
-        """
-        return await self._call_content("write", {})
 
-    async def read(self) -> _models.ReadOutput:
+        Args:
+            extra: Other arguments that the schema allows, by their names on the wire.
+        """
+        return await self._call_content("write", {}, extra)
+
+    async def read(self, *, extra: Mapping[str, Any] | None = None) -> _models.ReadOutput:
         """Reads.
 
         Tool ``read``.
-        """
-        return await self._call("read", {}, _models.ReadOutput)
 
-    async def list_all(self) -> list[ContentBlock]:
+        Args:
+            extra: Other arguments that the schema allows, by their names on the wire.
+        """
+        return await self._call("read", {}, _models.ReadOutput, extra)
+
+    async def list_all(self, *, extra: Mapping[str, Any] | None = None) -> list[ContentBlock]:
         """Lists.
 
         Tool ``list-all``.
+
+        Args:
+            extra: Other arguments that the schema allows, by their names on the wire.
         """
-        return await self._call_content("list-all", {})
+        return await self._call_content("list-all", {}, extra)
 
     async def read_today(self) -> list[TextResourceContents | BlobResourceContents]:
         """Resource ``diary://today``."""
         return await self._read("diary://today")
+
+
+class _Responses(_responses.Responses):
+    """The methods of the tools, each with the whole response: the model, the content, `_meta`, what a failure says."""
+
+    _package = PACKAGE
+    write = _responses.responding(DiaryClient.write)
+    read = _responses.responding(DiaryClient.read)
+    list_all = _responses.responding(DiaryClient.list_all)

@@ -4,10 +4,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from . import models as _models
+from ._runtime.client import responses as _responses
 from ._runtime.client.binding import Binding
 from ._runtime.client.options import OMIT, Omit
 from .registry import PACKAGE
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 class SomebodyClient(Binding):
@@ -22,12 +28,31 @@ class SomebodyClient(Binding):
 
     _package = PACKAGE
 
-    async def search(self, *, query: str, limit: int | Omit = OMIT) -> _models.SearchOutput:
+    @property
+    def with_raw_response(self) -> _Responses:
+        """The same methods of tools, each with its whole response.
+
+        That is a `CallResponse`: the model, the content, `_meta`, and what a tool that failed says of that, which is
+        not raised. `.parse()` gives what the method itself would have given.
+        """
+        return _Responses(self)
+
+    async def search(
+        self, *, query: str, limit: int | Omit = OMIT, extra: Mapping[str, Any] | None = None
+    ) -> _models.SearchOutput:
         """Search for something.
 
         Tool ``search``.
 
         Args:
             limit: Default: 10.
+            extra: Other arguments that the schema allows, by their names on the wire.
         """
-        return await self._call("search", {"query": query, "limit": limit}, _models.SearchOutput)
+        return await self._call("search", {"query": query, "limit": limit}, _models.SearchOutput, extra)
+
+
+class _Responses(_responses.Responses):
+    """The methods of the tools, each with the whole response: the model, the content, `_meta`, what a failure says."""
+
+    _package = PACKAGE
+    search = _responses.responding(SomebodyClient.search)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ._runtime.client import responses as _responses
 from ._runtime.client.primitives import PrimitivesBinding
 from .registry import PACKAGE
 
@@ -25,6 +26,15 @@ class NotesClient(PrimitivesBinding):
 
     _package = PACKAGE
 
+    @property
+    def with_raw_response(self) -> _Responses:
+        """The same methods of tools, each with its whole response.
+
+        That is a `CallResponse`: the model, the content, `_meta`, and what a tool that failed says of that, which is
+        not raised. `.parse()` gives what the method itself would have given.
+        """
+        return _Responses(self)
+
     async def add_note(self, *, text: str) -> list[ContentBlock]:
         """Add a note of one's own.
 
@@ -38,3 +48,10 @@ class NotesClient(PrimitivesBinding):
     async def read_terms(self) -> list[TextResourceContents | BlobResourceContents]:
         """Resource ``notes://terms``."""
         return await self._read("notes://terms")
+
+
+class _Responses(_responses.Responses):
+    """The methods of the tools, each with the whole response: the model, the content, `_meta`, what a failure says."""
+
+    _package = PACKAGE
+    add_note = _responses.responding(NotesClient.add_note)

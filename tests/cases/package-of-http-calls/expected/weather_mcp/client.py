@@ -4,12 +4,16 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from . import models as _models
+from ._runtime.client import responses as _responses
 from ._runtime.client.binding import Binding
 from ._runtime.client.options import OMIT, Omit
 from .registry import PACKAGE
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 class WeatherClient(Binding):
@@ -24,11 +28,34 @@ class WeatherClient(Binding):
 
     _package = PACKAGE
 
+    @property
+    def with_raw_response(self) -> _Responses:
+        """The same methods of tools, each with its whole response.
+
+        That is a `CallResponse`: the model, the content, `_meta`, and what a tool that failed says of that, which is
+        not raised. `.parse()` gives what the method itself would have given.
+        """
+        return _Responses(self)
+
     async def get_weather(
-        self, *, location: str, units: Literal["metric", "imperial"] | Omit = OMIT
+        self,
+        *,
+        location: str,
+        units: Literal["metric", "imperial"] | Omit = OMIT,
+        extra: Mapping[str, Any] | None = None,
     ) -> _models.GetWeatherOutput:
         """Get the weather.
 
         Tool ``get_weather``: read-only, open world.
+
+        Args:
+            extra: Other arguments that the schema allows, by their names on the wire.
         """
-        return await self._call("get_weather", {"location": location, "units": units}, _models.GetWeatherOutput)
+        return await self._call("get_weather", {"location": location, "units": units}, _models.GetWeatherOutput, extra)
+
+
+class _Responses(_responses.Responses):
+    """The methods of the tools, each with the whole response: the model, the content, `_meta`, what a failure says."""
+
+    _package = PACKAGE
+    get_weather = _responses.responding(WeatherClient.get_weather)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from typing_extensions import deprecated
 
 from . import models as _models
+from ._runtime.client import responses as _responses
 from ._runtime.client.binding import Binding
 from ._runtime.client.options import OMIT, Omit
 from .registry import PACKAGE
@@ -37,6 +38,15 @@ class ShapesClient(Binding):
     """
 
     _package = PACKAGE
+
+    @property
+    def with_raw_response(self) -> _Responses:
+        """The same methods of tools, each with its whole response.
+
+        That is a `CallResponse`: the model, the content, `_meta`, and what a tool that failed says of that, which is
+        not raised. `.parse()` gives what the method itself would have given.
+        """
+        return _Responses(self)
 
     @deprecated("Deprecated since 2.0.0; use nothing.")
     async def everything_at_once(
@@ -110,3 +120,76 @@ class ShapesClient(Binding):
         Tool ``nothing``.
         """
         return await self._call_content("nothing", {})
+
+
+class _Responses(_responses.Responses):
+    """The methods of the tools, each with the whole response: the model, the content, `_meta`, what a failure says."""
+
+    _package = PACKAGE
+    nothing = _responses.responding(ShapesClient.nothing)
+
+    @deprecated("Deprecated since 2.0.0; use nothing.")
+    async def everything_at_once(
+        self,
+        *,
+        text: str,
+        fixed: Literal["v1"],
+        count: int | Omit = OMIT,
+        ratio: float | Omit = OMIT,
+        maybe: str | None | Omit = OMIT,
+        mode: Literal["fast", "slow", 3] | None | Omit = OMIT,
+        when: str | Omit = OMIT,
+        tags: list[str] | Omit = OMIT,
+        point: tuple[float, float] | Omit = OMIT,
+        leg: tuple[EverythingAtOnceInputLegItem0, EverythingAtOnceInputLegItem1] | Omit = OMIT,
+        place: EverythingAtOnceInputPlace | Omit = OMIT,
+        places: list[EverythingAtOnceInputPlaces] | Omit = OMIT,
+        labels: dict[str, int] | Omit = OMIT,
+        either: str | EverythingAtOnceInputEither | Omit = OMIT,
+        tree: EverythingAtOnceNode | Omit = OMIT,
+        anything: Any | Omit = OMIT,
+        from_: str | Omit = OMIT,
+        StartTime: str | Omit = OMIT,
+        StartTime_less_than_sign: str | Omit = OMIT,
+    ) -> _responses.CallResponse[_models.EverythingAtOnceOutput]:
+        """Ends with a quote: "x"
+
+        And has \\ and \"\"\" and {{ braces }} in it.
+
+        Tool ``everything-at-once``: destructive, idempotent. Deprecated since 2.0.0; use nothing.
+
+        Args:
+            text: 1–80 characters. Pattern: `^[a-z]+$`.
+            count: How many. Minimum: 1. Default: 3.
+            ratio: Greater than 0.
+            maybe: May be null
+            mode: Default: "fast".
+            when: Format: date-time.
+            tags: Items are unique. Default: [].
+            place: Where
+        """
+        return await self._call(
+            "everything-at-once",
+            {
+                "text": text,
+                "fixed": fixed,
+                "count": count,
+                "ratio": ratio,
+                "maybe": maybe,
+                "mode": mode,
+                "when": when,
+                "tags": tags,
+                "point": point,
+                "leg": leg,
+                "place": place,
+                "places": places,
+                "labels": labels,
+                "either": either,
+                "tree": tree,
+                "anything": anything,
+                "from": from_,
+                "StartTime": StartTime,
+                "StartTime<": StartTime_less_than_sign,
+            },
+            _models.EverythingAtOnceOutput,
+        )

@@ -4,10 +4,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from typing_extensions import deprecated
 
+from ._runtime.client import responses as _responses
 from ._runtime.client.options import OMIT, Omit
 from ._runtime.client.primitives import PrimitivesBinding
 from .registry import PACKAGE
@@ -38,12 +39,24 @@ class ShopClient(PrimitivesBinding):
 
     _package = PACKAGE
 
-    async def checkout(self, *, basket: Basket) -> list[ContentBlock]:
+    @property
+    def with_raw_response(self) -> _Responses:
+        """The same methods of tools, each with its whole response.
+
+        That is a `CallResponse`: the model, the content, `_meta`, and what a tool that failed says of that, which is
+        not raised. `.parse()` gives what the method itself would have given.
+        """
+        return _Responses(self)
+
+    async def checkout(self, *, basket: Basket, extra: Mapping[str, Any] | None = None) -> list[ContentBlock]:
         """Buys what is in the basket.
 
         Tool ``checkout``. The server asks the user for leave first.
+
+        Args:
+            extra: Other arguments that the schema allows, by their names on the wire.
         """
-        return await self._call_content("checkout", {"basket": basket})
+        return await self._call_content("checkout", {"basket": basket}, extra)
 
     async def read_terms(self) -> list[TextResourceContents | BlobResourceContents]:
         """What holds. \"\"\"
@@ -135,3 +148,10 @@ class ShopClient(PrimitivesBinding):
     async def prompt_eu_greet(self) -> list[PromptMessage]:
         """Prompt ``eu_greet``."""
         return await self._prompt("eu_greet", {})
+
+
+class _Responses(_responses.Responses):
+    """The methods of the tools, each with the whole response: the model, the content, `_meta`, what a failure says."""
+
+    _package = PACKAGE
+    checkout = _responses.responding(ShopClient.checkout)

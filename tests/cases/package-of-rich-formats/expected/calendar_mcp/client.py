@@ -4,14 +4,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from . import models as _models
+from ._runtime.client import responses as _responses
 from ._runtime.client.binding import Binding
 from ._runtime.client.options import OMIT, Omit
 from .registry import PACKAGE
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from datetime import date as dt_date
 
     from .models import Event
@@ -29,6 +31,15 @@ class CalendarClient(Binding):
 
     _package = PACKAGE
 
+    @property
+    def with_raw_response(self) -> _Responses:
+        """The same methods of tools, each with its whole response.
+
+        That is a `CallResponse`: the model, the content, `_meta`, and what a tool that failed says of that, which is
+        not raised. `.parse()` gives what the method itself would have given.
+        """
+        return _Responses(self)
+
     async def plan(
         self,
         *,
@@ -37,6 +48,7 @@ class CalendarClient(Binding):
         date: dt_date | str | Omit = OMIT,
         mail: str | Omit = OMIT,
         zone: Literal["UTC"] | Omit = OMIT,
+        extra: Mapping[str, Any] | None = None,
     ) -> _models.PlanOutput:
         """Plan an event.
 
@@ -46,17 +58,32 @@ class CalendarClient(Binding):
             date: Format: date. Default: "2026-11-22".
             mail: Format: email.
             zone: Format: date.
+            extra: Other arguments that the schema allows, by their names on the wire.
         """
         return await self._call(
-            "plan", {"event": event, "until": until, "date": date, "mail": mail, "zone": zone}, _models.PlanOutput
+            "plan",
+            {"event": event, "until": until, "date": date, "mail": mail, "zone": zone},
+            _models.PlanOutput,
+            extra,
         )
 
-    async def count(self, *, days: list[dt_date | str] | Omit = OMIT) -> _models.CountOutput:
+    async def count(
+        self, *, days: list[dt_date | str] | Omit = OMIT, extra: Mapping[str, Any] | None = None
+    ) -> _models.CountOutput:
         """Count events by day.
 
         Tool ``count``.
 
         Args:
             days: Each item: format: date.
+            extra: Other arguments that the schema allows, by their names on the wire.
         """
-        return await self._call("count", {"days": days}, _models.CountOutput)
+        return await self._call("count", {"days": days}, _models.CountOutput, extra)
+
+
+class _Responses(_responses.Responses):
+    """The methods of the tools, each with the whole response: the model, the content, `_meta`, what a failure says."""
+
+    _package = PACKAGE
+    plan = _responses.responding(CalendarClient.plan)
+    count = _responses.responding(CalendarClient.count)

@@ -4,13 +4,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from ._runtime.client import responses as _responses
 from ._runtime.client.binding import Binding
 from ._runtime.client.options import OMIT, Omit
 from .registry import PACKAGE
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from mcp_types import ContentBlock
 
     from .models import (
@@ -33,6 +36,15 @@ class VaultClient(Binding):
 
     _package = PACKAGE
 
+    @property
+    def with_raw_response(self) -> _Responses:
+        """The same methods of tools, each with its whole response.
+
+        That is a `CallResponse`: the model, the content, `_meta`, and what a tool that failed says of that, which is
+        not raised. `.parse()` gives what the method itself would have given.
+        """
+        return _Responses(self)
+
     async def open_vault(
         self,
         *,
@@ -43,10 +55,14 @@ class VaultClient(Binding):
         keys: list[OpenVaultInputKeys] | Omit = OMIT,
         labels: dict[str, str] | Omit = OMIT,
         secret: OpenVaultInputSecret | Omit = OMIT,
+        extra: Mapping[str, Any] | None = None,
     ) -> list[ContentBlock]:
         """Open the vault.
 
         Tool ``open_vault``. Never logged: ``/api-key``, ``/credentials/password``, ``/credentials/hint/answer``, ``/token/value``, ``/keys/0/key``, ``/labels/owner``, ``/secret``.
+
+        Args:
+            extra: Other arguments that the schema allows, by their names on the wire.
         """
         return await self._call_content(
             "open_vault",
@@ -59,20 +75,36 @@ class VaultClient(Binding):
                 "labels": labels,
                 "secret": secret,
             },
+            extra,
         )
 
     async def close_vault(
-        self, *, credentials: Credentials | Omit = OMIT, why: str | Omit = OMIT
+        self, *, credentials: Credentials | Omit = OMIT, why: str | Omit = OMIT, extra: Mapping[str, Any] | None = None
     ) -> list[ContentBlock]:
         """Close the vault.
 
         Tool ``close_vault``. Never logged: ``/credentials/password``.
-        """
-        return await self._call_content("close_vault", {"credentials": credentials, "why": why})
 
-    async def list_vaults(self) -> list[ContentBlock]:
+        Args:
+            extra: Other arguments that the schema allows, by their names on the wire.
+        """
+        return await self._call_content("close_vault", {"credentials": credentials, "why": why}, extra)
+
+    async def list_vaults(self, *, extra: Mapping[str, Any] | None = None) -> list[ContentBlock]:
         """List the vaults.
 
         Tool ``list_vaults``. Never logged: ````.
+
+        Args:
+            extra: Other arguments that the schema allows, by their names on the wire.
         """
-        return await self._call_content("list_vaults", {})
+        return await self._call_content("list_vaults", {}, extra)
+
+
+class _Responses(_responses.Responses):
+    """The methods of the tools, each with the whole response: the model, the content, `_meta`, what a failure says."""
+
+    _package = PACKAGE
+    open_vault = _responses.responding(VaultClient.open_vault)
+    close_vault = _responses.responding(VaultClient.close_vault)
+    list_vaults = _responses.responding(VaultClient.list_vaults)

@@ -4,14 +4,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from . import models as _models
+from ._runtime.client import responses as _responses
 from ._runtime.client.binding import Binding
 from ._runtime.client.options import OMIT, Omit
 from .registry import PACKAGE
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from mcp_types import ContentBlock
 
     from .models import Place, Unit
@@ -29,17 +32,31 @@ class PartsClient(Binding):
 
     _package = PACKAGE
 
-    async def locate(self, *, near: Place | Omit = OMIT) -> _models.LocateOutput:
+    @property
+    def with_raw_response(self) -> _Responses:
+        """The same methods of tools, each with its whole response.
+
+        That is a `CallResponse`: the model, the content, `_meta`, and what a tool that failed says of that, which is
+        not raised. `.parse()` gives what the method itself would have given.
+        """
+        return _Responses(self)
+
+    async def locate(
+        self, *, near: Place | Omit = OMIT, extra: Mapping[str, Any] | None = None
+    ) -> _models.LocateOutput:
         """Locate something.
 
         Tool ``locate``.
 
         Args:
             near: Where something is
+            extra: Other arguments that the schema allows, by their names on the wire.
         """
-        return await self._call("locate", {"near": near}, _models.LocateOutput)
+        return await self._call("locate", {"near": near}, _models.LocateOutput, extra)
 
-    async def measure(self, *, start: Place, unit: Unit | Omit = OMIT) -> list[ContentBlock]:
+    async def measure(
+        self, *, start: Place, unit: Unit | Omit = OMIT, extra: Mapping[str, Any] | None = None
+    ) -> list[ContentBlock]:
         """Measure the way between two places.
 
         Tool ``measure``.
@@ -47,12 +64,25 @@ class PartsClient(Binding):
         Args:
             start: Where something is
             unit: Default: "km".
+            extra: Other arguments that the schema allows, by their names on the wire.
         """
-        return await self._call_content("measure", {"start": start, "unit": unit})
+        return await self._call_content("measure", {"start": start, "unit": unit}, extra)
 
-    async def issues(self, *, repo: str | Omit = OMIT) -> list[ContentBlock]:
+    async def issues(self, *, repo: str | Omit = OMIT, extra: Mapping[str, Any] | None = None) -> list[ContentBlock]:
         """List issues.
 
         Tool ``gh_list_issues``.
+
+        Args:
+            extra: Other arguments that the schema allows, by their names on the wire.
         """
-        return await self._call_content("gh_list_issues", {"repo": repo})
+        return await self._call_content("gh_list_issues", {"repo": repo}, extra)
+
+
+class _Responses(_responses.Responses):
+    """The methods of the tools, each with the whole response: the model, the content, `_meta`, what a failure says."""
+
+    _package = PACKAGE
+    locate = _responses.responding(PartsClient.locate)
+    measure = _responses.responding(PartsClient.measure)
+    issues = _responses.responding(PartsClient.issues)

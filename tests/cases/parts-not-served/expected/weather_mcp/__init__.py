@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ._runtime.client.drift import DriftWarning as DriftWarning
     from ._runtime.client.errors import CallRefused as CallRefused
     from ._runtime.client.errors import InvalidResult as InvalidResult
+    from ._runtime.client.errors import ResultTooLarge as ResultTooLarge
     from ._runtime.client.errors import ToolFailed as ToolFailed
     from ._runtime.client.live import list_prompts as list_prompts
     from ._runtime.client.live import list_resource_templates as list_resource_templates
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from ._runtime.client.options import OMIT as OMIT
     from ._runtime.client.options import CallEvent as CallEvent
     from ._runtime.client.options import Omit as Omit
+    from ._runtime.client.responses import CallResponse as CallResponse
     from ._runtime.errors import ToolError as ToolError
     from ._runtime.server.content import audio as audio
     from ._runtime.server.content import embedded as embedded
@@ -51,9 +53,10 @@ else:
         {
             "._runtime.answers": ("Accepted", "Cancelled", "Declined"),
             "._runtime.client.drift": ("DriftError", "DriftWarning"),
-            "._runtime.client.errors": ("CallRefused", "InvalidResult", "ToolFailed"),
+            "._runtime.client.errors": ("CallRefused", "InvalidResult", "ResultTooLarge", "ToolFailed"),
             "._runtime.client.live": ("list_prompts", "list_resource_templates", "list_resources", "list_tools"),
             "._runtime.client.options": ("OMIT", "CallEvent", "Omit"),
+            "._runtime.client.responses": ("CallResponse",),
             "._runtime.errors": ("ToolError",),
             "._runtime.server.content": ("audio", "embedded", "image", "link", "text"),
             "._runtime.server.context": ("Context",),

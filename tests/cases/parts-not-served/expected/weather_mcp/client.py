@@ -4,12 +4,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from ._runtime.client import responses as _responses
 from ._runtime.client.primitives import PrimitivesBinding
 from .registry import PACKAGE
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from mcp_types import ContentBlock, PromptMessage
 
 
@@ -25,13 +28,32 @@ class WeatherClient(PrimitivesBinding):
 
     _package = PACKAGE
 
-    async def get(self) -> list[ContentBlock]:
+    @property
+    def with_raw_response(self) -> _Responses:
+        """The same methods of tools, each with its whole response.
+
+        That is a `CallResponse`: the model, the content, `_meta`, and what a tool that failed says of that, which is
+        not raised. `.parse()` gives what the method itself would have given.
+        """
+        return _Responses(self)
+
+    async def get(self, *, extra: Mapping[str, Any] | None = None) -> list[ContentBlock]:
         """Gets it.
 
         Tool ``get``.
+
+        Args:
+            extra: Other arguments that the schema allows, by their names on the wire.
         """
-        return await self._call_content("get", {})
+        return await self._call_content("get", {}, extra)
 
     async def prompt_ask(self) -> list[PromptMessage]:
         """Prompt ``ask``."""
         return await self._prompt("ask", {})
+
+
+class _Responses(_responses.Responses):
+    """The methods of the tools, each with the whole response: the model, the content, `_meta`, what a failure says."""
+
+    _package = PACKAGE
+    get = _responses.responding(WeatherClient.get)
