@@ -116,7 +116,8 @@ _ASK: Json = {
 _SAID: Json = {"since": "1.0", "use": "list_it", "reason": "r", "x-more": "m"}
 _POLICY: Json = {
     "timeout": "10s", "rateLimit": "6/minute", "scopes": ["s"], "maxResultBytes": "1MiB", "maxArgumentBytes": "64KiB",
-    "confirm": {"message": "Run it?", "fallback": "allow", "x-more": "m"}, "redact": ["/api_key"], "x-more": "m",
+    "confirm": {"message": "Run it?", "fallback": "allow", "x-more": "m"}, "redact": ["/api_key"], "sanitize": "all",
+    "x-more": "m",
 }  # fmt: skip
 
 _BIND: Json = {"id": {"claim": "sub", "local": {"env": "USER_ID", "x-more": "m"}, "x-more": "m"}}
@@ -125,7 +126,8 @@ BASE: Json = {
     "toolwright": 1,
     "server": {
         "name": "sample", "version": "1", "title": "t", "description": "d", "instructions": "i",
-        "websiteUrl": "https://example.com", "icons": _ICONS, "capabilities": {"logging": True}, "x-more": "m",
+        "websiteUrl": "https://example.com", "icons": _ICONS,
+        "capabilities": {"tools": True, "x-more": "m"}, "x-more": "m",
     },
     "python": {"package": "sample_mcp", "handlers": "sample:Sample", "x-more": "m"},
     "include": ["other.json", {"path": "prefixed.json", "prefix": "p_", "x-more": "m"}],

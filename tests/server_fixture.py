@@ -6,6 +6,7 @@ import importlib
 import json
 import shutil
 import sys
+from contextlib import asynccontextmanager
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,7 @@ from mcp_types import jsonrpc_message_adapter
 from toolwright import package_data
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import AsyncIterator, Iterable
 
     from mcp.server.lowlevel import Server
 
@@ -209,6 +210,26 @@ async def exchange_each(
                         break
         tasks.cancel_scope.cancel()
     return answers
+
+
+@asynccontextmanager
+async def opened(server: Server[Any]) -> AsyncIterator[Any]:
+    """A connection to a server: what sends it a message, and what gives its next one."""
+    to_server, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](10)
+    outgoing, from_server = anyio.create_memory_object_stream[SessionMessage](100)
+
+    async def send(message: dict[str, Any]) -> None:
+        parsed = jsonrpc_message_adapter.validate_python({"jsonrpc": "2.0", **message}, by_name=False)
+        await to_server.send(SessionMessage(parsed))
+
+    async def receive() -> dict[str, Any]:
+        with anyio.fail_after(5):
+            return (await from_server.receive()).message.model_dump(by_alias=True, exclude_unset=True)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(server.run, incoming, outgoing, server.create_initialization_options())
+        yield send, receive
+        tasks.cancel_scope.cancel()
 
 
 HELLO = {"capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}

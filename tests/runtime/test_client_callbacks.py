@@ -273,7 +273,8 @@ async def test_a_question_with_a_url(kind: str, answer: Any, sent: Any) -> None:
             assert str(raised.value) == sent
         else:
             assert _said(await client.ask()) == sent
-    assert asked == [Question("Sign in", url="https://example.com/in", key=None if kind.endswith("legacy") else "sign")]
+    key = None if kind.endswith("legacy") else "sign"
+    assert asked == [Question("Sign in", url="https://example.com/in", key=key, elicitation="7")]
 
 
 def test_no_answer_is_false() -> None:

@@ -14,8 +14,10 @@ import mcp_types as types
 import pytest
 
 from packages import generate, imported, manifest, tool
-from server_fixture import exchange
+from server_fixture import HELLO, exchange, opened
 from serving import piped
+from toolwright.runtime.server.abridging import abridged
+from toolwright.runtime.server.spent_states import ProcessStates, new_mark
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
@@ -307,6 +309,73 @@ async def test_a_missing_capability_is_told_out_of_a_group_of_tasks(package: Mod
                 await made.call_tool("ask")
 
 
+ACCEPT = {"action": "accept", "content": {"name": "Ada"}}
+MISFITS: dict[str, tuple[Any, str]] = {
+    "who": ({"action": "maybe"}, "action: "),
+    "sign_in": ({}, "action: Field required"),
+    "sample": ({"role": "nobody"}, "role: "),
+    "roots": ({"roots": 5}, "roots: "),
+    "toolwright.confirm": ({"action": 1}, "action: "),
+}
+"""Answers that are none of MCP's: to a form, a URL, a model, the question for folders, and a confirmation."""
+
+FITS: dict[str, Any] = {
+    "who": ACCEPT,
+    "sign_in": {"action": "accept"},
+    "sample": {"role": "assistant", "content": {"type": "text", "text": "Yo"}, "model": "m"},
+    "roots": {"roots": []},
+    "toolwright.confirm": {"action": "accept", "content": {"confirm": True}},
+}
+ALL: dict[str, Any] = {"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {}}
+
+
+async def asks_all(args: Any, ctx: Any) -> str:
+    who, entered = await ctx.ask.who(), await ctx.ask.sign_in("https://example.com/in")
+    return f"{who.name} {entered} {(await ctx.sample('Hi')).content.text} {await ctx.roots()}"
+
+
+@pytest.mark.parametrize("name", ["ask", "pay"])
+async def test_whatever_does_not_fit_is_asked_again_saying_why(package: ModuleType, name: str) -> None:
+    keys = {"sampling/createMessage": "sample", "roots/list": "roots"}
+    seen: list[str] = []
+    async with opened(server(package, asks_all)) as (send, receive):
+        await send(
+            {
+                "id": 1,
+                "method": "initialize",
+                "params": {**HELLO, "capabilities": ALL, "protocolVersion": "2025-11-25"},
+            }
+        )
+        await receive()
+        await send({"id": 2, "method": "tools/call", "params": {"name": name, "arguments": {"sum": 3}}})
+        while "method" in (message := await receive()):
+            params = message.get("params") or {}
+            told = params.get("message", "").partition("\n\nThe last answer does not fit: ")[2]
+            told = told or params.get("_meta", {}).get("io.toolwright/refused", "")
+            form = "toolwright.confirm" if name == "pay" else "who"
+            key = keys.get(message["method"], "sign_in" if params.get("mode") == "url" else form)
+            if told:
+                seen.append(key)
+                assert MISFITS[key][1] in told
+                assert "pydantic" not in told
+            await send({"id": message["id"], "result": FITS[key] if told else MISFITS[key][0]})
+    assert "isError" not in message["result"], message
+    assert seen == (["toolwright.confirm"] if name == "pay" else ["who", "sign_in", "sample", "roots"])
+
+
+async def test_what_is_no_answer_is_refused_and_spends_nothing(package: ModuleType) -> None:
+    made = server(package, asks_all)
+    sent: dict[str, Any] = {"name": "ask", "_meta": {"io.modelcontextprotocol/clientCapabilities": ALL}}
+    [result] = await exchange(made, "2026-07-28", ("tools/call", sent))
+    for _ in range(4):
+        [key] = result["inputRequests"]
+        sent = {**sent, "requestState": result["requestState"], "inputResponses": {key: MISFITS[key][0]}}
+        good = {**sent, "inputResponses": {key: FITS[key]}}
+        refused, result = await exchange(made, "2026-07-28", ("tools/call", sent), ("tools/call", good))
+        assert refused["error"]["code"] == types.INVALID_PARAMS
+    assert result["content"] == [{"type": "text", "text": "Ada Accepted() Yo []"}]
+
+
 async def test_a_client_that_fails_to_ask_is_told_so(package: ModuleType) -> None:
     async def broken(_ctx: Any, _params: Any) -> types.ErrorData:
         return types.ErrorData(code=-1, message="no screen")
@@ -385,7 +454,6 @@ async def test_a_handler_can_tell_what_a_client_can(package: ModuleType) -> None
 # The state between rounds
 
 CAN: dict[str, Any] = {"_meta": {"io.modelcontextprotocol/clientCapabilities": {"elicitation": {}}}}
-ACCEPT = {"action": "accept", "content": {"name": "Ada"}}
 
 
 async def rounds(made: Any, *calls: dict[str, Any]) -> list[dict[str, Any]]:
@@ -436,6 +504,78 @@ async def test_state_that_is_not_ours_is_refused(package: ModuleType, monkeypatc
     refused += await rounds(made, {**answered, "requestState": state})
     assert [answer["error"]["message"] for answer in refused] == ["Invalid or expired requestState"] * 5
     assert {answer["error"]["code"] for answer in refused} == {-32602}
+
+
+PAY = {"name": "pay", "arguments": {"sum": 3}}
+YES = {"toolwright.confirm": {"action": "accept", "content": {"confirm": True}}}
+
+
+@pytest.mark.parametrize(
+    ("call", "answers", "done"),
+    [
+        (PAY, YES, "paid 3"),
+        ({"name": "other"}, {"who": ACCEPT}, "Ada"),
+        ({"name": "other"}, {"who": {"action": "decline"}}, "nobody"),
+    ],
+)
+async def test_an_answer_fits_one_call(
+    package: ModuleType, caplog: pytest.LogCaptureFixture, call: dict[str, Any], answers: dict[str, Any], done: str
+) -> None:
+    async def other(args: Any, ctx: Any) -> str:
+        return getattr(await ctx.ask.who(), "name", "nobody")
+
+    made = server(package, twice, other=other)
+    [asked] = await rounds(made, call)
+    answered = {**call, "inputResponses": answers, "requestState": asked["requestState"]}
+    first, *again = await rounds(made, answered, answered, {**call, "requestState": asked["requestState"]})
+    again += await rounds(made, answered)  # over another connection
+    assert first["content"] == [{"type": "text", "text": done}]
+    [forged] = await rounds(made, {**answered, "requestState": asked["requestState"] + "x"})
+    assert again == [forged] * 3
+    assert forged["error"]["message"] == "Invalid or expired requestState"
+    assert "requestState rejected on tools/call: it was sent before" in caplog.text
+
+
+async def test_of_two_answers_at_once_one_counts(package: ModuleType) -> None:
+    paid = []
+
+    async def pay(args: Any, ctx: Any) -> str:
+        await asyncio.sleep(0.05)
+        paid.append(args.sum)
+        return "paid"
+
+    made = server(package, twice, pay=pay)
+    [asked] = await rounds(made, PAY)
+    answered = {**PAY, "inputResponses": YES, "requestState": asked["requestState"]}
+    each = await asyncio.gather(*(rounds(made, answered) for _ in range(10)))
+    assert sorted("error" in answer for [answer] in each) == [False] + [True] * 9
+    assert paid == [3]
+
+
+async def test_an_answer_that_does_not_fit_is_spent_too(package: ModuleType) -> None:
+    made = server(package, twice)
+    asked = await first_round(made)
+    wrong = {"inputResponses": {"who": {"action": "accept", "content": {}}}, "requestState": asked["requestState"]}
+    again, refused = await rounds(made, wrong, {**wrong, "inputResponses": {"who": ACCEPT}})
+    assert list(again["inputRequests"]) == ["who"]
+    assert refused["error"]["message"] == "Invalid or expired requestState"
+    [on] = await rounds(made, {"inputResponses": {"who": ACCEPT}, "requestState": again["requestState"]})
+    assert list(on["inputRequests"]) == ["who.2"]
+
+
+async def test_what_is_remembered_of_states_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    states = ProcessStates(10)
+    marks = [new_mark() for _ in range(25)]
+    assert marks == sorted(marks)
+    for mark in marks[10:20]:
+        assert await states.spend(mark, 60)
+    assert await states.spend(marks[20], 60)  # and the older half is forgotten
+    assert [await states.spend(mark, 60) for mark in marks[:21]] == [False] * 21
+    assert [await states.spend(mark, 60) for mark in marks[21:]] == [True] * 4
+    now = time.monotonic()
+    monkeypatch.setattr(time, "monotonic", lambda: now + 61)
+    assert await states.spend(new_mark(), 60)
+    assert len(vars(states)["_ends"]) == 1
 
 
 async def test_older_clients_cannot_answer_before_they_are_asked(package: ModuleType) -> None:
@@ -500,21 +640,26 @@ async def test_an_answer_without_the_box_is_asked_again(package: ModuleType, era
     assert [question.message.count("does not fit: ") for question in person.asked] == [0, 1, 1]
 
 
-SHORT: list[tuple[dict[str, Any], str]] = [
+NOTE = "\nNot shown: 13,210 of 14,210 characters at /note."
+SHOWN: list[tuple[dict[str, Any], str]] = [
     ({"id": 7, "note": "all done"}, "Close 7 with all done, [] for (none) {sic}?"),
-    ({"id": 7, "note": "a\n\n  b\x1b[31m\u202ec\x00"}, "Close 7 with a bc, [] for (none) {sic}?"),
-    ({"note": "x" * 400_000}, f"Close (none) with {'x' * 80}… (400,000 characters), [] for (none) {{sic}}?"),
+    ({"id": 7, "note": "a\n\n  b\x1b[31m\u202ec\x00\u200b\u3164\ufe0f"},
+     r"Close 7 with a\n\n⟨2 spaces⟩b\u001b[31m\u202ec\u0000\u200b\u3164\ufe0f, [] for (none) {sic}?"),
+    ({"note": "a\nAlso: {}"}, r"Close (none) with a\nAlso: {}, [] for (none) {sic}?"),
+    ({"note": "x" * 14_000 + "DROP" + "y" * 206},
+     f"Close (none) with {'x' * 667} ⟨13,210 characters⟩ {'x' * 123}DROP{'y' * 206}, [] for (none) {{sic}}?" + NOTE),
     ({"tags": ["a", 1], "who": {"id": 1, "password": "p"}},
      'Close (none) with (none), ["a", 1] for {"id": 1, "password": "[redacted]"} {sic}?'),
-    ({"tags": ["tag"] * 100, "who": {"about": "x" * 100}}, "Close (none) with (none), [100 items] for {1 key} {sic}?"),
     ({"who": None, "tags": True}, "Close (none) with (none), true for null {sic}?"),
-    ({"who": 10**100}, f"Close (none) with (none), [] for 1{'0' * 79}… (101 characters) {{sic}}?"),
+    ({"who": 10**100}, f"Close (none) with (none), [] for {10**100} {{sic}}?"),
     ({"note": "{id} {{", "id": 1}, "Close 1 with {id} {{, [] for (none) {sic}?"),
+    ({"id": 1, "force": True, "a b": "x"},
+     'Close 1 with (none), [] for (none) {sic}?\nAlso: {"force": true, "a b": "x"}'),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("arguments", "message"), SHORT)
-async def test_the_author_s_words_show_arguments_in_short(
+@pytest.mark.parametrize(("arguments", "message"), SHOWN)
+async def test_the_author_s_words_show_all_arguments(
     package: ModuleType, arguments: dict[str, Any], message: str
 ) -> None:
     person = Person({"confirm": True})
@@ -526,15 +671,54 @@ async def test_the_author_s_words_show_arguments_in_short(
     assert question.requested_schema["properties"]["confirm"]["title"] == "Run Close a ticket"
 
 
-async def test_the_message_of_nobody_is_short_too(package: ModuleType) -> None:
+@pytest.mark.parametrize("era", ERAS)
+async def test_the_message_of_nobody_says_what_it_does_not_show(package: ModuleType, era: str) -> None:
     person = Person({"confirm": True})
     more = {f"more{number}": number for number in range(20)}
-    async with client(server(package, twice), "legacy", person) as connected:
-        await connected.call_tool("pay", {"sum": 1, "file": "A" * 400_000, "card": "c", "list": [[0] * 99], **more})
+    sent = {**more, "file": "A" * 400_000, "card": "c" * 9_000, "list": [[0] * 9], "sum": 1}
+    async with client(server(package, twice), era, person) as connected:
+        await connected.call_tool("pay", sent)
+    shown = ", ".join(f'"{name}": {value}' for name, value in more.items())
     assert person.asked[0].message == (
-        f'Run pay with {{"sum": 1, "file": "{"A" * 80}"… (400,000 characters), "card": "[redacted]", "list": [1 item], '
-        '"more0": 0, "more1": 1, "more2": 2, "more3": 3, "more4": 4, "more5": 5, "more6": 6, "more7": 7, … 12 more}?'
+        f'Run pay with {{"card": "[redacted]", "sum": 1, {shown}, "file": "{"A" * 667}" ⟨399,000 characters⟩ '
+        f'"{"A" * 333}", "list": [[0, 0, 0, 0, 0, 0, 0, 0, 0]]}}?\nNot shown: 399,000 of 400,000 characters at /file.'
     )
+
+
+ABRIDGED: list[tuple[Any, str, str]] = [
+    ({}, "{}", ""),
+    ({"a": ["", {}, [], None, True, 1.5]}, '{"a": ["", {}, [], null, true, 1.5]}', ""),
+    ([*range(5000)], "⟨4,940 items⟩", "4,940 of 5,000 items of the arguments"),
+    ({"a/b": {"c": [*range(5000)]}}, "⟨4,940 items⟩, 4985,", "4,940 of 5,000 items at /a~1b/c"),
+    ({"a": [[[0] * 400] * 40] * 40}, "[⟨400 items⟩]", "all 400 items at /a/0/0; all 400 items at /a/0/1; "),
+    ({"a": [[[0] * 400] * 40] * 40}, "[⟨400 items⟩]", "; and more at "),
+    ({"k" * 2000: 1}, "⟨1,000 characters⟩", "1,000 of 2,000 characters of a key of the arguments"),
+    ({"\u202e\n" * 50: "x" * 2000}, '⟨1,000 characters⟩', "1,000 of 2,000 characters at /" + r"\u202e\n" * 20 + "…."),
+    ({"a": '" ⟨5 characters⟩ "'}, r'"\" ⟨5 characters⟩ \""', ""),
+    ({"a": "C:\\new"}, r'"C:\\new"', ""),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("value", "shown", "left_out"), ABRIDGED)
+def test_what_is_left_out_is_said(value: Any, shown: str, left_out: str) -> None:
+    text = abridged(lambda showing: showing.json(value))
+    assert shown in text
+    line = text.partition("\nNot shown: ")[2]
+    assert left_out in line if left_out else line == ""
+    assert len(text) < 3500
+
+
+def test_both_ends_of_all_that_is_long_are_shown() -> None:
+    hidden = {f"key{number}": f"start{'x' * 20_000}end{number}" for number in range(1000)}
+    text = abridged(lambda showing: showing.json(hidden))
+    assert '"key0": "start' in text
+    assert 'end0"' in text
+    assert 'end999"' in text
+    assert "988 of 1,000 keys of the arguments" in text
+    assert len(text) < 3500
+    started = time.perf_counter()
+    abridged(lambda showing: showing.json([[[[]] * 100] * 100] * 300))
+    assert time.perf_counter() - started < 1
 
 
 @pytest.mark.parametrize("era", ERAS)

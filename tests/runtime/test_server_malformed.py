@@ -236,9 +236,30 @@ def test_each_malformed_body_is_answered_and_a_good_call_after_it(project: Path,
                     assert '"isError":true' in response.text, name
                 case status:
                     assert status == 400, name
-                    assert response.json()["error"]["code"] in (PARSE, INVALID, PARAMS, -32020), name
+                    error = response.json()["error"]
+                    assert error["code"] in (PARSE, INVALID, PARAMS, -32020), name
+                    assert len(error["message"]) < 200, name
+                    assert re.search(r"\n|pydantic|union|[Vv]alidation error", error["message"]) is None, name
             assert said(client)["content"][0]["text"] == "said", name
         assert client.post(b'{"a":"' + b"x" * 5_000_000 + b'"}').status_code == 413
+        assert said(client)["content"][0]["text"] == "said"
+        client.end()
+    finally:
+        client.process.kill()
+
+
+def test_a_refused_body_is_told_in_plain_words(project: Path) -> None:
+    client = Http(project, "2025-06-18")
+    try:
+        told = {name: client.post(MALFORMED[name][0]).json()["error"] for name in ("no method", "a number", "no JSON")}
+        assert told["no method"] == {"code": PARAMS, "message": "The message has no method"}
+        assert told["a number"] == {"code": PARAMS, "message": "The message is no object"}
+        assert told["no JSON"]["code"] == PARSE
+        assert told["no JSON"]["message"].startswith("The message is no JSON that can be read: ")
+        batch = client.post(b'[{"jsonrpc":"2.0","id":5,"method":"ping"}]')
+        assert batch.json()["error"]["message"] == "The message is not one request of JSON-RPC 2.0"
+        long = client.post(b'{"jsonrpc":"1.0","id":5,"method":"' + b"x" * 100_000 + b'"}')
+        assert long.json()["error"]["message"] == "The message is not one request of JSON-RPC 2.0"
         assert said(client)["content"][0]["text"] == "said"
         client.end()
     finally:

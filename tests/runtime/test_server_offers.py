@@ -16,7 +16,7 @@ import mcp_types as types
 import pytest
 
 from packages import generate, imported, manifest, tool
-from server_fixture import exchange
+from server_fixture import HELLO, exchange, opened
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -459,6 +459,57 @@ async def test_clients_that_shook_hands_hear_of_changes(package: ModuleType) -> 
     assert len(told) == 5
 
 
+async def test_what_changed_before_a_client_was_ready_is_told_then(package: ModuleType) -> None:
+    server = package.build_server(Handlers())
+    await server.prompts.changed()  # before anybody shook hands
+    [_, *told] = await exchange(
+        server,
+        "2025-11-25",
+        ("tools/list", {}),
+    )
+    assert told == []
+    async with opened(server) as (send, receive):
+        await send({"id": 1, "method": "initialize", "params": {**HELLO, "protocolVersion": "2025-11-25"}})
+        assert (await receive())["id"] == 1
+        await server.tools.disable("third")
+        await server.tools.enable("third")
+        await server.resources.changed()
+        await send({"method": "notifications/initialized"})
+        methods = [(await receive())["method"] for _ in range(2)]
+        assert methods == ["notifications/tools/list_changed", "notifications/resources/list_changed"]
+        await server.prompts.changed()
+        assert (await receive())["method"] == "notifications/prompts/list_changed"
+        await send({"id": 2, "method": "ping"})
+        assert (await receive())["id"] == 2
+
+
+async def test_a_change_right_after_connecting_is_heard(package: ModuleType) -> None:
+    for _ in range(20):
+        server = package.build_server(Handlers())
+        told: list[Any] = []
+
+        async def hear(message: Any, told: list[Any] = told) -> None:
+            told.append(message)
+
+        async with mcp.Client(server, mode="legacy", message_handler=hear) as made:
+            await server.tools.changed()
+            assert await heard(made, told, 1) == ["notifications/tools/list_changed"]
+
+
+@pytest.mark.parametrize("revision", ["2025-06-18", "2025-11-25"])
+async def test_nobody_subscribes_to_what_is_not_there(package: ModuleType, revision: str) -> None:
+    server = package.build_server(Handlers())
+    await server.resources.disable("docs://notes")
+    await server.resources.disable("weather://{city}/in{/path*}")
+    there = ("docs://a", "docs://live", "weather://Oslo/now?units=C")
+    absent = ("docs://unknown", "docs://notes", "weather://Oslo/in/a/b", "", "x" * 10_000)
+    answers = await exchange(server, revision, *(("resources/subscribe", {"uri": uri}) for uri in (*there, *absent)))
+    assert answers[:3] == [{}, {}, {}]
+    for uri, answer in zip(absent, answers[3:], strict=True):
+        error = {"code": -32002, "message": f"Resource not found: {uri}", "data": {"uri": uri}}
+        assert answer == {"error": error}
+
+
 async def test_clients_that_listen_hear_of_changes(package: ModuleType) -> None:
     async def first(args: Any, ctx: Any) -> str:
         await ctx.tools.changed()
@@ -498,16 +549,44 @@ async def test_the_capabilities_follow_from_the_manifest(tmp_path: Any) -> None:
             assert (await made.list_resources()).resources == []
 
 
-async def test_links_to_resources_that_nobody_declared_are_told_once(
-    tmp_path: Any, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize(
+    ("kinds", "found"),
+    [("l", "a resource link"), ("e", "an embedded resource"), ("el", "a resource link and an embedded resource")],
+)
+async def test_resources_in_results_that_nobody_declared_are_told_once(
+    tmp_path: Any, caplog: pytest.LogCaptureFixture, kinds: str, found: str
 ) -> None:
     name = generate(tmp_path, manifest([tool("one")], name="links"))
-    with imported(tmp_path, name) as package:
-        handlers = SimpleNamespace(one=lambda args, ctx: package.link("docs://a", "a"))
-        async with mcp.Client(package.build_server(handlers)) as made:
-            await made.call_tool("one")
-            await made.call_tool("one")
-    assert caplog.text.count("one gave a resource link, but the manifest declares no resources") == 1
+    meant = {"name": "meant", "version": "1", "capabilities": {"resources": True}}
+    declared = generate(tmp_path, {**manifest([tool("one")], name="meant"), "server": meant})
+    for each, count in ((declared, 0), (name, 1)):
+        with imported(tmp_path, each) as package:
+            blocks = {"l": package.link("docs://a", "a"), "e": package.embedded("docs://a", text="A")}
+            handlers = SimpleNamespace(one=lambda args, ctx, blocks=blocks: [blocks[kind] for kind in kinds])
+            async with mcp.Client(package.build_server(handlers)) as made:
+                await made.call_tool("one")
+                await made.call_tool("one")
+        assert caplog.text.count("declares no resources") == count
+    assert f"one gave {found}, but the manifest declares no resources" in caplog.text
+
+
+async def test_tools_are_declared_where_there_are_some(tmp_path: Any) -> None:
+    prompts = [{"name": "p", "toolwright": {"messages": [{"text": "hi"}]}}]
+    without = generate(tmp_path, manifest([], name="without", prompts=prompts))
+    meant = {"name": "meant", "version": "1", "capabilities": {"tools": True}}
+    declared = generate(tmp_path, {**manifest([], name="meant"), "server": meant})
+    for era in ("legacy", "auto"):
+        with imported(tmp_path, without) as package:
+            async with mcp.Client(package.build_server(object()), mode=era) as made:
+                assert made.server_capabilities.tools is None
+                assert made.server_capabilities.prompts is not None
+                assert (await refusal(made.list_tools())).code == types.METHOD_NOT_FOUND
+                assert (await refusal(made.call_tool("one"))).code == types.METHOD_NOT_FOUND
+        with imported(tmp_path, declared) as package:
+            async with mcp.Client(package.build_server(object()), mode=era) as made:
+                assert made.server_capabilities.tools == types.ToolsCapability(list_changed=True)
+                assert (await made.list_tools()).tools == []
+                assert (await refusal(made.call_tool("one"))).message == "Unknown tool: one"
 
 
 # What is kept for clients that come back
@@ -656,4 +735,4 @@ async def test_packages_without_tools_and_without_code(tmp_path: Any, more: dict
             getattr(package, exported)
         if more.get("emit") != ["client"]:
             async with mcp.Client(package.build_server(object())) as made:
-                assert (await made.list_tools()).tools == []
+                assert made.server_capabilities.tools is None

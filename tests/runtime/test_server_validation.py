@@ -23,6 +23,10 @@ WEATHER = {
     "required": ["location"],
     "additionalProperties": False,
 }
+NOTHING = {"type": "object", "additionalProperties": False}
+NOT_HERE = "additionalProperties: not allowed here"
+OF_NAMES = {"properties": {"propertyNames": {"x": 1}}}
+DEEP_NOT_HERE = "properties.propertyNames: not allowed here"
 SHAPE = {
     "oneOf": [
         {"properties": {"kind": {"const": "circle"}, "r": {"type": "number"}}, "required": ["kind", "r"]},
@@ -57,6 +61,17 @@ SHAPE = {
         (WEATHER, {"location": "x", "api_key": "hunter2"}, ["api_key: expected a match of the pattern ^key-"]),
         (WEATHER, [], ["arguments: expected an object, got an array of 0 items"]),
         ({"properties": {"a b": False}}, {"a b": 1}, ['arguments["a b"]: not allowed here']),
+        (NOTHING, {"x": 1, "a b": 2}, ["x: not a known key", 'arguments["a b"]: not a known key']),
+        ({"propertyNames": False}, {"x": 1}, ["x: not a known key"]),
+        ({"unevaluatedProperties": False}, {"x": 1}, ["x: not a known key"]),
+        ({"$schema": DRAFT_7, **NOTHING}, {"x": 1}, ["x: not a known key"]),
+        ({"properties": {"a": NOTHING}}, {"a": {"x": 1}}, ["a.x: not a known key"]),
+        ({"items": {"$ref": "#/$defs/n"}, "$defs": {"n": NOTHING}}, [{"x": 1}], ["arguments[0].x: not a known key"]),
+        ({"anyOf": [NOTHING, {"type": "string"}]}, {"x": 1}, ["x: not a known key"]),
+        ({"if": {}, "then": NOTHING}, {"x": 1}, ["x: not a known key"]),
+        ({"dependentSchemas": {"x": NOTHING}}, {"x": 1}, ["x: not a known key"]),
+        ({"properties": {"additionalProperties": False}}, {"additionalProperties": {"x": 1}}, [NOT_HERE]),
+        ({"properties": {"properties": {"properties": {"propertyNames": False}}}}, OF_NAMES, [DEEP_NOT_HERE]),
         (
             {"anyOf": [{"type": "integer"}, {"type": "null"}]},
             "x",

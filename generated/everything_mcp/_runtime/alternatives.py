@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from jsonschema_rs import ValidationErrorKind
 
-from .faults import Path
+from .faults import Path, Surplus
 from .validation import Validator, expected, listed, several
 
 if TYPE_CHECKING:
-    from .faults import Branches, Fault
+    from .faults import Branches, Fault, Kind
 
 _DEEPEST_REASONS: Final = 2
 _SHOWN: Final = 10
@@ -87,6 +87,7 @@ _NESTED: Final = (
     ValidationErrorKind.UnevaluatedItems,
     ValidationErrorKind.OneOfMultipleValid,
     ValidationErrorKind.PropertyNames,
+    Surplus,
 )
 _TAGS: Final = (ValidationErrorKind.Constant, ValidationErrorKind.Enum)
 
@@ -115,7 +116,7 @@ def _wrong_tags(branches: Branches, level: int) -> list[Fault]:
     return [one[keys[0]] for one in tags] if keys else []
 
 
-def _options(kind: ValidationErrorKind | None) -> Sequence[Any]:
+def _options(kind: Kind | None) -> Sequence[Any]:
     match kind:
         case ValidationErrorKind.Constant(value):
             return [value]

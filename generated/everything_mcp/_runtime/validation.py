@@ -24,7 +24,7 @@ from jsonschema_rs import (
     validator_for,
 )
 
-from .faults import Branches, Fault, Path
+from .faults import Branches, Fault, Kind, Path, Surplus
 from .faults import told as fault_of
 from .instances import told
 from .texts import steps
@@ -195,7 +195,11 @@ class Validator:
                     yield f"{self._place(path, root)}: a required key is missing in it"
                 else:
                     yield f"{self._place((*path, name), root)}: required, but missing{self._written(fault, name)}"
-            case ValidationErrorKind.AdditionalProperties(names) | ValidationErrorKind.UnevaluatedProperties(names):
+            case (
+                ValidationErrorKind.AdditionalProperties(names)
+                | ValidationErrorKind.UnevaluatedProperties(names)
+                | Surplus(names)
+            ):
                 known = self._known(fault)
                 if self._hidden(path):
                     yield f"{self._place(path, root)}: not all of its keys are known"
@@ -284,7 +288,7 @@ def several(fitting: Sequence[int]) -> str:
     return f"must fit exactly one alternative, but fits {' and '.join(map(str, fitting))}"
 
 
-def expected(kind: ValidationErrorKind | None) -> str:
+def expected(kind: Kind | None) -> str:
     """What the keyword that failed wants, to be read after "expected"."""
     match kind:
         case None:
@@ -329,7 +333,7 @@ def expected(kind: ValidationErrorKind | None) -> str:
             return f"at most {_count(limit, 'key')}"
         case ValidationErrorKind.Not(schema):
             return f"what does not fit {_json(schema)}"
-        case ValidationErrorKind.FalseSchema():
+        case ValidationErrorKind.FalseSchema() | Surplus():
             return "nothing here"
         case _:
             return f"what `{kind.name}` in the schema allows"

@@ -241,6 +241,9 @@ def policies(
             yield _make(about, "TW520", "cosmetic", f"clients find its hints {state} now", *places)
         elif key == "confirm" and _asks_alike(was, now):
             yield _make(about, "TW520", "cosmetic", "what the user is asked before a call changed", *places)
+        elif key == "sanitize":
+            message = f"how much is cleaned was {_quoted(was or 'text')}, and is {_quoted(now or 'text')}"
+            yield _make(about, "TW520", "compatible", message, *places)
         elif now is None:
             yield _make(about, "TW520", "compatible", f"`{key}` is gone; it was {_quoted(was)}", *places)
         else:

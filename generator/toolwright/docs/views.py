@@ -30,6 +30,7 @@ _POLICIES: Final = {
     "maxArgumentBytes": "Maximum argument size",
     "confirm": "Requires confirmation",
     "redact": "Redacted from logs",
+    "sanitize": "Cleaned in results",
     "onStateLoss": "On loss of state",
 }
 _TONES: Final = {"read-only": "calm", "destructive": "grave"}

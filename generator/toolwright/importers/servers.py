@@ -22,7 +22,7 @@ _KEYS: Final = (
 )
 """The order of an entry's keys for people, who look for its name first. Others follow as they came."""
 
-_CAPABILITIES: Final = ("resources", "prompts", "completions")
+_CAPABILITIES: Final = ("tools", "resources", "prompts", "completions")
 """Capabilities that a manifest can declare; one that announces a list goes without saying where the list has entries.
 """
 
@@ -80,7 +80,7 @@ def _server(listed: Listed, name: str | None, otherwise: str, notes: list[str]) 
         capability: True
         for capability in _CAPABILITIES
         if listed.capabilities.get(capability) is not None
-        and not any(listed.sections.get(one.name) for one in mcp.PRIMITIVES if one.capability == capability)
+        and not any(listed.sections.get(one.name) for one in mcp.SECTIONS if one.capability == capability)
     }
     return {**server, "capabilities": declared} if declared else server
 

@@ -6,7 +6,7 @@ apart with `isinstance`, and what is no answer is false, so that `if answer := a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, final
 
 
@@ -17,7 +17,12 @@ class Accepted:
 
     For a question with a URL it says that the person agreed to open it, not that they are done there. For a form it
     sends the defaults of the form.
+
+    Attributes:
+        elicitation: What a handler tells the client by that all is done at the URL (`ctx.complete`), up to 2025-11-25.
     """
+
+    elicitation: str | None = field(default=None, compare=False, repr=False)
 
 
 @final

@@ -7,17 +7,33 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from jsonschema_rs import ValidationErrorKind
 
 from .instances import located
+from .values import is_object
 
 if TYPE_CHECKING:
     from jsonschema_rs import ValidationError
 
 Path = tuple[str | int, ...]
 Branches = Sequence[Sequence["Fault"]]
+
+_OF_KEYS: Final = frozenset({"additionalProperties", "propertyNames", "unevaluatedProperties"})
+_NAMED: Final = frozenset(
+    {"$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Surplus:
+    """The keys of an object that may have none, for which the validator only says that `false` accepts nothing."""
+
+    keys: Sequence[str]
+
+
+Kind: TypeAlias = ValidationErrorKind | Surplus
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +49,7 @@ class Fault:
         branches: For a choice of which no alternative fits, looks for the faults of each; one without a fault fits.
     """
 
-    kind: ValidationErrorKind | None
+    kind: Kind | None
     path: Path
     instance: Any
     schema_path: Sequence[str | int] = ()
@@ -43,7 +59,8 @@ class Fault:
 
 def told(error: ValidationError, value: Any, above: Path = ()) -> Fault:
     """An error of the validator as a fault; `above` is where `value` is."""
-    path = (*above, *located(error, value)[0])
+    below, here = located(error, value)
+    path = (*above, *below)
     match error.kind:
         case ValidationErrorKind.AnyOf(branches) | ValidationErrorKind.OneOfNotValid(branches):
             return Fault(
@@ -53,5 +70,16 @@ def told(error: ValidationError, value: Any, above: Path = ()) -> Fault:
                 error.schema_path,
                 lambda: [[told(one, value, above) for one in branch] for branch in branches],
             )
+        case ValidationErrorKind.FalseSchema() if is_object(here) and _refuses_keys(error.schema_path):
+            return Fault(Surplus([*here]), path, here, error.schema_path)
         case kind:
             return Fault(kind, path, error.instance, error.schema_path)
+
+
+def _refuses_keys(schema_path: Sequence[str | int]) -> bool:
+    """Whether a path in a schema ends with a keyword that is `false` for all keys, and not with a name of one."""
+    last: str | int = ""
+    is_name = False
+    for step in schema_path:
+        last, is_name = ("", False) if is_name else (step, step in _NAMED)
+    return last in _OF_KEYS

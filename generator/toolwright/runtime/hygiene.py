@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import binascii
 import re
-from typing import Final
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
 
 from .texts import joined
 
@@ -24,9 +25,46 @@ _REMOVED: Final = re.compile(
 _ESCAPED: Final = re.compile(f"[{_UNSAFE}]")
 
 
-def clean(text: str) -> str:
-    """`text` without control characters, escape sequences and bidirectional overrides, and with whole characters."""
-    return text if _SUSPECT.search(text) is None else _REMOVED.sub("", joined(text))
+Extent: TypeAlias = Literal["text", "all", "none"]
+"""How much is cleaned: the manifest's `policy.sanitize`."""
+
+EXTENT: Final[Extent] = "text"
+"""What holds where the manifest says nothing else."""
+
+
+@dataclass(slots=True)
+class Cleaned:
+    """How much was taken out of texts.
+
+    Attributes:
+        strings: How many strings were changed.
+        characters: How many characters were taken out of them.
+    """
+
+    strings: int = 0
+    characters: int = 0
+
+
+def clean(text: str, count: Cleaned | None = None) -> str:
+    """`text` without control characters, escape sequences and bidirectional overrides, and with whole characters.
+
+    Args:
+        text: The text.
+        count: Learns what was taken out.
+    """
+    if _SUSPECT.search(text) is None:
+        return text
+    whole_text = joined(text)
+    made = _REMOVED.sub("", whole_text)
+    if count is not None and made != text:
+        count.strings += 1
+        count.characters += len(whole_text) - len(made)
+    return made
+
+
+def said(text: str, extent: Extent, count: Cleaned | None = None) -> str:
+    """A text of a handler, cleaned as the policy has it."""
+    return joined(text) if extent == "none" else clean(text, count)
 
 
 def escaped(json_text: str) -> str:
@@ -36,6 +74,20 @@ def escaped(json_text: str) -> str:
 
 _WORD: Final = r"[A-Za-z0-9!#$%&'*+.^_`|~-]+"  # RFC 9110, 5.6.2, "token"
 _MIME_TYPE: Final = re.compile(rf'{_WORD}/{_WORD}(?:[ \t]*;[ \t]*{_WORD}=(?:{_WORD}|"[^"\\\x00-\x1f\x7f]*"))*')
+
+
+_URI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s\x00-\x1f\x7f]*")  # RFC 3986, 3: a scheme, and no blanks
+
+
+def checked_uri(uri: str) -> str:
+    """`uri` itself, where it is an absolute URI (RFC 3986, 4.3; letters of all scripts are taken as they are).
+
+    Raises:
+        ValueError: It is not.
+    """
+    if not _URI.fullmatch(uri):
+        raise ValueError(f"{uri!r} is not an absolute URI, such as 'file:///readme.md'")
+    return uri
 
 
 def checked_mime_type(mime_type: str, kind: str | None = None) -> str:

@@ -16,9 +16,16 @@ from typing import TYPE_CHECKING, Final
 from ..logs import logger
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Generator
+    from collections.abc import (
+        AsyncGenerator,
+        Awaitable,
+        Callable,
+        Generator,
+        Sequence,
+    )
 
     from anyio import CancelScope
+    from mcp_types import ElicitRequestURLParams
 
 _LOG: Final = logger(__name__)
 
@@ -44,11 +51,13 @@ class InFlight:
 
     Attributes:
         expects_questions: Whether there are callbacks that the server can ask.
+        visit: Has a person visit URLs without which a request cannot go on; `None` where nobody can be asked.
     """
 
     def __init__(self, *, expects_questions: bool) -> None:
         """Nothing is yet."""
         self.expects_questions = expects_questions
+        self.visit: Callable[[Sequence[ElicitRequestURLParams]], Awaitable[bool]] | None = None
         self._requests: list[_Request] = []
         self._questions = 0
 

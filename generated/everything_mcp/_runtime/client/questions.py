@@ -7,7 +7,7 @@ Takes and gives nothing; `callbacks` puts questions to what a caller gave to `co
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -17,6 +17,7 @@ from ..answers import Accepted, Cancelled, Declined
 from ..terminal import visible
 
 if TYPE_CHECKING:
+    from anyio import Event
     from mcp_types import CreateMessageRequestParams, CreateMessageResult, Root
 
 
@@ -29,12 +30,27 @@ class Question:
         schema: The JSON Schema of the form; `None` where there is a URL. Its properties are plain values and enums.
         url: What to open in a browser, after the person agreed and saw where it leads; `None` where there is a form.
         key: The question's name within the call that asks it; `None` before 2026-07-28, where it has none.
+        elicitation: By which the server says that all is done at the URL, up to 2025-11-25.
     """
 
     message: str
     schema: Mapping[str, Any] | None = None
     url: str | None = None
     key: str | None = None
+    elicitation: str | None = None
+    _done: Event | None = field(default=None, repr=False, compare=False)
+
+    async def completed(self) -> None:
+        """Wait until the server says that all is done at the URL (`notifications/elicitation/complete`).
+
+        That word may never come: put a bound on the wait, such as `asyncio.timeout(300)`.
+
+        Raises:
+            ValueError: The server does not say it: the question has no URL, or is of 2026-07-28.
+        """
+        if self._done is None:
+            raise ValueError("the server does not say when this question is complete")
+        await self._done.wait()
 
     def __str__(self) -> str:
         """What to show a person at a terminal: the message, and where the URL leads, without what a terminal obeys."""

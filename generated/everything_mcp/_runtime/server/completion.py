@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mcp_types import INVALID_PARAMS
 
+from ..hygiene import clean
 from ..values import is_list
 from .invocation import Method
 from .parts import Answer, Host, Needed, Refused, Request
-from .sanitizing import clean
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -18,6 +18,7 @@ from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 
 from ..logs import logger
+from ..values import is_list
 from .principal import of_token
 
 if TYPE_CHECKING:
@@ -123,7 +124,7 @@ class Guard:
             said: Any = json.loads(body)
         except (ValueError, RecursionError):  # the SDK says what is wrong with it
             return again, ()
-        lacking = [self._scopes.lacking(principal, each) for each in (said if isinstance(said, list) else [said])]
+        lacking = [self._scopes.lacking(principal, each) for each in (said if is_list(said) else [said])]
         return again, tuple(dict.fromkeys(scope for each in lacking for scope in each))
 
     def _refuse(self, status: int, error: str | None, text: str, scopes: Sequence[str]) -> JSONResponse:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 from mcp_types import INTERNAL_ERROR
 
+from ..hygiene import EXTENT, Extent
 from .context import Channel, Context
 from .invocation import Method
 from .occupancy import Occupancy
@@ -145,6 +146,13 @@ class Host:
         if key not in self.lists.by_name[section]:
             return False
         return self.scopes is None or self.scopes.allows(request.principal, section, key)
+
+    @property
+    def extent(self) -> Extent:
+        """How much of what resources and prompts give is cleaned: what the manifest says for all."""
+        policy: Mapping[str, Any] = self.package.manifest.get("policy") or {}
+        extent: Extent = policy.get("sanitize", EXTENT)
+        return extent
 
     def context(self, request: Request, name: str, stem: str, extension: Mapping[str, Any]) -> Context:
         """What a handler gets as `ctx`: a class of its own where the manifest declares questions.

@@ -10,16 +10,18 @@ from __future__ import annotations
 import base64
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mcp_types import INVALID_PARAMS, ContentBlock, PromptMessage, TextContent
 
+from ..hygiene import Extent, clean, said
 from ..revisions import block_for
 from ..texts import PLACEHOLDER
 from ..values import is_list
 from .invocation import Method
 from .parts import Answer, Host, Needed, Refused, Request
-from .sanitizing import block, clean
+from .sanitizing import block
 
 if TYPE_CHECKING:
     from ..model import Model
@@ -90,7 +92,8 @@ class _Getting:
             context = self.host.context(request, name, row.stem, extension)
             model: type[Model] = self.package.model(f"prompts.{row.method}", row.args_name)
             handler = Method.of(self.host.handlers, row.method)
-            messages = await self.host.handled(handler, _said, model.model_validate(arguments), context=context)
+            read = partial(_said, extent=self.host.extent)
+            messages = await self.host.handled(handler, read, model.model_validate(arguments), context=context)
         for number, message in enumerate(messages, 1):
             message["content"] = block_for(message["content"], request.revision, number)
         described = wire.get("description")
@@ -104,17 +107,17 @@ class _Getting:
 
     def _content(self, message: Mapping[str, Any], arguments: Mapping[str, str]) -> dict[str, Any]:
         if "text" in message:
-            return {"type": "text", "text": _fill(message["text"], arguments)}
+            return {"type": "text", "text": self._fill(message["text"], arguments)}
         for kind in ("image", "audio"):
             if kind in message:
                 part = message[kind]
                 return {"type": kind, "data": self._base64(part), "mimeType": part["mimeType"]}
         part = message["resource"]
-        resource = {"uri": _fill(part["uri"], arguments)}
+        resource = {"uri": self._fill(part["uri"], arguments)}
         if "mimeType" in part:
             resource["mimeType"] = part["mimeType"]
         if "text" in part:
-            resource["text"] = _fill(part["text"], arguments)
+            resource["text"] = self._fill(part["text"], arguments)
         elif "file" in part and not part["binary"]:
             resource["text"] = self.package.data(part["file"]).decode()
         else:
@@ -125,16 +128,15 @@ class _Getting:
         data: str = part["data"] if "data" in part else base64.b64encode(self.package.data(part["file"])).decode()
         return data
 
+    def _fill(self, text: str, arguments: Mapping[str, str]) -> str:
+        """`text` with each `{{name}}` replaced, once: what an argument holds is never looked into."""
+        return said(PLACEHOLDER.sub(lambda found: arguments.get(found[1], ""), text), self.host.extent)
 
-def _fill(text: str, arguments: Mapping[str, str]) -> str:
-    """`text` with each `{{name}}` replaced, once: what an argument holds is never looked into."""
-    return clean(PLACEHOLDER.sub(lambda found: arguments.get(found[1], ""), text))
 
-
-def _said(value: object) -> list[dict[str, Any]]:
+def _said(value: object, extent: Extent) -> list[dict[str, Any]]:
     """What a handler gave, as it goes on the wire."""
     parts = value if is_list(value) else [value]
-    return [{"role": message.role, "content": block(message.content)} for message in map(_message, parts)]
+    return [{"role": message.role, "content": block(message.content, extent)} for message in map(_message, parts)]
 
 
 def _message(part: object) -> PromptMessage:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from mcp.shared.uri_template import UriTemplate
@@ -21,11 +21,12 @@ from mcp_types import (
     TextResourceContents,
 )
 
+from ..hygiene import Extent, clean, said
 from ..revisions import FIRST_STATELESS
 from ..values import is_list
 from .invocation import Method
 from .parts import Answer, Host, Needed, Refused, Request
-from .sanitizing import checked_base64, clean, mirrored
+from .sanitizing import resource_contents
 
 if TYPE_CHECKING:
     from ..model import Model
@@ -72,7 +73,8 @@ class Resources:
 
     def answers(self, host: Host) -> Mapping[str, Answer]:
         """Its methods."""
-        return {"resources/read": _Reading(self._package, host).read}
+        reading = _Reading(self._package, host)
+        return {"resources/read": reading.read, "resources/subscribe": reading.subscribe}
 
 
 @cache
@@ -109,6 +111,18 @@ class _Reading:
         result: dict[str, Any] = {"contents": contents}
         return {**result, **hints} if request.revision >= FIRST_STATELESS else result
 
+    async def subscribe(self, request: Request) -> dict[str, Any]:
+        """Let the caller hear of changes of what a URI leads to (MCP 2025-11-25, server/resources, "Subscriptions")."""
+        uri: str = request.params["uri"]
+        is_listed = self.host.lists.by_name["resources"].has(uri)
+        if not (
+            self.host.offers(request, "resources", uri)
+            or (not is_listed and (self._match(uri, request) or self._kept(uri)))
+        ):
+            raise not_found(uri, request.revision)
+        await request.channel.subscribe(uri)
+        return {}
+
     def _kept(self, uri: str) -> list[dict[str, Any]] | None:
         """A result of a tool that was too large for its answer."""
         kept = self.package.feature("large", "server.kept")
@@ -127,7 +141,8 @@ class _Reading:
         if method is not None:
             context = self.host.context(request, uri, "", {})
             handler = Method.of(self.host.handlers, method)
-            return await self.host.handled(handler, lambda value: _contents(value, uri, mime_type), context=context)
+            read = partial(_contents, uri=uri, mime_type=mime_type, extent=self.host.extent)
+            return await self.host.handled(handler, read, context=context)
         if "text" in extension:
             return [_one(uri, mime_type, text=extension["text"])]
         data = self.package.data(extension["file"])
@@ -142,12 +157,8 @@ class _Reading:
         model: type[Model] = self.package.model(f"resources.{row.method}", row.params_name)
         context = self.host.context(request, uri, row.stem, extension)
         handler = Method.of(self.host.handlers, row.method)
-        return await self.host.handled(
-            handler,
-            lambda value: _contents(value, uri, wire.get("mimeType")),
-            model.model_validate(values),
-            context=context,
-        )
+        read = partial(_contents, uri=uri, mime_type=wire.get("mimeType"), extent=self.host.extent)
+        return await self.host.handled(handler, read, model.model_validate(values), context=context)
 
     def _match(self, uri: str, request: Request) -> tuple[Template, dict[str, str | list[str]]] | None:
         """The first template that is there for the caller and fits a URI, with the values of its variables."""
@@ -165,29 +176,26 @@ def not_found(uri: str, revision: str) -> Refused:
     return Refused(code, f"Resource not found: {clean(uri)}", {"uri": uri})
 
 
-def _contents(value: object, uri: str, mime_type: str | None) -> list[dict[str, Any]] | None:
+def _contents(value: object, uri: str, mime_type: str | None, extent: Extent) -> list[dict[str, Any]] | None:
     """What a handler gave, as it goes on the wire; `None` is no such resource."""
     if value is None:
         return None
     parts = value if is_list(value) else [value]
-    return [_part(part, uri, mime_type) for part in parts]
+    return [_part(part, uri, mime_type, extent) for part in parts]
 
 
-def _part(value: object, uri: str, mime_type: str | None) -> dict[str, Any]:
+def _part(value: object, uri: str, mime_type: str | None, extent: Extent) -> dict[str, Any]:
     if isinstance(value, str):
-        return _one(uri, mime_type, text=clean(value))
+        return _one(uri, mime_type, text=said(value, extent))
     if isinstance(value, memoryview):
         value = value.tobytes()
     if isinstance(value, bytes | bytearray):
         return _one(uri, mime_type, blob=bytes(value))
     if isinstance(value, EmbeddedResource):
         value = value.resource
-    if isinstance(value, BlobResourceContents):
-        checked_base64(value.blob)
-    elif not isinstance(value, TextResourceContents):
+    if not isinstance(value, TextResourceContents | BlobResourceContents):
         raise TypeError(f"it gave a value of type {type(value).__name__}; it should give text, bytes, or contents")
-    wire: dict[str, Any] = mirrored(value.model_dump(by_alias=True, mode="json", exclude_none=True))[0]
-    return {**wire, "text": clean(wire["text"])} if "text" in wire else wire
+    return resource_contents(value, extent)
 
 
 def _one(uri: str, mime_type: str | None, *, text: str | None = None, blob: bytes | None = None) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from starlette.applications import Starlette
 from starlette.routing import BaseRoute, Route
 
 from ..logs import guard
+from .bad_requests import BadRequests
 from .guard import Guard
 from .replay import Archive
 from .uploads import Uploads
@@ -78,7 +79,7 @@ def asgi_app(
         session_idle_timeout=session_idle_timeout,
         max_sessions=max_sessions,
     )
-    endpoint: ASGIApp = Uploads(StreamableHTTPASGIApp(sessions))
+    endpoint: ASGIApp = Uploads(BadRequests(StreamableHTTPASGIApp(sessions)))
     auth: Mapping[str, Any] | None = server.package.manifest.get("auth")
     tokens = server.package.feature("auth", "policy.tokens")
     verifier = tokens.Tokens(auth) if token_verifier is None and tokens is not None else token_verifier

@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
+import secrets
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, cast
@@ -22,30 +23,46 @@ from mcp.shared.exceptions import MCPError
 from pydantic import BaseModel, ValidationError
 
 from ..errors import ToolError
+from ..hygiene import clean
+from ..logs import logger
 from ..nesting import DepthError, is_too_deep
 from ..revisions import FIRST_STATELESS
 from ..values import is_group
 from . import context
 from .occupancy import Occupancy
 from .parts import Refused
-from .sanitizing import clean, mirrored
+from .sanitizing import mirrored
+from .spent_states import ProcessStates, SpentStates, new_mark
+from .url_questions import UrlQuestions, UrlRequired
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
     from .parts import Answer, Request
 
+_LOG: Final = logger(__name__)
 _T = TypeVar("_T")
 _Result = TypeVar("_Result", bound=BaseModel)
+_Error = TypeVar("_Error", bound=BaseException)
 
 _TRIES: Final = 3
 """How often a question is asked, up to 2025-11-25, where the answers do not fit it."""
+
+_FIRST_URLS: Final = "2025-11-25"
+"""The first revision in which a user can be asked to open a URL."""
 
 OURS: Final = "toolwright."
 """How the names of questions begin that the server asks for itself; they are not answered before they are asked."""
 
 _TURNS: Final = 2
 """Turns of the event loop in which questions that are awaited together become one round."""
+
+
+REFUSED: Final = "io.toolwright/refused"
+"""The key in the `_meta` of a request to a model or for folders that says what was wrong with the last answer."""
+
+_TOLD: Final = 3
+"""How many problems of an answer are told that is none of MCP's."""
 
 
 class Suspended(BaseException):
@@ -65,6 +82,10 @@ class MissingCapability(Exception):
         self.required = required
 
 
+class _NotVisited(Exception):
+    """The user did not go to the URL without which the request cannot go on."""
+
+
 class InvalidAnswer(ToolError):
     """The client's answer does not fit the question."""
 
@@ -80,6 +101,13 @@ class Peer(Protocol):
         """Send a request to the client, on the stream of the request that it belongs to."""
         ...
 
+    def asked_to_visit(self, elicitation: str) -> None:
+        """Remember that the client was asked to open a URL."""
+
+    async def visited(self, elicitation: str) -> bool:
+        """Tell the client that all is done at a URL."""
+        ...
+
 
 class Rounds:
     """The questions of one request, over all rounds of asking.
@@ -92,7 +120,7 @@ class Rounds:
         self,
         peer: Peer,
         revision: str,
-        state: str | None,
+        kept: Mapping[str, Any] | None,
         responses: Mapping[str, Any] | None,
         occupancy: Occupancy | None = None,
     ) -> None:
@@ -101,21 +129,22 @@ class Rounds:
         Args:
             peer: The client.
             revision: The revision that it speaks.
-            state: What `required` gave as `requestState` in the last round, unsealed; `None` in the first.
+            kept: What `run` gave as `requestState` in the last round, unsealed; `None` in the first.
             responses: The request's `inputResponses`. Those to what the last round did not ask are left aside.
             occupancy: What the request takes up, which rests while an answer is waited for.
         """
         self._peer = peer
         self._occupancy = occupancy or Occupancy()
         self.revision = revision
-        kept: dict[str, Any] = {} if state is None else json.loads(state)
+        asked: Any = None if kept is None else kept["asked"]
+        kept = kept or {}
         self._answers: dict[str, Any] = dict(kept.get("answers", {}))
         self._done: dict[str, Any] = dict(kept.get("done", {}))
         self._running: dict[str, asyncio.Future[Any]] = {}
         self._asked: Counter[str] = Counter()
         self._pending: dict[str, dict[str, Any]] = {}
         for key, response in (responses or {}).items():
-            if key in kept["asked"] if state is not None else not key.startswith(OURS):
+            if key in asked if asked is not None else not key.startswith(OURS):
                 self._answers.setdefault(key, response)
 
     @property
@@ -193,18 +222,50 @@ class Rounds:
             del self._running[key]
         return self._done[key]
 
+    def url_question(self, elicitation: str | None = None) -> str | None:
+        """The id of a question that opens a URL, which the client is going to be told by that all is done there.
+
+        From 2026-07-28 on there is none. Raises ValueError where there is a question with this id already.
+        """
+        if not self.in_handshake_era:
+            return None
+        known = elicitation or secrets.token_hex(16)
+        self._peer.asked_to_visit(known)
+        return known
+
+    async def complete(self, elicitation: str) -> bool:
+        """Tell the client that all is done at the URL of a question; whether there is one to tell."""
+        return await self._peer.visited(elicitation)
+
+    def _require(self, needed: UrlRequired) -> None:
+        """Refuse the request until the user was at a URL; from 2026-07-28 on that is a question like any other."""
+        if not self.can("elicitation.url") or self.revision < _FIRST_URLS:
+            raise MissingCapability({"elicitation": {"url": {}}})
+        if self.in_handshake_era:
+            self._peer.asked_to_visit(needed.elicitation)
+            params = url_params(needed.url, needed.message, needed.elicitation)
+            data = {"elicitations": [params.model_dump(by_alias=True, mode="json", exclude_none=True)]}
+            raise Refused(types.URL_ELICITATION_REQUIRED, "This needs a visit to a URL first", data)
+        answer = self._answers.pop(needed.name, None)
+        if answer is not None and types.ElicitResult.model_validate(answer, by_name=False).action != "accept":
+            raise _NotVisited("The user did not open the URL without which this cannot go on.")
+        request = types.ElicitRequest(params=url_params(needed.url, needed.message, None))
+        self._pending[needed.name] = request.model_dump(by_alias=True, mode="json", exclude_none=True)
+
     async def run(self, handle: Callable[[], Awaitable[dict[str, Any]]]) -> dict[str, Any]:
         """What `handle` gives; or, where it waits for answers, what asks the client for them."""
         try:
             result = await handle()
         except BaseException as error:
-            if not is_suspended(error):
+            if (needed := _found(error, UrlRequired)) is not None:
+                self._require(needed)
+            elif not is_suspended(error):
                 raise
         else:
             if not self._pending:
                 return result
         await asyncio.gather(*self._running.values(), return_exceptions=True)  # so that they are not made once more
-        state = {"answers": self._answers, "done": self._done, "asked": [*self._pending]}
+        state = {"mark": new_mark(), "answers": self._answers, "done": self._done, "asked": [*self._pending]}
         return {
             "resultType": "input_required",
             "inputRequests": self._pending,
@@ -222,17 +283,29 @@ class Rounds:
                 raise InvalidAnswer(f"the client did not answer {request.method}: {clean(error.message)}") from error
             except (InvalidAnswer, ValidationError) as error:
                 if number == _TRIES:
-                    raise InvalidAnswer(f"the client's answer to {request.method} does not fit: {error}") from error
+                    why = _reason(error)
+                    raise InvalidAnswer(f"the client's answer to {request.method} does not fit: {why}") from error
                 asked = _again(request, error)
         raise AssertionError
 
 
-def _again(request: types.ServerRequest, error: Exception) -> types.ServerRequest:
-    """The same question once more; the user reads what was wrong with the answer in a form."""
-    if not isinstance(request, types.ElicitRequest) or not isinstance(error, InvalidAnswer):
-        return request
-    message = f"{request.params.message}\n\nThe last answer does not fit: {clean(str(error))}"
-    return request.model_copy(update={"params": request.params.model_copy(update={"message": message})})
+def _again(request: types.ServerRequest, error: InvalidAnswer | ValidationError) -> types.ServerRequest:
+    """The same question once more, which says what was wrong with the answer: to the user, else in its `_meta`."""
+    why = _reason(error)
+    if isinstance(request, types.ElicitRequest):
+        message = f"{request.params.message}\n\nThe last answer does not fit: {why}"
+        return request.model_copy(update={"params": request.params.model_copy(update={"message": message})})
+    params = request.params or types.RequestParams()
+    meta = {**(params.meta or {}), REFUSED: why}
+    return request.model_copy(update={"params": params.model_copy(update={"meta": meta})})
+
+
+def _reason(error: InvalidAnswer | ValidationError) -> str:
+    """What is wrong with an answer, without its values and without words of a library about itself."""
+    if isinstance(error, InvalidAnswer):
+        return clean(str(error))
+    found = error.errors(include_url=False, include_context=False, include_input=False)[:_TOLD]
+    return clean("; ".join(f"{'.'.join(map(str, one['loc']))[:200] or 'it'}: {one['msg'][:200]}" for one in found))
 
 
 def is_suspended(error: BaseException) -> bool:
@@ -242,11 +315,18 @@ def is_suspended(error: BaseException) -> bool:
     return isinstance(error, Suspended)
 
 
-def missing_capability(error: BaseException) -> MissingCapability | None:
-    """What a handler asked of a client that cannot do it, in a group of tasks or alone."""
+def _found(error: BaseException, kind: type[_Error]) -> _Error | None:
+    """An exception of a kind, in a group of tasks or alone."""
     if is_group(error):
-        return next((found for one in error.exceptions if (found := missing_capability(one))), None)
-    return error if isinstance(error, MissingCapability) else None
+        return next((found for one in error.exceptions if (found := _found(one, kind)) is not None), None)
+    return error if isinstance(error, kind) else None
+
+
+def url_params(url: str, message: str, elicitation: str | None) -> types.ElicitRequestURLParams:
+    """What asks to open a URL. Raises ValueError where that is none of the web."""
+    if not url.startswith(("https://", "http://")):
+        raise ValueError(f"{url!r} is no http or https URL")
+    return types.ElicitRequestURLParams(message=clean(message), url=url, elicitation_id=elicitation)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -284,34 +364,103 @@ class Context(context.Context):
         value: _T = await self.rounds.once(key, function)
         return value
 
+    async def complete(self, elicitation: str) -> bool:
+        """Tell the client that all is done at the URL of a question (MCP 2025-11-25, client/elicitation).
+
+        From 2026-07-28 on, where the client comes back by itself, nothing happens. After the request,
+        `server.complete(elicitation)` does the same.
+
+        Args:
+            elicitation: The id that the question was asked with; it is also that of its answer, `Accepted`.
+
+        Returns:
+            Whether a client was told. Each question is told of once.
+        """
+        return await self.rounds.complete(elicitation)
+
+    def url_required(
+        self, name: str, url: str, message: str | None = None, *, elicitation: str | None = None
+    ) -> UrlRequired:
+        """What to raise where the request cannot go on before the user has been at a URL, such as to sign in.
+
+        A client of 2025-11-25 gets the error -32042, and sends the request again when all is done there. From
+        2026-07-28 on it is asked as by `ctx.ask`, and the handler runs again with its answer.
+
+        Args:
+            name: One of the questions with `mode: url` that the manifest has for this handler.
+            url: An http or https URL.
+            message: What the user reads, in place of the manifest's words.
+            elicitation: An id for the question that nobody can guess; by default there is a new one.
+
+        Raises:
+            KeyError: There is no such question.
+            ValueError: The URL is none of the web.
+        """
+        known = elicitation or secrets.token_hex(16)
+        if self._questions.get(name, {}).get("mode") != "url":
+            raise KeyError(f"there is no question {name!r} with `mode: url` in the manifest")
+        said = message or self._questions[name]["message"]
+        url_params(url, said, known)
+        return UrlRequired(name, url, said, known)
+
     def leaves(self, error: BaseException) -> bool:
         """Whether what leaves the handler is no failure of its own: it waits, or its request is being cancelled.
 
         Raises:
             MissingCapability: It asked what the client cannot answer.
         """
-        if missing := missing_capability(error):
+        if (missing := _found(error, MissingCapability)) is not None:
             raise missing from None
+        if _found(error, UrlRequired) is not None:
+            return True
         return is_suspended(error) or context.Context.leaves(self, error)
 
 
-async def answer_in_rounds(answer: Answer, request: Request) -> dict[str, Any]:
-    """The result of a request; or, where it waits for answers, what asks the client for them.
+class Asking:
+    """Answers requests whose handlers may ask the client.
 
-    Raises:
-        Refused: It asks what the client cannot answer.
+    Attributes:
+        urls: The questions that open a URL.
     """
-    is_stateless = request.revision >= FIRST_STATELESS
-    asked: Mapping[str, Any] = request.params if is_stateless else {}
-    peer = cast("Peer", request.channel)
-    rounds = Rounds(peer, request.revision, asked.get("requestState"), asked.get("inputResponses"), request.occupancy)
-    try:
-        return await rounds.run(lambda: answer(replace(request, more={"rounds": rounds})))
-    except MissingCapability as error:
-        if not is_stateless and request.method == "tools/call":
-            return {"content": [{"type": "text", "text": f"{error}."}], "isError": True}
-        code = types.MISSING_REQUIRED_CLIENT_CAPABILITY if is_stateless else types.INVALID_REQUEST
-        raise Refused(code, str(error), {"requiredCapabilities": error.required}) from None
+
+    def __init__(self, patience: float, spent: SpentStates | None = None) -> None:
+        """Take how many seconds the state of a request holds, and who remembers which came back: this process."""
+        self.urls = UrlQuestions()
+        self._patience = patience
+        self._spent = ProcessStates() if spent is None else spent
+
+    async def answer(self, answer: Answer, request: Request) -> dict[str, Any]:
+        """The result of a request; or, where it waits for answers, what asks the client for them.
+
+        Raises:
+            Refused: It asks what the client cannot answer, or its state was sent before.
+        """
+        is_stateless = request.revision >= FIRST_STATELESS
+        asked: Mapping[str, Any] = request.params if is_stateless else {}
+        kept = await self._kept(asked.get("requestState"), request.method)
+        peer = cast("Peer", request.channel)
+        rounds = Rounds(peer, request.revision, kept, asked.get("inputResponses"), request.occupancy)
+        try:
+            return await rounds.run(lambda: answer(replace(request, more={"rounds": rounds})))
+        except _NotVisited as error:
+            if request.method == "tools/call":
+                return {"content": [{"type": "text", "text": str(error)}], "isError": True}
+            raise Refused(types.INVALID_REQUEST, str(error)) from None
+        except MissingCapability as error:
+            if not is_stateless and request.method == "tools/call":
+                return {"content": [{"type": "text", "text": f"{error}."}], "isError": True}
+            code = types.MISSING_REQUIRED_CLIENT_CAPABILITY if is_stateless else types.INVALID_REQUEST
+            raise Refused(code, str(error), {"requiredCapabilities": error.required}) from None
+
+    async def _kept(self, state: str | None, method: str) -> dict[str, Any] | None:
+        """What a state holds, which is good this once; its seal was opened before. It is refused as a broken one is."""
+        if state is None:
+            return None
+        kept: dict[str, Any] = json.loads(state)
+        if await self._spent.spend(kept["mark"], self._patience):
+            return kept
+        _LOG.warning("requestState rejected on %s: it was sent before", method)
+        raise Refused(types.INVALID_PARAMS, "Invalid or expired requestState", {"reason": "invalid_request_state"})
 
 
 def _dotted(required: Mapping[str, Any]) -> str:

@@ -6,10 +6,10 @@ Takes texts; gives outcomes. A call that fails is a result as well (MCP 2025-11-
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-from .sanitizing import clean
+from ..hygiene import Cleaned, clean
 
 Ending: TypeAlias = Literal["completed", "tool_error", "denied", "limited", "invalid", "failed", "cancelled"]
 
@@ -23,12 +23,14 @@ class Outcome:
         ending: How it ended.
         reason: Why, in one word, where it did not complete.
         reference: What the log calls it by, where the log says more.
+        cleaned: What was taken out of what the handler gave (`policy.sanitize`).
     """
 
     result: dict[str, Any]
     ending: Ending = "completed"
     reason: str | None = None
     reference: str | None = None
+    cleaned: Cleaned = field(default_factory=Cleaned)
 
 
 def refusal(text: str, ending: Ending, reason: str, reference: str | None = None) -> Outcome:

@@ -71,6 +71,7 @@ _ADMITTED: Final[Mapping[str, tuple[type[BaseModel], types.Result]]] = {
         types.ListResourceTemplatesResult(resource_templates=[]),
     ),
     "resources/read": (types.ReadResourceRequestParams, types.ReadResourceResult(contents=[])),
+    "resources/subscribe": (types.SubscribeRequestParams, types.EmptyResult()),
     "prompts/list": (types.PaginatedRequestParams, types.ListPromptsResult(prompts=[])),
     "prompts/get": (types.GetPromptRequestParams, types.GetPromptResult(messages=[])),
     "completion/complete": (
@@ -160,14 +161,26 @@ class PackageServer(Server[Any]):
         # The parameter `on_set_logging_level` warns on standard error; revisions up to 2025-11-25 want the method.
         self.add_request_handler("logging/setLevel", types.SetLevelRequestParams, subscriptions.set_level)
         if "resources" in listings:
-            self.add_request_handler("resources/subscribe", types.SubscribeRequestParams, subscriptions.subscribe)
             self.add_request_handler("resources/unsubscribe", types.UnsubscribeRequestParams, subscriptions.unsubscribe)
         self.add_notification_handler("notifications/initialized", types.NotificationParams, subscriptions.tell)
         sealed = RequestStateSecurity.ephemeral(ttl=_PATIENCE)
         self.middleware.append(RequestStateBoundary(sealed, default_audience=info["name"]))
         self.middleware.append(_modest)
-        self.middleware.append(_Answers(self, lists, answers, subscriptions, asking, user))
+        self.middleware.append(subscriptions.greet)
+        self._rounds = None if asking is None else asking.Asking(_PATIENCE)
+        self.middleware.append(_Answers(self, lists, answers, subscriptions, self._rounds, user))
         guard()
+
+    async def complete(self, elicitation: str) -> bool:
+        """Tell a client that all is done at the URL that it was asked to open (MCP 2025-11-25, client/elicitation).
+
+        Args:
+            elicitation: The id that the question was asked with.
+
+        Returns:
+            Whether a client was told: one that is still connected, of this question, for the first time.
+        """
+        return self._rounds is not None and bool(await self._rounds.urls.complete(elicitation))
 
     def create_initialization_options(
         self,
@@ -271,10 +284,10 @@ class _Answers:
         self, ctx: ServerRequestContext[Any, Any], request_id: str | int, principal: Principal
     ) -> dict[str, Any]:
         revision = ctx.protocol_version
-        channel = _Channel(ctx, self._subscriptions)
+        channel = _Channel(ctx, self._subscriptions, getattr(self._asking, "urls", None))
         request = Request(ctx.method, request_id, ctx.params or {}, revision, channel, principal)
         answer = self._answers[ctx.method]
-        result = await (answer(request) if self._asking is None else self._asking.answer_in_rounds(answer, request))
+        result = await (answer(request) if self._asking is None else self._asking.answer(answer, request))
         return self._stamped(result, revision)
 
     def _stamped(self, result: dict[str, Any], revision: str) -> dict[str, Any]:
@@ -304,6 +317,7 @@ class _Channel:
 
     _ctx: ServerRequestContext[Any, Any]
     _subscriptions: Subscriptions
+    _urls: Any = None
 
     @property
     def capabilities(self) -> types.ClientCapabilities | None:
@@ -312,6 +326,16 @@ class _Channel:
     async def request(self, request: types.ServerRequest, result: type[_Result]) -> _Result:
         related = ServerMessageMetadata(related_request_id=self._ctx.request_id)
         return await self._ctx.session.send_request(request, result, metadata=related)
+
+    def asked_to_visit(self, elicitation: str) -> None:
+        self._urls.add(elicitation, self._ctx.session)
+
+    async def visited(self, elicitation: str) -> bool:
+        told: bool = await self._urls.complete(elicitation, self._ctx.request_id)
+        return told
+
+    async def subscribe(self, uri: str) -> None:
+        self._subscriptions.subscribe(self._ctx, uri)
 
     async def progress(self, done: float, total: float | None, message: str | None) -> None:
         await self._ctx.session.report_progress(done, total, message)

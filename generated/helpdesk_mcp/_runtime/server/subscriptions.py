@@ -8,6 +8,7 @@ it asked for. From 2026-07-28 there are no connections: each request says what i
 
 from __future__ import annotations
 
+import asyncio
 import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -24,14 +25,14 @@ from mcp.server.subscriptions import (
     ServerEvent,
     ToolsListChanged,
 )
-from mcp.shared.exceptions import MCPError
 
 from ..revisions import FIRST_STATELESS
 from .context import LOG_LEVELS, LogLevel
 from .lists import Change, Kind
+from .parts import Refused
 
 if TYPE_CHECKING:
-    from mcp.server.context import ServerRequestContext
+    from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 
 
 _SUBSCRIPTIONS: Final = 1000
@@ -52,6 +53,8 @@ class _Wants:
     level: LogLevel = "info"
     uris: set[str] = field(default_factory=set[str])
     is_told: bool = False
+    since: int | None = None
+    """How many changes there had been when the connection shook hands."""
 
 
 class Subscriptions:
@@ -61,11 +64,27 @@ class Subscriptions:
         """Start with none."""
         self._bus = InMemorySubscriptionBus()
         self._wants: dict[int, _Wants] = {}
+        self._changes = 0
+        self._last: dict[ServerEvent, int] = {}
         self.listen = ListenHandler(self._bus)
 
     async def publish(self, change: Change) -> None:
         """Tell all clients of a change that they want to hear of."""
-        await self._bus.publish(_LISTS[change.kind] if change.uri is None else ResourceUpdated(uri=change.uri))
+        event = _LISTS[change.kind] if change.uri is None else ResourceUpdated(uri=change.uri)
+        if change.uri is None:
+            self._changes += 1
+            self._last[event] = self._changes
+        await self._bus.publish(event)
+
+    async def greet(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+        """A middleware: take note of a handshake, since from then on a client may keep what it reads."""
+        result = await call_next(ctx)
+        if ctx.method == "initialize":  # what the connection is known by is set when this is done, at once
+            asyncio.get_running_loop().call_soon(self._greeted, ctx, self._changes)
+        return result
+
+    def _greeted(self, ctx: ServerRequestContext[Any, Any], changes: int) -> None:
+        self._of(ctx).since = changes
 
     def level(self, ctx: ServerRequestContext[Any, Any]) -> LogLevel | None:
         """The least level that the caller wants; `None` where it wants no messages."""
@@ -82,17 +101,14 @@ class Subscriptions:
         self._of(ctx).level = params.level
         return types.EmptyResult()
 
-    async def subscribe(
-        self, ctx: ServerRequestContext[Any, Any], params: types.SubscribeRequestParams
-    ) -> types.EmptyResult:
-        """Answer `resources/subscribe` (MCP 2025-11-25, server/resources, "Subscriptions")."""
+    def subscribe(self, ctx: ServerRequestContext[Any, Any], uri: str) -> None:
+        """Tell a connection of changes of one resource, too."""
         uris = self._of(ctx).uris
         if len(uris) >= _SUBSCRIPTIONS:
-            raise MCPError(types.INVALID_PARAMS, f"More than {_SUBSCRIPTIONS} subscriptions")
-        if sum(map(len, uris)) + len(params.uri) > _CHARACTERS:
-            raise MCPError(types.INVALID_PARAMS, f"Subscriptions to URIs of more than {_CHARACTERS} characters")
-        uris.add(str(params.uri))
-        return types.EmptyResult()
+            raise Refused(types.INVALID_PARAMS, f"More than {_SUBSCRIPTIONS} subscriptions")
+        if sum(map(len, uris)) + len(uri) > _CHARACTERS:
+            raise Refused(types.INVALID_PARAMS, f"Subscriptions to URIs of more than {_CHARACTERS} characters")
+        uris.add(uri)
 
     async def unsubscribe(
         self, ctx: ServerRequestContext[Any, Any], params: types.UnsubscribeRequestParams
@@ -104,14 +120,18 @@ class Subscriptions:
     async def tell(self, ctx: ServerRequestContext[Any, Any], _params: types.NotificationParams) -> None:
         """Tell a connection of changes from `notifications/initialized` on, for as long as it lives.
 
-        Of several changes of one kind that it has not heard of yet, it hears once: it reads the list anew anyway.
+        What changed between the handshake and that notification is told now; before it, nothing may be sent. Of several
+        changes of one kind that it has not heard of yet, it hears once: it reads the list anew anyway.
         """
         wants = self._of(ctx)
         if wants.is_told:
             return
         wants.is_told = True
-        waiting: dict[ServerEvent, None] = {}
+        since = self._changes if wants.since is None else wants.since
+        waiting: dict[ServerEvent, None] = {event: None for event, number in self._last.items() if number > since}
         woken = anyio.Event()
+        if waiting:
+            woken.set()
 
         def hear(event: ServerEvent) -> None:
             if not isinstance(event, ResourceUpdated) or event.uri in wants.uris:

@@ -81,7 +81,8 @@ def client_for(
             target.message_handler = _both(hear, target.message_handler)
         return target
     server = _server_for(target, headers or {}, env, cwd, Bounds(max_result_bytes))
-    return mcp.Client(server, read_timeout_seconds=timeout, message_handler=hear, **callbacks())
+    given_back: dict[str, Any] = {"message_handler": hear, **callbacks()}
+    return mcp.Client(server, read_timeout_seconds=timeout, **given_back)
 
 
 class Connection(AbstractAsyncContextManager[_T, None], Generic[_T]):

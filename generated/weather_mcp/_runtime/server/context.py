@@ -24,9 +24,10 @@ from typing import (
 
 import anyio.from_thread
 
+from ..hygiene import clean
 from .cancellation import Cancellation, is_cancelled
 from .occupancy import Occupancy
-from .sanitizing import clean, mirrored
+from .sanitizing import mirrored
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -42,7 +43,14 @@ LogLevel: TypeAlias = Literal["debug", "info", "notice", "warning", "error", "cr
 LOG_LEVELS: Final[tuple[LogLevel, ...]] = get_args(LogLevel)
 
 
-_FEATURES: Final = {"can": "elicitation", "once": "elicitation", "roots": "sampling", "sample": "sampling"}
+_FEATURES: Final = {
+    "can": "elicitation",
+    "complete": "elicitation",
+    "once": "elicitation",
+    "roots": "sampling",
+    "sample": "sampling",
+    "url_required": "elicitation",
+}
 """What `ctx` has beside, where the package has these features."""
 
 
@@ -54,6 +62,9 @@ class Channel(Protocol):
 
     async def log(self, level: LogLevel, data: Any, logger: str | None) -> None:
         """Send a log message, where the caller wants messages of this level."""
+
+    async def subscribe(self, uri: str) -> None:
+        """Tell the caller's connection of changes of a resource, up to 2025-11-25."""
 
     async def release(self) -> None:
         """Close the stream that carries the response, where the caller can come back for it."""

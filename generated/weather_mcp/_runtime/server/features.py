@@ -7,11 +7,13 @@ since the others need not be there.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from .calls import Calls
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ..package import Package
     from .parts import Part
 
@@ -26,4 +28,10 @@ def parts(package: Package) -> tuple[Part, ...]:
         for feature, name in _PARTS.items()
         if (module := package.feature(feature, f"server.{feature}")) is not None
     ]
-    return (Calls(package), *others)
+    return (*([Calls(package)] if _has_tools(package) else []), *others)
+
+
+def _has_tools(package: Package) -> bool:
+    """Whether there are tools to call, or the manifest says that the server lists tools all the same."""
+    declared: Mapping[str, Any] = package.manifest["server"].get("capabilities") or {}
+    return bool(package.tools) or declared.get("tools") is True

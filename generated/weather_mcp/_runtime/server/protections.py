@@ -41,7 +41,8 @@ def check(package: Package) -> None:
     if package.manifest.get("handles"):
         raise Unserved("the manifest declares `handles`, which this version of toolwright does not serve yet")
     for name, (definition, _) in package.entries("tools").items():
-        if (definition.get("execution") or {}).get("taskSupport") == "required":
+        execution: Mapping[str, Any] = definition.get("execution") or {}
+        if execution.get("taskSupport") == "required":
             raise Unserved(
                 f"the tool {name!r} runs only as a task (`taskSupport: required`), which this version of toolwright "
                 "does not serve yet"
@@ -55,7 +56,7 @@ def _declared(package: Package) -> Iterator[tuple[str, str]]:
         yield "auth", "`auth`"
     if any(tool.extension.get("bind") for tool in package.tools.values()):
         yield "claims", "`bind`"
-    policies = [tool.policy for tool in package.tools.values()]
+    policies: list[Mapping[str, Any]] = [tool.policy for tool in package.tools.values()]
     policies += [
         extension.get("policy") or {}
         for section in ("resources", "resourceTemplates", "prompts")

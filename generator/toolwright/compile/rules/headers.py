@@ -24,6 +24,22 @@ _SENSITIVE = re.compile(
     r"\b(pass(word|wd|phrase|code)?|pwd|secret|token|credentials?|authorization|bearer|cookie|jwt|ssn|cvv|cvc|pin)\b"
     r"|\b(api|private|access|secret|signing|encryption) ?key\b|\bapikey\b|\b(credit )?card number\b|\bsocial security\b"
 )
+_PERSONAL = re.compile(
+    r"\b("
+    r"(e ?mail|phone|telephone|tel|mobile|cell ?phone|fax|whats ?app|msisdn)s?"
+    r"|(first|last|full|given|family|middle|maiden|birth|legal) ?name|surname|forename"
+    r"|(birth ?|date of birth|dob)(date|day|place)?|place of birth|born( (on|at))?"
+    r"|(national|identity|personal|citizen|tax|tax ?payer|patient)( insurance)? ?(id|identifier|number|no|nr|card|code)"
+    r"|national insurance|itin|nino|aadhaar|cpf|bsn|pesel|nric|passport|id card|driv(er|ers|ing) ?licen[cs]e"
+    r"|licen[cs]e plate|number plate|iban|(bank )?account (number|no|nr)|bank account|sort code|routing number"
+    r"|(credit|debit|bank|payment) ?card|card ?(number|no|nr|holder)"
+    r"|address(es)?|addr|street|address ?line|ip|ipv[46]|mac address|lat ?(lng|lon|long)|gps"
+    r"|gender|ethnicity|religion|diagnosis|medical record|blood (type|group)|sexual orientation|marital status"
+    r")( ?(address|addr|number|no|nr|id|value|text|string|line|code|[0-9]+))*$"
+)
+"""At the end of a name, since `email_count` and `address_type` are none: data of a person (GDPR, articles 4 and 9)."""
+
+_PERSONAL_FORMATS = frozenset({"email", "iban", "idn-email", "phone", "phone-number"})
 _PAGES = frozenset({"page", "next", "continuation", "cursor", "sync"})
 
 
@@ -97,20 +113,36 @@ def reachable(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def not_sensitive(resolved: Resolved) -> Iterator[Diagnostic]:
-    """A parameter that looks like a secret SHOULD NOT be mirrored: headers are read and logged on the way."""
+    """A secret, or data of a person, SHOULD NOT be mirrored: headers are read and logged on the way."""
     for place, pointer, schema in _carriers(resolved):
         if not _chained(pointer):
             continue
         name = str(pointer[-1])
         words = [word.lower() for word in naming.words(name)]
-        secret = schema.get("format") == "password" or schema.get("writeOnly") is True
-        if secret or (_SENSITIVE.search(" ".join(words)) and not _PAGES & set(words)):
-            yield Diagnostic(
-                "TW331",
-                f"`{name}` looks like a secret, and would be sent in a header",
-                (place / HEADER).key(),
-                f"take `{HEADER}` away: proxies and logs on the way see headers",
-            )
+        if _is_secret(words, schema):
+            what = "a secret"
+        elif _is_personal(words, schema):
+            what = "personal data"
+        else:
+            continue
+        yield Diagnostic(
+            "TW331",
+            f"`{name}` looks like {what}, and would be sent in a header",
+            (place / HEADER).key(),
+            f"take `{HEADER}` away: proxies and logs on the way see headers",
+        )
+
+
+def _is_secret(words: list[str], schema: dict[str, Any]) -> bool:
+    if schema.get("format") == "password" or schema.get("writeOnly") is True:
+        return True
+    return _SENSITIVE.search(" ".join(words)) is not None and not _PAGES & set(words)
+
+
+def _is_personal(words: list[str], schema: dict[str, Any]) -> bool:
+    if schema.get("type") == "boolean":  # whether to write to somebody says not whom
+        return False
+    return schema.get("format") in _PERSONAL_FORMATS or _PERSONAL.search(" ".join(words)) is not None
 
 
 def _carriers(resolved: Resolved) -> Iterator[tuple[Place, Pointer, dict[str, Any]]]:

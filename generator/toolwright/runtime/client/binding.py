@@ -146,11 +146,12 @@ class Binding:
         answering = cls._needed(given[0], "client_requests", "client.callbacks") if given else None
         changing = cls._package.feature("changes", "client.subscriptions")
         subscriptions = None if changing is None else changing.Subscriptions()
+        hear = None if subscriptions is None else subscriptions.hear
         client = client_for(
             target,
             given=given,
-            callbacks=lambda: {} if answering is None else answering.for_sdk(callbacks, in_flight),
-            hear=None if subscriptions is None else subscriptions.hear,
+            callbacks=lambda: {} if answering is None else answering.for_sdk(callbacks, in_flight, hear),
+            hear=hear,
             timeout=seconds,
             max_result_bytes=max_result_bytes,
             headers=headers,

@@ -16,10 +16,17 @@ from ..revisions import FIRST_STATELESS
 from ..values import is_list
 from .elicitation import fill
 from .questions import Question
+from .visits import Visits
 
 if TYPE_CHECKING:
     from mcp.client import ClientRequestContext
-    from mcp.client.session import ElicitationFnT, ListRootsFnT, SamplingFnT
+    from mcp.client.session import (
+        ElicitationFnT,
+        IncomingMessage,
+        ListRootsFnT,
+        MessageHandlerFnT,
+        SamplingFnT,
+    )
     from mcp_types import (
         CreateMessageRequestParams,
         CreateMessageResult,
@@ -42,14 +49,16 @@ class SdkCallbacks(TypedDict, total=False):
     elicitation_callback: ElicitationFnT
     sampling_callback: SamplingFnT
     list_roots_callback: ListRootsFnT
+    message_handler: MessageHandlerFnT
 
 
-def for_sdk(callbacks: Callbacks, in_flight: InFlight) -> SdkCallbacks:
+def for_sdk(callbacks: Callbacks, in_flight: InFlight, hear: MessageHandlerFnT | None = None) -> SdkCallbacks:
     """The callbacks of the SDK's client; those not given are not there.
 
     Args:
         callbacks: What the caller answers with.
         in_flight: The requests of the connection, whose clocks stop while a callback works.
+        hear: Is told of the server's notifications, too.
 
     Raises:
         TypeError: The roots are none.
@@ -57,7 +66,10 @@ def for_sdk(callbacks: Callbacks, in_flight: InFlight) -> SdkCallbacks:
     """
     made: SdkCallbacks = {}
     if callbacks.on_question is not None:
-        made["elicitation_callback"] = _asking(callbacks.on_question, in_flight)
+        visits = Visits(callbacks.on_question)
+        in_flight.visit = visits.visit
+        made["elicitation_callback"] = _asking(callbacks.on_question, visits, in_flight)
+        made["message_handler"] = visits.hear if hear is None else _both(hear, visits.hear)
     if callbacks.on_sample is not None:
         made["sampling_callback"] = _sampling(callbacks.on_sample, in_flight)
     if callbacks.roots is not None:
@@ -65,14 +77,22 @@ def for_sdk(callbacks: Callbacks, in_flight: InFlight) -> SdkCallbacks:
     return made
 
 
-def _asking(on_question: OnQuestion, in_flight: InFlight) -> ElicitationFnT:
+def _both(first: MessageHandlerFnT, second: MessageHandlerFnT) -> MessageHandlerFnT:
+    async def handle(message: IncomingMessage) -> None:
+        await first(message)
+        await second(message)
+
+    return handle
+
+
+def _asking(on_question: OnQuestion, visits: Visits, in_flight: InFlight) -> ElicitationFnT:
     async def answered(question: Question) -> ElicitResult:
         return fill(await _awaited(on_question(question)), question.schema)
 
     async def elicit(context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult | ErrorData:
         key = str(context.request_id) if _is_round(context) else None
         if params.mode == "url":
-            question = Question(params.message, url=params.url, key=key)
+            question = visits.question(params, key)
         else:
             question = Question(params.message, schema=params.requested_schema, key=key)
         return await _in_time(context, in_flight, answered(question))

@@ -19,6 +19,8 @@ from ..terminal import visible
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping, Sequence
 
+    from mcp import MCPError
+    from mcp.shared.exceptions import UrlElicitationRequiredError
     from mcp_types import CallToolResult
 
 _Error = TypeVar("_Error", bound=Exception)
@@ -121,3 +123,15 @@ def _shown(kind: type[Exception]) -> type[Exception]:
         return visible(kind.__str__(self))
 
     return type(kind.__name__, (kind,), {"__str__": __str__, "__module__": kind.__module__})
+
+
+def url_required(error: MCPError) -> UrlElicitationRequiredError | None:
+    """The typed form of an error that wants URLs to be visited first; `None` where it names none."""
+    from mcp.shared.exceptions import UrlElicitationRequiredError
+    from pydantic import ValidationError
+
+    try:
+        typed = UrlElicitationRequiredError.from_error(error.error)
+    except (AttributeError, TypeError, ValidationError, ValueError):
+        return None
+    return shown(typed) if typed.elicitations else None

@@ -11,11 +11,11 @@ import inspect
 import math
 from contextlib import asynccontextmanager
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from ..revisions import FIRST_STATELESS
 from .bounds import Bound, TooLargeError, at_most
-from .errors import ResultTooLarge, safe_to_show
+from .errors import ResultTooLarge, safe_to_show, url_required
 from .guarded import Guarded, describe_problems, failure_of
 from .input_required import run_rounds
 from .pages import fetch_pages
@@ -41,6 +41,9 @@ if TYPE_CHECKING:
 
 _Result = TypeVar("_Result", bound="Result")
 _Page = TypeVar("_Page", bound="PaginatedResult")
+
+_VISITS: Final = 3
+"""How often a person is asked to visit URLs for one request."""
 
 
 class Session:
@@ -121,7 +124,33 @@ class Session:
 
         The SDK's own clock rests while it asks a person to sign in, but runs while the server asks in the middle of a
         call, and not yet while a request cannot be sent; so a clock of ours takes its place where that can be.
+
+        Where the server wants a person to visit a URL first (-32042, MCP 2025-11-25, client/elicitation), that person
+        is asked, and the request is sent again.
+
+        Raises:
+            mcp.shared.exceptions.UrlElicitationRequiredError: Nobody can be asked, said no, or was asked too often.
         """
+        from mcp import MCPError
+        from mcp_types import URL_ELICITATION_REQUIRED
+
+        for number in range(_VISITS + 1):
+            try:
+                return await self._send(request, result, options)
+            except MCPError as error:
+                if error.code != URL_ELICITATION_REQUIRED:
+                    raise
+                visit, typed = self.in_flight.visit, url_required(error)
+                if typed is None:
+                    raise
+                if number == _VISITS or visit is None or not await visit(typed.elicitations):
+                    raise typed from None
+        raise AssertionError
+
+    async def _send(
+        self, request: Request[Any, Any], result: type[_Result] | TypeAdapter[_Result], options: Options
+    ) -> _Result:
+        """Send one request once."""
         asks = self.in_flight.expects_questions and not self.modern
         ours = asks or isinstance(self.client.server, Guarded)
         async with self._request(options, options.timeout if ours else None):

@@ -14,11 +14,11 @@ from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
 from ..errors import ToolError
+from ..hygiene import checked_mime_type, clean
 from ..package import Tool
 from ..redaction import mask
 from ..server.content import audio, embedded, image, link
 from ..server.returns import Content
-from ..server.sanitizing import checked_mime_type, clean
 from ..values import Json
 
 _MOST_SHOWN: Final = 600

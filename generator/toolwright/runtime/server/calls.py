@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_types import INVALID_PARAMS
 
+from ..hygiene import clean
 from ..revisions import FIRST_STATELESS, result_for
 from .dispatcher import Dispatcher
 from .parts import Answer, Host, Needed, Refused, Request
-from .sanitizing import clean, whole
+from .sanitizing import whole
 from .steps import Call, Step, chained
 
 if TYPE_CHECKING:
@@ -63,9 +64,9 @@ class Calls:
             tool = self._package.tools[name]
             context = host.context(request, name, tool.stem, tool.extension)
             sent = request.params.get("arguments")
-            arguments, size = whole(sent) if sent else ({}, 2)
+            values: tuple[dict[str, Any], int | None] = whole(sent) if sent else ({}, 2)
             is_answer = request.revision >= FIRST_STATELESS and request.params.get("requestState") is not None
-            outcome = await run(Call(tool, arguments, size, context, is_answer))
+            outcome = await run(Call(tool, *values, context, is_answer))
             return result_for(outcome.result, tool.definition, request.revision)
 
         return {"tools/call": call}

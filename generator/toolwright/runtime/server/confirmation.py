@@ -6,18 +6,18 @@ and mistakes, not the server from its clients: a client can forge the answer.
 
 from __future__ import annotations
 
-import json
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from mcp_types import ElicitResult
 
 from ..alternatives import AlternativesValidator
-from ..texts import filled
+from ..hygiene import clean
+from ..texts import BRACES, filled
 from ..values import Json
+from .abridging import Abridged, abridged
 from .client_requests import OURS, InvalidAnswer, MissingCapability
 from .elicitation import FORM, form
-from .sanitizing import clean
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,12 +27,6 @@ if TYPE_CHECKING:
 
 _KEY: Final = f"{OURS}confirm"
 _FIELD: Final = "confirm"
-_WIDTH: Final = 80
-"""Characters of one value; longer texts are cut, and of longer lists and objects the size is told."""
-
-_SHOWN: Final = 12
-"""So many arguments are shown where the manifest has no message."""
-
 _MISSING: Final = object()
 
 
@@ -79,51 +73,30 @@ def _read(schema: Mapping[str, Any], result: ElicitResult) -> str:
 
 
 def _message(tool: Tool, title: str, template: str | None, arguments: Mapping[str, Any]) -> str:
-    """What the user is asked: the manifest's words with the arguments in them, else the tool and its arguments."""
-    if template is not None:
-        return filled(template, lambda name: _words(_argument(tool, arguments, name)))
-    shown = [f"{json.dumps(name, ensure_ascii=False)}: {_json(value)}" for name, value in arguments.items()]
-    more = [f"… {len(shown) - _SHOWN} more"] if len(shown) > _SHOWN else []
-    return f"Run {title} with {{{', '.join([*shown[:_SHOWN], *more])}}}?"
+    """What the user is asked: the manifest's words with the arguments in them, else the tool and its arguments.
 
-
-def _argument(tool: Tool, arguments: Mapping[str, Any], name: str) -> Any:
-    """An argument; where it was not sent, its default."""
+    All that there is is shown, or said to be left out: also arguments that the manifest's words do not name.
+    """
     properties: Mapping[str, Any] = tool.accepts.get("properties") or {}
+    known_first = dict(sorted(arguments.items(), key=lambda one: one[0] not in properties))
+    if template is None:
+        return abridged(lambda showing: f"Run {title} with {showing.json(known_first)}?")
+    named = {match[1] for match in BRACES.finditer(template) if match[1] is not None}
+    others = {name: value for name, value in known_first.items() if name not in named}
+
+    def asked(showing: Abridged) -> str:
+        text = filled(template, lambda name: _words(showing, _argument(properties, arguments, name), name))
+        return f"{text}\nAlso: {showing.json(others)}" if others else text
+
+    return abridged(asked)
+
+
+def _argument(properties: Mapping[str, Any], arguments: Mapping[str, Any], name: str) -> Any:
+    """An argument; where it was not sent, its default."""
     declared: Json = properties.get(name)
     default = declared.get("default", _MISSING) if isinstance(declared, dict) else _MISSING
     return arguments.get(name, default)
 
 
-def _words(value: Any) -> str:
-    """A value inside of a sentence."""
-    if value is _MISSING:
-        return "(none)"
-    if isinstance(value, str):
-        text, rest = _cut(value)
-        return f"{text}{rest}"
-    return _json(value)
-
-
-def _json(value: Json) -> str:
-    """A value as JSON, in one line and in short."""
-    if isinstance(value, str):
-        text, rest = _cut(value)
-        return f"{json.dumps(text, ensure_ascii=False)}{rest}"
-    shown = json.dumps(value, ensure_ascii=False)
-    if len(shown) <= _WIDTH:
-        return clean(shown)
-    if isinstance(value, dict | list):
-        number = len(value)
-        noun = "item" if isinstance(value, list) else "key"
-        braces = "[]" if isinstance(value, list) else "{}"
-        return f"{braces[0]}{number} {noun}{'' if number == 1 else 's'}{braces[1]}"
-    return f"{shown[:_WIDTH]}… ({len(shown):,} characters)"
-
-
-def _cut(text: str) -> tuple[str, str]:
-    """The start of a text in one line, and what says how long the whole is, where it is longer."""
-    start = " ".join(clean(text[: 2 * _WIDTH]).split())
-    if len(text) <= 2 * _WIDTH and len(start) <= _WIDTH:
-        return start, ""
-    return start[:_WIDTH], f"… ({len(text):,} characters)"
+def _words(showing: Abridged, value: Any, name: str) -> str:
+    return "(none)" if value is _MISSING else showing.words(value, name)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import mimetypes
-import re
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
@@ -26,7 +25,7 @@ from mcp_types import (
     TextResourceContents,
 )
 
-from .sanitizing import checked_base64, checked_mime_type
+from ..hygiene import checked_base64, checked_mime_type, checked_uri
 
 Role: TypeAlias = Literal["user", "assistant"]
 
@@ -154,7 +153,7 @@ def link(
         raise ValueError(f"size is {size}; it is a number of bytes, 0 or more")
     return ResourceLink(
         type="resource_link",
-        uri=_uri(uri),
+        uri=checked_uri(uri),
         name=name,
         title=title,
         description=description,
@@ -199,16 +198,13 @@ def embedded(
     return EmbeddedResource(
         type="resource",
         resource=(
-            TextResourceContents(uri=_uri(uri), mime_type=mime_type, text=text)
+            TextResourceContents(uri=checked_uri(uri), mime_type=mime_type, text=text)
             if text is not None
-            else BlobResourceContents(uri=_uri(uri), mime_type=mime_type, blob=_base64(blob or b""))
+            else BlobResourceContents(uri=checked_uri(uri), mime_type=mime_type, blob=_base64(blob or b""))
         ),
         annotations=_annotations(audience, priority, last_modified),
         _meta=meta,
     )
-
-
-_URI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s\x00-\x1f\x7f]*")  # RFC 3986, 3: a scheme, and no blanks
 
 
 def _base64(data: bytes | str | Path) -> str:
@@ -229,12 +225,6 @@ _TYPES: Final = {".wav": "audio/wav"}
 """What `mimetypes` calls by other names, which differ from one Python to the next; the specification has this one."""
 
 _EXAMPLES: Final = {"image": "image/png", "audio": "audio/wav"}
-
-
-def _uri(uri: str) -> str:
-    if not _URI.fullmatch(uri):
-        raise ValueError(f"{uri!r} is not an absolute URI, such as 'file:///readme.md'")
-    return uri
 
 
 def _annotations(

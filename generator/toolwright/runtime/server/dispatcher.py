@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from mcp_types import ContentBlock
 
 from ..errors import is_tool_error
+from ..hygiene import EXTENT, Cleaned, Extent, said
 from ..model import Model, Root
 from ..nesting import DEEPEST, DepthError, is_too_deep
 from ..validation import Validator, input_validator, output_validator
@@ -21,7 +22,7 @@ from ..values import is_group, is_list, is_object
 from .invocation import Method
 from .outcomes import Outcome, refusal
 from .returns import Reply, Tolerated, Unstructured
-from .sanitizing import block, clean, mirrored
+from .sanitizing import block, cleaned, mirrored
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,13 +32,17 @@ if TYPE_CHECKING:
     from .steps import Call
 
 
+_RESOURCES: Final = {"resource_link": "a resource link", "resource": "an embedded resource"}
+
+
 class Dispatcher:
     """The handlers, ready to be called."""
 
     def __init__(self, host: Host) -> None:
         """Take what the parts of the server share.
 
-        Without resources, the first link to one is told to the log: its reader may not be able to follow it.
+        Without resources, the first link to one, and the first that is embedded, is told to the log: its reader may not
+        be able to follow it (MCP 2025-11-25, server/tools, "Embedded Resources").
         """
         self._handlers = host.handlers
         self._log = host.log
@@ -81,12 +86,14 @@ class Dispatcher:
             model=tool.Input,
             method=Method.of(self._handlers, tool.method),
             is_confirmed=bool(tool.policy.get("confirm")),
+            extent=tool.policy.get("sanitize", EXTENT),
             output=None if validator is None or model is None else _Output(validator, model),
         )
         self._routes[tool] = route
         return route
 
     def _result(self, tool: Tool, route: _Route, value: object) -> Outcome:
+        extent, count = route.extent, Cleaned()
         reply = cast("Reply[object]", value) if isinstance(value, Reply) else Reply(value)
         if route.output is not None and reply.structured is not None:
             raise TypeError(
@@ -94,15 +101,15 @@ class Dispatcher:
                 "its structured content is the model"
             )
         if route.output is None or isinstance(reply, Unstructured):
-            result: dict[str, Any] = {"content": _content(tool, reply.model)}
+            result: dict[str, Any] = {"content": _content(tool, reply.model, extent, count)}
             if reply.structured is not None:
-                result["structuredContent"] = _structured(reply.structured)
+                result["structuredContent"] = _structured(reply.structured, extent, count)
         else:
             is_ours = not isinstance(reply, Tolerated)
             data = _data(tool, route.output.model, reply.model) if is_ours else reply.model
             validator = route.output.validator
             try:
-                data, text = mirrored(data)
+                data, text = cleaned(data, count) if extent == "all" else mirrored(data)
             except DepthError:
                 raise
             except (TypeError, ValueError):
@@ -112,17 +119,26 @@ class Dispatcher:
                     return self._result(tool, route, reply.otherwise(text, violations))
                 return self._broken(tool, violations)
             result = {"content": [{"type": "text", "text": text}], "structuredContent": data}
-        result["content"] += [_added(tool, one) for one in reply.content]
-        if not self._may_link and any(one["type"] == "resource_link" for one in result["content"]):
-            self._may_link = True
-            self._log.warning(
-                "%s gave a resource link, but the manifest declares no resources; "
-                "`server: {capabilities: {resources: true}}` says that it is meant",
-                tool.method,
-            )
+        result["content"] += [_added(tool, one, extent, count) for one in reply.content]
+        if not self._may_link:
+            self._note_resources(tool, {one["type"] for one in result["content"]})
         if reply.meta is not None:
-            result["_meta"] = mirrored(dict(reply.meta))[0]
-        return Outcome(result)
+            meta = dict(reply.meta)
+            result["_meta"] = (cleaned(meta, count) if extent == "all" else mirrored(meta))[0]
+        return Outcome(result, cleaned=count)
+
+    def _note_resources(self, tool: Tool, kinds: set[str]) -> None:
+        """Tell the log of a result that leads to resources, once."""
+        found = [words for kind, words in _RESOURCES.items() if kind in kinds]
+        if not found:
+            return
+        self._may_link = True
+        self._log.warning(
+            "%s gave %s, but the manifest declares no resources; "
+            "`server: {capabilities: {resources: true}}` says that it is meant",
+            tool.method,
+            " and ".join(found),
+        )
 
     def _broken(self, tool: Tool, violations: Sequence[str]) -> Outcome:
         reference = secrets.token_hex(4)
@@ -162,6 +178,7 @@ class _Route:
     model: type[Model]
     method: Method
     is_confirmed: bool
+    extent: Extent
     output: _Output | None
 
 
@@ -177,29 +194,30 @@ def _data(tool: Tool, expected: type[Model | Root[Any]], value: object) -> Any:
     raise TypeError(f"{tool.method} returned {found}; it should return {wanted}, the class of the tool {tool.name}")
 
 
-def _structured(value: Any) -> Any:
+def _structured(value: Any, extent: Extent, count: Cleaned) -> Any:
     """What a handler gives as structured content without a schema, as JSON."""
-    return mirrored(value.model_dump(mode="json") if _is_model(value) else value)[0]
+    data = value.model_dump(mode="json") if _is_model(value) else value
+    return (cleaned(data, count) if extent == "all" else mirrored(data))[0]
 
 
 def _is_model(value: object) -> bool:
     return isinstance(value, Model | Root)
 
 
-def _content(tool: Tool, value: object) -> list[dict[str, Any]]:
+def _content(tool: Tool, value: object, extent: Extent, count: Cleaned | None) -> list[dict[str, Any]]:
     if isinstance(value, str):
-        return [{"type": "text", "text": clean(value)}]
+        return [{"type": "text", "text": said(value, extent, count)}]
     if isinstance(value, ContentBlock):
-        return [block(value)]
+        return [block(value, extent, count)]
     if is_list(value) and all(isinstance(one, ContentBlock) for one in value):
-        return [block(one) for one in value]
+        return [block(one, extent, count) for one in value]
     raise TypeError(f"{tool.method} returned {_kind(value)}; it should return text, a content block, or a list of them")
 
 
-def _added(tool: Tool, value: object) -> dict[str, Any]:
+def _added(tool: Tool, value: object, extent: Extent, count: Cleaned | None) -> dict[str, Any]:
     if not isinstance(value, ContentBlock):
         raise TypeError(f"{tool.method} returned a Reply whose content holds {_kind(value)}; it should hold blocks")
-    return block(value)
+    return block(value, extent, count)
 
 
 def _kind(value: object) -> str:

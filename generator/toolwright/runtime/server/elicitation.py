@@ -5,15 +5,14 @@ Takes the questions of the manifest; gives typed answers. A form goes out in the
 
 from __future__ import annotations
 
-import secrets
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 import mcp_types as types
 
 from ..alternatives import AlternativesValidator
 from ..answers import Accepted, Cancelled, Declined
-from .client_requests import InvalidAnswer
-from .sanitizing import clean
+from ..hygiene import clean
+from .client_requests import InvalidAnswer, url_params
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -54,18 +53,15 @@ class Ask:
         request = form(message or question["message"], asked or schema)
         return await self._rounds.ask(name, request, types.ElicitResult, read, FORM)
 
-    async def _url(self, name: str, url: str, message: str | None) -> Accepted | Declined | Cancelled:
-        """Ask to open a URL (MCP 2025-11-25, client/elicitation, URL mode)."""
-        if not url.startswith(("https://", "http://")):
-            raise ValueError(f"{url!r} is no http or https URL")
-        params = types.ElicitRequestURLParams(
-            message=clean(message or self._questions[name]["message"]),
-            url=url,
-            elicitation_id=secrets.token_hex(16) if self._rounds.in_handshake_era else None,
-        )
+    async def _url(
+        self, name: str, url: str, message: str | None, elicitation: str | None
+    ) -> Accepted | Declined | Cancelled:
+        """Ask to open a URL (MCP 2025-11-25, client/elicitation, URL mode); `elicitation` is the id of the question."""
+        known = self._rounds.url_question(elicitation) if self._rounds.can("elicitation.url") else None
+        params = url_params(url, message or self._questions[name]["message"], known)
 
         def read(result: types.ElicitResult) -> Accepted | Declined | Cancelled:
-            return Accepted() if result.action == "accept" else _refusal(result.action)
+            return Accepted(known) if result.action == "accept" else _refusal(result.action)
 
         request = types.ElicitRequest(params=params)
         return await self._rounds.ask(name, request, types.ElicitResult, read, "elicitation.url")

@@ -22,8 +22,8 @@ from mcp_types import (
     ToolChoice,
 )
 
+from ..hygiene import clean
 from . import client_requests
-from .sanitizing import clean
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

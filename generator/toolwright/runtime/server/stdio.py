@@ -24,7 +24,9 @@ import anyio.lowlevel
 from mcp.shared.exceptions import MCPError
 from mcp.shared.message import SessionMessage
 from mcp_types import (
+    CONNECTION_CLOSED,
     INTERNAL_ERROR,
+    ErrorData,
     JSONRPCError,
     JSONRPCMessage,
     JSONRPCNotification,
@@ -50,6 +52,7 @@ _LOG: Final = logger(__name__)
 _STDIN, _STDOUT, _STDERR = 0, 1, 2
 _CHUNK: Final = 1 << 16  # bytes read at once
 _LAST_ANSWERS: Final = 2.0  # seconds for the answers that are still due when the input ends
+_GONE: Final = "the client has left"
 _ENDLESS: Final = frozenset({"subscriptions/listen"})  # answered only when the server stops
 
 
@@ -135,6 +138,7 @@ async def _read(
     """Give the server what comes in, and at the end time for the answers that are due.
 
     The SDK gives up what it is doing when its input ends; so the end is held back until all is answered, for a while.
+    What waits for an answer of the client fails at once: none can come any more.
     """
     with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):  # the server listens no more
         async with given:
@@ -145,7 +149,10 @@ async def _read(
                     await outgoing.send(SessionMessage(one.answer))
                 if one.message is not None:
                     outgoing.due.note(one.message)
+                    outgoing.questions.answered(one.message)
                     await given.send(SessionMessage(one.message))
+            for question in outgoing.questions.closed():
+                await given.send(SessionMessage(question))
             with anyio.move_on_after(_LAST_ANSWERS):
                 await outgoing.due.all_answered()
 
@@ -155,14 +162,16 @@ class _Outgoing:
 
     def __init__(self, lines: MemoryObjectSendStream[str]) -> None:
         self.due = _Due()
+        self.questions = _Questions()
         self._lines = lines
 
     async def send(self, item: SessionMessage, /) -> None:
         """Send a message.
 
         Raises:
-            MCPError: It cannot be written as JSON.
+            MCPError: It cannot be written as JSON, or it is a question that nobody answers any more.
         """
+        self.questions.asked(item.message)
         try:
             line = item.message.model_dump_json(by_alias=True, exclude_unset=True)
         except ValueError:
@@ -244,6 +253,32 @@ class _Due:
     def _forget(self, request: object) -> None:
         self._waiting.discard(repr(request))
         self._changed.set()
+
+
+class _Questions:
+    """The requests to the client that it has not answered."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, int | str] = {}
+        self._is_closed = False
+
+    def asked(self, message: JSONRPCMessage) -> None:
+        """Take note of a message that goes out. Raises MCPError where it is a request, and the client has left."""
+        if isinstance(message, JSONRPCRequest):
+            if self._is_closed:
+                raise MCPError(CONNECTION_CLOSED, _GONE)
+            self._open[repr(message.id)] = message.id
+
+    def answered(self, message: JSONRPCMessage) -> None:
+        """Take note of a message that comes in."""
+        if isinstance(message, JSONRPCResponse | JSONRPCError):
+            self._open.pop(repr(message.id), None)
+
+    def closed(self) -> list[JSONRPCError]:
+        """What the server is given in the place of the answers, since the client has left."""
+        self._is_closed = True
+        error = ErrorData(code=CONNECTION_CLOSED, message=_GONE)
+        return [JSONRPCError(jsonrpc="2.0", id=one, error=error) for one in self._open.values()]
 
 
 @asynccontextmanager

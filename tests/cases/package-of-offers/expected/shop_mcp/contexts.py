@@ -26,9 +26,11 @@ class CheckoutAsk(Ask):
         """Where to? \"\"\" {{ x }} \\"""
         return await self._form("place", _models.CheckoutPlaceAnswer, message)
 
-    async def sign_in(self, url: str, message: str | None = None) -> Accepted | Declined | Cancelled:
+    async def sign_in(
+        self, url: str, message: str | None = None, *, elicitation: str | None = None
+    ) -> Accepted | Declined | Cancelled:
         """Please sign in"""
-        return await self._url("sign_in", url, message)
+        return await self._url("sign_in", url, message, elicitation)
 
 
 class CheckoutContext(Context):

@@ -1,0 +1,152 @@
+"""Questions of a server in a process of its own: an answer fits one call, and nobody waits for a client that left."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+import httpx2
+import pytest
+
+from packages import generate, manifest, tool
+from server_fixture import ENVELOPE, HELLO
+from server_process import Process
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+WHO = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
+CAN: dict[str, Any] = {"elicitation": {"form": {}, "url": {}}}
+
+HANDLERS = """
+import asyncio, sys
+from process_mcp import ProcessHandlers
+
+class Handlers(ProcessHandlers):
+    async def greet(self, args, ctx):
+        for _ in range(args.times):
+            try:
+                who = await ctx.ask.who()
+            except Exception as error:
+                print("FAILED", error, file=sys.stderr, flush=True)
+        return "Hello " + who.name
+
+    async def pay(self, args, ctx):
+        print("PAID", args.sum, file=sys.stderr, flush=True)
+        await asyncio.sleep(0.1)
+        return f"paid {args.sum}"
+"""
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("project")
+    ask = {"ask": {"who": {"message": "Who are you?", "schema": WHO}}}
+    tools = [
+        tool("greet", {"times": {"type": "integer", "default": 1}}, toolwright=ask),
+        tool("pay", {"sum": {"type": "integer"}}, toolwright={"policy": {"confirm": True}}),
+    ]
+    generate(folder, manifest(tools, name="process", emit=["server"], python={"handlers": "desk:Handlers"}))
+    (folder / "desk.py").write_text(HANDLERS)
+    return folder
+
+
+@pytest.fixture
+def process(project: Path) -> Iterator[Process]:
+    started = Process(project)
+    yield started
+    started.kill()
+
+
+@pytest.mark.parametrize("times", [1, 3])
+def test_a_client_that_leaves_an_open_question_ends_the_server_at_once(process: Process, times: int) -> None:
+    process.send("initialize", {**HELLO, "capabilities": CAN, "protocolVersion": "2025-11-25"})
+    assert process.receive()["id"] == 1
+    process.call("greet", times=times)
+    assert process.receive()["method"] == "elicitation/create"
+    started = time.monotonic()
+    process.close()
+    status, log, rest = process.end()
+    assert time.monotonic() - started < 1.5  # it was 2 s and more
+    assert status == 0
+    assert log.count("FAILED the client did not answer elicitation/create: the client has left") == times
+    (answer,) = map(json.loads, rest.splitlines())
+    assert answer["id"] == 2
+    assert answer["result"]["isError"] is True
+
+
+def test_a_question_after_the_client_left_fails_at_once(process: Process) -> None:
+    process.send("initialize", {**HELLO, "capabilities": CAN, "protocolVersion": "2025-11-25"})
+    assert process.receive()["id"] == 1
+    started = time.monotonic()
+    process.call("pay", sum=3)
+    process.close()
+    status, log, rest = process.end()
+    assert time.monotonic() - started < 1.5
+    assert status == 0
+    assert "PAID" not in log
+    assert "needs the user's leave, and the client could not ask for it" in rest.decode()
+
+
+YES = {"toolwright.confirm": {"action": "accept", "content": {"confirm": True}}}
+CALL = {"name": "pay", "arguments": {"sum": 3}}
+META = {**ENVELOPE, "io.modelcontextprotocol/clientCapabilities": CAN}
+
+
+def test_an_answer_fits_one_call_over_stdio(process: Process) -> None:
+    process.send("tools/call", {**CALL, "_meta": META})
+    state = process.receive()["result"]["requestState"]
+    for _ in range(3):  # at once: nobody waits for the first
+        process.send("tools/call", {**CALL, "_meta": META, "requestState": state, "inputResponses": YES})
+    refused(process.receive() for _ in range(3))
+    process.close()
+    _, log, _ = process.end()
+    assert log.count("PAID") == 1
+
+
+def test_an_answer_fits_one_call_of_many_clients_over_http(project: Path) -> None:
+    process = Process(project, "--http", "127.0.0.1:0")
+    try:
+        url = process.url()
+        state = post(url, {**CALL, "_meta": META})["result"]["requestState"]
+        answered = {**CALL, "_meta": META, "requestState": state, "inputResponses": YES}
+        answers: list[dict[str, Any]] = []
+        threads = [threading.Thread(target=lambda: answers.append(post(url, answered))) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        refused(iter(answers))
+        assert post(url, answered)["error"] == post(url, {**answered, "requestState": f"{state}x"})["error"]
+    finally:
+        process.kill()
+
+
+def post(url: str, params: dict[str, Any]) -> dict[str, Any]:
+    headers = {
+        "accept": "application/json, text/event-stream",
+        "mcp-protocol-version": "2026-07-28",
+        "mcp-method": "tools/call",
+        "mcp-name": "pay",
+    }
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+    text = httpx2.post(url, json=message, headers=headers, timeout=15).text
+    lines = [line.removeprefix("data:") for line in text.splitlines() if line.startswith(("data: {", "{"))]
+    answer: dict[str, Any] = json.loads(lines[-1])
+    return answer
+
+
+def refused(answers: Iterator[dict[str, Any]]) -> None:
+    """One call was made, and all others were refused as one with a forged state is."""
+    made, *others = sorted(answers, key=lambda answer: "error" in answer)
+    assert made["result"]["content"] == [{"type": "text", "text": "paid 3"}]
+    assert others
+    error = {
+        "code": -32602,
+        "message": "Invalid or expired requestState",
+        "data": {"reason": "invalid_request_state"},
+    }
+    assert [other["error"] for other in others] == [error] * len(others)
