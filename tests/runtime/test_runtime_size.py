@@ -16,14 +16,14 @@ EITHER = tool("find", {"by": {"anyOf": [{"type": "string", "pattern": "^a"}, {"t
 RESOURCES: dict[str, Any] = {"resources": [{"uri": "a://b", "name": "b", "toolwright": {"text": "B"}}]}
 
 KINDS: dict[str, tuple[int, dict[str, Any]]] = {
-    "a server with one tool": (6120, manifest([ONE], emit=["server"])),
-    "one whose tools answer with blocks": (6120, manifest([tool("say")], emit=["server"])),
-    "one that asks": (6950, manifest([{**ONE, "toolwright": ASKS}], emit=["server"])),
-    "one with resources": (6400, manifest([ONE], emit=["server"], **RESOURCES)),
-    "one with alternatives": (6730, manifest([EITHER], emit=["server"])),
-    "a client of one tool": (5200, manifest([ONE], emit=["client"])),
-    "one that answers questions": (6500, manifest([ONE], emit=["client"], python={"features": ["elicitation"]})),
-    "both with one tool": (9350, manifest([ONE])),
+    "a server with one tool": (6180, manifest([ONE], emit=["server"])),
+    "one whose tools answer with blocks": (6180, manifest([tool("say")], emit=["server"])),
+    "one that asks": (7010, manifest([{**ONE, "toolwright": ASKS}], emit=["server"])),
+    "one with resources": (6460, manifest([ONE], emit=["server"], **RESOURCES)),
+    "one with alternatives": (6790, manifest([EITHER], emit=["server"])),
+    "a client of one tool": (5240, manifest([ONE], emit=["client"])),
+    "one that answers questions": (6530, manifest([ONE], emit=["client"], python={"features": ["elicitation"]})),
+    "both with one tool": (9430, manifest([ONE])),
 }
 """The most lines of runtime that each kind of package may have, blank ones and docstrings included."""
 

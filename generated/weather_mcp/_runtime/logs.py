@@ -24,6 +24,9 @@ _LATE: Final = tuple(f"httpcore2.{name}" for name in ("connection", "http11", "h
 
 _SESSION: Final = re.compile(r"(?<=session id: ).+|(?<=mcp-session-id', b')[^']*|\b[0-9a-f]{32}\b", re.IGNORECASE)
 
+_QUERY: Final = re.compile(r"\?\S+")
+"""Nothing is asked for in the query of the endpoint's URL; a token that a client puts there is for nobody to read."""
+
 
 CLEANERS: Final[list[Callable[[str], str]]] = []
 """What takes out of a text what must not be read; `redaction` adds itself, in packages that redact something."""
@@ -61,7 +64,7 @@ REDACTION: Final = Redaction()
 
 def _clean(record: logging.LogRecord, text: str) -> str:
     if record.name == "uvicorn.access":  # a line for each request, which knows no arguments
-        return text
+        return _QUERY.sub("?[query]", text)
     text = cleaned(text) if text else text
     return _SESSION.sub("[session]", text) if record.name.partition(".")[0] in _OTHERS else text
 

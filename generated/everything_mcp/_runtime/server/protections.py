@@ -24,6 +24,9 @@ KEEPERS: Final[Mapping[str, str]] = {
 }
 """The feature that keeps each part of a policy."""
 
+_ALWAYS: Final = frozenset({"onStateLoss", "sanitize", "trusted"})
+"""What needs no feature: every server keeps it, or it is for clients, or about handles, with which none starts."""
+
 
 class Unserved(ValueError):
     """The manifest declares what this version does not serve, so that the server would leave open what it closes."""
@@ -63,4 +66,6 @@ def _declared(package: Package) -> Iterator[tuple[str, str]]:
         for _, extension in package.entries(section).values()
     ]
     for policy in policies:
-        yield from ((KEEPERS[key], f"`policy.{key}`") for key, value in policy.items() if value and key in KEEPERS)
+        for key, value in policy.items():
+            if value and key not in _ALWAYS and not key.startswith("x-"):
+                yield KEEPERS.get(key, key), f"`policy.{key}`"

@@ -39,13 +39,15 @@ _ENCODED: Final = frozenset({"content-encoding", "content-length", "transfer-enc
 class NetworkClient(httpx2.AsyncClient):
     """Sends as its base does, and answers with a JSON-RPC error where there is no response that can be read."""
 
-    def __init__(self, headers: Mapping[str, str], bounds: Bounds | None = None) -> None:
-        """Take the headers that every request has, and the bounds of what is read."""
-        super().__init__(headers=dict(headers), timeout=httpx2.Timeout(_SECONDS, read=None))
+    def __init__(
+        self, headers: Mapping[str, str], bounds: Bounds | None = None, auth: httpx2.Auth | None = None
+    ) -> None:
+        """Take the headers that every request has, the bounds of what is read, and who authorizes requests."""
+        super().__init__(headers=dict(headers), timeout=httpx2.Timeout(_SECONDS, read=None), auth=auth)
         self._bounds = bounds or Bounds()
 
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
-        """Send a request; never raises `httpx2.RequestError`."""
+        """Send a request; never raises `httpx2.RequestError`, nor what the authorization raises."""
         asked = _asked(await request.aread()) if request.method == "POST" else None
         try:
             if asked is None and request.method != "GET":
@@ -55,8 +57,11 @@ class NetworkClient(httpx2.AsyncClient):
         except TooLargeError as error:
             return _instead(request, CONNECTION_CLOSED, str(error))
         except (httpx2.RequestError, TimeoutError) as error:
-            place = request.url.copy_with(userinfo=b"", query=None, fragment=None)  # these may be secret
-            return _instead(request, CONNECTION_CLOSED, f"no answer from {place}: {str(error) or type(error).__name__}")
+            return _instead(request, CONNECTION_CLOSED, f"no answer from {_place(request)}: {_said(error)}")
+        except Exception as error:
+            if self.auth is None:
+                raise
+            return _instead(request, CONNECTION_CLOSED, f"no authorization for {_place(request)}: {_said(error)}")
 
     async def _sent(self, request: httpx2.Request, asked: str | None, options: Mapping[str, Any]) -> httpx2.Response:
         sent: dict[str, Any] = {**options, "stream": True}
@@ -124,6 +129,15 @@ class _Events(httpx2.AsyncByteStream):
 
     async def aclose(self) -> None:
         await self._response.aclose()
+
+
+def _place(request: httpx2.Request) -> httpx2.URL:
+    """Where a request goes, without what may be secret."""
+    return request.url.copy_with(userinfo=b"", query=None, fragment=None)
+
+
+def _said(error: Exception) -> str:
+    return str(error) or type(error).__name__
 
 
 def _asked(body: bytes) -> str | None:

@@ -90,7 +90,10 @@ def asgi_app(
         if auth is not None and resource is not None:
             routes += _metadata(server, auth, resource)
         url = None if resource is None else str(build_resource_metadata_url(resource))
-        endpoint = Guard(endpoint, verifier, required=required, metadata_url=url, scopes=server.scopes)
+        audiences = () if auth is None else (auth["audience"], auth.get("resource") or auth["audience"])
+        endpoint = Guard(
+            endpoint, verifier, required=required, metadata_url=url, scopes=server.scopes, audiences=audiences
+        )
     app = Starlette(routes=[Route(path, endpoint=endpoint), *routes], lifespan=lambda _: sessions.run())
     app.state.server = server
     guard()

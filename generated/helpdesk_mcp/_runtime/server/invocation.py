@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -50,10 +51,15 @@ class Method:
     async def _run(self, arguments: tuple[object, ...], context: Context) -> Any:
         if self._is_async:
             return await _awaited(self._function(*arguments))
-        let_go = context.occupancy.hold()
-        value, error = await anyio.to_thread.run_sync(
-            _outcome, self._function, arguments, let_go, abandon_on_cancel=True
-        )
+        let_go, started = context.occupancy.hold(), threading.Lock()
+        try:
+            value, error = await anyio.to_thread.run_sync(
+                _outcome, self._function, arguments, let_go, started, abandon_on_cancel=True
+            )
+        except BaseException:
+            if started.acquire(blocking=False):  # it waited for a thread, and must not run any more
+                let_go()
+            raise
         if error is not None:
             raise error
         return await _awaited(value) if inspect.isawaitable(value) else value
@@ -76,9 +82,11 @@ async def _awaited(value: Awaitable[Any]) -> Any:
 
 
 def _outcome(
-    function: Callable[..., Any], arguments: tuple[object, ...], let_go: Callable[[], None]
+    function: Callable[..., Any], arguments: tuple[object, ...], let_go: Callable[[], None], started: threading.Lock
 ) -> tuple[Any, BaseException | None]:
     """What a method gives and what it raises; not every exception can be thrown from a thread into a coroutine."""
+    if not started.acquire(blocking=False):
+        return None, None
     try:
         return function(*arguments), None
     except BaseException as error:  # noqa: BLE001 - it is raised again, in the coroutine

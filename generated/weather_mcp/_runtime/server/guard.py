@@ -9,6 +9,7 @@ below knows the caller by the SDK's own means; the token itself goes no further.
 from __future__ import annotations
 
 import json
+import time
 from typing import TYPE_CHECKING, Any, Final
 
 from mcp.server.auth.middleware.auth_context import AuthContextMiddleware
@@ -22,9 +23,9 @@ from ..values import is_list
 from .principal import of_token
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
-    from mcp.server.auth.provider import TokenVerifier
+    from mcp.server.auth.provider import AccessToken, TokenVerifier
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from .parts import Scopes
@@ -53,6 +54,7 @@ class Guard:
         required: Sequence[str] = (),
         metadata_url: str | None = None,
         scopes: Scopes | None = None,
+        audiences: Collection[str] = (),
     ) -> None:
         """Say who verifies tokens, and what callers are told who lack one.
 
@@ -62,20 +64,26 @@ class Guard:
             required: Scopes that every caller needs.
             metadata_url: Where the metadata of the protected resource are (RFC 9728).
             scopes: Who may use what.
+            audiences: The names of this server; a token that the verifier knows to be for another is refused.
         """
         self._app = AuthContextMiddleware(app)
         self._verifier = verifier
         self._required = required
         self._metadata_url = metadata_url
         self._scopes = scopes
+        self._audiences = frozenset(_bare(each) for each in audiences)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer 401, 403 or 503, or pass a request on as its caller's."""
+        """Answer 400, 401, 403 or 503, or pass a request on as its caller's."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         sent = Headers(scope=scope).getlist("authorization")
-        if len(sent) != 1 or not sent[0].lower().startswith(_BEARER):
+        if len(sent) > 1:
+            text = "There is more than one Authorization header"
+            await self._refuse(400, "invalid_request", text)(scope, receive, send)
+            return
+        if not sent or not sent[0].lower().startswith(_BEARER):
             await self._refuse(401, None, "Authentication required", self._required)(scope, receive, send)
             return
         try:
@@ -85,7 +93,7 @@ class Guard:
             response = JSONResponse({"error": "temporarily_unavailable"}, 503, {"Retry-After": "10"})
             await response(scope, receive, send)
             return
-        if token is None:
+        if token is None or not self._is_current(token):
             text = "The access token is not valid here"
             await self._refuse(401, "invalid_token", text, self._required)(scope, receive, send)
             return
@@ -95,8 +103,9 @@ class Guard:
         user = AuthenticatedUser(token)
         scope = {**scope, "user": user, "auth": AuthCredentials(user.scopes)}
         lacking: Sequence[str] = () if principal.scopes.issuperset(self._required) else self._required
-        if not lacking and scope["method"] == "POST" and self._scopes is not None and self._scopes.challenges:
-            receive, lacking = await self._look(principal, receive)
+        if scope["method"] == "POST" and self._scopes is not None and self._scopes.challenges:
+            receive, more = await self._look(principal, receive)
+            lacking = tuple(dict.fromkeys((*lacking, *more)))
         if lacking:
             text = f"This needs the scopes {' '.join(lacking)}"
             await self._refuse(403, "insufficient_scope", text, lacking)(scope, receive, send)
@@ -127,7 +136,13 @@ class Guard:
         lacking = [self._scopes.lacking(principal, each) for each in (said if is_list(said) else [said])]
         return again, tuple(dict.fromkeys(scope for each in lacking for scope in each))
 
-    def _refuse(self, status: int, error: str | None, text: str, scopes: Sequence[str]) -> JSONResponse:
+    def _is_current(self, token: AccessToken) -> bool:
+        """Whether a token holds now and here, as far as the verifier says; as the SDK's own middleware looks."""
+        if token.expires_at is not None and token.expires_at < time.time():
+            return False
+        return not self._audiences or token.resource is None or _bare(token.resource) in self._audiences
+
+    def _refuse(self, status: int, error: str | None, text: str, scopes: Sequence[str] = ()) -> JSONResponse:
         said = {
             "error": error,
             "error_description": None if error is None else text,
@@ -137,3 +152,8 @@ class Guard:
         parts = ", ".join(f'{key}="{value}"' for key, value in said.items() if value is not None)
         body = {"error": error or "unauthorized", "error_description": text}
         return JSONResponse(body, status, {"WWW-Authenticate": f"Bearer {parts}".strip()})
+
+
+def _bare(url: str) -> str:
+    """A URL without the slash that some write at its end."""
+    return url.removesuffix("/")

@@ -31,7 +31,7 @@ def issuers(resolved: Resolved) -> Iterator[Diagnostic]:
     at = Place(resolved.bundle.entry, ("auth",))
     for key in ("issuer", "jwksUri"):
         if key in auth and (problem := _problem(auth[key], is_issuer=key == "issuer")):
-            fix = "write an `https` URL; `http` is for this machine alone"
+            fix = "write an `https` URL of host and path alone; `http` is for this machine"
             yield Diagnostic("TW268", f"`auth.{key}` {problem}", at / key, fix)
     key = "resource" if "resource" in auth else "audience"
     if key in auth and not _is_url(auth[key]):
@@ -39,6 +39,10 @@ def issuers(resolved: Resolved) -> Iterator[Diagnostic]:
         if key == "audience":
             fix += "; where tokens name another audience, write the URL under `auth.resource`"
         yield Diagnostic("TW268", f"`auth.{key}` is no URL, and clients are told by it whom to ask", at / key, fix)
+    elif key in auth and (problem := _unfit(auth[key])):
+        yield Diagnostic(
+            "TW268", f"`auth.{key}` {problem}", at / key, "write the URL at which clients reach this server"
+        )
 
 
 def possible(resolved: Resolved) -> Iterator[Diagnostic]:
@@ -102,11 +106,21 @@ def _scopes(said: Json) -> bool:
     return bool((said.get("policy") or {}).get("scopes"))
 
 
+def _unfit(resource: str) -> str | None:
+    """What is wrong with the URL of this server (RFC 9728, 1.2)."""
+    parts = urlsplit(resource)
+    if parts.username is not None or parts.password is not None:
+        return "holds a user name or a password, which anybody could read"
+    return "has a fragment, which no resource has" if "#" in resource else None
+
+
 def _problem(text: str, *, is_issuer: bool) -> str | None:
     """What is wrong with the URL of an issuer, or of its keys."""
     if not _is_url(text):
         return "is no URL"
     parts = urlsplit(text)
+    if parts.username is not None or parts.password is not None:
+        return "holds a user name or a password, which anybody could read"
     if is_issuer and (parts.query or parts.fragment):
         return "has a query or a fragment, which no issuer has"
     if parts.scheme != "https" and parts.hostname not in _HERE:

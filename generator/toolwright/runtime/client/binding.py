@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
+    from httpx2 import Auth
     from mcp import Client
     from mcp_types import ContentBlock
 
@@ -87,6 +88,7 @@ class Binding:
         on_sample: OnSample | None = None,
         roots: Roots | None = None,
         headers: Mapping[str, str] | None = None,
+        auth: Auth | None = None,
         env: Mapping[str, str] | None = None,
         cwd: str | Path | None = None,
         drift: Literal["ignore", "warn", "error"] = "ignore",
@@ -96,7 +98,7 @@ class Binding:
         Args:
             target: The URL of a Streamable HTTP endpoint (`str`); a command to start (a sequence of `str`); a server
                 object in this process; or a transport or a client of the SDK that is not open yet, for what is not
-                offered here, such as `mcp.Client(url, logging_callback=…)` or another way to authenticate.
+                offered here, such as `mcp.Client(url, logging_callback=…)`.
             timeout: Seconds that the server may take for each answer, while connecting too, but without the time in
                 which `on_question`, `on_sample` or `roots` work for it; `None` for no bound of ours. By default 60; an
                 `mcp.Client` that has one brings its own `read_timeout_seconds`.
@@ -123,6 +125,8 @@ class Binding:
             roots: The paths or `file://` URIs that the server may look at, or a function that gives them, which may be
                 `async`. `None` tells servers nothing of roots.
             headers: HTTP headers of every request; only for a URL.
+            auth: Authorizes every request, such as the SDK's `OAuthClientProvider`, which gets tokens when the server
+                asks for one or for more scopes; the seconds of `timeout` go on meanwhile. Only for a URL.
             env: Environment variables for the command, beside the few that the SDK passes on (`PATH`, `HOME` and the
                 like); `os.environ` for all.
             cwd: The folder that the command starts in.
@@ -155,6 +159,7 @@ class Binding:
             timeout=seconds,
             max_result_bytes=max_result_bytes,
             headers=headers,
+            auth=auth,
             env=env,
             cwd=cwd,
         )

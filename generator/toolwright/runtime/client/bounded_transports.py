@@ -27,6 +27,7 @@ def over_http(
     headers: Mapping[str, str],
     bounds: Bounds,
     seen: Callable[[httpx2.Response], Awaitable[None]] | None = None,
+    auth: httpx2.Auth | None = None,
 ) -> Transport:
     """A Streamable HTTP transport.
 
@@ -35,6 +36,7 @@ def over_http(
         headers: HTTP headers of every request.
         bounds: Of what is read, after decoding: a body, or an event of a stream.
         seen: Is told of each response before its body is read.
+        auth: Authorizes each request.
     """
     from mcp.client.streamable_http import streamable_http_client
 
@@ -42,7 +44,7 @@ def over_http(
 
     @asynccontextmanager
     async def transport() -> AsyncGenerator[Any, None]:
-        async with NetworkClient(headers, bounds) as network:
+        async with NetworkClient(headers, bounds, auth) as network:
             if seen is not None:
                 network.event_hooks["response"].append(seen)
             # By itself the SDK takes events of 1 MiB, but JSON of any size; here both are the network's to bound.

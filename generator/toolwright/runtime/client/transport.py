@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
 
+    from httpx2 import Auth
     from mcp import Client, StdioServerParameters
     from mcp.client import Transport
     from mcp.client.session import IncomingMessage, MessageHandlerFnT
@@ -45,6 +46,7 @@ def client_for(
     timeout: float | None = None,
     max_result_bytes: int | None = MAX_RESULT_BYTES,
     headers: Mapping[str, str] | None = None,
+    auth: Auth | None = None,
     env: Mapping[str, str] | None = None,
     cwd: str | Path | None = None,
 ) -> Client:
@@ -59,6 +61,7 @@ def client_for(
         max_result_bytes: Bytes that a message may have which answers no request with a bound of its own; `None` for no
             bound. Only for a URL and a command.
         headers: HTTP headers of every request; only for a URL.
+        auth: Authorizes every request; only for a URL.
         env: Environment variables for the process, beside the few that the SDK passes on (`PATH`, `HOME`, …); only for
             a command.
         cwd: The folder that the process starts in; only for a command.
@@ -69,8 +72,8 @@ def client_for(
     """
     import mcp
 
-    if headers is not None and not isinstance(target, str):
-        raise ValueError("headers are for a URL; this target is none")
+    if (headers is not None or auth is not None) and not isinstance(target, str):
+        raise ValueError("headers and auth are for a URL; this target is none")
     if (env is not None or cwd is not None) and not _is_command(target):
         raise ValueError("env and cwd are for a command; this target is none")
     if isinstance(target, mcp.Client):
@@ -79,7 +82,7 @@ def client_for(
         if hear is not None:
             target.message_handler = _both(hear, target.message_handler)
         return target
-    server = _server_for(target, headers or {}, env, cwd, Bounds(max_result_bytes))
+    server = _server_for(target, headers or {}, auth, env, cwd, Bounds(max_result_bytes))
     given_back: dict[str, Any] = {"message_handler": hear, **callbacks()}
     return mcp.Client(server, read_timeout_seconds=timeout, **given_back)
 
@@ -186,6 +189,7 @@ def _refusal(error: Exception, why: str | None) -> Exception:
 def _server_for(
     target: str | Sequence[str] | Server[Any] | MCPServer | Transport,
     headers: Mapping[str, str],
+    auth: Auth | None,
     env: Mapping[str, str] | None,
     cwd: str | Path | None,
     bounds: Bounds,
@@ -197,7 +201,7 @@ def _server_for(
     from .bounded_transports import over_http, over_stdio
 
     if isinstance(target, str):
-        return Lenient(over_http(_checked_url(target), headers, bounds), over_http=True)
+        return Lenient(over_http(_checked_url(target), headers, bounds, auth=auth), over_http=True)
     if _is_command(target):
         return Lenient(over_stdio(_process(target, env, cwd)), over_http=False, lines=bounds)
     if isinstance(target, Server | MCPServer):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import urlsplit, urlunsplit
 
@@ -29,11 +29,20 @@ _KEPT: Final = 3600.0
 _PAUSE: Final = 30.0
 """Seconds between two questions to the issuer, whatever tokens name."""
 
+_FIRST_PAUSE: Final = 5.0
+"""The same, as long as the issuer has given none."""
+
+_LONGEST: Final = 86400.0
+"""Seconds for which keys hold that cannot be asked for again; one of them may have been withdrawn since."""
+
 _TIMEOUT: Final = 5.0
 """Seconds that one answer may take."""
 
 _LARGEST: Final = 512 * 1024
 """Bytes of an answer."""
+
+_SHOWN: Final = 200
+"""Characters of what an answer says that are logged."""
 
 ALGORITHMS: Final[Mapping[str, tuple[str, str | None]]] = {
     **dict.fromkeys(("RS256", "RS384", "RS512", "PS256", "PS384", "PS512"), ("RSA", None)),
@@ -58,6 +67,7 @@ class Keys:
         *,
         pause: float = _PAUSE,
         kept: float = _KEPT,
+        longest: float = _LONGEST,
         transport: httpx2.AsyncBaseTransport | None = None,
     ) -> None:
         """Name the issuer.
@@ -67,51 +77,61 @@ class Keys:
             jwks_uri: Where its keys are; by default its metadata say so.
             pause: Seconds between two questions to it.
             kept: Seconds after which keys are asked for again.
+            longest: Seconds after which they hold no more where the issuer does not answer.
             transport: What requests go through; by default the network.
         """
         self._issuer, self._uri = issuer, jwks_uri
-        self._pause, self._kept = pause, kept
+        self._pause, self._kept, self._longest = pause, kept, longest
         self._transport = transport
-        self._keys: Mapping[str | None, Mapping[str, Any]] = {}
-        self._ready: dict[tuple[str | None, str], PyJWK | None] = {}
+        self._keys: Sequence[Mapping[str, Any]] = ()
+        self._ready: dict[tuple[str | None, str], PyJWK] = {}
         self._asked = self._had = -float("inf")
         self._lock = anyio.Lock()
 
     async def find(self, kid: str | None, algorithm: str) -> PyJWK | None:
-        """The key with an identifier, for signatures of a kind; without an identifier, the only key that there is.
+        """The key with an identifier, for signatures of a kind; without an identifier, the only key for them.
+
+        Whoever names a known key does not wait while another asks for the keys again.
 
         Raises:
             Unavailable: No keys can be had.
         """
-        if self._known(kid) is None or time.monotonic() > self._had + self._kept:
+        found = self._known(kid, algorithm)
+        if found is None or (self._age > self._kept and not self._lock.locked()):
             async with self._lock:
-                if time.monotonic() > self._asked + self._pause:
+                if time.monotonic() > self._asked + (self._pause if self._keys else min(self._pause, _FIRST_PAUSE)):
                     await self._ask()
-        if not self._keys:
+            found = self._known(kid, algorithm)
+        if not self._keys or self._age > self._longest:
             raise Unavailable(f"the keys of {self._issuer} cannot be had")
-        if (found := self._known(kid)) is None:
-            return None
-        if (kid, algorithm) not in self._ready:
-            self._ready[kid, algorithm] = _key(found, algorithm)
-        return self._ready[kid, algorithm]
+        return found
 
-    def _known(self, kid: str | None) -> Mapping[str, Any] | None:
-        if kid is not None:
-            return self._keys.get(kid)
-        return next(iter(self._keys.values())) if len(self._keys) == 1 else None
+    @property
+    def _age(self) -> float:
+        return time.monotonic() - self._had
+
+    def _known(self, kid: str | None, algorithm: str) -> PyJWK | None:
+        """The one key that fits; several may have one identifier where their types differ (RFC 7517, 4.5)."""
+        if (kid, algorithm) in self._ready:
+            return self._ready[kid, algorithm]
+        fitting = [key for key in self._keys if kid in (None, key.get("kid")) and _fits(key, algorithm)]
+        found = _key(fitting[0], algorithm) if len(fitting) == 1 else None
+        if found is not None:
+            self._ready[kid, algorithm] = found
+        return found
 
     async def _ask(self) -> None:
         """Ask for the keys; those that are there stay where there is no answer."""
         self._asked = time.monotonic()
         try:
             async with httpx2.AsyncClient(timeout=_TIMEOUT, transport=self._transport, trust_env=False) as client:
-                with anyio.fail_after(4 * _TIMEOUT):
+                with anyio.fail_after(4 * _TIMEOUT, shield=True):  # others wait for it, too
                     uri = self._uri or await self._discover(client)
                     found = await _json(client, uri)
             self._keys = _signing(found.get("keys"))
             self._ready = {}
             self._had = time.monotonic()
-        except (httpx2.HTTPError, httpx2.InvalidURL, OSError, TimeoutError, ValueError) as error:
+        except (httpx2.HTTPError, httpx2.InvalidURL, OSError, RecursionError, ValueError) as error:
             _LOG.warning("the keys of %s cannot be had: %s", self._issuer, str(error) or type(error).__name__)
 
     async def _discover(self, client: httpx2.AsyncClient) -> str:
@@ -120,23 +140,28 @@ class Keys:
         for url in _metadata_urls(self._issuer):
             try:
                 found = await _json(client, url)
-            except (httpx2.HTTPError, ValueError) as error:
+            except (httpx2.HTTPError, RecursionError, ValueError) as error:
                 reasons.append(f"{url}: {str(error) or type(error).__name__}")
                 continue
             if found.get("issuer") != self._issuer:
-                reasons.append(f"{url}: it is the metadata of {found.get('issuer')!r}")
+                reasons.append(f"{url}: it is the metadata of {str(found.get('issuer'))[:_SHOWN]!r}")
                 continue
             uri = found.get("jwks_uri")
-            if not isinstance(uri, str) or not is_trustworthy(uri):
-                raise ValueError(f"{url}: `jwks_uri` is {uri!r}, which is no https URL")
+            if not isinstance(uri, str) or not _is_trustworthy(uri, self._issuer):
+                raise ValueError(f"{url}: `jwks_uri` is {str(uri)[:_SHOWN]!r}, which is no https URL")
             return uri
         raise ValueError("; ".join(reasons))
 
 
-def is_trustworthy(url: str) -> bool:
-    """Whether nobody on the way can change what comes from a URL: `https`, or `http` on this machine."""
-    parts = urlsplit(url)
-    return bool(parts.hostname) and (parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in _LOCAL))
+def _is_trustworthy(url: str, issuer: str) -> bool:
+    """Whether nobody on the way can change what comes from a URL: `https`, or `http` where the issuer is here, too.
+
+    Raises:
+        ValueError: It is no URL.
+    """
+    parts, of_issuer = urlsplit(url), urlsplit(issuer)
+    is_here = parts.hostname in _LOCAL and of_issuer.scheme == "http" and of_issuer.hostname in _LOCAL
+    return bool(parts.hostname) and (parts.scheme == "https" or (parts.scheme == "http" and is_here))
 
 
 def _metadata_urls(issuer: str) -> Iterator[str]:
@@ -164,20 +189,28 @@ async def _json(client: httpx2.AsyncClient, url: str) -> Mapping[str, Any]:
     return found
 
 
-def _signing(keys: object) -> dict[str | None, Mapping[str, Any]]:
-    """The keys for signatures of a set (RFC 7517), by their identifiers. Raises ValueError."""
+def _signing(keys: object) -> list[Mapping[str, Any]]:
+    """The keys of a set that verify signatures (RFC 7517). Raises ValueError."""
     if not is_list(keys):
         raise ValueError("what is at `jwks_uri` is no set of keys")
-    return {key.get("kid"): key for key in keys if is_object(key) and key.get("use", "sig") == "sig"}
+    return [key for key in keys if is_object(key) and key.get("use", "sig") == "sig" and _verifies(key)]
+
+
+def _verifies(key: Mapping[str, Any]) -> bool:
+    operations = key.get("key_ops")
+    return operations is None or (is_list(operations) and "verify" in operations)
+
+
+def _fits(key: Mapping[str, Any], algorithm: str) -> bool:
+    """Whether a key is for signatures of one kind."""
+    kind, curve = ALGORITHMS[algorithm]
+    return key.get("kty") == kind and key.get("alg", algorithm) == algorithm and (not curve or key.get("crv") == curve)
 
 
 def _key(found: Mapping[str, Any], algorithm: str) -> PyJWK | None:
-    """A key for signatures of one kind; `None` where it is for others."""
-    kind, curve = ALGORITHMS[algorithm]
-    if found.get("kty") != kind or found.get("alg", algorithm) != algorithm or (curve and found.get("crv") != curve):
-        return None
+    """A key, ready to be used; `None` where it is none."""
     try:
         return PyJWK(dict(found), algorithm)
-    except PyJWTError as error:
+    except (PyJWTError, TypeError, ValueError) as error:
         _LOG.warning("a key cannot be used: %s", error)
         return None

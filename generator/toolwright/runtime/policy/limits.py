@@ -45,7 +45,9 @@ class Limits:
             )
         if bounds.timeout is None and bounds.slots is None:
             return self._sized(bounds, call, await proceed(call))
-        if bounds.slots is not None and not bounds.slots.take():
+        if bounds.slots is not None and call.is_answer:
+            await bounds.slots.retake()  # it was let in before, and a person has answered since
+        elif bounds.slots is not None and not bounds.slots.take():
             most = bounds.slots.most
             number = "one call" if most == 1 else f"{most:,} calls"
             text = f"{name} runs {number} at once, and no more; try again when one has ended."
@@ -72,7 +74,7 @@ class Limits:
 
     @staticmethod
     def _sized(bounds: _Bounds, call: Call, outcome: Outcome) -> Outcome:
-        if bounds.result is None or outcome.ending != "completed":
+        if bounds.result is None or outcome.ending not in ("completed", "tool_error"):
             return outcome
         size = len(json.dumps(outcome.result, ensure_ascii=False).encode())
         if size <= bounds.result:

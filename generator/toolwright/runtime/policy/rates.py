@@ -46,6 +46,7 @@ class Rates:
         reset = (await self._counter.get_window_stats(limit, key)).reset_time
         wait = max(1, math.ceil(reset - time.time()))
         number = "once" if limit.amount == 1 else f"{limit.amount:,} times"
-        text = f"{call.tool.name} may be called {number} in a {limit.GRANULARITY.name}; this call is one too many."
+        window = "an hour" if limit.GRANULARITY.name == "hour" else f"a {limit.GRANULARITY.name}"
+        text = f"{call.tool.name} may be called {number} in {window}; this call is one too many."
         seconds = "1 second" if wait == 1 else f"{wait:,} seconds"
         return refusal(f"{text} Try again in {seconds}.", "limited", "rate_limit")

@@ -5,14 +5,18 @@ Takes the manifest's scopes; says what a principal may use. Scopes may hold othe
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from mcp.shared.uri_template import UriTemplate
 
+from ..values import is_list, is_object
+
 if TYPE_CHECKING:
+    from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+
     from ..package import Package
     from ..server.principal import Principal
 
@@ -55,6 +59,13 @@ class Scopes:
         needed = self._needed[section].get(key)
         return not needed or principal.scopes.issuperset(needed)
 
+    def reaches(self, principal: Principal, uri: str) -> bool:
+        """Whether a principal may hear of a resource: what it may not read is as if it were not there."""
+        if uri in self._package.resources:
+            return self.allows(principal, "resources", uri)
+        fitting = [template for template in self._package.templates if _parsed(template).match(uri) is not None]
+        return not fitting or any(self.allows(principal, "resourceTemplates", each) for each in fitting)
+
     def shows(self, principal: Principal, section: str, key: str) -> bool:
         """Whether a list shows an entry to a principal."""
         return (self.challenges and principal.kind != "local") or self.allows(principal, section, key)
@@ -66,15 +77,22 @@ class Scopes:
         """
         if not isinstance(message, dict) or not self.challenges:
             return ()
-        target = self._target(message.get("method"), message.get("params"))
-        if target is None or self.allows(principal, *target):
+        targets = [*self._targets(message.get("method"), message.get("params"))]
+        if all(self.allows(principal, *target) for target in targets):
             return ()
-        return tuple(dict.fromkeys((*self._required, *self._needed[target[0]][target[1]])))
+        needed = [scope for section, key in targets for scope in self._needed[section][key]]
+        return tuple(dict.fromkeys((*self._required, *needed)))
+
+    def _targets(self, method: object, params: object) -> Iterator[tuple[str, str]]:
+        """What a request is about: lists, each with the key of an entry of it that needs scopes."""
+        match method, params:
+            case "subscriptions/listen", {"notifications": {"resourceSubscriptions": list(uris)}}:
+                several = [self._target("resources/subscribe", {"uri": uri}) for uri in uris]
+            case _:
+                several = [self._target(method, params)]
+        yield from (target for target in several if target is not None)
 
     def _target(self, method: object, params: object) -> tuple[str, str] | None:
-        """What a request is about: a list, and the key of an entry of it that needs scopes."""
-        if not isinstance(params, dict):
-            return None
         match method, params:
             case "tools/call", {"name": str(key)}:
                 found = ("tools", key)
@@ -94,6 +112,26 @@ class Scopes:
         """The first template that a URI fits, as for reading it."""
         fits = (template for template in self._package.templates if _parsed(template).match(uri) is not None)
         return "resourceTemplates", next(fits, "")
+
+
+class Listening:
+    """A middleware of the SDK: callers hear only of the resources that they may read, and are told which these are."""
+
+    def __init__(self, scopes: Scopes, principal: Callable[..., Principal]) -> None:
+        """Take the scopes, and what says who asks."""
+        self._scopes, self._principal = scopes, principal
+
+    async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+        """Pass a request on, without the resources that are not there for its sender."""
+        params: Mapping[str, Any] = ctx.params or {}
+        wanted: object = params.get("notifications") if ctx.method == "subscriptions/listen" else None
+        uris = wanted.get("resourceSubscriptions") if is_object(wanted) else None
+        if not is_object(wanted) or not is_list(uris):
+            return await call_next(ctx)
+        principal = self._principal(over_http=ctx.request is not None)
+        heard = [uri for uri in uris if not isinstance(uri, str) or self._scopes.reaches(principal, uri)]
+        notifications = {**wanted, "resourceSubscriptions": heard}
+        return await call_next(replace(ctx, params={**params, "notifications": notifications}))
 
 
 def _needed(package: Package, section: str) -> Iterable[tuple[str, Sequence[str]]]:

@@ -25,7 +25,14 @@ SKEW: Final = 30.0
 _LONGEST: Final = 16 * 1024
 """Characters of a token."""
 
-_TYPES: Final = ("at+jwt", "application/at+jwt", "jwt")
+_PLAIN: Final = "jwt"
+_TYPES: Final = ("at+jwt", "application/at+jwt", _PLAIN)
+_OTHERS: Final = frozenset({"at_hash", "c_hash", "events", "nonce", "s_hash"})
+"""Claims of ID tokens and of logout tokens (OpenID Connect Core 1.0, 2 and 3.3.2.11; Back-Channel Logout 1.0, 2.4)."""
+
+_SHOWN: Final = 80
+"""Characters of what a token says that are logged."""
+
 _JWT: Final = re.compile(r"\beyJ[\w-]{8,}\.[\w-]+\.[\w-]*")
 
 CLEANERS.append(lambda text: _JWT.sub("[token]", text))
@@ -47,13 +54,14 @@ class Tokens:
             Unavailable: The issuer's keys cannot be had.
         """
         try:
-            claims = await self._claims(token)
+            header, claims = await self._claims(token)
+            _check_kind(header, claims)
         except (PyJWTError, ValueError) as error:
             _LOG.info("a token was refused: %s", error)
             return None
         return AccessToken(
             token="",
-            client_id=_text(claims.get("client_id") or claims.get("azp")) or "",
+            client_id=_client(claims) or "",
             scopes=_scopes(claims),
             expires_at=int(claims["exp"]) + int(SKEW),
             resource=self._audience,
@@ -61,19 +69,17 @@ class Tokens:
             claims=claims,
         )
 
-    async def _claims(self, token: str) -> dict[str, Any]:
-        """The claims of a valid token. Raises PyJWTError, ValueError."""
+    async def _claims(self, token: str) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The header and the claims of a token that its issuer signed for here. Raises PyJWTError, ValueError."""
         if len(token) > _LONGEST:
             raise ValueError(f"it has {len(token):,} characters")
         header = jwt.get_unverified_header(token)
-        algorithm, kind = str(header.get("alg")), header.get("typ")
+        algorithm = str(header.get("alg"))
         if algorithm not in ALGORITHMS:
-            raise ValueError(f"its signature is of the kind {algorithm!r}")
-        if kind is not None and str(kind).lower() not in _TYPES:
-            raise ValueError(f"it is of the type {kind!r}")
+            raise ValueError(f"its signature is of the kind {_short(algorithm)}")
         key = await self._keys.find(header.get("kid"), algorithm)
         if key is None:
-            raise ValueError(f"its key {header.get('kid')!r} is none of its issuer's for {algorithm}")
+            raise ValueError(f"its key {_short(header.get('kid'))} is none of its issuer's for {algorithm}")
         claims: dict[str, Any] = jwt.decode(
             token,
             key,
@@ -81,9 +87,37 @@ class Tokens:
             audience=self._audience,
             issuer=self._issuer,
             leeway=SKEW,
-            options={"require": ["exp", "iss", "aud"]},
+            options={"require": ["exp", "iss", "aud"], "enforce_minimum_key_length": True},
         )
-        return claims
+        return header, claims
+
+
+def _check_kind(header: Mapping[str, Any], claims: Mapping[str, Any]) -> None:
+    """Let access tokens pass that say for whom they are.
+
+    Many issuers write the type `JWT` where RFC 9068 has `at+jwt`; then what else the issuer signs is told apart by its
+    claims (RFC 8725, 3.12).
+
+    Raises:
+        ValueError: It is another kind of token, or nobody's.
+    """
+    kind = str(header.get("typ", _PLAIN)).lower()
+    if kind not in _TYPES:
+        raise ValueError(f"it is of the type {_short(header.get('typ'))}")
+    if kind == _PLAIN and (found := _OTHERS & claims.keys()):
+        raise ValueError(f"it is no access token: it has {', '.join(sorted(found))}")
+    if not (_text(claims.get("sub")) or _client(claims)):
+        raise ValueError("it says neither whose it is nor which client's")
+
+
+def _client(claims: Mapping[str, Any]) -> str | None:
+    """The client that a token was issued to: `client_id` (RFC 9068, 2.2), or `azp` where others write that."""
+    return _text(claims.get("client_id") or claims.get("azp"))
+
+
+def _short(value: object) -> str:
+    """A value for the log, which whoever sends tokens must not fill."""
+    return repr(str(value)[:_SHOWN])
 
 
 def _scopes(claims: Mapping[str, Any]) -> list[str]:

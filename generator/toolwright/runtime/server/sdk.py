@@ -127,6 +127,7 @@ class PackageServer(Server[Any]):
         """Put the parts together; `build_server` checks the handlers first."""
         info = package.manifest["server"]
         schemas = package.entries("tools")
+        self._user = user
         subscriptions = Subscriptions()
         super().__init__(
             info["name"],
@@ -137,11 +138,12 @@ class PackageServer(Server[Any]):
             website_url=info.get("websiteUrl"),
             icons=[types.Icon.model_validate(icon) for icon in info["icons"]] if info.get("icons") else None,
             lifespan=Lifespan(handlers),
-            get_tool_input_schema=lambda name: schemas[name][0]["inputSchema"] if name in schemas else None,
+            get_tool_input_schema=lambda name: schemas[name][0]["inputSchema"] if self._has_tool(name) else None,
             on_subscriptions_listen=subscriptions.listen,
         )
         listings = {name: entries for part in parts for name, entries in part.listings().items()}
         lists = Lists(listings, package.manifest, subscriptions.publish)
+        self.lists = lists.by_name
         self.tools, self.prompts, self.resources = lists.tools, lists.prompts, lists.resources
         asking = package.feature("client_requests", "server.client_requests")
         most = package.feature("sampling", "server.sampling") or asking
@@ -167,7 +169,9 @@ class PackageServer(Server[Any]):
         self.middleware.append(_modest)
         self.middleware.append(subscriptions.greet)
         self._rounds = None if asking is None else asking.Asking(_PATIENCE)
-        self.middleware.append(_Answers(self, lists, answers, subscriptions, self._rounds, user))
+        self.middleware.append(_Answers(self, lists, answers, subscriptions, self._rounds))
+        if scopes is not None:
+            self.middleware.append(scopes.Listening(self.scopes, self.principal))
         guard()
 
     async def complete(self, elicitation: str) -> bool:
@@ -180,6 +184,20 @@ class PackageServer(Server[Any]):
             Whether a client was told: one that is still connected, of this question, for the first time.
         """
         return self._rounds is not None and bool(await self._rounds.urls.complete(elicitation))
+
+    def principal(self, *, over_http: bool) -> Principal:
+        """Who sent the request that is being answered, with all scopes that its own hold."""
+        found = current(over_http=over_http, user=self._user)
+        return found if self.scopes is None else self.scopes.widened(found)
+
+    def _has_tool(self, name: str) -> bool:
+        """Whether the headers of a call are compared with the tool's schema: not where it is not there for the caller.
+
+        Only HTTP has such headers.
+        """
+        if name not in self.lists.get("tools", ()):
+            return False
+        return self.scopes is None or self.scopes.allows(self.principal(over_http=True), "tools", name)
 
     def create_initialization_options(
         self,
@@ -230,14 +248,12 @@ class _Answers:
         answers: Mapping[str, Answer],
         subscriptions: Subscriptions,
         asking: Any,
-        user: Principal,
     ) -> None:
         self._server = server
         self._lists = lists
         self._answers = answers
         self._subscriptions = subscriptions
         self._asking = asking
-        self._user = user
         self._pages: dict[_Page, dict[str, Any]] = {}
         self._stamp: dict[str, Any] | None = None
 
@@ -248,9 +264,7 @@ class _Answers:
             return await call_next(ctx)
         if not _is_admissible(ctx):
             await call_next(ctx)  # the SDK refuses what it must, in its own words
-        principal = current(over_http=ctx.request is not None, user=self._user)
-        if self._server.scopes is not None:
-            principal = self._server.scopes.widened(principal)
+        principal = self._server.principal(over_http=ctx.request is not None)
         try:
             if method in _LISTS:
                 return self._list(method, (ctx.params or {}).get("cursor"), ctx.protocol_version, principal)

@@ -1,0 +1,389 @@
+"""Scopes: what is listed and what is answered, for each thing, caller, hierarchy, way to refuse, transport and era."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import anyio
+import httpx2
+import mcp
+import pytest
+from mcp.server.auth.provider import AccessToken
+from mcp.shared.message import SessionMessage
+from mcp_types import jsonrpc_message_adapter
+
+from packages import generate, imported, manifest, tool
+from server_fixture import ENVELOPE, HELLO, exchange
+from serving import asgi
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture(scope="module")
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+HERE = "https://mcp.example.com/mcp"
+METADATA = "https://mcp.example.com/.well-known/oauth-protected-resource/mcp"
+EVERYBODY = "mcp"
+"""The scope that every caller over HTTP needs, and has here."""
+
+NEEDED: Mapping[str, Sequence[str]] = {"none": (), "one": ("read",), "two": ("read", "write")}
+HIERARCHIES: Mapping[str, Mapping[str, Sequence[str]]] = {
+    "none": {},
+    "chain": {"admin": ["write"], "write": ["read"]},
+    "circle": {"read": ["write"], "write": ["read"], "left": ["left"]},
+    "diamond": {"admin": ["left", "right"], "left": ["read"], "right": ["read", "write"]},
+}
+HELD: Sequence[Sequence[str]] = ((), ("read",), ("write",), ("read", "write"), ("left",), ("admin",), ("other",))
+
+
+def _extension(scopes: Sequence[str], **more: Any) -> dict[str, Any]:
+    return {**({"policy": {"scopes": [*scopes]}} if scopes else {}), **more}
+
+
+BASE: dict[str, Any] = manifest(
+    [tool(name, toolwright=_extension(scopes)) for name, scopes in NEEDED.items()],
+    name="vault",
+    resources=[
+        {"uri": f"res://{name}", "name": f"res {name}", "toolwright": _extension(scopes, text=name)}
+        for name, scopes in NEEDED.items()
+    ],
+    resourceTemplates=[
+        {
+            "uriTemplate": f"tpl://{name}/{{x}}",
+            "name": f"tpl {name}",
+            "toolwright": _extension(scopes, complete={"x": ["value"]}),
+        }
+        for name, scopes in NEEDED.items()
+    ],
+    prompts=[
+        {
+            "name": name,
+            "arguments": [{"name": "x"}],
+            "toolwright": _extension(scopes, messages=[{"text": name}], complete={"x": ["value"]}),
+        }
+        for name, scopes in NEEDED.items()
+    ],
+    pageSize=2,
+    auth={"issuer": "https://auth.example.com", "audience": HERE, "requiredScopes": [EVERYBODY]},
+)
+
+LISTS: Mapping[str, tuple[str, str]] = {
+    "tools/list": ("tools", "{}"),
+    "resources/list": ("resources", "res {}"),
+    "resources/templates/list": ("resourceTemplates", "tpl {}"),
+    "prompts/list": ("prompts", "{}"),
+}
+
+Asked = tuple[str, dict[str, Any]]
+
+
+def _requests(name: str) -> list[Asked]:
+    """All that can be asked of the things with this name."""
+    argument = {"name": "x", "value": "v"}
+    return [
+        ("tools/call", {"name": name, "arguments": {}}),
+        ("resources/read", {"uri": f"res://{name}"}),
+        ("resources/read", {"uri": f"tpl://{name}/1"}),
+        ("prompts/get", {"name": name}),
+        ("completion/complete", {"ref": {"type": "ref/prompt", "name": name}, "argument": argument}),
+        (
+            "completion/complete",
+            {"ref": {"type": "ref/resource", "uri": f"tpl://{name}/{{x}}"}, "argument": argument},
+        ),
+    ]
+
+
+# The model.
+
+
+def _closure(held: Sequence[str], hierarchy: Mapping[str, Sequence[str]]) -> set[str]:
+    found = {*held}
+    while more := {inner for scope in found for inner in hierarchy.get(scope, ())} - found:
+        found |= more
+    return found
+
+
+def _expected(name: str, held: Sequence[str], hierarchy: str, on_missing: str, *, over_http: bool) -> tuple[bool, str]:
+    """Whether a thing is listed, and what is answered."""
+    if {*NEEDED[name]} <= _closure(held, HIERARCHIES[hierarchy]):
+        return True, "served"
+    return (True, "403") if over_http and on_missing == "challenge" else (False, "absent")
+
+
+# The ways to ask.
+
+Ask = Callable[[Sequence[str], str, dict[str, Any]], Awaitable[dict[str, Any]]]
+"""Asks with scopes; gives `result`, `error` or, where a request was refused over HTTP, `status` and `header`."""
+
+
+class Verifier:
+    """Takes a list of scopes as a token; all are of one person."""
+
+    async def verify_token(self, token: str) -> AccessToken | None:
+        claims = {"iss": "https://auth.example.com"}
+        return AccessToken(token="", client_id="c", scopes=json.loads(token), subject="alice", claims=claims)
+
+
+def _headers(scopes: Sequence[str], revision: str, method: str, params: Mapping[str, Any]) -> dict[str, str]:
+    found = {
+        "Accept": "application/json, text/event-stream",
+        "MCP-Protocol-Version": revision,
+        "Authorization": f"Bearer {json.dumps([*scopes, EVERYBODY])}",
+    }
+    if revision >= "2026":
+        found["Mcp-Method"] = method
+        if (named := params.get("name") or params.get("uri")) is not None:
+            found["Mcp-Name"] = named
+    return found
+
+
+def _read(answer: httpx2.Response) -> dict[str, Any]:
+    if "www-authenticate" in answer.headers:
+        return {"status": answer.status_code, "header": answer.headers["www-authenticate"]}
+    said = [line.removeprefix("data: ") for line in answer.text.splitlines() if line.startswith("data: {")]
+    found: dict[str, Any] = json.loads(said[-1] if said else answer.text)
+    return {key: found[key] for key in ("result", "error") if key in found}
+
+
+@asynccontextmanager
+async def _over_http(server: Any, revision: str, **options: Any) -> AsyncIterator[Ask]:
+    """One session, up to 2025-11-25, whatever scopes each request comes with."""
+    app = server.asgi_app(Handlers(), allowed_hosts=["here"], token_verifier=Verifier(), **options)
+    more: dict[str, str] = {}
+    async with (
+        app.router.lifespan_context(app),
+        httpx2.AsyncClient(transport=httpx2.ASGITransport(app), base_url="http://here") as client,
+    ):
+
+        async def post(scopes: Sequence[str], message: dict[str, Any]) -> httpx2.Response:
+            headers = _headers(scopes, revision, message["method"], message.get("params", {}))
+            return await client.post("/mcp", json={"jsonrpc": "2.0", **message}, headers={**headers, **more})
+
+        async def ask(scopes: Sequence[str], method: str, params: dict[str, Any]) -> dict[str, Any]:
+            meta = {"_meta": ENVELOPE} if revision >= "2026" else {}
+            return _read(await post(scopes, {"id": 1, "method": method, "params": {**params, **meta}}))
+
+        if revision < "2026":
+            hello = {**HELLO, "protocolVersion": revision}
+            opened = await post((), {"id": 0, "method": "initialize", "params": hello})
+            more["Mcp-Session-Id"] = opened.headers["mcp-session-id"]
+            await post((), {"method": "notifications/initialized"})
+        yield ask
+
+
+@asynccontextmanager
+async def _locally(server: Any, revision: str) -> AsyncIterator[Ask]:
+    """As the local user, who has the scopes that the server was started with."""
+
+    async def ask(scopes: Sequence[str], method: str, params: dict[str, Any]) -> dict[str, Any]:
+        built = server.build_server(Handlers(), local_scopes=scopes)
+        [answer] = await exchange(built, revision, (method, params))
+        return answer if "error" in answer else {"result": answer}
+
+    yield ask
+
+
+class Handlers:
+    """Everybody who gets here is served."""
+
+    async def none(self, args: Any, ctx: Any) -> str:
+        return "served"
+
+    one = two = none
+
+    async def read_tpl_none(self, args: Any, ctx: Any) -> str:
+        return "served"
+
+    read_tpl_one = read_tpl_two = read_tpl_none
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("vault")
+    generate(folder, BASE)
+    return folder
+
+
+def _server(made: Path, folder: Path, **auth: Any) -> Iterator[Any]:
+    """The package with another `auth`, which is not in its code."""
+    shutil.copytree(made / "vault_mcp", folder / "vault_mcp")
+    path = folder / "vault_mcp" / "manifest.json"
+    value = json.loads(path.read_text())
+    path.write_text(json.dumps({**value, "auth": {**value["auth"], **auth}}))
+    with imported(folder, "vault_mcp"):
+        yield import_module("vault_mcp.server")
+
+
+@pytest.fixture(params=["hide", "challenge"])
+def on_missing(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(params=HIERARCHIES)
+def hierarchy(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def server(made: Path, tmp_path: Path, hierarchy: str, on_missing: str) -> Iterator[Any]:
+    yield from _server(made, tmp_path, scopes=HIERARCHIES[hierarchy], onMissing=on_missing)
+
+
+WAYS: Mapping[str, Any] = {
+    f"{name} {revision}": (way, revision)
+    for name, way in (("http", _over_http), ("local", _locally))
+    for revision in ("2025-11-25", "2026-07-28")
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_the_matrix(server: Any, hierarchy: str, on_missing: str, way: str) -> None:
+    reach, revision = WAYS[way]
+    over_http = way.startswith("http")
+    async with reach(server, revision) as ask:
+        absent = {json.dumps(asked): await ask((), *asked) for asked in _requests("nowhere")}
+        assert all("error" in answer for answer in absent.values())
+        for held in HELD:
+            expected = {name: _expected(name, held, hierarchy, on_missing, over_http=over_http) for name in NEEDED}
+            for method, (key, form) in LISTS.items():
+                wanted = [form.format(name) for name, (listed, _) in expected.items() if listed]
+                assert await _listed(ask, held, method, key) == wanted, (held, method)
+            for name, (_, wanted_answer) in expected.items():
+                for asked, unknown in zip(_requests(name), absent.values(), strict=True):
+                    answer = await ask(held, *asked)
+                    where = (held, name, asked, answer)
+                    if wanted_answer == "served":
+                        assert "result" in answer, where
+                        assert not answer["result"].get("isError"), where
+                    elif wanted_answer == "403":
+                        scopes = " ".join((EVERYBODY, *NEEDED[name]))
+                        assert answer == {"status": 403, "header": _challenge(scopes)}, where
+                    else:
+                        assert answer == json.loads(json.dumps(unknown).replace("nowhere", name)), where
+
+
+def _challenge(scopes: str) -> str:
+    return (
+        f'Bearer error="insufficient_scope", error_description="This needs the scopes {scopes}", '
+        f'scope="{scopes}", resource_metadata="{METADATA}"'
+    )
+
+
+async def _listed(ask: Ask, held: Sequence[str], method: str, key: str) -> list[str]:
+    """The names in a list, from all of its pages, of which none has more than two."""
+    names: list[str] = []
+    cursor: str | None = None
+    while True:
+        answer = await ask(held, method, {} if cursor is None else {"cursor": cursor})
+        result = answer["result"]
+        assert len(result[key]) <= 2
+        names += [one["name"] for one in result[key]]
+        if (cursor := result.get("nextCursor")) is None:
+            return names
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_a_cursor_is_of_the_list_that_its_caller_sees(made: Path, tmp_path: Path, way: str) -> None:
+    reach, revision = WAYS[way]
+    for module in _server(made, tmp_path):
+        async with reach(module, revision) as ask:
+            for method in LISTS:
+                cursor = (await ask(("read", "write"), method, {}))["result"]["nextCursor"]
+                assert "result" in await ask(("write", "read", "other"), method, {"cursor": cursor})
+                for held in ((), ("read",)):
+                    answer = await ask(held, method, {"cursor": cursor})
+                    assert (answer["error"]["code"], answer["error"]["message"]) == (-32602, "Invalid cursor")
+                assert "nextCursor" not in (await ask(("read",), method, {}))["result"]
+
+
+async def test_a_session_is_one_person_s(made: Path, tmp_path: Path) -> None:
+    """Up to 2025-11-25; with another token of the same person it goes on, with what that one allows."""
+    for module in _server(made, tmp_path):
+        async with _over_http(module, "2025-11-25") as ask:
+            asked = ("tools/call", {"name": "one", "arguments": {}})
+            said = [await ask(held, *asked) for held in ((), ("read",), (), ("read",))]
+            assert ["result" in answer for answer in said] == [False, True, False, True]
+
+
+@pytest.mark.parametrize("uri", ["res://one", "tpl://one/1"])
+async def test_a_hidden_resource_is_not_heard_of(uri: str, made: Path, tmp_path: Path) -> None:
+    """`subscriptions/listen` of 2026-07-28 acknowledges what is heard of."""
+    for module in _server(made, tmp_path):
+        wanted = {"resourceSubscriptions": [uri, "res://none", "tpl://none/1", "other://x"]}
+        for held, heard in (((), wanted["resourceSubscriptions"][1:]), (("read",), wanted["resourceSubscriptions"])):
+            built = module.build_server(Handlers(), local_scopes=held)
+            assert await _acknowledged(built, wanted) == heard
+
+
+async def _acknowledged(server: Any, wanted: Mapping[str, Any]) -> list[str]:
+    to_server, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](1)
+    outgoing, from_server = anyio.create_memory_object_stream[SessionMessage](10)
+    params = {"notifications": dict(wanted), "_meta": ENVELOPE}
+    message = {"jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen", "params": params}
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(server.run, incoming, outgoing, server.create_initialization_options())
+        await to_server.send(SessionMessage(jsonrpc_message_adapter.validate_python(message, by_name=False)))
+        with anyio.fail_after(5):
+            told: Any = (await from_server.receive()).message
+        tasks.cancel_scope.cancel()
+    found: list[str] = told.params["notifications"].get("resourceSubscriptions") or []
+    return found
+
+
+async def test_listening_to_a_resource_asks_for_its_scopes(made: Path, tmp_path: Path) -> None:
+    for module in _server(made, tmp_path, onMissing="challenge"):
+        async with _over_http(module, "2026-07-28") as ask:
+            uris = ["res://one", "tpl://two/1", "res://none"]
+            answer = await ask((), "subscriptions/listen", {"notifications": {"resourceSubscriptions": uris}})
+            assert answer == {"status": 403, "header": _challenge("mcp read write")}
+
+
+async def test_headers_tell_nobody_of_a_hidden_tool(tmp_path: Path) -> None:
+    """A wrong header of a call is an error of its own only where the tool is there for the caller."""
+    schema = {"place": {"type": "string", "x-mcp-header": "Place"}}
+    policy = {"policy": {"scopes": ["read"]}}
+    value = manifest([tool("none", toolwright=policy), tool("one", schema, toolwright=policy)], name="vault")
+    with imported(tmp_path, generate(tmp_path, value)):
+        app = import_module("vault_mcp.server").asgi_app(Handlers(), allowed_hosts=["here"], token_verifier=Verifier())
+        async with (
+            app.router.lifespan_context(app),
+            httpx2.AsyncClient(transport=httpx2.ASGITransport(app), base_url="http://here") as client,
+        ):
+            said: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+            for held in ((), ("read",)):
+                for name in ("one", "nowhere"):
+                    params = {"name": name, "arguments": {"place": "a"}, "_meta": ENVELOPE}
+                    headers = {**_headers(held, "2026-07-28", "tools/call", params), "Mcp-Param-Place": "b"}
+                    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+                    answer = _read(await client.post("/mcp", json=message, headers=headers))
+                    said.setdefault(held, []).append(answer["error"])
+    assert said[()][0] == json.loads(json.dumps(said[()][1]).replace("nowhere", "one"))
+    assert said[("read",)][0]["code"] != said[("read",)][1]["code"]
+
+
+async def test_over_a_network_and_by_the_typed_client(made: Path, tmp_path: Path) -> None:
+    """The same through a port, with the official client."""
+    for module in _server(made, tmp_path):
+        app = module.asgi_app(Handlers(), token_verifier=Verifier())
+        with asgi(app) as url:
+            for held, wanted in (((), ["none"]), (("read",), ["none", "one"])):
+                headers = {"Authorization": f"Bearer {json.dumps([*held, EVERYBODY])}"}
+                client = import_module("vault_mcp").VaultClient
+                async with client.connect(f"{url}/mcp", headers=headers) as connected:
+                    listed = await connected.raw.list_tools()
+                    assert [one.name for one in listed.tools] == wanted
+                    if held:
+                        [block] = await connected.one()
+                        assert block.text == "served"
+                    else:
+                        with pytest.raises(mcp.MCPError, match="Unknown tool"):
+                            await connected.one()

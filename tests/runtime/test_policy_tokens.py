@@ -1,0 +1,443 @@
+"""Access tokens: which are taken, where their keys come from, and what it costs to be sent others."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import json
+import logging
+import math
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import anyio
+import httpx2
+import jwt
+import pytest
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
+
+from signing import Key, claims, raw
+from toolwright.runtime import logs
+from toolwright.runtime.policy.keys import Keys
+from toolwright.runtime.policy.tokens import SKEW, Tokens
+from toolwright.runtime.server.guard import Unavailable
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture(scope="module")
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+ISSUER = "https://auth.example.com"
+HERE = "https://mcp.example.com/mcp"
+AUTH = {"issuer": ISSUER, "audience": HERE}
+
+ONE, TWO = Key("one"), Key("two")
+CURVE = Key("curve", "ES256", ec.generate_private_key(ec.SECP256R1()))
+EDWARDS = Key("edwards", "EdDSA", ed25519.Ed25519PrivateKey.generate())
+
+Answer = httpx2.Response | Exception
+METADATA = "/.well-known/oauth-authorization-server"
+
+
+@dataclass
+class Issuer:
+    """An authorization server without a network: answers by path, and the paths that it was asked for."""
+
+    answers: dict[str, Answer | Callable[[], Answer]] = field(default_factory=dict)
+    asked: list[str] = field(default_factory=list)
+    wait: float = 0
+
+    async def __call__(self, request: httpx2.Request) -> httpx2.Response:
+        self.asked.append(request.url.path)
+        await anyio.sleep(self.wait)
+        answer = self.answers.get(request.url.path, httpx2.Response(404))
+        answer = answer() if callable(answer) else answer
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def have(self, *keys: Key | Mapping[str, Any], metadata: str = METADATA, issuer: str = ISSUER) -> None:
+        """Publish metadata and keys."""
+        said = {"issuer": issuer, "jwks_uri": f"{ISSUER}/jwks"}
+        self.answers[metadata] = lambda: httpx2.Response(200, json=said)
+        published = [key.jwk() if isinstance(key, Key) else dict(key) for key in keys]
+        self.answers["/jwks"] = lambda: httpx2.Response(200, json={"keys": published})
+
+    def keys(self, pause: float = 0.0, issuer: str = ISSUER, jwks_uri: str | None = None, **more: float) -> Keys:
+        return Keys(issuer, jwks_uri, pause=pause, transport=httpx2.MockTransport(self), **more)
+
+    def tokens(self, **more: Any) -> Tokens:
+        return Tokens(AUTH, self.keys(**more))
+
+
+@pytest.fixture(scope="module")
+def issuer() -> Issuer:
+    found = Issuer()
+    found.have(ONE, CURVE, EDWARDS)
+    return found
+
+
+def _good(**more: Any) -> dict[str, Any]:
+    return claims(ISSUER, HERE, **more)
+
+
+@pytest.mark.parametrize("key", [ONE, CURVE, EDWARDS], ids=lambda key: key.algorithm)
+@pytest.mark.parametrize("kind", ["at+jwt", "application/at+jwt", "JWT", "AT+JWT"])
+async def test_a_good_token_is_taken(issuer: Issuer, key: Key, kind: str) -> None:
+    found = await issuer.tokens().verify_token(key.sign(_good(scope="read write"), typ=kind))
+    assert found is not None
+    assert (found.subject, found.client_id, found.scopes) == ("alice", "machine", ["read", "write"])
+    assert found.token == ""
+    assert found.claims is not None
+    assert found.claims["iss"] == ISSUER
+
+
+@pytest.mark.parametrize(
+    ("said", "scopes"),
+    [
+        ({"scope": "a b"}, ["a", "b"]),
+        ({"scope": None}, []),
+        ({"scope": None, "scp": "a b"}, ["a", "b"]),
+        ({"scope": None, "scp": ["a", "b", 1]}, ["a", "b"]),
+        ({"scope": ["a"]}, ["a"]),
+        ({"scope": 1}, []),
+        ({"scope": "", "scp": "a"}, []),
+    ],
+)
+async def test_scopes_are_read_as_issuers_write_them(issuer: Issuer, said: dict[str, Any], scopes: list[str]) -> None:
+    found = await issuer.tokens().verify_token(ONE.sign(_good(**said)))
+    assert found is not None
+    assert found.scopes == scopes
+
+
+NOW = int(time.time())
+SMALL = Key("small", private=rsa.generate_private_key(65537, 1024))
+HEADER = {"alg": "RS256", "typ": "at+jwt", "kid": "one"}
+
+REFUSED: dict[str, str] = {
+    "wrong audience": ONE.sign(_good(aud="https://other.example.com/mcp")),
+    "no audience": ONE.sign(_good(aud=None)),
+    "an audience that begins alike": ONE.sign(_good(aud=f"{HERE}/more")),
+    "wrong issuer": ONE.sign(_good(iss="https://auth.example.net")),
+    "issuer with a slash": ONE.sign(_good(iss=f"{ISSUER}/")),
+    "no issuer": ONE.sign(_good(iss=None)),
+    "expired": ONE.sign(_good(exp=NOW - int(SKEW) - 5)),
+    "never expires": ONE.sign(_good(exp=None)),
+    "expiry is no number": ONE.sign(_good(exp="soon")),
+    "not yet valid": ONE.sign(_good(nbf=NOW + int(SKEW) + 30)),
+    "issued tomorrow": ONE.sign(_good(iat=NOW + 86400)),
+    "alg none": raw({**HEADER, "alg": "none"}, _good()),
+    "alg None, as some write it": raw({**HEADER, "alg": "nOnE"}, _good()),
+    "no alg": raw({"typ": "at+jwt", "kid": "one"}, _good()),
+    "alg is a list": raw({**HEADER, "alg": ["RS256"]}, _good()),
+    "HMAC with the public key": "",
+    "unknown kid": TWO.sign(_good()),
+    "kid of another key": TWO.sign(_good(), kid="one"),
+    "kid of a key of another kind": ONE.sign(_good(), kid="curve"),
+    "kid is a list": raw({**HEADER, "kid": ["one"]}, _good()),
+    "kid is a path": ONE.sign(_good(), kid="../../jwks"),
+    "no kid where there are several keys of a kind": "",
+    "a key that it brings": raw({**HEADER, "jwk": TWO.jwk()}, _good(), b"x" * 256),
+    "a critical extension": ONE.sign(_good(), crit=["exp2"], exp2=1),
+    "a payload that is elsewhere": raw({**HEADER, "b64": False, "crit": ["b64"]}, {}),
+    "another type": ONE.sign(_good(), typ="logout+jwt"),
+    "type is null": raw({**HEADER, "typ": None}, _good()),
+    "ID token": ONE.sign(_good(nonce="n", at_hash="h", scope=None), typ="JWT"),
+    "ID token without a type": ONE.sign(_good(c_hash="h"), typ=None),
+    "logout token": ONE.sign(_good(events={}), typ="JWT"),
+    "nobody's": ONE.sign(_good(sub=None, client_id=None)),
+    "subject is a number": ONE.sign(_good(sub=7, client_id=None)),
+    "signature of other claims": "",
+    "signature cut off": ONE.sign(_good()).rpartition(".")[0] + ".",
+    "header nested deeply": f"{'W1tb' * 3000}.e30.e30",
+    "claims are a list": "",
+    "three parts of nothing": "..",
+    "empty": "",
+    "one word": "garbage",
+    "not ASCII": "e\u00e9.e30.e30",
+    "very long": ONE.sign(_good(more="x" * 20_000)),
+}
+
+
+def _hmac() -> str:
+    header = {"alg": "HS256", "typ": "at+jwt", "kid": "one"}
+    signed = raw(header, _good()).rpartition(".")[0]
+    made = hmac.new(ONE.pem, signed.encode(), hashlib.sha256).digest()
+    return f"{signed}.{base64.urlsafe_b64encode(made).rstrip(b'=').decode()}"
+
+
+def _swapped() -> str:
+    head, _, signature = ONE.sign(_good()).split(".")
+    return f"{head}.{ONE.sign(_good(scope='admin')).split('.')[1]}.{signature}"
+
+
+REFUSED["HMAC with the public key"] = _hmac()
+REFUSED["signature of other claims"] = _swapped()
+REFUSED["claims are a list"] = jwt.api_jws.encode(b"[1]", ONE.private, "RS256", HEADER)
+REFUSED["no kid where there are several keys of a kind"] = Key(None, private=ONE.private).sign(_good())
+
+
+@pytest.mark.parametrize("token", REFUSED.values(), ids=REFUSED)
+async def test_a_bad_token_is_refused(token: str, caplog: pytest.LogCaptureFixture) -> None:
+    found = Issuer()
+    found.have(ONE, CURVE, EDWARDS, Key("third"))
+    with caplog.at_level(logging.DEBUG):
+        assert await found.tokens().verify_token(token) is None
+    assert "a token was refused" in caplog.text
+    assert all(len(record.getMessage()) < 400 for record in caplog.records if record.name.startswith("toolwright"))
+    assert not token or token.strip(".") not in caplog.text or token == ".."
+
+
+async def test_a_token_that_differs_in_nothing_else_is_taken() -> None:
+    """What the cases above are made from."""
+    found = Issuer()
+    found.have(ONE, CURVE, EDWARDS, Key("third"))
+    for token in (
+        ONE.sign(_good()),
+        ONE.sign(_good(), typ="JWT"),
+        ONE.sign(_good(sub=None)),
+        ONE.sign(_good(client_id=None)),
+        ONE.sign(_good(aud=["https://x.example.com", HERE])),
+        ONE.sign(_good(exp=NOW - int(SKEW) + 20, nbf=NOW + int(SKEW) - 10)),
+        ONE.sign(_good(nonce="n")),  # of the type of access tokens
+    ):
+        assert await found.tokens().verify_token(token) is not None
+
+
+@pytest.mark.filterwarnings("ignore::jwt.warnings.InsecureKeyLengthWarning")
+async def test_a_weak_key_verifies_nothing() -> None:
+    found = Issuer()
+    found.have(SMALL)
+    assert await found.tokens().verify_token(SMALL.sign(_good())) is None
+
+
+@pytest.mark.parametrize(
+    ("published", "kid"),
+    [
+        ([ONE], None),
+        ([ONE, CURVE], None),
+        ([{**ONE.jwk(), "use": "enc"}, {**ONE.jwk(), "kid": "other"}], "other"),
+        ([{**ONE.jwk(), "kid": "same"}, {**CURVE.jwk(), "kid": "same"}], "same"),
+        ([{**ONE.jwk(), "key_ops": ["verify"]}], "one"),
+        ([{**ONE.jwk(), "alg": "RS256"}, "no key", None, {"kty": "oct", "k": "AA", "kid": "one"}], "one"),
+        ([{**ONE.jwk(), "kid": ["one"]}, {**ONE.jwk(), "kid": "x"}], "x"),
+    ],
+    ids=["only one", "only one of its kind", "not for signatures", "same name", "operations", "odd keys", "odd names"],
+)
+async def test_the_key_is_found(published: list[Any], kid: str | None) -> None:
+    found = Issuer()
+    found.have()
+    wanted = [key.jwk() if isinstance(key, Key) else key for key in published]
+    found.answers["/jwks"] = httpx2.Response(200, json={"keys": wanted})
+    assert await found.tokens().verify_token(Key(kid, private=ONE.private).sign(_good())) is not None
+
+
+@pytest.mark.parametrize(
+    "published",
+    [
+        [{**ONE.jwk(), "use": "enc"}],
+        [{**ONE.jwk(), "key_ops": ["sign"]}],
+        [{**ONE.jwk(), "alg": "PS256"}],
+        [{**ONE.jwk(), "kty": "EC"}],
+        [{**ONE.jwk(), "n": 7}],
+        [{**ONE.jwk(), "n": "AA"}],
+        [{**ONE.jwk(), "e": "!"}],
+        [{"kty": "RSA", "kid": "one"}],
+        [{"kty": "oct", "kid": "one", "k": "AAAA", "alg": "RS256"}],
+        [ONE.jwk(), {**TWO.jwk(), "kid": "one"}],
+    ],
+)
+async def test_a_key_that_does_not_fit_verifies_nothing(published: list[Any]) -> None:
+    found = Issuer()
+    found.have()
+    found.answers["/jwks"] = lambda: httpx2.Response(200, json={"keys": [*published, CURVE.jwk()]})
+    assert await found.tokens().verify_token(ONE.sign(_good())) is None
+
+
+PATHS = {
+    "https://auth.example.com": [METADATA, "/.well-known/openid-configuration"],
+    "https://auth.example.com/tenant": [
+        f"{METADATA}/tenant",
+        "/.well-known/openid-configuration/tenant",
+        "/tenant/.well-known/openid-configuration",
+    ],
+}
+
+
+@pytest.mark.parametrize("number", [0, 1, 2])
+@pytest.mark.parametrize("name", PATHS)
+async def test_metadata_are_found_in_the_order_of_mcp(name: str, number: int) -> None:
+    found = Issuer()
+    paths = PATHS[name]
+    found.have(ONE, metadata=paths[min(number, len(paths) - 1)], issuer=name)
+    assert await found.keys(issuer=name).find("one", "RS256") is not None
+    assert found.asked == [*paths[: min(number, len(paths) - 1) + 1], "/jwks"]
+
+
+async def test_keys_are_asked_for_where_the_manifest_says() -> None:
+    found = Issuer()
+    found.have(ONE)
+    assert await found.keys(jwks_uri=f"{ISSUER}/jwks").find("one", "RS256") is not None
+    assert found.asked == ["/jwks"]
+
+
+def _text(text: str) -> Callable[[], httpx2.Response]:
+    return lambda: httpx2.Response(200, text=text)
+
+
+WRONG_METADATA: dict[str, Any] = {
+    "of another issuer": _text(json.dumps({"issuer": "https://evil.example.com", "jwks_uri": f"{ISSUER}/jwks"})),
+    "of nobody": _text(json.dumps({"jwks_uri": f"{ISSUER}/jwks"})),
+    "redirecting": lambda: httpx2.Response(302, headers={"location": f"{ISSUER}/elsewhere"}),
+    "huge": _text(json.dumps({"issuer": ISSUER, "jwks_uri": f"{ISSUER}/jwks", "x": "x" * 600_000})),
+    "nested deeply": _text("[" * 100_000),
+    "a list": _text("[]"),
+    "no JSON": _text("<html>"),
+    "a failure": lambda: httpx2.Response(500),
+    "a broken connection": lambda: httpx2.ConnectError("no"),
+    "without keys": _text(json.dumps({"issuer": ISSUER})),
+    "keys over http": _text(json.dumps({"issuer": ISSUER, "jwks_uri": "http://auth.example.com/jwks"})),
+    "keys of this machine": _text(json.dumps({"issuer": ISSUER, "jwks_uri": "http://127.0.0.1/jwks"})),
+    "keys in a file": _text(json.dumps({"issuer": ISSUER, "jwks_uri": "file:///etc/passwd"})),
+    "keys at no URL": _text(json.dumps({"issuer": ISSUER, "jwks_uri": "http://["})),
+    "keys are a number": _text(json.dumps({"issuer": ISSUER, "jwks_uri": 7})),
+}
+
+
+@pytest.mark.parametrize("answer", WRONG_METADATA.values(), ids=WRONG_METADATA)
+async def test_wrong_metadata_give_no_keys(answer: Any, caplog: pytest.LogCaptureFixture) -> None:
+    found = Issuer()
+    found.have(ONE)
+    found.answers["/elsewhere"] = found.answers[METADATA]
+    found.answers[METADATA] = answer
+    with pytest.raises(Unavailable, match="cannot be had"):
+        await found.tokens().verify_token(ONE.sign(_good()))
+    assert "/jwks" not in found.asked
+    assert "/elsewhere" not in found.asked
+    assert "cannot be had" in caplog.text
+    assert len(caplog.text) < 2000
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["{}", '{"keys": {}}', '{"keys": []}', "[]", "{", "[" * 100_000, json.dumps({"keys": [], "x": "x" * 600_000})],
+)
+async def test_what_is_no_set_of_keys_gives_none(said: str) -> None:
+    found = Issuer()
+    found.have()
+    found.answers["/jwks"] = _text(said)
+    with pytest.raises(Unavailable):
+        await found.tokens().verify_token(ONE.sign(_good()))
+
+
+async def test_unknown_keys_are_asked_for_no_more_often_than_the_pause() -> None:
+    found = Issuer()
+    found.have(ONE)
+    verifier = found.tokens(pause=0.3)
+    assert await verifier.verify_token(ONE.sign(_good())) is not None
+    for _ in range(20):
+        assert await verifier.verify_token(TWO.sign(_good())) is None
+    assert found.asked.count("/jwks") == 1
+    found.have(TWO)
+    await anyio.sleep(0.35)
+    assert await verifier.verify_token(TWO.sign(_good())) is not None
+    assert await verifier.verify_token(ONE.sign(_good())) is None
+    assert found.asked.count("/jwks") == 2
+
+
+async def test_many_at_once_ask_once() -> None:
+    found = Issuer(wait=0.02)
+    found.have(ONE)
+    verifier = found.tokens(pause=30)
+    taken = []
+
+    async def verify() -> None:
+        taken.append(await verifier.verify_token(ONE.sign(_good())) is not None)
+
+    async with anyio.create_task_group() as tasks:
+        for _ in range(20):
+            tasks.start_soon(verify)
+    assert taken == [True] * 20
+    assert found.asked == [METADATA, "/jwks"]
+
+
+async def test_an_issuer_that_is_down_is_asked_again_soon() -> None:
+    found = Issuer()
+    verifier = found.tokens(pause=0.1)
+    for _ in range(5):
+        with pytest.raises(Unavailable):
+            await verifier.verify_token(ONE.sign(_good()))
+    assert len(found.asked) == 2
+    found.have(ONE)
+    await anyio.sleep(0.12)
+    assert await verifier.verify_token(ONE.sign(_good())) is not None
+
+
+async def test_known_keys_go_on_while_the_issuer_is_slow_or_down() -> None:
+    found = Issuer()
+    found.have(ONE)
+    verifier = found.tokens(kept=0.05)
+    assert await verifier.verify_token(ONE.sign(_good())) is not None
+    await anyio.sleep(0.1)
+    found.answers.clear()
+    found.wait = 0.5
+    waited: list[float] = []
+
+    async def verify() -> None:
+        before = anyio.current_time()
+        assert await verifier.verify_token(ONE.sign(_good())) is not None
+        waited.append(anyio.current_time() - before)
+
+    async with anyio.create_task_group() as tasks:
+        for _ in range(10):
+            tasks.start_soon(verify)
+    assert sum(seconds > 0.4 for seconds in waited) == 1, "one asks, and nobody else waits for the answer"
+
+
+async def test_keys_hold_for_so_long_without_the_issuer() -> None:
+    found = Issuer()
+    found.have(ONE)
+    verifier = found.tokens(kept=0.01, longest=0.1)
+    assert await verifier.verify_token(ONE.sign(_good())) is not None
+    found.answers.clear()
+    await anyio.sleep(0.03)
+    assert await verifier.verify_token(ONE.sign(_good())) is not None
+    await anyio.sleep(0.1)
+    with pytest.raises(Unavailable):
+        await verifier.verify_token(ONE.sign(_good()))
+
+
+async def test_a_caller_that_leaves_does_not_take_the_keys_along() -> None:
+    found = Issuer(wait=0.05)
+    found.have(ONE)
+    verifier = found.tokens(pause=30)
+    with anyio.move_on_after(0.01) as scope:
+        await verifier.verify_token(ONE.sign(_good()))
+    assert scope.cancel_called
+    assert await verifier.verify_token(ONE.sign(_good())) is not None
+
+
+async def test_what_is_kept_does_not_grow_with_what_is_sent() -> None:
+    found = Issuer()
+    found.have(ONE)
+    keys = found.keys(pause=math.inf)
+    verifier = Tokens(AUTH, keys)
+    for number in range(100):
+        await verifier.verify_token(ONE.sign(_good(), kid=f"key-{number}"))
+    assert len(keys._ready) == 0
+    assert await verifier.verify_token(ONE.sign(_good())) is not None
+    assert len(keys._ready) == 1
+
+
+def test_tokens_are_taken_out_of_texts() -> None:
+    token = ONE.sign(_good())
+    cleaned = f"before {token} after"
+    for clean in logs.CLEANERS:
+        cleaned = clean(cleaned)
+    assert cleaned == "before [token] after"
