@@ -58,7 +58,7 @@ def claims(issuer: str, audience: str, **more: Any) -> dict[str, Any]:
         "sub": "alice",
         "client_id": "machine",
         "iat": now,
-        "exp": now + 300,
+        "exp": now + 86_400,
         "jti": "1",
         "scope": "read",
     }

@@ -117,6 +117,7 @@ async def test_scopes_are_read_as_issuers_write_them(issuer: Issuer, said: dict[
 
 
 NOW = int(time.time())
+DAY = 86_400
 SMALL = Key("small", private=rsa.generate_private_key(65537, 1024))
 HEADER = {"alg": "RS256", "typ": "at+jwt", "kid": "one"}
 
@@ -130,8 +131,8 @@ REFUSED: dict[str, str] = {
     "expired": ONE.sign(_good(exp=NOW - int(SKEW) - 5)),
     "never expires": ONE.sign(_good(exp=None)),
     "expiry is no number": ONE.sign(_good(exp="soon")),
-    "not yet valid": ONE.sign(_good(nbf=NOW + int(SKEW) + 30)),
-    "issued tomorrow": ONE.sign(_good(iat=NOW + 86400)),
+    "not yet valid": ONE.sign(_good(nbf=NOW + DAY, exp=NOW + 2 * DAY)),
+    "issued tomorrow": ONE.sign(_good(iat=NOW + DAY, exp=NOW + 2 * DAY)),
     "alg none": raw({**HEADER, "alg": "none"}, _good()),
     "alg None, as some write it": raw({**HEADER, "alg": "nOnE"}, _good()),
     "no alg": raw({"typ": "at+jwt", "kid": "one"}, _good()),
@@ -198,13 +199,14 @@ async def test_a_token_that_differs_in_nothing_else_is_taken() -> None:
     """What the cases above are made from."""
     found = Issuer()
     found.have(ONE, CURVE, EDWARDS, Key("third"))
+    now = int(time.time())
     for token in (
         ONE.sign(_good()),
         ONE.sign(_good(), typ="JWT"),
         ONE.sign(_good(sub=None)),
         ONE.sign(_good(client_id=None)),
         ONE.sign(_good(aud=["https://x.example.com", HERE])),
-        ONE.sign(_good(exp=NOW - int(SKEW) + 20, nbf=NOW + int(SKEW) - 10)),
+        ONE.sign(_good(exp=now - int(SKEW) + 20, nbf=now + int(SKEW) - 10)),
         ONE.sign(_good(nonce="n")),  # of the type of access tokens
     ):
         assert await found.tokens().verify_token(token) is not None

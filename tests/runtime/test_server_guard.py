@@ -172,7 +172,7 @@ async def test_no_token_can_be_verified_now() -> None:
     ("verifier", "status"),
     [
         (Verifier(expires=int(time.time()) - 5), 401),
-        (Verifier(expires=int(time.time()) + 60), 200),
+        (Verifier(expires=int(time.time()) + 86_400), 200),
         (Verifier(resource="https://other.example.com"), 401),
         (Verifier(resource="https://mcp.example.com/mcp/"), 200),
         (Verifier(resource="api://mcp"), 200),
