@@ -258,6 +258,7 @@ BASE: Json = {
     "formats": "annotate",
     "client": {"hints": "untrusted", "x-more": "m"},
     "wire": {"refs": "bundled", "x-more": "m"},
+    "audit": {"arguments": True, "x-more": "m"},
     "cache": {"ttl": "5m", "scope": "private", "x-more": "m"},
     "protocol": {"min": "2025-06-18", "x-more": "m"},
     "lint": {"ignore": ["TW301"], "x-more": "m"},

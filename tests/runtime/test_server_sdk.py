@@ -261,7 +261,7 @@ async def test_mistakes_of_a_handler_are_only_in_the_log(
     assert text.startswith("Internal error in get-weather (reference ")
     (record,) = [one for one in caplog.records if one.name == "sdk_weather_mcp"]
     assert logged in caplog.text
-    assert record.getMessage() == f"get_weather failed (reference {text[-10:-2]})"
+    assert record.getMessage() == f"get_weather failed (reference {text[-18:-2]})"
 
 
 async def test_a_wrong_answer_without_a_schema(package: Any, caplog: pytest.LogCaptureFixture) -> None:

@@ -58,6 +58,7 @@ CODES: Final = _table(
     ("TW506", "wire", "What callers need to be authorized changed."),
     ("TW507", "wire", "How lists are sent, or the oldest revision meant, changed."),
     ("TW508", "wire", "`format` is asserted now, or no longer."),
+    ("TW509", "wire", "Records of calls have the values of arguments now, or no longer."),
     ("TW510", "wire", "A tool is gone."),
     ("TW511", "wire", "A tool is new."),
     ("TW512", "wire", "A tool is renamed."),

@@ -59,6 +59,10 @@ def changes(pair: Pair, old: Mapping[str, Any], new: Mapping[str, Any], files: t
     if not same(old.get("protocol"), new.get("protocol")):
         message = "the oldest revision meant changed"
         yield Change("TW507", "wire", "cosmetic", _ABOUT, message, *at("protocol"))
+    shown = [bool((value.get("audit") or {}).get("arguments")) for value in (old, new)]
+    if shown[0] != shown[1]:
+        message = f"records of calls {'have' if shown[1] else 'no longer have'} the values of arguments"
+        yield Change("TW509", "wire", "cosmetic", _ABOUT, message, *at("audit"))
     hints = [(value.get("client") or {}).get("hints", "trusted") for value in (old, new)]
     if hints[0] != hints[1]:
         message = f"clients find the hints of tools {hints[1]} now"

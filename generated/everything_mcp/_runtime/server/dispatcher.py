@@ -8,7 +8,6 @@ It knows no transport and nothing of the protocol's library but its content bloc
 
 from __future__ import annotations
 
-import secrets
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -20,6 +19,7 @@ from ..model import Model, Root
 from ..nesting import DEEPEST, DepthError, is_too_deep
 from ..validation import Validator, input_validator, output_validator
 from ..values import is_group, is_list, is_object
+from .course import CURRENT, reference
 from .invocation import Method
 from .outcomes import Outcome, refusal
 from .returns import Reply, Tolerated, Unstructured
@@ -66,6 +66,8 @@ class Dispatcher:
                     return _invalid(tool, [f"nested more than {DEEPEST} levels deep"])
                 if violations := route.input.violations(values, size=call.size):
                     return _invalid(tool, violations)
+                if (course := CURRENT.get()) is not None:
+                    course.is_valid = True
                 if route.is_confirmed and (reason := await self._confirmation.confirm(tool, values, context)):
                     return refusal(reason, "denied", "not_confirmed")
                 value = await route.method(route.model.model_validate(values), context=context)
@@ -142,27 +144,27 @@ class Dispatcher:
         )
 
     def _broken(self, tool: Tool, violations: Sequence[str]) -> Outcome:
-        reference = secrets.token_hex(4)
+        known_as = reference()
         self._log.error(
             "%s returned what its outputSchema forbids (reference %s):\n%s",
             tool.method,
-            reference,
+            known_as,
             "\n".join(violations),
         )
-        text = f"The result of {tool.name} breaks its own output schema (reference {reference})."
-        return refusal(text, "failed", "output_schema", reference)
+        text = f"The result of {tool.name} breaks its own output schema (reference {known_as})."
+        return refusal(text, "failed", "output_schema", known_as)
 
     def _unsendable(self, tool: Tool, error: DepthError) -> Outcome:
-        reference = secrets.token_hex(4)
-        self._log.error("%s returned what cannot be sent (reference %s): %s", tool.method, reference, error)
-        text = f"The result of {tool.name} cannot be sent: {error} (reference {reference})."
-        return refusal(text, "failed", "result_depth", reference)
+        known_as = reference()
+        self._log.error("%s returned what cannot be sent (reference %s): %s", tool.method, known_as, error)
+        text = f"The result of {tool.name} cannot be sent: {error} (reference {known_as})."
+        return refusal(text, "failed", "result_depth", known_as)
 
     def _internal(self, tool: Tool, error: BaseException) -> Outcome:
-        reference = secrets.token_hex(4)
-        self._log.error("%s failed (reference %s)", tool.method, reference, exc_info=error)
-        text = f"Internal error in {tool.name} (reference {reference})."
-        return refusal(text, "failed", "internal_error", reference)
+        known_as = reference()
+        self._log.error("%s failed (reference %s)", tool.method, known_as, exc_info=error)
+        text = f"Internal error in {tool.name} (reference {known_as})."
+        return refusal(text, "failed", "internal_error", known_as)
 
 
 @dataclass(frozen=True, slots=True)

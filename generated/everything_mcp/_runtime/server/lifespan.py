@@ -12,9 +12,10 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import anyio
+import anyio.to_thread
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
+    from collections.abc import AsyncGenerator, Callable
 
     from typing_extensions import TypeIs
 
@@ -27,18 +28,29 @@ def is_entered(handlers: object) -> TypeIs[AbstractAsyncContextManager[Any, Any]
 class Lifespan:
     """The lifespan of one server, shared by its connections."""
 
-    def __init__(self, handlers: object) -> None:
-        """Take the handlers; what is no async context manager needs no care."""
+    def __init__(self, handlers: object, last: Callable[[], object] | None = None) -> None:
+        """Take the handlers; what is no async context manager needs no care. `last` is called when all is over."""
         self.failure: Exception | None = None
         """Why the handlers could not start, where they could not."""
         self._manager = handlers if is_entered(handlers) else None
         self._life: _Life | None = None
+        self._last = last
 
     @asynccontextmanager
     async def __call__(self, _server: object) -> AsyncGenerator[dict[str, Any], None]:
         """Keep the handlers alive while the body runs."""
+        try:
+            async with self._alive():
+                yield {}
+        finally:
+            if self._last is not None:
+                with anyio.CancelScope(shield=True):
+                    await anyio.to_thread.run_sync(self._last)
+
+    @asynccontextmanager
+    async def _alive(self) -> AsyncGenerator[None, None]:
         if self._manager is None:
-            yield {}
+            yield
             return
         if self._life is None or not self._life.users:
             self._life = _Life(self._manager, self._life)
@@ -50,7 +62,7 @@ class Lifespan:
             except Exception as error:
                 self.failure = error
                 raise
-            yield {}
+            yield
         finally:
             life.users -= 1
             if not life.users:

@@ -92,7 +92,13 @@ def asgi_app(
         url = None if resource is None else str(build_resource_metadata_url(resource))
         audiences = () if auth is None else (auth["audience"], auth.get("resource") or auth["audience"])
         endpoint = Guard(
-            endpoint, verifier, required=required, metadata_url=url, scopes=server.scopes, audiences=audiences
+            endpoint,
+            verifier,
+            required=required,
+            metadata_url=url,
+            scopes=server.scopes,
+            audiences=audiences,
+            recorder=server.recorder,
         )
     app = Starlette(routes=[Route(path, endpoint=endpoint), *routes], lifespan=lambda _: sessions.run())
     app.state.server = server

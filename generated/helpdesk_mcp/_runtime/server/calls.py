@@ -13,6 +13,7 @@ from mcp_types import INVALID_PARAMS
 
 from ..hygiene import clean
 from ..revisions import FIRST_STATELESS, result_for
+from .course import CURRENT, note
 from .dispatcher import Dispatcher
 from .parts import Answer, Host, Needed, Refused, Request
 from .sanitizing import whole
@@ -60,14 +61,28 @@ class Calls:
 
         async def call(request: Request) -> dict[str, Any]:
             name: str = request.params["name"]
+            course = CURRENT.get()
             if not host.offers(request, "tools", name):
+                note("denied", self._why_not(name, host))
                 raise Refused(INVALID_PARAMS, f"Unknown tool: {clean(name)}")
             tool = self._package.tools[name]
+            if course is not None:
+                course.tool = tool
             context = host.context(request, name, tool.stem, tool.extension)
             sent = request.params.get("arguments")
             values: tuple[dict[str, Any], int | None] = whole(sent) if sent else ({}, 2)
             is_answer = request.revision >= FIRST_STATELESS and request.params.get("requestState") is not None
+            if course is not None:
+                course.arguments, course.size = values
             outcome = await run(Call(tool, *values, context, is_answer))
+            if course is not None:
+                course.ended(outcome)
             return result_for(outcome.result, tool.definition, request.revision)
 
         return {"tools/call": call}
+
+    def _why_not(self, name: str, host: Host) -> str:
+        """Why a tool is not there for a caller, which the caller is not told."""
+        if name not in self._package.tools:
+            return "unknown_tool"
+        return "scope" if name in host.lists.by_name["tools"] else "switched_off"

@@ -14,20 +14,24 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mcp.server.auth.middleware.auth_context import AuthContextMiddleware
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp.shared.inbound import MCP_PROTOCOL_VERSION_HEADER
 from starlette.authentication import AuthCredentials
 from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 
 from ..logs import logger
 from ..values import is_list
+from .course import Course
 from .principal import of_token
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from mcp.server.auth.provider import AccessToken, TokenVerifier
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+    from .audit import Recorder
+    from .outcomes import Ending
     from .parts import Scopes
     from .principal import Principal
 
@@ -55,6 +59,7 @@ class Guard:
         metadata_url: str | None = None,
         scopes: Scopes | None = None,
         audiences: Collection[str] = (),
+        recorder: Recorder | None = None,
     ) -> None:
         """Say who verifies tokens, and what callers are told who lack one.
 
@@ -65,6 +70,7 @@ class Guard:
             metadata_url: Where the metadata of the protected resource are (RFC 9728).
             scopes: Who may use what.
             audiences: The names of this server; a token that the verifier knows to be for another is refused.
+            recorder: Where it is recorded who was refused.
         """
         self._app = AuthContextMiddleware(app)
         self._verifier = verifier
@@ -72,28 +78,34 @@ class Guard:
         self._metadata_url = metadata_url
         self._scopes = scopes
         self._audiences = frozenset(_bare(each) for each in audiences)
+        self._recorder = recorder
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer 400, 401, 403 or 503, or pass a request on as its caller's."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        sent = Headers(scope=scope).getlist("authorization")
+        headers = Headers(scope=scope)
+        sent, revision = headers.getlist("authorization"), headers.get(MCP_PROTOCOL_VERSION_HEADER)
         if len(sent) > 1:
+            self._note("denied", "unauthenticated", revision)
             text = "There is more than one Authorization header"
             await self._refuse(400, "invalid_request", text)(scope, receive, send)
             return
         if not sent or not sent[0].lower().startswith(_BEARER):
+            self._note("denied", "unauthenticated", revision)
             await self._refuse(401, None, "Authentication required", self._required)(scope, receive, send)
             return
         try:
             token = await self._verifier.verify_token(sent[0][len(_BEARER) :].strip())
         except Unavailable as error:
             _LOG.error("no token can be verified: %s", error)
+            self._note("failed", "unverifiable", revision)
             response = JSONResponse({"error": "temporarily_unavailable"}, 503, {"Retry-After": "10"})
             await response(scope, receive, send)
             return
         if token is None or not self._is_current(token):
+            self._note("denied", "unauthenticated", revision)
             text = "The access token is not valid here"
             await self._refuse(401, "invalid_token", text, self._required)(scope, receive, send)
             return
@@ -102,18 +114,37 @@ class Guard:
             principal = self._scopes.widened(principal)
         user = AuthenticatedUser(token)
         scope = {**scope, "user": user, "auth": AuthCredentials(user.scopes)}
+        calls: Sequence[Mapping[str, Any]] = ()
         lacking: Sequence[str] = () if principal.scopes.issuperset(self._required) else self._required
         if scope["method"] == "POST" and self._scopes is not None and self._scopes.challenges:
-            receive, more = await self._look(principal, receive)
+            receive, more, calls = await self._look(principal, receive)
             lacking = tuple(dict.fromkeys((*lacking, *more)))
         if lacking:
+            for params in calls or (None,):
+                self._note("denied", "insufficient_scope", revision, principal, params)
             text = f"This needs the scopes {' '.join(lacking)}"
             await self._refuse(403, "insufficient_scope", text, lacking)(scope, receive, send)
             return
         await self._app(scope, receive, send)
 
-    async def _look(self, principal: Principal, receive: Receive) -> tuple[Receive, Sequence[str]]:
-        """What gives a request again that was read, and the scopes that it needs, where the caller lacks some."""
+    def _note(
+        self,
+        ending: Ending,
+        reason: str,
+        revision: str | None,
+        principal: Principal | None = None,
+        params: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Have it recorded that a request was refused; `params` are those of a call, where it was read and is one."""
+        if self._recorder is not None:
+            course = Course(time.time(), "http", revision, principal=principal, ending=ending, reason=reason)
+            course.called(params or {})
+            self._recorder.record(course)
+
+    async def _look(
+        self, principal: Principal, receive: Receive
+    ) -> tuple[Receive, Sequence[str], Sequence[Mapping[str, Any]]]:
+        """What gives a request again that was read, the scopes that its caller lacks, and the calls that need them."""
         read: list[Message] = []
         body = bytearray()
         while len(body) <= _LARGEST:
@@ -128,13 +159,15 @@ class Guard:
             return next(waiting, None) or await receive()
 
         if self._scopes is None or len(body) > _LARGEST:
-            return again, ()
+            return again, (), ()
         try:
             said: Any = json.loads(body)
         except (ValueError, RecursionError):  # the SDK says what is wrong with it
-            return again, ()
-        lacking = [self._scopes.lacking(principal, each) for each in (said if is_list(said) else [said])]
-        return again, tuple(dict.fromkeys(scope for each in lacking for scope in each))
+            return again, (), ()
+        messages: list[Any] = list(said) if is_list(said) else [said]
+        lacking = [(one, scopes) for one in messages if (scopes := self._scopes.lacking(principal, one))]
+        calls = [one["params"] for one, _ in lacking if one["method"] == "tools/call"]
+        return again, tuple(dict.fromkeys(scope for _, scopes in lacking for scope in scopes)), calls
 
     def _is_current(self, token: AccessToken) -> bool:
         """Whether a token holds now and here, as far as the verifier says; as the SDK's own middleware looks."""

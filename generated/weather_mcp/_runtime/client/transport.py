@@ -202,7 +202,8 @@ def _server_for(
     from .bounded_transports import over_http, over_stdio
 
     if isinstance(target, str):
-        return Lenient(over_http(_checked_url(target), headers, bounds, auth=auth), over_http=True)
+        transport = over_http(_checked_url(target), headers, bounds, auth=auth)
+        return Lenient(transport, over_http=True, address=_address(target))
     if _is_command(target):
         return Lenient(over_stdio(_process(target, env, cwd)), over_http=False, lines=bounds)
     if isinstance(target, Server | MCPServer):
@@ -226,6 +227,12 @@ def _checked_url(target: str) -> str:
             f"{target!r} is not an http or https URL; a command is a sequence of strings: {_split(target)!r}"
         )
     return target
+
+
+def _address(url: str) -> tuple[str, int]:
+    """The host and the port of a URL."""
+    parts = urlsplit(url)
+    return parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
 
 
 def _split(line: str) -> list[str]:

@@ -103,6 +103,11 @@ def _parser(package: Package) -> argparse.ArgumentParser:
         help="without --http: a scope that the local user has, such as notes:write; may be given several times",
     )
     parser.add_argument(
+        "--audit",
+        metavar="FILE",
+        help="append a line of JSON for each call of a tool, refused and failed ones too; - is standard error",
+    )
+    parser.add_argument(
         "--log-level", choices=_LEVELS, default="info", help="what to log on standard error (default: info)"
     )
     return parser
@@ -127,7 +132,8 @@ def _serve_stdio(handwritten: Handwritten, options: argparse.Namespace) -> None:
     if sys.stdin.isatty():
         _LOG.info("speaking MCP on standard input and output, as a client expects; --http serves over the network")
     with stdio.wire() as held:  # also while the handlers are imported: they may print
-        server = _built(handwritten, options.scope)
+        server = _built(handwritten, options)
+        server.observer.transport = "stdio"
         try:
             stdio.run(server, held)
         except BaseExceptionGroup:  # so the SDK's tasks wrap what a server raises at its start
@@ -148,7 +154,7 @@ def _serve_http(handwritten: Handwritten, options: argparse.Namespace) -> None:
     where = _opened(options.http) if isinstance(options.http, int) else (str(options.http[0]), int(options.http[1]))
     host = where[0] if isinstance(where, tuple) else str(where.getsockname()[0])
     hosts = [*options.allow_host, *([] if host in _EVERYWHERE else [f"[{host}]" if ":" in host else host])]
-    app = asgi.asgi_app(_built(handwritten), path=options.path, allowed_hosts=hosts)
+    app = asgi.asgi_app(_built(handwritten, options), path=options.path, allowed_hosts=hosts)
     listener = listen(*where) if isinstance(where, tuple) else where
     host, port = listener.getsockname()[:2]
     _LOG.info("serving http://%s:%d%s", f"[{host}]" if ":" in host else host, port, options.path)
@@ -170,15 +176,20 @@ def _serve_http(handwritten: Handwritten, options: argparse.Namespace) -> None:
     end_without_threads()
 
 
-def _built(handwritten: Handwritten, local_scopes: Sequence[str] = ()) -> PackageServer:
+def _built(handwritten: Handwritten, options: argparse.Namespace) -> PackageServer:
     """The server. Raises Unusable."""
     from . import protections, sdk
 
     handlers = handwritten.load()
+    scopes = options.scope if options.http is None else ()
     try:
-        return sdk.build_server(handwritten.package, handlers, local_scopes=local_scopes)
+        return sdk.build_server(handwritten.package, handlers, local_scopes=scopes, audit=options.audit)
     except protections.Unserved as error:
         raise Unusable(str(error)) from None
+    except OSError as error:
+        if error.filename is None:
+            raise
+        raise Unusable(f"--audit is {options.audit!r}, which cannot be written: {_reason(error)}") from None
 
 
 def _opened(number: int) -> socket.socket:

@@ -8,7 +8,6 @@ knows no transport, and nothing of the protocol's library but its types.
 from __future__ import annotations
 
 import importlib
-import secrets
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
@@ -17,6 +16,7 @@ from mcp_types import INTERNAL_ERROR
 
 from ..hygiene import EXTENT, Extent
 from .context import Channel, Context
+from .course import reference
 from .invocation import Method
 from .occupancy import Occupancy
 
@@ -192,9 +192,9 @@ class Host:
         except BaseException as error:  # a handler's SystemExit must not end the server
             if context.leaves(error) or isinstance(error, Refused):
                 raise
-            reference = secrets.token_hex(4)
-            self.log.exception("%s failed (reference %s)", method.name, reference)
-            raise Refused(INTERNAL_ERROR, f"Internal error in {method.name} (reference {reference})") from None
+            known_as = reference()
+            self.log.exception("%s failed (reference %s)", method.name, known_as)
+            raise Refused(INTERNAL_ERROR, f"Internal error in {method.name} (reference {known_as})") from None
 
 
 class Part(Protocol):

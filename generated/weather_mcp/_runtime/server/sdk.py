@@ -26,9 +26,11 @@ from ..logs import guard, logger
 from ..revisions import FIRST_STATELESS, tool_for
 from . import handler_check, protections
 from .context import LOG_LEVELS, Context, LogLevel
+from .course import CURRENT
 from .features import parts
 from .lifespan import Lifespan
 from .lists import Lists, ResourceSwitches, StaleCursor, Switches
+from .observing import Observer, recorder
 from .parts import Answer, Host, Part, Refused, Request, Scopes
 from .principal import Principal, current, local
 from .subscriptions import Subscriptions
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
     from mcp.server.models import InitializationOptions
 
     from ..package import Package
+    from .audit import Audit, Recorder
 
 _Result = TypeVar("_Result", bound=BaseModel)
 
@@ -83,7 +86,12 @@ _ADMITTED: Final[Mapping[str, tuple[type[BaseModel], types.Result]]] = {
 
 
 def build_server(
-    package: Package, handlers: object, *, state: str = "memory://", local_scopes: Sequence[str] = ()
+    package: Package,
+    handlers: object,
+    *,
+    state: str = "memory://",
+    local_scopes: Sequence[str] = (),
+    audit: Audit | None = None,
 ) -> PackageServer:
     """A server that answers for a package with `handlers`.
 
@@ -93,8 +101,10 @@ def build_server(
             context manager, it is entered before the server's first connection, and left after its last.
         state: Where state lives: `memory://`, which is this process.
         local_scopes: The scopes of callers that come neither with a token nor over HTTP.
+        audit: Where calls are recorded: a function that takes a `CallRecord`, or a file.
 
     Raises:
+        OSError: The file for records cannot be opened.
         TypeError: Methods are missing or cannot be called; the message lists them all.
         ValueError: `state` is of a kind that is not served.
         Unserved: The manifest declares what is not served.
@@ -106,7 +116,9 @@ def build_server(
     given = handler_check.NoHandlers() if handlers is None else handlers
     handler_check.check(package.manifest["server"]["name"], [one for part in every for one in part.needed()], given)
     http = package.feature("http", "http.calls")
-    return PackageServer(package, given if http is None else http.bind(package, given), every, local(local_scopes))
+    made = None if audit is None else recorder(package, audit)
+    bound = given if http is None else http.bind(package, given)
+    return PackageServer(package, bound, every, local(local_scopes), made)
 
 
 class PackageServer(Server[Any]):
@@ -118,13 +130,22 @@ class PackageServer(Server[Any]):
         resources: The resources and resource templates, likewise, and to tell that one changed.
         package: The package.
         scopes: Who may use what; `None` where anybody may.
+        recorder: Where calls are recorded; `None` where they are not.
+        observer: Sees all messages.
     """
 
     tools: Switches
     prompts: Switches
     resources: ResourceSwitches
 
-    def __init__(self, package: Package, handlers: object, parts: Sequence[Part], user: Principal) -> None:
+    def __init__(
+        self,
+        package: Package,
+        handlers: object,
+        parts: Sequence[Part],
+        user: Principal,
+        recorder: Recorder | None = None,
+    ) -> None:
         """Put the parts together; `build_server` checks the handlers first."""
         info = package.manifest["server"]
         schemas = package.entries("tools")
@@ -138,7 +159,7 @@ class PackageServer(Server[Any]):
             instructions=info.get("instructions"),
             website_url=info.get("websiteUrl"),
             icons=[types.Icon.model_validate(icon) for icon in info["icons"]] if info.get("icons") else None,
-            lifespan=Lifespan(handlers),
+            lifespan=Lifespan(handlers, None if recorder is None else recorder.flush),
             get_tool_input_schema=lambda name: schemas[name][0]["inputSchema"] if self._has_tool(name) else None,
             on_subscriptions_listen=subscriptions.listen,
         )
@@ -165,6 +186,9 @@ class PackageServer(Server[Any]):
         if "resources" in listings:
             self.add_request_handler("resources/unsubscribe", types.UnsubscribeRequestParams, subscriptions.unsubscribe)
         self.add_notification_handler("notifications/initialized", types.NotificationParams, subscriptions.tell)
+        self.recorder = recorder
+        self.observer = Observer(package, recorder, user)
+        self.middleware.append(self.observer)
         sealed = RequestStateSecurity.ephemeral(ttl=_PATIENCE)
         self.middleware.append(RequestStateBoundary(sealed, default_audience=info["name"]))
         self.middleware.append(_modest)
@@ -266,6 +290,8 @@ class _Answers:
         if not _is_admissible(ctx):
             await call_next(ctx)  # the SDK refuses what it must, in its own words
         principal = self._server.principal(over_http=ctx.request is not None)
+        if (course := CURRENT.get()) is not None:
+            course.principal = principal
         try:
             if method in _LISTS:
                 return self._list(method, (ctx.params or {}).get("cursor"), ctx.protocol_version, principal)

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from mcp_types import RequestId
     from pydantic import ValidationError
 
+    from .telemetry import Telemetry
 
 _LOG: Final = logger(__name__)
 
@@ -71,13 +72,21 @@ class Guarded(AbstractAsyncContextManager["TransportStreams", bool | None]):
         failure: Why the connection ended, in words; `None` where it did not, or was closed.
     """
 
-    def __init__(self, transport: Transport, *, over_http: bool, lines: Bounds | None = None) -> None:
+    def __init__(
+        self,
+        transport: Transport,
+        *,
+        over_http: bool,
+        lines: Bounds | None = None,
+        address: tuple[str, int] | None = None,
+    ) -> None:
         """Take a transport that is not open yet.
 
         Args:
             transport: The transport.
             over_http: Whether requests have HTTP headers.
             lines: The bounds of what the transport reads, where that is `ENCODING`; else it has its own.
+            address: The host and the port of the server, where it has them.
         """
         self.over_http = over_http
         self.failure: str | None = None
@@ -85,6 +94,8 @@ class Guarded(AbstractAsyncContextManager["TransportStreams", bool | None]):
         self._bounds = lines
         self._lines = None if lines is None else Lines(lines, self._longest, self._too_large)
         self._under_way: dict[RequestId, _Request] = {}
+        self._address = address
+        self._telemetry: Telemetry | None = None
         self._opened = self._open()
         self._reading: _Reading | None = None
 
@@ -126,6 +137,16 @@ class Guarded(AbstractAsyncContextManager["TransportStreams", bool | None]):
             thin_if_wrong(item, request.method, request.revision)
         return item
 
+    def tell(self, item: SessionMessage | Exception) -> SessionMessage | Exception:
+        """The same, of which OpenTelemetry learns."""
+        from mcp_types import JSONRPCError, JSONRPCResponse
+
+        if self._telemetry is not None and not isinstance(item, Exception):
+            key = _answers(item)
+            if key is not None and isinstance(item.message, JSONRPCResponse | JSONRPCError):
+                self._telemetry.answered(key, item.message)
+        return item
+
     def goes(self, item: SessionMessage) -> None:
         """Take note of what the client sends."""
         from mcp.shared.inbound import MCP_PROTOCOL_VERSION_HEADER
@@ -138,8 +159,12 @@ class Guarded(AbstractAsyncContextManager["TransportStreams", bool | None]):
             revision = headers.get(MCP_PROTOCOL_VERSION_HEADER, LATEST_HANDSHAKE_VERSION)
             bound = Bounds(None).here() if self._bounds is None else self._bounds.here()
             self._under_way[message.id] = _Request(message.method, revision, bound)
+            if self._telemetry is not None:
+                self._telemetry.sent(message)
         elif isinstance(message, JSONRPCNotification) and message.method == "notifications/cancelled":
             self._under_way.pop((message.params or {}).get("requestId", ""), None)
+            if self._telemetry is not None:
+                self._telemetry.given_up(message.params or {})
 
     def _longest(self) -> Bound:
         """The bound of a message now, the widest of all: which request it answers, nobody knows before it is read."""
@@ -160,13 +185,17 @@ class Guarded(AbstractAsyncContextManager["TransportStreams", bool | None]):
         """Hold the transport in a task of its own, since the SDK would cancel the one that opened it."""
         import anyio
 
+        from .telemetry import Telemetry
+
         done = anyio.Event()
         async with anyio.create_task_group() as tasks:
             read, write = await tasks.start(self._hold, done)
             self._reading = _Reading(read, self)
+            self._telemetry = Telemetry(self._address)
             try:
                 yield self._reading, _Writing(write, self)
             finally:
+                self._telemetry.left(failed=self.failure is not None)
                 done.set()
 
     async def _hold(self, done: Event, *, task_status: TaskStatus[TransportStreams]) -> None:
@@ -216,7 +245,7 @@ class _Reading:
 
         with anyio.CancelScope() as self._scope:
             if not self._ended:
-                return self._guarded.came(await self._stream.receive())
+                return self._guarded.tell(self._guarded.came(await self._stream.receive()))
         raise anyio.EndOfStream
 
     async def aclose(self) -> None:

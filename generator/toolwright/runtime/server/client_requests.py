@@ -28,6 +28,7 @@ from ..nesting import DepthError, is_too_deep
 from ..revisions import FIRST_STATELESS
 from ..values import is_group
 from . import context
+from .course import note
 from .occupancy import Occupancy
 from .parts import Refused
 from .sanitizing import mirrored
@@ -442,10 +443,12 @@ class Asking:
         try:
             return await rounds.run(lambda: answer(replace(request, more={"rounds": rounds})))
         except _NotVisited as error:
+            note("denied", "not_visited")
             if request.method == "tools/call":
                 return {"content": [{"type": "text", "text": str(error)}], "isError": True}
             raise Refused(types.INVALID_REQUEST, str(error)) from None
         except MissingCapability as error:
+            note("failed", "client_capability")
             if not is_stateless and request.method == "tools/call":
                 return {"content": [{"type": "text", "text": f"{error}."}], "isError": True}
             code = types.MISSING_REQUIRED_CLIENT_CAPABILITY if is_stateless else types.INVALID_REQUEST

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from mcp.server.auth.provider import TokenVerifier
     from starlette.applications import Starlette
 
+    from ._runtime.server.audit import Audit
     from ._runtime.server.sdk import PackageServer
     from .handlers import WeatherHandlers
 
@@ -23,6 +24,7 @@ def build_server(
     *,
     state: str = "memory://",
     local_scopes: Sequence[str] = (),
+    audit: Audit | None = None,
 ) -> PackageServer:
     """The server, a `mcp.server.lowlevel.Server` that is ready to run over any transport of the SDK.
 
@@ -32,14 +34,17 @@ def build_server(
             A method that is there goes before the HTTP call of its tool.
         state: Where state lives. `memory://` is this process.
         local_scopes: The scopes of callers that come neither with a token nor over HTTP.
+        audit: Where calls are recorded: a function that takes a `CallRecord`, and is called in a thread of its own, or
+            a file that gets a line of JSON for each; `"-"` is standard error.
 
     Raises:
+        OSError: The file of `audit` cannot be opened.
         TypeError: Methods are missing; the message lists them all, with stubs to paste.
         ValueError: `state` is of a kind that is not served.
     """
     from ._runtime.server import sdk
 
-    return sdk.build_server(PACKAGE, handlers, state=state, local_scopes=local_scopes)
+    return sdk.build_server(PACKAGE, handlers, state=state, local_scopes=local_scopes, audit=audit)
 
 
 def asgi_app(
@@ -51,6 +56,7 @@ def asgi_app(
     token_verifier: TokenVerifier | None = None,
     session_idle_timeout: float = 1800.0,
     max_sessions: int = 2000,
+    audit: Audit | None = None,
 ) -> Starlette:
     """The server as an ASGI application that speaks Streamable HTTP.
 
@@ -64,14 +70,16 @@ def asgi_app(
         session_idle_timeout: Seconds without a request after which the session of a client of 2025-11-25 or older
             ends. Newer clients have no session.
         max_sessions: How many sessions may be open; who wants to open another is answered HTTP 503.
+        audit: As for `build_server`; requests that are refused for want of a token or a scope are recorded, too.
 
     Raises:
+        OSError: As for `build_server`.
         TypeError: As for `build_server`.
         ValueError: As for `build_server`, or a bound is not positive.
     """
     from ._runtime.server import asgi
 
-    server = build_server(handlers, state=state)
+    server = build_server(handlers, state=state, audit=audit)
     return asgi.asgi_app(
         server,
         path=path,
