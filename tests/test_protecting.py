@@ -7,6 +7,7 @@ import hmac
 import json
 import re
 import shlex
+import signal
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
@@ -203,7 +204,8 @@ def do(text: str, folder: Path, places: Mapping[str, str], **values: str) -> Non
 
 def test_the_server_of_the_page(folder: Path, challenging: Path, issuer: FakeApi) -> None:
     [line] = re.findall(r"^`python (-m notes_mcp --http \S+ --allow-host [^`]+)`", PAGE, re.MULTILINE)
-    arguments = shlex.split(line.replace("127.0.0.1:8000", "127.0.0.1:0"))
+    [audit] = re.findall(r"With `(--audit [^`]+)`", PAGE)
+    arguments = shlex.split(f"{line} {audit}".replace("127.0.0.1:8000", "127.0.0.1:0"))
     environment = {"PYTHONPATH": f"{folder / 'generated'}:{folder}"}
     command = [*forked.interpreter(), *arguments]
     with running(command, cwd=folder, env=environment, stderr=-1, text=True) as process:
@@ -224,6 +226,15 @@ def test_the_server_of_the_page(folder: Path, challenging: Path, issuer: FakeApi
         with served(challenging) as other:
             do(challenge, folder, {**places, "http://127.0.0.1:8000": other}, TOKEN=access)
         do(second, folder, places)
+        process.send_signal(signal.SIGTERM)
+        process.wait(10)
+    records = [json.loads(each) for each in (folder / arguments[-1]).read_text().splitlines()]
+    assert [(each["outcome"], each["tool"], each["subject"], each["keys"]) for each in records] == [
+        ("denied", None, None, []),
+        ("completed", "add_note", "8f0a6c1e-reporter", ["text"]),
+        ("completed", "list_notes", "8f0a6c1e-reporter", []),
+    ]
+    assert "Milk" not in (folder / arguments[-1]).read_text()
     assert [asked.path for asked in issuer.asked].count("/realms/shop/protocol/openid-connect/token") == 2
     assert {"authorization"} & {name for asked in issuer.asked for name in asked.headers} == set()
 
