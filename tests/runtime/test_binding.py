@@ -281,7 +281,7 @@ _NO_TARGET = (
             TypeError,
             _NO_TARGET,
         ),
-        (["python"], {"headers": {"a": "b"}}, ValueError, "headers are for a URL; this target is none"),
+        (["python"], {"headers": {"a": "b"}}, ValueError, "headers and auth are for a URL; this target is none"),
         ("http://localhost/mcp", {"env": {}}, ValueError, "env and cwd are for a command; this target is none"),
         ("http://localhost/mcp", {"cwd": "/"}, ValueError, "env and cwd are for a command; this target is none"),
         ("http://localhost/mcp", {"timeout": 0}, ValueError, "timeout must be a positive number of seconds, not 0"),

@@ -86,10 +86,12 @@ LISTS: Mapping[str, tuple[str, str]] = {
 Asked = tuple[str, dict[str, Any]]
 
 
-def _requests(name: str) -> list[Asked]:
+def _requests(name: str, revision: str) -> list[Asked]:
     """All that can be asked of the things with this name."""
     argument = {"name": "x", "value": "v"}
+    subscribing: list[Asked] = [("resources/subscribe", {"uri": uri}) for uri in (f"res://{name}", f"tpl://{name}/1")]
     return [
+        *(subscribing if revision < "2026" else []),
         ("tools/call", {"name": name, "arguments": {}}),
         ("resources/read", {"uri": f"res://{name}"}),
         ("resources/read", {"uri": f"tpl://{name}/1"}),
@@ -250,7 +252,7 @@ async def test_the_matrix(server: Any, hierarchy: str, on_missing: str, way: str
     reach, revision = WAYS[way]
     over_http = way.startswith("http")
     async with reach(server, revision) as ask:
-        absent = {json.dumps(asked): await ask((), *asked) for asked in _requests("nowhere")}
+        absent = {json.dumps(asked): await ask((), *asked) for asked in _requests("nowhere", revision)}
         assert all("error" in answer for answer in absent.values())
         for held in HELD:
             expected = {name: _expected(name, held, hierarchy, on_missing, over_http=over_http) for name in NEEDED}
@@ -258,7 +260,7 @@ async def test_the_matrix(server: Any, hierarchy: str, on_missing: str, way: str
                 wanted = [form.format(name) for name, (listed, _) in expected.items() if listed]
                 assert await _listed(ask, held, method, key) == wanted, (held, method)
             for name, (_, wanted_answer) in expected.items():
-                for asked, unknown in zip(_requests(name), absent.values(), strict=True):
+                for asked, unknown in zip(_requests(name, revision), absent.values(), strict=True):
                     answer = await ask(held, *asked)
                     where = (held, name, asked, answer)
                     if wanted_answer == "served":

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from http import HTTPStatus
 from typing import Any, Final
 from urllib.parse import urlsplit, urlunsplit
 
@@ -19,7 +20,7 @@ from jwt.exceptions import PyJWTError
 
 from ..logs import logger
 from ..server.guard import Unavailable
-from ..values import is_list, is_object
+from ..values import Json, is_list, is_object
 
 _LOG: Final = logger(__name__)
 
@@ -136,7 +137,7 @@ class Keys:
 
     async def _discover(self, client: httpx2.AsyncClient) -> str:
         """Where the keys are, as the issuer's metadata say (MCP 2025-11-25, basic/authorization, discovery)."""
-        reasons = []
+        reasons: list[str] = []
         for url in _metadata_urls(self._issuer):
             try:
                 found = await _json(client, url)
@@ -177,15 +178,15 @@ async def _json(client: httpx2.AsyncClient, url: str) -> Mapping[str, Any]:
     """A JSON object. Raises ValueError, httpx2.HTTPError."""
     body = bytearray()
     async with client.stream("GET", url, headers={"Accept": "application/json"}) as response:
-        if response.status_code != httpx2.codes.OK:
+        if response.status_code != HTTPStatus.OK:
             raise ValueError(f"HTTP {response.status_code}")
         async for part in response.aiter_bytes():
             body += part
             if len(body) > _LARGEST:
                 raise ValueError(f"the answer has more than {_LARGEST:,} bytes")
-    found = json.loads(body)
-    if not isinstance(found, dict):
-        raise ValueError("the answer is no JSON object")  # noqa: TRY004 - what came is wrong, not a type of ours
+    found: Json = json.loads(body)
+    if not is_object(found):
+        raise ValueError("the answer is no JSON object")
     return found
 
 

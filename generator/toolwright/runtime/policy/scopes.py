@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mcp.shared.uri_template import UriTemplate
 
-from ..values import is_list, is_object
+from ..values import is_list, is_mapping, is_object
 
 if TYPE_CHECKING:
     from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
@@ -75,7 +75,7 @@ class Scopes:
 
         Scopes that the caller has by others stand there, too, since a new token replaces the one that is there.
         """
-        if not isinstance(message, dict) or not self.challenges:
+        if not is_object(message) or not self.challenges:
             return ()
         targets = [*self._targets(message.get("method"), message.get("params"))]
         if all(self.allows(principal, *target) for target in targets):
@@ -85,12 +85,11 @@ class Scopes:
 
     def _targets(self, method: object, params: object) -> Iterator[tuple[str, str]]:
         """What a request is about: lists, each with the key of an entry of it that needs scopes."""
-        match method, params:
-            case "subscriptions/listen", {"notifications": {"resourceSubscriptions": list(uris)}}:
-                several = [self._target("resources/subscribe", {"uri": uri}) for uri in uris]
-            case _:
-                several = [self._target(method, params)]
-        yield from (target for target in several if target is not None)
+        several = [(method, params)]
+        if method == "subscriptions/listen":
+            several = [("resources/subscribe", {"uri": uri}) for uri in _heard(params)]
+        targets = (self._target(*each) for each in several)
+        yield from (target for target in targets if target is not None)
 
     def _target(self, method: object, params: object) -> tuple[str, str] | None:
         match method, params:
@@ -123,18 +122,24 @@ class Listening:
 
     async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
         """Pass a request on, without the resources that are not there for its sender."""
-        params: Mapping[str, Any] = ctx.params or {}
-        wanted: object = params.get("notifications") if ctx.method == "subscriptions/listen" else None
-        uris = wanted.get("resourceSubscriptions") if is_object(wanted) else None
-        if not is_object(wanted) or not is_list(uris):
+        if ctx.method != "subscriptions/listen" or not (uris := _heard(ctx.params)):
             return await call_next(ctx)
+        params: dict[str, Any] = {**(ctx.params or {})}
         principal = self._principal(over_http=ctx.request is not None)
         heard = [uri for uri in uris if not isinstance(uri, str) or self._scopes.reaches(principal, uri)]
-        notifications = {**wanted, "resourceSubscriptions": heard}
-        return await call_next(replace(ctx, params={**params, "notifications": notifications}))
+        params["notifications"] = {**params["notifications"], "resourceSubscriptions": heard}
+        return await call_next(replace(ctx, params=params))
+
+
+def _heard(params: object) -> Sequence[Any]:
+    """The resources that a caller wants to hear of, in whatever form it says so."""
+    wanted = params.get("notifications") if is_mapping(params) else None
+    uris = wanted.get("resourceSubscriptions") if is_mapping(wanted) else None
+    return uris if is_list(uris) else ()
 
 
 def _needed(package: Package, section: str) -> Iterable[tuple[str, Sequence[str]]]:
+    policies: Mapping[str, Mapping[str, Any]]
     if section == "tools":
         policies = {name: tool.policy for name, tool in package.tools.items()}
     else:

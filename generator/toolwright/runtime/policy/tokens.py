@@ -15,6 +15,7 @@ from jwt.exceptions import PyJWTError
 from mcp.server.auth.provider import AccessToken
 
 from ..logs import CLEANERS, logger
+from ..values import is_list
 from .keys import ALGORITHMS, Keys
 
 _LOG: Final = logger(__name__)
@@ -125,7 +126,7 @@ def _scopes(claims: Mapping[str, Any]) -> list[str]:
     said = claims.get("scope", claims.get("scp"))
     if isinstance(said, str):
         return said.split()
-    return [each for each in said if isinstance(each, str)] if isinstance(said, list) else []
+    return [each for each in said if isinstance(each, str)] if is_list(said) else []
 
 
 def _text(value: object) -> str | None:

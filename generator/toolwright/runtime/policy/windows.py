@@ -45,7 +45,7 @@ class Windows(Storage, MovingWindowSupport):
         window.move_to_end(key)
         return True
 
-    async def get_moving_window(self, key: str, _limit: int, expiry: int) -> tuple[float, int]:
+    async def get_moving_window(self, key: str, limit: int, expiry: int) -> tuple[float, int]:
         """When the oldest hit in the window was, in seconds since 1970, and how many there are."""
         now = time.monotonic()
         hits = [hit for hit in self._hits[expiry].get(key, ()) if hit > now - expiry]
