@@ -58,6 +58,7 @@ lint-generated:
 
 lint-docs:
 	$(BIN)/python docs/reference.py --check
+	$(BIN)/python tests/evidence.py
 
 docs: .venv/ready
 	$(BIN)/python docs/reference.py

@@ -91,6 +91,23 @@ def test_two_servers_beside_a_route(packages: list[ModuleType]) -> None:
     assert [one.alive for one in handlers] == [False, False]
 
 
+def test_metadata_are_at_the_root(tmp_path: Path) -> None:
+    auth = {"issuer": "https://auth.example.com", "audience": "https://notes.example.com/notes/"}
+    [line] = re.findall(r"^routes = \[Mount.*$", (ROOT / "docs" / "mounting.md").read_text("utf-8"), re.MULTILINE)
+    with imported(tmp_path, generate(tmp_path, manifest([tool("say")], name="guarded", auth=auth))) as package:
+        mcp = package.asgi_app(Handlers(), path="/")
+        made: dict[str, list[Mount | Route]] = {}
+        exec(line, {"mcp": mcp, "Mount": Mount}, made)
+        outer = Starlette(routes=made["routes"], lifespan=lambda _: mcp.router.lifespan_context(mcp))
+        with served(outer) as url:
+            refused = httpx2.post(f"{url}/notes/", json={})
+            assert refused.status_code == 401
+            [place] = re.findall(
+                r'resource_metadata="https://notes.example.com(.*?)"', refused.headers["www-authenticate"]
+            )
+            assert httpx2.get(url + place).json()["authorization_servers"] == [auth["issuer"]]
+
+
 def test_the_recipe_is_python() -> None:
     text = (ROOT / "docs" / "mounting.md").read_text("utf-8")
     blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
