@@ -100,17 +100,19 @@ def server(scope: str) -> list[str]:
 
 
 @asynccontextmanager
-async def connected(way: str, era: str, package: ModuleType, scope: str = "db:read", **more: Any) -> AsyncIterator[Any]:
+async def connected(
+    way: str, era: str, package: ModuleType, scope: str = "db:read", audit: Path | None = None, **more: Any
+) -> AsyncIterator[Any]:
     """The SDK's client of the server, for a user with a scope."""
     mode = era if era == "2026-07-28" else "legacy"
     if way == "stdio":
-        command, *arguments = server(scope)
+        command, *arguments = [*server(scope), *(["--audit", str(audit)] if audit else [])]
         target: Any = mcp.StdioServerParameters(command=command, args=arguments, env={**os.environ, "PYTHONPATH": PATH})
         async with mcp.Client(target, mode=mode, **more) as client:
             assert client.session.protocol_version == era
             yield client
         return
-    with asgi(package.asgi_app(handlers(), token_verifier=Verifier())) as url:
+    with asgi(package.asgi_app(handlers(), token_verifier=Verifier(), audit=audit)) as url:
         headers = {"Authorization": f"Bearer ann.{scope}"}
         async with (
             httpx2.AsyncClient(headers=headers, timeout=60) as web,
@@ -552,6 +554,28 @@ async def test_so_many_calls_a_minute(way: str, database: ModuleType, folder: Pa
         r"execute_sql may be called 60 times in a minute; this call is one too many\. Try again in \d+ seconds\.",
         str(said[60]),
     )
+
+
+@WAYS
+@ERAS
+async def test_each_call_is_recorded(way: str, era: str, database: ModuleType, folder: Path) -> None:
+    record = folder.parent / "calls.jsonl"
+    sql = "SELECT title FROM book WHERE title = ?"
+    async with connected(way, era, database, audit=record) as client:
+        assert (await ask(client, sql, parameters=["Emma"]))[0] is None
+        assert (await ask(client, "DROP TABLE book"))[0] is not None
+        assert (await ask(client, ENDLESS[0]))[0] is not None
+    lines = [json.loads(line) for line in record.read_text().splitlines()]
+    assert [(line["outcome"], line["reason"], line["arguments"]["sql"]) for line in lines] == [
+        ("completed", None, sql),
+        ("tool_error", "tool_error", "DROP TABLE book"),
+        ("limited", "timeout", ENDLESS[0]),
+    ]
+    assert lines[0]["arguments"]["parameters"] == "[redacted]"
+    assert {(line["principal"], line["subject"]) for line in lines} == {
+        ("local", "local") if way == "stdio" else ("token", "ann")
+    }
+    assert "Emma" not in record.read_text()
 
 
 async def test_a_database_comes_with_the_server(database: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
