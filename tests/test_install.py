@@ -15,8 +15,10 @@ import pytest
 from mcp import StdioServerParameters
 
 from conftest import ROOT
+from packages import manifest, tool
 from processes import running
 from test_commands import toolwright
+from toolwright import cli
 
 HANDLERS = """
 import asyncio, os, tokens
@@ -208,3 +210,28 @@ def test_clients_are_listed(project: Path, tmp_path: Path) -> None:
     assert done.returncode == 0
     assert f"cursor: Cursor\n  user: {tmp_path}/.cursor/mcp.json\n  project: .cursor/mcp.json\n" in done.stdout
     assert done.stdout.count("  as in https://") == 8
+
+
+def test_what_the_local_user_lacks_is_told_and_can_be_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bind = {"owner": {"claim": "sub", "local": {"env": "NOTES_OWNER"}}}
+    policies = {"toolwright": {"policy": {"scopes": ["read", "write"]}, "bind": bind}}
+    value = manifest([tool("add", {"owner": {"type": "string"}}, **policies)], python={"handlers": "notes:Notes"})
+    value["auth"] = {"issuer": "https://auth.example.com", "audience": "https://notes.example.com"}
+    monkeypatch.chdir(tmp_path)
+    Path("notes.json").write_text(json.dumps(value))
+    Path("notes.py").write_text("class Notes:\n    def add(self, args, ctx): return args.owner\n")
+    assert cli.run(["generate", "notes.json"]) == 0
+    capsys.readouterr()
+    assert cli.run(["install", "vscode", "notes.json", "--scope", "project"]) == 0
+    told = capsys.readouterr().err
+    assert "note: what needs scopes is not there for the user without --local-scope read --local-scope write\n" in told
+    assert "note: some tools take an argument from the environment; --env NOTES_OWNER sets it\n" in told
+    granted = ["--local-scope", "read", "--local-scope", "write", "--env", "NOTES_OWNER=ann"]
+    assert cli.run(["install", "vscode", "notes.json", "--scope", "project", *granted]) == 0
+    told = capsys.readouterr().err
+    assert "scopes" not in told
+    assert "NOTES_OWNER" not in told
+    [entry] = json.loads(Path(".vscode/mcp.json").read_text())["servers"].values()
+    assert entry["args"][-4:] == ["--scope", "read", "--scope", "write"]

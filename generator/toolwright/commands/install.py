@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ from toolwright.commands.console import Printer, UsageError, err, out
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Mapping, Sequence
 
     from toolwright import ir
     from toolwright.project.clients.configuration import Entry
@@ -48,6 +50,13 @@ def add(verbs: Any) -> None:
     )
     install.add_argument(
         "--env-file", metavar="FILE", action="append", default=[], help="a file of variables, NAME=VALUE on each line"
+    )
+    install.add_argument(
+        "--local-scope",
+        metavar="SCOPE",
+        action="append",
+        default=[],
+        help="a scope that the user has there, who comes without a token; may be given several times",
     )
     install.set_defaults(verb=_install)
 
@@ -114,6 +123,7 @@ def _write(arguments: argparse.Namespace, client: Client, manifest: ir.Manifest,
     from toolwright.project.clients import configuration
 
     start = launch.of(manifest, work.target, handlers=arguments.handlers, python=launching.interpreter(arguments))
+    start = replace(start, scopes=tuple(arguments.local_scope))
     name = arguments.name or configuration.name_of(manifest)
     if not configuration.NAME.fullmatch(name):
         raise UsageError(f"`{name}` is no name that all clients take: 1 to 64 of A-Z, a-z, 0-9, `-` and `_`")
@@ -126,6 +136,7 @@ def _write(arguments: argparse.Namespace, client: Client, manifest: ir.Manifest,
     if not launch.is_generated(manifest, work.target):
         raise UsageError(f"`{work.target.folder / manifest.package}` is not there; run `toolwright generate` first")
     _warn(arguments, entry, start, file)
+    _note_what_is_local(manifest, start, variables)
     is_written = configuration.edit(file, entry.put, private=arguments.scope == "user")
     if is_written:
         out(f"{client.title}: `{name}` is in {file}\n  {client.then}\n")
@@ -149,6 +160,26 @@ def _warn(arguments: argparse.Namespace, entry: Entry, start: Launch, file: Path
     variables = {key: value for key, value in entry.value["env"].items() if key != "PYTHONPATH"}
     if (problem := processes.prove(start, variables)) is not None:
         err(f"warning: the server cannot be started as it is:\n{problem}")
+
+
+def _note_what_is_local(manifest: ir.Manifest, start: Launch, variables: Mapping[str, str]) -> None:
+    """Tell what the user lacks for some of the server, who comes without a token there."""
+    needed = dict.fromkeys(
+        scope
+        for scopes in (
+            *(tool.policy.get("scopes") or () for tool in manifest.tools),
+            *(one.scopes for ones in manifest.primitives.values() for one in ones),
+        )
+        for scope in scopes
+    )
+    if needed and not start.scopes:
+        options = " ".join(f"--local-scope {scope}" for scope in needed)
+        err(f"note: what needs scopes is not there for the user without {options}")
+    bound: Sequence[Mapping[str, Any]] = manifest.document["tools"]
+    sources = [each for tool in bound for each in (tool.get("toolwright") or {}).get("bind", {}).values()]
+    for name in dict.fromkeys(each["local"]["env"] for each in sources if "local" in each):
+        if name not in variables:
+            err(f"note: some tools take an argument from the environment; --env {name} sets it")
 
 
 def _variables(arguments: argparse.Namespace) -> dict[str, str]:

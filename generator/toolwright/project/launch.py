@@ -30,12 +30,14 @@ class Launch:
         package: The generated package.
         handlers: `module:name` of the handwritten half; None where there is none.
         folders: Where modules are looked for, as absolute paths.
+        scopes: What the local user may do.
     """
 
     python: str
     package: str
     handlers: str | None
     folders: tuple[str, ...]
+    scopes: tuple[str, ...] = ()
 
     @property
     def arguments(self) -> tuple[str, ...]:
@@ -45,7 +47,8 @@ class Launch:
         hides a module of the server.
         """
         named = ("--handlers", self.handlers) if self.handlers is not None else ()
-        return ("-P", "-m", self.package, *named)
+        granted = [word for scope in self.scopes for word in ("--scope", scope)]
+        return ("-P", "-m", self.package, *named, *granted)
 
     def environment(self, own: Mapping[str, str]) -> dict[str, str]:
         """What must be set in the environment: the folders, before those that `own` names, and all else of `own`."""
