@@ -236,7 +236,9 @@ async def answered_typed(module: Any, client: Any, todo: Sequence[Call]) -> list
 def keywords(model: Any, method: Any, call: Call) -> dict[str, Any]:
     """The arguments of a call for a method of a client: by their Python names, as values of their Python types."""
     fields = wire_names(model)
-    assert inspect.signature(method).parameters.keys() == {*fields.values()}, call.tool
+    parameters = inspect.signature(method).parameters.keys()
+    assert parameters >= {*fields.values()}, call.tool
+    assert parameters - {*fields.values()} <= {"extra", "extra_"}, call.tool  # what an open schema allows beside
     values = model.model_validate(call.arguments)
     return {fields[wire]: getattr(values, fields[wire]) for wire in call.arguments}
 

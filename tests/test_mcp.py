@@ -50,5 +50,5 @@ def test_the_runtime_has_the_same_revisions() -> None:
 def test_the_runtime_takes_the_same_defaults_of_hints(read_only: bool | None, destructive: bool | None) -> None:
     given = {"readOnlyHint": read_only, "destructiveHint": destructive}
     meant = {hint.name: hint.default for hint in mcp.HINTS} | {k: v for k, v in given.items() if v is not None}
-    tool = SimpleNamespace(policy={}, definition={"annotations": given})
+    tool = SimpleNamespace(policy={}, definition={"annotations": given}, package=SimpleNamespace(manifest={}))
     assert is_dangerous(cast("Any", tool)) == (not meant["readOnlyHint"] and meant["destructiveHint"])

@@ -9,7 +9,7 @@ EXPORTS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "tools": {".registry": ("TOOLS",)},
     "server": {
         "._runtime.errors": ("ToolError",),
-        "._runtime.server.audit": ("Audit", "CallRecord"),
+        "._runtime.server.audit": ("CallRecord",),
         "._runtime.server.content": ("audio", "embedded", "image", "link", "text"),
         "._runtime.server.returns": ("Content", "MaybeAwaitable", "Reply", "Returns"),
         ".server": ("asgi_app", "build_server"),

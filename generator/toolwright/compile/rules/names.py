@@ -25,6 +25,7 @@ EXPORTS = frozenset(
             "ToolError",
             "ToolFailed",
             "CallRefused",
+            "CallRecord",
             "CallResponse",
             "InvalidResult",
             "ResultTooLarge",

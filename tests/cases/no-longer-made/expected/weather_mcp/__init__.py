@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from ._runtime.client.options import Omit as Omit
     from ._runtime.client.responses import CallResponse as CallResponse
     from ._runtime.errors import ToolError as ToolError
-    from ._runtime.server.audit import Audit as Audit
     from ._runtime.server.audit import CallRecord as CallRecord
     from ._runtime.server.content import audio as audio
     from ._runtime.server.content import embedded as embedded
@@ -56,7 +55,7 @@ else:
             "._runtime.client.options": ("OMIT", "CallEvent", "Omit"),
             "._runtime.client.responses": ("CallResponse",),
             "._runtime.errors": ("ToolError",),
-            "._runtime.server.audit": ("Audit", "CallRecord"),
+            "._runtime.server.audit": ("CallRecord",),
             "._runtime.server.content": ("audio", "embedded", "image", "link", "text"),
             "._runtime.server.context": ("Context",),
             "._runtime.server.returns": ("Content", "MaybeAwaitable", "Reply", "Returns"),

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from ._runtime.client.questions import Question as Question
     from ._runtime.client.responses import CallResponse as CallResponse
     from ._runtime.errors import ToolError as ToolError
-    from ._runtime.server.audit import Audit as Audit
     from ._runtime.server.audit import CallRecord as CallRecord
     from ._runtime.server.client_requests import Context as Context
     from ._runtime.server.completion import Completing as Completing
@@ -73,7 +72,7 @@ else:
             "._runtime.client.questions": ("Question",),
             "._runtime.client.responses": ("CallResponse",),
             "._runtime.errors": ("ToolError",),
-            "._runtime.server.audit": ("Audit", "CallRecord"),
+            "._runtime.server.audit": ("CallRecord",),
             "._runtime.server.client_requests": ("Context",),
             "._runtime.server.completion": ("Completing",),
             "._runtime.server.content": ("audio", "embedded", "image", "link", "text"),
