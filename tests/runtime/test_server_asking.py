@@ -552,6 +552,27 @@ async def test_of_two_answers_at_once_one_counts(package: ModuleType) -> None:
     assert paid == [3]
 
 
+@pytest.mark.parametrize("given", [{}, {"who": {"action": "accept", "content": {}}}])
+async def test_a_call_that_is_never_answered_does_not_run_for_ever(package: ModuleType, given: dict[str, Any]) -> None:
+    """Rounds of one call count once against its rate, so that there are but a few of them."""
+    ran = []
+
+    async def other(args: Any, ctx: Any) -> str:
+        ran.append(1)
+        return getattr(await ctx.ask.who(), "name", "nobody")
+
+    made = server(package, twice, other=other)
+    call = {"name": "other"}
+    [answer] = await rounds(made, call)
+    for _ in range(20):
+        if "requestState" not in answer:
+            break
+        [answer] = await rounds(made, {**call, "inputResponses": given, "requestState": answer["requestState"]})
+    assert answer["isError"] is True
+    assert "does not fit" in answer["content"][0]["text"]
+    assert len(ran) == 4
+
+
 async def test_an_answer_that_does_not_fit_is_spent_too(package: ModuleType) -> None:
     made = server(package, twice)
     asked = await first_round(made)

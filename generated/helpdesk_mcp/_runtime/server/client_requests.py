@@ -47,7 +47,7 @@ _Result = TypeVar("_Result", bound=BaseModel)
 _Error = TypeVar("_Error", bound=BaseException)
 
 _TRIES: Final = 3
-"""How often a question is asked, up to 2025-11-25, where the answers do not fit it."""
+"""How often a question is asked where the answers do not fit it, or do not come with the next round."""
 
 _FIRST_URLS: Final = "2025-11-25"
 """The first revision in which a user can be asked to open a URL."""
@@ -141,6 +141,7 @@ class Rounds:
         kept = kept or {}
         self._answers: dict[str, Any] = dict(kept.get("answers", {}))
         self._done: dict[str, Any] = dict(kept.get("done", {}))
+        self._tries: Counter[str] = Counter(kept.get("tries", {}))
         self._running: dict[str, asyncio.Future[Any]] = {}
         self._asked: Counter[str] = Counter()
         self._pending: dict[str, dict[str, Any]] = {}
@@ -180,7 +181,7 @@ class Rounds:
         Raises:
             MissingCapability: It does not have it.
             DepthError: No message can carry the question.
-            InvalidAnswer: The client kept answering what does not fit, or with an error (up to 2025-11-25).
+            InvalidAnswer: The client kept answering what does not fit, or up to 2025-11-25 with an error.
         """
         if not self.can(needs):
             first, _, part = needs.partition(".")
@@ -192,12 +193,16 @@ class Rounds:
             key = f"{key}.{self._asked[key]}"
         if self.in_handshake_era:
             return await self._insist(request, result, read)
+        why = "there is none"
         if key in self._answers:
             try:
                 return read(result.model_validate(self._answers[key], by_name=False))
             except (InvalidAnswer, ValidationError) as error:
                 del self._answers[key]
-                request = _again(request, error)
+                why, request = _reason(error), _again(request, error)
+        self._tries[key] += 1
+        if self._tries[key] > _TRIES:  # else a caller could have the handler run again and again, for one call
+            raise InvalidAnswer(f"the client's answer to {request.method} does not fit: {why}")
         self._pending[key] = request.model_dump(by_alias=True, mode="json", exclude_none=True)
         for _ in range(_TURNS):
             await asyncio.sleep(0)
@@ -250,6 +255,9 @@ class Rounds:
         answer = self._answers.pop(needed.name, None)
         if answer is not None and types.ElicitResult.model_validate(answer, by_name=False).action != "accept":
             raise _NotVisited("The user did not open the URL without which this cannot go on.")
+        self._tries[needed.name] += 1
+        if self._tries[needed.name] > _TRIES:
+            raise _NotVisited("The user did not come back from the URL without which this cannot go on.")
         request = types.ElicitRequest(params=url_params(needed.url, needed.message, None))
         self._pending[needed.name] = request.model_dump(by_alias=True, mode="json", exclude_none=True)
 
@@ -266,7 +274,13 @@ class Rounds:
             if not self._pending:
                 return result
         await asyncio.gather(*self._running.values(), return_exceptions=True)  # so that they are not made once more
-        state = {"mark": new_mark(), "answers": self._answers, "done": self._done, "asked": [*self._pending]}
+        state = {
+            "mark": new_mark(),
+            "answers": self._answers,
+            "done": self._done,
+            "asked": [*self._pending],
+            "tries": self._tries,
+        }
         return {
             "resultType": "input_required",
             "inputRequests": self._pending,
