@@ -8,6 +8,8 @@ import hmac
 import json
 import logging
 import math
+import socket
+import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -443,3 +445,26 @@ def test_tokens_are_taken_out_of_texts() -> None:
     for clean in logs.CLEANERS:
         cleaned = clean(cleaned)
     assert cleaned == "before [token] after"
+
+
+async def test_the_environment_s_proxy_leads_to_the_issuer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As it leads to the APIs that tools call; else no token could be verified behind one."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        asked: list[bytes] = []
+
+        def answer() -> None:
+            for _ in range(2):  # the two places of its metadata
+                connection, _ = listener.accept()
+                with connection:
+                    asked.append(connection.recv(200))
+                    connection.sendall(b"HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n")
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{listener.getsockname()[1]}")
+        monkeypatch.delenv("NO_PROXY", raising=False)
+        monkeypatch.delenv("no_proxy", raising=False)
+        with pytest.raises(Unavailable):
+            await Keys("https://auth.example.com").find("one", "RS256")
+        thread.join(10)
+    assert [line.partition(b" HTTP")[0] for line in asked] == [b"CONNECT auth.example.com:443"] * 2

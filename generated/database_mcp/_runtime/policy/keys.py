@@ -126,7 +126,8 @@ class Keys:
         """Ask for the keys; those that are there stay where there is no answer."""
         self._asked = time.monotonic()
         try:
-            async with httpx2.AsyncClient(timeout=_TIMEOUT, transport=self._transport, trust_env=False) as client:
+            is_away = self._issuer.startswith("https:")  # a proxy of the environment knows nothing of this machine
+            async with httpx2.AsyncClient(timeout=_TIMEOUT, transport=self._transport, trust_env=is_away) as client:
                 with anyio.fail_after(4 * _TIMEOUT, shield=True):  # others wait for it, too
                     uri = self._uri or await self._discover(client)
                     found = await _json(client, uri)
