@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from importlib import import_module
@@ -389,3 +391,19 @@ async def test_over_a_network_and_by_the_typed_client(made: Path, tmp_path: Path
                     else:
                         with pytest.raises(mcp.MCPError, match="Unknown tool"):
                             await connected.one()
+
+
+@pytest.mark.parametrize(
+    ("granted", "told"),
+    [([], "--scope admin --scope read"), (["--scope", "admin"], None), (["--scope", "read"], "without --scope admin")],
+)
+def test_the_local_user_is_told_what_is_not_there(granted: list[str], told: str | None, tmp_path: Path) -> None:
+    tools = [tool(f"to_{scope}", toolwright={"policy": {"scopes": [scope]}}) for scope in ("read", "admin")]
+    auth = {"issuer": "https://auth.example.com", "audience": "https://x.example.com", "scopes": {"admin": ["read"]}}
+    name = generate(tmp_path, manifest(tools, name="local", auth=auth))
+    (tmp_path / "mine.py").write_text("class Mine:\n    def to_read(self, args, ctx): ...\n    to_admin = to_read\n")
+    command = [sys.executable, "-m", name, "--handlers", "mine:Mine", *granted]
+    done = subprocess.run(command, cwd=tmp_path, input="", capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    assert ("what needs scopes is not there" in done.stderr) == (told is not None)
+    assert (told or "") in done.stderr

@@ -76,6 +76,9 @@ class Wanting:
 
     shows = allows
 
+    def lacks(self, principal: Principal) -> Sequence[str]:
+        return [scope for needed in self.needed.values() for scope in needed if scope not in principal.scopes]
+
     def relevant(self, principal: Principal, section: str) -> frozenset[str]:
         return principal.scopes
 

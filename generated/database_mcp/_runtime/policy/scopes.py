@@ -55,6 +55,10 @@ class Scopes:
         """The scopes of a principal that a list depends on."""
         return principal.scopes & self._of_section[section]
 
+    def lacks(self, principal: Principal) -> Sequence[str]:
+        """The scopes that something needs and a principal has not."""
+        return sorted(frozenset[str]().union(*self._of_section.values()) - principal.scopes)
+
     def allows(self, principal: Principal, section: str, key: str) -> bool:
         """Whether a principal may use an entry of a list."""
         needed = self._needed[section].get(key)

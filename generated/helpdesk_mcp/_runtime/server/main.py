@@ -134,6 +134,9 @@ def _serve_stdio(handwritten: Handwritten, options: argparse.Namespace) -> None:
     with stdio.wire() as held:  # also while the handlers are imported: they may print
         server = _built(handwritten, options)
         server.observer.transport = "stdio"
+        if server.scopes is not None and (lacking := server.scopes.lacks(server.principal(over_http=False))):
+            words = " ".join(f"--scope {scope}" for scope in lacking)
+            _LOG.info("what needs scopes is not there for the local user without %s", words)
         try:
             stdio.run(server, held)
         except BaseExceptionGroup:  # so the SDK's tasks wrap what a server raises at its start

@@ -53,6 +53,10 @@ class Scopes(Protocol):
         """Whether a list shows an entry to a principal."""
         ...
 
+    def lacks(self, principal: Principal) -> Sequence[str]:
+        """The scopes that something needs and a principal has not."""
+        ...
+
     def relevant(self, principal: Principal, section: str) -> frozenset[str]:
         """The scopes of a principal that a list depends on."""
         ...
