@@ -16,14 +16,14 @@ EITHER = tool("find", {"by": {"anyOf": [{"type": "string", "pattern": "^a"}, {"t
 RESOURCES: dict[str, Any] = {"resources": [{"uri": "a://b", "name": "b", "toolwright": {"text": "B"}}]}
 
 KINDS: dict[str, tuple[int, dict[str, Any]]] = {
-    "a server with one tool": (7140, manifest([ONE], emit=["server"])),
-    "one whose tools answer with blocks": (7140, manifest([tool("say")], emit=["server"])),
-    "one that asks": (7980, manifest([{**ONE, "toolwright": ASKS}], emit=["server"])),
-    "one with resources": (7420, manifest([ONE], emit=["server"], **RESOURCES)),
-    "one with alternatives": (7750, manifest([EITHER], emit=["server"])),
+    "a server with one tool": (7150, manifest([ONE], emit=["server"])),
+    "one whose tools answer with blocks": (7150, manifest([tool("say")], emit=["server"])),
+    "one that asks": (8000, manifest([{**ONE, "toolwright": ASKS}], emit=["server"])),
+    "one with resources": (7430, manifest([ONE], emit=["server"], **RESOURCES)),
+    "one with alternatives": (7760, manifest([EITHER], emit=["server"])),
     "a client of one tool": (5440, manifest([ONE], emit=["client"])),
     "one that answers questions": (6740, manifest([ONE], emit=["client"], python={"features": ["elicitation"]})),
-    "both with one tool": (10550, manifest([ONE])),
+    "both with one tool": (10560, manifest([ONE])),
 }
 """The most lines of runtime that each kind of package may have, blank ones and docstrings included."""
 
