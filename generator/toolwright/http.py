@@ -39,6 +39,11 @@ def is_token_url(url: str) -> bool:
     parts = split(url)
     if parts is None or not parts.hostname or parts.username is not None or parts.fragment or _BLANK.search(url):
         return False
+    return is_unseen(parts)
+
+
+def is_unseen(parts: SplitResult) -> bool:
+    """Whether nobody on the way reads or changes what goes to a URL: by `https`, or by `http` on this machine."""
     return parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in ("localhost", "127.0.0.1", "::1"))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from toolwright import mcp
+from toolwright import http, mcp
 from toolwright.diagnostics import Diagnostic, Place
 from toolwright.diagnostics.suggestions import did_you_mean
 
@@ -20,9 +20,6 @@ _OTHERS = (
     *("dependentRequired", "dependentSchemas", "dependencies"),
 )
 """Keywords that may say more of an argument beside `properties` and `required`."""
-
-_HERE = ("localhost", "127.0.0.1", "::1")
-"""Hosts of this machine, to which nobody else listens."""
 
 
 def issuers(resolved: Resolved) -> Iterator[Diagnostic]:
@@ -123,14 +120,11 @@ def _problem(text: str, *, is_issuer: bool) -> str | None:
         return "holds a user name or a password, which anybody could read"
     if is_issuer and (parts.query or parts.fragment):
         return "has a query or a fragment, which no issuer has"
-    if parts.scheme != "https" and parts.hostname not in _HERE:
+    if not http.is_unseen(parts):
         return "is not `https`, so that anybody on the way could give keys"
     return None
 
 
 def _is_url(text: str) -> bool:
-    try:
-        parts = urlsplit(text)
-        return parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
-    except ValueError:
-        return False
+    parts = http.split(text)
+    return parts is not None and parts.scheme in ("http", "https") and bool(parts.hostname)

@@ -72,5 +72,6 @@ def _source(said: Mapping[str, Any], principal: Principal) -> str:
         return f"the claim {said['claim']!r} of your access token"
     if principal.kind == "anonymous":
         return f"an access token with the claim {said['claim']!r}"
-    where = f"the environment variable {said['local']['env']}" if "local" in said else "HTTP and an access token"
-    return where if "local" not in said else f"{where} of the server"
+    if "local" not in said:
+        return "HTTP and an access token"
+    return f"the environment variable {said['local']['env']} of the server"
