@@ -121,9 +121,10 @@ def issuing(resource: str, scopes: Sequence[str], log: Path) -> Iterator[Issuer]
 
 
 @contextmanager
-def processing(package: str, folder: Path, log: Path, handlers: str) -> Iterator[str]:
+def processing(package: str, folder: Path, log: Path, handlers: str, *options: str) -> Iterator[str]:
     """A package's server over HTTP in a process of its own, which logs all that it can; gives its URL."""
     command = [sys.executable, "-m", package, "--http", "127.0.0.1:0", "--handlers", handlers, "--log-level", "debug"]
+    command += options
     env = {**os.environ, "PYTHONPATH": str(folder)}
     with log.open("wb") as errors:
         process = subprocess.Popen(command, cwd=folder, env=env, stdin=subprocess.DEVNULL, stderr=errors)

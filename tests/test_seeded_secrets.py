@@ -59,7 +59,15 @@ TOOLS = [
 ]
 
 HANDLERS = f"""
-import asyncio, logging
+import asyncio, logging, pathlib
+from opentelemetry import trace
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import ConsoleSpanExporter, SimpleSpanProcessor
+
+provider = TracerProvider()
+spans = pathlib.Path(__file__).with_name("spans").open("a", buffering=1)
+provider.add_span_processor(SimpleSpanProcessor(ConsoleSpanExporter(out=spans)))
+trace.set_tracer_provider(provider)
 
 class Handlers:
     async def run(self, args, ctx):
@@ -90,7 +98,7 @@ class Sown:
         self.tokens: list[str] = []
         self.results: list[str] = []
         auth = {"issuer": self.issuer, "audience": self.audience, "requiredScopes": ["mcp"], "onMissing": "hide"}
-        value = manifest(TOOLS, name="sown", auth=auth)
+        value = manifest(TOOLS, name="sown", auth=auth, audit={"arguments": True})
         generate(folder, value)
         (folder / "sown_handlers.py").write_text(HANDLERS)
         (folder / "sown.json").write_text(json.dumps(value))
@@ -158,6 +166,8 @@ def _sinks(sown: Sown, log: Path) -> Iterator[dict[str, str]]:
     yield {
         "results": "\n".join(sown.results),
         "log": log.read_text("utf-8"),
+        "audit": (sown.folder / "audit").read_text("utf-8"),
+        "spans": (sown.folder / "spans").read_text("utf-8"),
         "docs": "\n".join(page.read_text("utf-8") for page in pages.rglob("*") if page.is_file()),
     }
 
@@ -174,7 +184,10 @@ def _found(sown: Sown, sinks: Mapping[str, str]) -> list[str]:
 
 def test_nothing_that_is_sown_comes_up_over_http(tmp_path: Path) -> None:
     sown, log = Sown(tmp_path), tmp_path / "log"
-    with processing("sown_mcp", tmp_path, log, "sown_handlers:Handlers") as url, standing_in(sown.port, sown.key):
+    with (
+        processing("sown_mcp", tmp_path, log, "sown_handlers:Handlers", "--audit", "audit") as url,
+        standing_in(sown.port, sown.key),
+    ):
         _refused(sown, url)
         anyio.run(_over_http, sown, url)
     with _sinks(sown, log) as sinks:
@@ -201,7 +214,7 @@ def test_nothing_that_is_sown_comes_up_over_stdio(tmp_path: Path) -> None:
     command = [*forked.interpreter(), "-m", "sown_mcp", "--handlers", "sown_handlers:Handlers", "--log-level", "debug"]
     process = StdioServerParameters(
         command=command[0],
-        args=[*command[1:], "--scope", "read"],
+        args=[*command[1:], "--scope", "read", "--audit", str(tmp_path / "audit")],
         cwd=tmp_path,
         env={"PYTHONPATH": str(tmp_path)},
     )
@@ -235,6 +248,11 @@ def _check_that_it_went_on(sown: Sown, sinks: Mapping[str, str]) -> None:
         "done",
     ):
         assert text in sinks["results"], text
+    for outcome in ("completed", "failed", "limited", "invalid", "denied"):
+        assert f'"outcome":"{outcome}"' in sinks["audit"], outcome
+    for sink in ("audit", "spans"):
+        assert "[redacted]" in sinks[sink], sink
+    assert '"name": "tools/call run"' in sinks["spans"]
     assert SEEDS["exception"] in sinks["log"]
     assert "[redacted]" in sinks["log"]
     assert re.search(r"handlers: called with", sinks["log"])
