@@ -10,7 +10,14 @@ import pytest
 
 from toolwright import package_data
 
-MAY_IMPORT = {"": {""}, "client": {"", "client"}, "server": {"", "server"}, "http": {"", "server", "http"}}
+MAY_IMPORT = {
+    "": {""},
+    "client": {"", "client"},
+    "state": {"", "state"},
+    "server": {"", "state", "server"},
+    "http": {"", "state", "server", "http"},
+    "policy": {"", "state", "server", "policy"},
+}
 """For each folder of the runtime, the folders that its modules may import from; the shared modules have none."""
 
 

@@ -17,7 +17,7 @@ from packages import generate, imported, manifest, tool
 from server_fixture import HELLO, exchange, opened
 from serving import piped
 from toolwright.runtime.server.abridging import abridged
-from toolwright.runtime.server.spent_states import ProcessStates, new_mark
+from toolwright.runtime.state.marks import Marks, new_mark
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
@@ -584,19 +584,19 @@ async def test_an_answer_that_does_not_fit_is_spent_too(package: ModuleType) -> 
     assert list(on["inputRequests"]) == ["who.2"]
 
 
-async def test_what_is_remembered_of_states_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    states = ProcessStates(10)
+def test_what_is_remembered_of_states_is_bounded() -> None:
+    now = 0.0
+    states = Marks(lambda: now, 10)
     marks = [new_mark() for _ in range(25)]
     assert marks == sorted(marks)
     for mark in marks[10:20]:
-        assert await states.spend(mark, 60)
-    assert await states.spend(marks[20], 60)  # and the older half is forgotten
-    assert [await states.spend(mark, 60) for mark in marks[:21]] == [False] * 21
-    assert [await states.spend(mark, 60) for mark in marks[21:]] == [True] * 4
-    now = time.monotonic()
-    monkeypatch.setattr(time, "monotonic", lambda: now + 61)
-    assert await states.spend(new_mark(), 60)
-    assert len(vars(states)["_ends"]) == 1
+        assert states.spend(mark, 60)
+    assert states.spend(marks[20], 60)  # and the older half is forgotten
+    assert [states.spend(mark, 60) for mark in marks[:21]] == [False] * 21
+    assert [states.spend(mark, 60) for mark in marks[21:]] == [True] * 4
+    now = 61
+    assert states.spend(new_mark(), 60)
+    assert len(states) == 1
 
 
 async def test_older_clients_cannot_answer_before_they_are_asked(package: ModuleType) -> None:

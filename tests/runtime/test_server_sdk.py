@@ -503,9 +503,9 @@ async def test_what_is_missing_or_wrong_is_told_at_once(package: Any) -> None:
     assert str(caught.value) == "Handlers is a class; the server 'weather' needs an object: Handlers()"
 
 
-async def test_state_is_in_the_process(package: Any) -> None:
-    with pytest.raises(ValueError, match="this version keeps state in the process only: 'memory://'"):
-        package.build_server(object(), state="redis://localhost")
+async def test_state_needs_a_place(package: Any) -> None:
+    with pytest.raises(ValueError, match=r"'sqlite:///x' is no place for state; there are memory:// and redis://"):
+        package.build_server(object(), state="sqlite:///x")
 
 
 class Managed:

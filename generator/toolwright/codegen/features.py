@@ -47,6 +47,7 @@ RUNTIME: Final[Mapping[str, tuple[str, ...]]] = {
         "server/bad_requests",
         "server/calls",
         "server/cancellation",
+        "server/changes",
         "server/content",
         "server/context",
         "server/course",
@@ -70,12 +71,20 @@ RUNTIME: Final[Mapping[str, tuple[str, ...]]] = {
         "server/returns",
         "server/sanitizing",
         "server/sdk",
+        "server/sealed_requests",
         "server/shutdown",
         "server/stdio",
         "server/steps",
         "server/subscriptions",
         "server/telemetry",
         "server/uploads",
+        "state/marks",
+        "state/memory",
+        "state/places",
+        "state/redis",
+        "state/scripts",
+        "state/seals",
+        "state/store",
     ),
     "client": (
         "client/arguments",
@@ -118,7 +127,6 @@ RUNTIME: Final[Mapping[str, tuple[str, ...]]] = {
         "client/elicitation",
         "client/visits",
         "server/client_requests",
-        "server/spent_states",
         "server/url_questions",
     ),
     "elicitation": ("server/elicitation",),
@@ -439,7 +447,7 @@ def _may_multiply(schema: ir.Json) -> bool:
 
 def _copied(feature: str, manifest: ir.Manifest) -> tuple[str, ...]:
     """The modules of a feature that a package has, by the halves that it has."""
-    halves = {"", *manifest.emit, *(("http", "policy") if "server" in manifest.emit else ())}
+    halves = {"", *manifest.emit, *(("http", "policy", "state") if "server" in manifest.emit else ())}
     return tuple(module for module in RUNTIME[feature] if module.rpartition("/")[0] in halves)
 
 

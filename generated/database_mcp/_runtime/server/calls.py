@@ -46,10 +46,10 @@ class Calls:
         """The list."""
         return {"tools": {name: tool.listed for name, tool in self._package.tools.items()}}
 
-    def _steps(self) -> Iterator[Step]:
+    def _steps(self, host: Host) -> Iterator[Step]:
         """What a call goes through, as far as the manifest asks for it."""
         if (rates := self._package.feature("rates", "policy.rates")) is not None:
-            yield rates.Rates()
+            yield rates.Rates(host.store)
         if (limits := self._package.feature("limits", "policy.limits")) is not None:
             yield limits.Limits()
         if (claims := self._package.feature("claims", "policy.claims")) is not None:
@@ -57,7 +57,7 @@ class Calls:
 
     def answers(self, host: Host) -> Mapping[str, Answer]:
         """Its methods."""
-        run = chained([*self._steps()], Dispatcher(host).call)
+        run = chained([*self._steps(host)], Dispatcher(host).call)
 
         async def call(request: Request) -> dict[str, Any]:
             name: str = request.params["name"]

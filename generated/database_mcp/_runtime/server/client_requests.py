@@ -27,18 +27,19 @@ from ..hygiene import clean
 from ..logs import logger
 from ..nesting import DepthError, is_too_deep
 from ..revisions import FIRST_STATELESS
+from ..state.marks import new_mark
 from ..values import is_group
 from . import context
 from .course import note
 from .occupancy import Occupancy
 from .parts import Refused
 from .sanitizing import mirrored
-from .spent_states import ProcessStates, SpentStates, new_mark
 from .url_questions import UrlQuestions, UrlRequired
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
+    from ..state.store import Store
     from .parts import Answer, Request
 
 _LOG: Final = logger(__name__)
@@ -438,11 +439,11 @@ class Asking:
         urls: The questions that open a URL.
     """
 
-    def __init__(self, patience: float, spent: SpentStates | None = None) -> None:
-        """Take how many seconds the state of a request holds, and who remembers which came back: this process."""
+    def __init__(self, patience: float, store: Store) -> None:
+        """Take how many seconds the state of a request holds, and what remembers which came back."""
         self.urls = UrlQuestions()
         self._patience = patience
-        self._spent = ProcessStates() if spent is None else spent
+        self._store = store
 
     async def answer(self, answer: Answer, request: Request) -> dict[str, Any]:
         """The result of a request; or, where it waits for answers, what asks the client for them.
@@ -474,7 +475,7 @@ class Asking:
         if state is None:
             return None
         kept: dict[str, Any] = json.loads(state)
-        if await self._spent.spend(kept["mark"], self._patience):
+        if await self._store.spend(kept["mark"], self._patience):
             return kept
         _LOG.warning("requestState rejected on %s: it was sent before", method)
         raise Refused(types.INVALID_PARAMS, "Invalid or expired requestState", {"reason": "invalid_request_state"})

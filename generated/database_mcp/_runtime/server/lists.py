@@ -10,9 +10,9 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Final, Literal, TypeAlias
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal, Protocol, TypeAlias
 
 from ..amounts import seconds
 from ..revisions import FIRST_STATELESS
@@ -30,6 +30,19 @@ class Change:
 
 
 Publish: TypeAlias = Callable[[Change], Awaitable[None]]
+
+
+class Switchboard(Protocol):
+    """What holds for all clients of a server, whichever process they are connected to."""
+
+    async def publish(self, change: Change) -> None:
+        """Tell clients of a change."""
+        ...
+
+    async def switch(self, kind: Kind, key: str, *, on: bool) -> bool:
+        """Switch an entry on or off; whether that changed something."""
+        ...
+
 
 Shows: TypeAlias = Callable[[str], bool]
 """Whether a caller sees what has a key."""
@@ -59,7 +72,7 @@ class Listing:
     name: str
     kind: Kind
     _entries: Mapping[str, dict[str, Any]]
-    _off: set[str] = field(default_factory=set[str])
+    _off: frozenset[str] = frozenset()
     version: int = 0
 
     @property
@@ -79,13 +92,12 @@ class Listing:
         """Whether there is an entry with this key, on or off."""
         return key in self._entries
 
-    def switch(self, key: str, *, on: bool) -> bool:
-        """Switch an entry on or off; whether that changed something."""
-        if (key not in self._off) == on:
-            return False
-        (self._off.discard if on else self._off.add)(key)
-        self.version += 1
-        return True
+    def leave_out(self, keys: Collection[str]) -> None:
+        """Switch off what has these keys, and nothing else."""
+        off = frozenset(keys) & self._entries.keys()
+        if off != self._off:
+            self._off = off
+            self.version += 1
 
     def page(
         self, cursor: str | None, size: int | None, shows: Shows | None = None
@@ -130,9 +142,9 @@ class Lists:
         self,
         listings: Mapping[str, Mapping[str, dict[str, Any]]],
         manifest: Mapping[str, Any],
-        publish: Publish,
+        switchboard: Callable[[Lists], Switchboard],
     ) -> None:
-        """Take the definitions of each list by their keys; `publish` tells clients of changes."""
+        """Take the definitions of each list by their keys; `switchboard` makes what tells clients of changes."""
         self.by_name: dict[str, Listing] = {
             name: Listing(name, _KINDS[name], entries) for name, entries in listings.items()
         }
@@ -142,10 +154,15 @@ class Lists:
             "ttlMs": round(1000 * seconds(cache["ttl"])) if cache.get("ttl") else 0,
             "cacheScope": cache.get("scope", "private"),
         }
-        self.publish = publish
+        self.switchboard = switchboard(self)
         self.tools = Switches("tools", self)
         self.prompts = Switches("prompts", self)
         self.resources = ResourceSwitches("resources", self)
+
+    @property
+    def kinds(self) -> list[Kind]:
+        """The kinds of its lists."""
+        return [*dict.fromkeys(listing.kind for listing in self.by_name.values())]
 
     def answer(self, name: str, cursor: str | None, revision: str, shows: Shows | None = None) -> dict[str, Any]:
         """The result of a list method: one page, with hints for caches from 2026-07-28 on."""
@@ -182,14 +199,12 @@ class Switches:
 
     async def changed(self) -> None:
         """Tell clients that the list changed."""
-        await self._lists.publish(Change(self._kind))
+        await self._lists.switchboard.publish(Change(self._kind))
 
     async def _switch(self, key: str, *, on: bool) -> None:
-        held = [listing for listing in self._lists.by_name.values() if listing.kind == self._kind and listing.has(key)]
-        if not held:
+        if not any(listing.kind == self._kind and listing.has(key) for listing in self._lists.by_name.values()):
             raise KeyError(f"there is nothing called {key!r} among the {self._kind}")
-        switched = [listing.switch(key, on=on) for listing in held]
-        if any(switched):
+        if await self._lists.switchboard.switch(self._kind, key, on=on):
             await self.changed()
 
 
@@ -198,4 +213,4 @@ class ResourceSwitches(Switches):
 
     async def updated(self, uri: str) -> None:
         """Tell clients that subscribed to a resource that it changed (MCP 2025-11-25, server/resources, Updates)."""
-        await self._lists.publish(Change("resources", uri))
+        await self._lists.switchboard.publish(Change("resources", uri))

@@ -15,6 +15,7 @@ import sys
 from typing import TYPE_CHECKING, Final
 
 from ..logs import logger, set_up
+from ..state.store import Unfit
 from ..terminal import one_line, visible
 from . import handler_check
 from .handler_loading import Handwritten, Unusable, refuse
@@ -103,6 +104,12 @@ def _parser(package: Package) -> argparse.ArgumentParser:
         help="without --http: a scope that the local user has, such as notes:write; may be given several times",
     )
     parser.add_argument(
+        "--state",
+        metavar="URL",
+        default="memory://",
+        help="where state lives: memory:// is this process (default); redis://HOST:PORT is shared by many",
+    )
+    parser.add_argument(
         "--audit",
         metavar="FILE",
         help="append a line of JSON for each call of a tool, refused and failed ones too; - is standard error",
@@ -186,9 +193,13 @@ def _built(handwritten: Handwritten, options: argparse.Namespace) -> PackageServ
     handlers = handwritten.load()
     scopes = options.scope if options.http is None else ()
     try:
-        return sdk.build_server(handwritten.package, handlers, local_scopes=scopes, audit=options.audit)
+        return sdk.build_server(
+            handwritten.package, handlers, state=options.state, local_scopes=scopes, audit=options.audit
+        )
     except protections.Unserved as error:
         raise Unusable(str(error)) from None
+    except Unfit as error:
+        raise Unusable(f"--state: {error}") from None
     except OSError as error:
         if error.filename is None:
             raise

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 import mcp_types as types
 from mcp.server.lowlevel import NotificationOptions, Server
-from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 from mcp.shared.exceptions import MCPError
 from mcp.shared.message import ServerMessageMetadata
 from mcp_types.methods import validate_client_request
@@ -24,7 +23,9 @@ from pydantic import BaseModel
 
 from ..logs import guard, logger
 from ..revisions import FIRST_STATELESS, tool_for
+from ..state.store import MEMORY, Store, store
 from . import handler_check, protections
+from .changes import Changes
 from .context import LOG_LEVELS, Context, LogLevel
 from .course import CURRENT
 from .features import parts
@@ -33,6 +34,7 @@ from .lists import Lists, ResourceSwitches, StaleCursor, Switches
 from .observing import Observer, recorder
 from .parts import Answer, Host, Part, Refused, Request, Scopes
 from .principal import Principal, current, local
+from .sealed_requests import SealedRequests
 from .subscriptions import Subscriptions
 
 if TYPE_CHECKING:
@@ -89,7 +91,7 @@ def build_server(
     package: Package,
     handlers: object,
     *,
-    state: str = "memory://",
+    state: str = MEMORY,
     local_scopes: Sequence[str] = (),
     audit: Audit | None = None,
 ) -> PackageServer:
@@ -99,26 +101,25 @@ def build_server(
         package: The package.
         handlers: An object with the methods that the package needs; `None` where it needs none. If it is an async
             context manager, it is entered before the server's first connection, and left after its last.
-        state: Where state lives: `memory://`, which is this process.
+        state: Where state lives: `memory://`, which is this process, or `redis://…`, which many processes share.
         local_scopes: The scopes of callers that come neither with a token nor over HTTP.
         audit: Where calls are recorded: a function that takes a `CallRecord`, or a file.
 
     Raises:
         OSError: The file for records cannot be opened.
         TypeError: Methods are missing or cannot be called; the message lists them all.
-        ValueError: `state` is of a kind that is not served.
+        Unfit: `state` is no URL that state can be kept at.
         Unserved: The manifest declares what is not served.
     """
-    if state != "memory://":
-        raise ValueError(f"state is {state!r}; this version keeps state in the process only: 'memory://'")
     protections.check(package)
+    kept = store(state, package)
     every = parts(package)
     given = handler_check.NoHandlers() if handlers is None else handlers
     handler_check.check(package.manifest["server"]["name"], [one for part in every for one in part.needed()], given)
     http = package.feature("http", "http.calls")
     made = None if audit is None else recorder(package, audit)
     bound = given if http is None else http.bind(package, given)
-    return PackageServer(package, bound, every, local(local_scopes), made)
+    return PackageServer(package, bound, every, local(local_scopes), kept, made)
 
 
 class PackageServer(Server[Any]):
@@ -132,6 +133,7 @@ class PackageServer(Server[Any]):
         scopes: Who may use what; `None` where anybody may.
         recorder: Where calls are recorded; `None` where they are not.
         observer: Sees all messages.
+        store: Where what outlives a request is kept.
     """
 
     tools: Switches
@@ -144,12 +146,14 @@ class PackageServer(Server[Any]):
         handlers: object,
         parts: Sequence[Part],
         user: Principal,
+        store: Store,
         recorder: Recorder | None = None,
     ) -> None:
         """Put the parts together; `build_server` checks the handlers first."""
         info = package.manifest["server"]
         schemas = package.entries("tools")
         self._user = user
+        self.store = store
         subscriptions = Subscriptions()
         super().__init__(
             info["name"],
@@ -159,12 +163,12 @@ class PackageServer(Server[Any]):
             instructions=info.get("instructions"),
             website_url=info.get("websiteUrl"),
             icons=[types.Icon.model_validate(icon) for icon in info["icons"]] if info.get("icons") else None,
-            lifespan=Lifespan(handlers, None if recorder is None else recorder.flush),
+            lifespan=Lifespan(handlers, store.run, None if recorder is None else recorder.flush),
             get_tool_input_schema=lambda name: schemas[name][0]["inputSchema"] if self._has_tool(name) else None,
             on_subscriptions_listen=subscriptions.listen,
         )
         listings = {name: entries for part in parts for name, entries in part.listings().items()}
-        lists = Lists(listings, package.manifest, subscriptions.publish)
+        lists = Lists(listings, package.manifest, lambda all_: Changes(store, all_, subscriptions.publish))
         self.lists = lists.by_name
         self.tools, self.prompts, self.resources = lists.tools, lists.prompts, lists.resources
         asking = package.feature("client_requests", "server.client_requests")
@@ -173,7 +177,7 @@ class PackageServer(Server[Any]):
         self.package = package
         self.scopes: Scopes | None = None if scopes is None else scopes.Scopes(package)
         kind = Context if most is None else most.Context
-        host = Host(package, handlers, lists, logger(package.name), kind, self.scopes)
+        host = Host(package, handlers, lists, logger(package.name), kind, self.scopes, store)
         answers: dict[str, Answer] = {}
         for part in parts:
             answers |= part.answers(host)
@@ -189,11 +193,10 @@ class PackageServer(Server[Any]):
         self.recorder = recorder
         self.observer = Observer(package, recorder, user)
         self.middleware.append(self.observer)
-        sealed = RequestStateSecurity.ephemeral(ttl=_PATIENCE)
-        self.middleware.append(RequestStateBoundary(sealed, default_audience=info["name"]))
+        self.middleware.append(SealedRequests(store, info["name"], _PATIENCE))
         self.middleware.append(_modest)
         self.middleware.append(subscriptions.greet)
-        self._rounds = None if asking is None else asking.Asking(_PATIENCE)
+        self._rounds = None if asking is None else asking.Asking(_PATIENCE, store)
         self.middleware.append(_Answers(self, lists, answers, subscriptions, self._rounds))
         if scopes is not None:
             self.middleware.append(scopes.Listening(self.scopes, self.principal))

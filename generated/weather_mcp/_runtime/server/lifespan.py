@@ -1,8 +1,8 @@
 # Part of toolwright's runtime, copied as it is. DO NOT EDIT.
 """The handlers' own life: entered when the server starts, left when it stops.
 
-Takes a handlers object, which may be an async context manager; gives the lifespan of a server. However many
-connections a server has, the object is entered once, before the first, and left once, after the last.
+Takes a handlers object, which may be an async context manager, and what else lives as long; gives the lifespan of a
+server. However many connections a server has, all is entered once, before the first, and left once, after the last.
 """
 
 from __future__ import annotations
@@ -28,11 +28,23 @@ def is_entered(handlers: object) -> TypeIs[AbstractAsyncContextManager[Any, Any]
 class Lifespan:
     """The lifespan of one server, shared by its connections."""
 
-    def __init__(self, handlers: object, last: Callable[[], object] | None = None) -> None:
-        """Take the handlers; what is no async context manager needs no care. `last` is called when all is over."""
+    def __init__(
+        self,
+        handlers: object,
+        around: Callable[[], AbstractAsyncContextManager[object]],
+        last: Callable[[], object] | None = None,
+    ) -> None:
+        """Take the handlers; what is no async context manager needs no care.
+
+        Args:
+            handlers: The handlers.
+            around: Makes what is entered before them and left after them.
+            last: Is called when all is over.
+        """
         self.failure: Exception | None = None
         """Why the handlers could not start, where they could not."""
         self._manager = handlers if is_entered(handlers) else None
+        self._around = around
         self._life: _Life | None = None
         self._last = last
 
@@ -49,11 +61,8 @@ class Lifespan:
 
     @asynccontextmanager
     async def _alive(self) -> AsyncGenerator[None, None]:
-        if self._manager is None:
-            yield
-            return
         if self._life is None or not self._life.users:
-            self._life = _Life(self._manager, self._life)
+            self._life = _Life(self._both(), self._life)
         life = self._life
         life.users += 1
         try:
@@ -68,6 +77,15 @@ class Lifespan:
             if not life.users:
                 with anyio.CancelScope(shield=True):
                     await life.end()
+
+    @asynccontextmanager
+    async def _both(self) -> AsyncGenerator[None, None]:
+        async with self._around():
+            if self._manager is None:
+                yield
+                return
+            async with self._manager:
+                yield
 
 
 class _Life:

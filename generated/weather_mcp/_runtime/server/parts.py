@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import logging
 
     from ..package import Package
+    from ..state.store import Store
     from .lists import Lists
     from .principal import Principal
 
@@ -136,6 +137,7 @@ class Host:
         log: Learns what callers must not.
         kind: The class of what handlers get as `ctx` that ask nothing of the manifest's.
         scopes: Who may use what; `None` where anybody may.
+        store: Where what outlives a request is kept.
     """
 
     package: Package
@@ -144,6 +146,7 @@ class Host:
     log: logging.Logger
     kind: type[Context]
     scopes: Scopes | None
+    store: Store
 
     def offers(self, request: Request, section: str, key: str) -> bool:
         """Whether there is an entry with this key for the caller: it is on, and the caller has its scopes."""

@@ -9,23 +9,13 @@ from __future__ import annotations
 
 import secrets
 import time
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _MOST: Final = 100_000
 """States that are remembered; a hundred bytes each."""
-
-
-class SpentStates(Protocol):
-    """The marks of the states that came back."""
-
-    async def spend(self, mark: str, seconds: float) -> bool:
-        """Whether a state comes back for the first time. Of several at once that is true of one.
-
-        Args:
-            mark: What `new_mark` gave for the state.
-            seconds: How long a state holds; after that it need not be remembered.
-        """
-        ...
 
 
 def new_mark() -> str:
@@ -33,22 +23,23 @@ def new_mark() -> str:
     return f"{time.time_ns():020}.{secrets.token_hex(8)}"
 
 
-class ProcessStates:
+class Marks:
     """The marks that this process has seen.
 
     Where there are too many, the older half of them is forgotten, and with it every state that was made before those is
     refused, so that none is ever taken twice.
     """
 
-    def __init__(self, most: int = _MOST) -> None:
-        """Remember at most so many."""
+    def __init__(self, clock: Callable[[], float], most: int = _MOST) -> None:
+        """Remember at most so many; `clock` tells the time in seconds."""
+        self._clock = clock
         self._most = most
         self._ends: dict[str, float] = {}
         self._oldest = ""
 
-    async def spend(self, mark: str, seconds: float) -> bool:
-        """See the protocol."""
-        now = time.monotonic()
+    def spend(self, mark: str, seconds: float) -> bool:
+        """Whether a mark comes for the first time; `seconds` is how long it must be remembered."""
+        now = self._clock()
         while self._ends and self._ends[first := next(iter(self._ends))] <= now:
             del self._ends[first]
         if len(self._ends) >= self._most:
@@ -57,6 +48,10 @@ class ProcessStates:
             return False
         self._ends[mark] = now + seconds
         return True
+
+    def __len__(self) -> int:
+        """How many are remembered."""
+        return len(self._ends)
 
     def _forget_half(self) -> None:
         older = sorted(self._ends)[: (len(self._ends) + 1) // 2]
