@@ -1,0 +1,60 @@
+# Part of toolwright's runtime, copied as it is. DO NOT EDIT.
+"""The engine that is this process: what it works at is lost when the process ends, as is the store that it goes with.
+
+Takes ids of tasks; works at each at once.
+"""
+
+from __future__ import annotations
+
+import contextvars
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import anyio
+
+from ..logs import logger
+from ..state.store import StateLost
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
+    from anyio.abc import TaskGroup
+
+    from .engine import Work
+
+_LOG = logger(__name__)
+
+
+class MemoryEngine:
+    """Works at tasks in this process."""
+
+    def __init__(self) -> None:
+        """Start with none."""
+        self._group: TaskGroup | None = None
+        self._work: Work | None = None
+        self._context = contextvars.Context()
+
+    async def submit(self, task: str) -> None:
+        """See the protocol."""
+        if self._group is None:
+            raise StateLost("tasks are not run here")
+        self._context.run(self._group.start_soon, self._worked, task)  # not in that of the request that it comes with
+
+    @asynccontextmanager
+    async def run(self, work: Work) -> AsyncGenerator[None, None]:
+        """See the protocol."""
+        self._work, self._context = work, contextvars.copy_context()
+        async with anyio.create_task_group() as group:
+            self._group = group
+            try:
+                yield
+            finally:
+                self._group = None
+                group.cancel_scope.cancel()
+
+    async def _worked(self, task: str) -> None:
+        assert self._work is not None
+        try:
+            await self._work(task)
+        except Exception:  # others go on
+            _LOG.exception("a task could not be worked at")
