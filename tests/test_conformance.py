@@ -10,7 +10,6 @@ import pytest
 import conformance
 from conformance import Check, NotRunError
 
-
 # What the suite runs beside what a revision requires, and does not score; all of it must have run.
 UNSCORED = {
     "2025-11-25": {"json-schema-2020-12", "server-session-lifecycle", "server-sse-polling"},
@@ -18,8 +17,14 @@ UNSCORED = {
         "http-custom-header-server-validation",
         "http-header-validation",
         "json-schema-2020-12",
-        *(f"tasks-{name}" for name in ("capability-negotiation", "dispatch-and-envelope", "lifecycle", "mrtr-composition")),
-        *(f"tasks-{name}" for name in ("mrtr-input", "request-headers", "request-state-removal", "required-task-error")),
+        *(
+            f"tasks-{name}"
+            for name in ("capability-negotiation", "dispatch-and-envelope", "lifecycle", "mrtr-composition")
+        ),
+        *(
+            f"tasks-{name}"
+            for name in ("mrtr-input", "request-headers", "request-state-removal", "required-task-error")
+        ),
         "tasks-wire-fields",
     },
 }

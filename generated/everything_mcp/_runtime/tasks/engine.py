@@ -11,8 +11,11 @@ from contextlib import AbstractAsyncContextManager
 from typing import Protocol, TypeAlias
 
 Work: TypeAlias = Callable[[str], Awaitable[bool]]
-"""Does what is to be done for a task, by its id; gives whether that is done: else somebody else is at it, and it is to be
-looked at again later. It may be called at any time, and several times for a task. Raises StateLost."""
+"""Does what is to be done for a task, by its id; gives whether that is done.
+
+Else somebody else is at it, and it is to be looked at again later. It may be called at any time, and several times for
+a task. Raises StateLost.
+"""
 
 
 class Engine(Protocol):

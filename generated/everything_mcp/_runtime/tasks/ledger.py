@@ -1,8 +1,8 @@
 # Part of toolwright's runtime, copied as it is. DO NOT EDIT.
 """The tasks of a server, as its store keeps them: the one place where a task changes.
 
-Takes tasks and ways to change them; gives tasks. A change is compared with what is there, so that of two at once none is
-lost, and what is over stays as it is.
+Takes tasks and ways to change them; gives tasks. A change is compared with what is there, so that of two at once none
+is lost, and what is over stays as it is.
 """
 
 from __future__ import annotations

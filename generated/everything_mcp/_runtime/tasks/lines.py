@@ -97,6 +97,15 @@ class Lines:
             await line.tell(types.LoggingMessageNotification(params=params))
         return True
 
+    async def visited(self, task: str, elicitation: str) -> bool:
+        """Tell that all is done at the URL of a question; whether there is a client to tell."""
+        line = self._lines.get(task)
+        if line is None:
+            return False
+        params = types.ElicitCompleteNotificationParams(elicitation_id=elicitation, _meta=wire.related(task))
+        await line.tell(types.ElicitCompleteNotification(params=params))
+        return True
+
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None, None]:
         """The length of a stay in which clients are told."""

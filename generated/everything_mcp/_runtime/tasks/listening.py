@@ -1,8 +1,8 @@
 # Part of toolwright's runtime, copied as it is. DO NOT EDIT.
 """Clients of 2026-07-28 that hear of tasks on a stream of `subscriptions/listen`.
 
-Takes the request; adds to what the SDK's stream tells (the extension, "Task Status Notifications"). The SDK acknowledges
-what it knows itself, so that its acknowledgement gets the tasks on its way.
+Takes the request; adds to what the SDK's stream tells (the extension, "Task Status Notifications"). The SDK
+acknowledges what it knows itself, so that its acknowledgement gets the tasks on its way.
 """
 
 from __future__ import annotations

@@ -36,9 +36,10 @@ class MemoryEngine:
 
     async def submit(self, task: str) -> None:
         """See the protocol."""
-        if self._group is None:
+        if self._group is None or self._work is None:
             raise StateLost("tasks are not run here")
-        self._context.run(self._group.start_soon, self._worked, task)  # not in that of the request that it comes with
+        start = self._group.start_soon
+        self._context.run(start, _worked, self._work, task)  # not in the context of the request that it comes with
 
     @asynccontextmanager
     async def run(self, work: Work) -> AsyncGenerator[None, None]:
@@ -52,9 +53,9 @@ class MemoryEngine:
                 self._group = None
                 group.cancel_scope.cancel()
 
-    async def _worked(self, task: str) -> None:
-        assert self._work is not None
-        try:
-            await self._work(task)
-        except Exception:  # others go on
-            _LOG.exception("a task could not be worked at")
+
+async def _worked(work: Work, task: str) -> None:
+    try:
+        await work(task)
+    except Exception:  # noqa: BLE001 - others go on
+        _LOG.exception("a task could not be worked at")

@@ -23,7 +23,7 @@ def possible(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def asked_before(resolved: Resolved) -> Iterator[Diagnostic]:
-    """What is asked before a task belongs to a tool that runs as one, and is a form: a URL is for the handler to say."""
+    """What is asked before a task belongs to a tool that runs as one, and is a form: only its handler knows a URL."""
     tasks = {tool.place for tool in resolved.tools if _runs_as_task(tool.wire)}
     tools = {tool.place for tool in resolved.tools}
     for one in resolved.declared:

@@ -68,14 +68,16 @@ class TaskChannel:
 
     async def request(self, request: types.ServerRequest, result: type[Any]) -> NoReturn:
         """Questions of tasks are no requests. Raises RuntimeError."""
-        raise RuntimeError(f"a task cannot send {request.method}")
+        raise RuntimeError(
+            f"a task cannot send {request.method} for a {result.__name__}"
+        )  # its rounds keep questions instead
 
     def asked_to_visit(self, elicitation: str) -> None:
-        """Nothing to do: whoever was at a URL answers the question."""
+        """Nothing to do: whoever hears of the task hears of its questions."""
 
     async def visited(self, elicitation: str) -> bool:
-        """Nobody is told."""
-        return False
+        """Tell that all is done at a URL, where there is a connection to tell."""
+        return await self._lines.visited(self._task.id, elicitation)
 
 
 def _words(done: float, total: float | None, message: str | None) -> str:

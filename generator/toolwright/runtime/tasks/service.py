@@ -1,7 +1,7 @@
 """The tasks of one server: which calls become tasks, and what runs them.
 
-Takes calls of tools with `taskSupport`; gives tasks in place of results (MCP 2025-11-25, basic/utilities/tasks, "Creating
-Tasks"; the extension, "Task Creation").
+Takes calls of tools with `taskSupport`; gives tasks in place of results (MCP 2025-11-25, basic/utilities/tasks,
+"Creating Tasks"; the extension, "Task Creation").
 """
 
 from __future__ import annotations

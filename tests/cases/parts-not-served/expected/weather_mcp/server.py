@@ -31,7 +31,7 @@ def build_server(
     Args:
         handlers: An object with the methods of `WeatherHandlers`. If it is an async context manager, it is
             entered when the server starts and left when it stops.
-        state: Where state lives. `memory://` is this process.
+        state: Where state lives: `memory://` is this process; `redis://HOST:PORT` is shared by many, and outlives them.
         local_scopes: The scopes of callers that come neither with a token nor over HTTP.
         audit: Where calls are recorded: a function that takes a `CallRecord`, and is called in a thread of its own, or
             a file that gets a line of JSON for each; `"-"` is standard error.
@@ -39,7 +39,7 @@ def build_server(
     Raises:
         OSError: The file of `audit` cannot be opened.
         TypeError: Methods are missing; the message lists them all, with stubs to paste.
-        ValueError: `state` is of a kind that is not served.
+        ValueError: `state` is no URL that state can be kept at.
     """
     from ._runtime.server import sdk
 
