@@ -156,7 +156,8 @@ BASE: Json = {
             "annotations": {"title": "t", "readOnlyHint": True, "x-more": "m"},
             "execution": {"taskSupport": "optional", "x-more": "m"},
             "toolwright": {
-                "policy": _POLICY, "ask": _ASK, "task": _TASK, "pythonName": "do_this", "deprecated": _SAID, "x-more": "m",
+                "policy": _POLICY, "ask": _ASK, "task": _TASK,
+                "pythonName": "do_this", "deprecated": _SAID, "x-more": "m",
                 "examples": [{"name": "plain", "description": "d", "input": {"fixed": "always"}, "output": {"p": "v"},
                               "x-more": "m"}],
                 "lint": {"ignore": ["TW310"], "x-more": "m"},

@@ -69,7 +69,9 @@ class TaskChannel:
 
     async def request(self, request: types.ServerRequest, result: type[Any]) -> NoReturn:
         """Questions of tasks are no requests. Raises RuntimeError."""
-        raise RuntimeError(f"a task cannot send {request.method} for a {result.__name__}")  # its rounds keep questions instead
+        raise RuntimeError(
+            f"a task cannot send {request.method} for a {result.__name__}"
+        )  # its rounds keep questions instead
 
     def asked_to_visit(self, elicitation: str) -> None:
         """Nothing to do: whoever hears of the task hears of its questions."""
