@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import pickle
 import random
 import signal
 import time
@@ -16,7 +17,9 @@ from typing import Any
 
 import httpx2
 import pytest
+import redis.asyncio
 
+import redis_server
 from packages import generate, manifest, tool
 from server_process import Process
 
@@ -130,7 +133,8 @@ async def ended(http: httpx2.AsyncClient, url: str, task: str, patience: float =
 
 
 def runs(project: Path) -> Counter[str]:
-    return Counter(" ".join(line.split()[:2]) for line in (project / "log").read_text().splitlines())
+    log = project / "log"
+    return Counter(" ".join(line.split()[:2]) for line in log.read_text().splitlines()) if log.exists() else Counter()
 
 
 async def test_workers_that_die_lose_no_task(project: Path, start: Callable[..., Process], redis_url: str) -> None:
@@ -172,3 +176,169 @@ async def test_workers_that_die_lose_no_task(project: Path, start: Callable[...,
         assert counts[name] >= 1
         assert kind == "again" or counts[name] == 1
     assert any(said["status"] == "failed" for said in results.values()), "nobody died at work"
+
+
+async def test_workers_beside_a_server_are_started_anew_and_end_with_it(
+    project: Path, start: Callable[..., Process], redis_url: str
+) -> None:
+    process, url = served(start, redis_url, "--workers", "2", "--grace", "1")
+    async with httpx2.AsyncClient(timeout=60) as http:
+        tasks = [await begun(http, url, "again", number, 0.3) for number in range(8)]
+        for task in tasks:
+            assert (await ended(http, url, task))["status"] == "completed"
+        [first, *_] = pids = {int(line.split()[2]) for line in (project / "log").read_text().splitlines()}
+        assert process.popen.pid not in pids
+        os.kill(first, signal.SIGKILL)
+        process.await_log("working at tasks")
+        task = await begun(http, url, "again", 9, 0.0)
+        assert (await ended(http, url, task))["status"] == "completed"
+    process.popen.send_signal(signal.SIGTERM)
+    assert (await asyncio.to_thread(process.end))[0] == 0
+    for pid in pids:
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
+
+
+async def test_workers_do_not_outlive_a_server_that_is_killed(
+    project: Path, start: Callable[..., Process], redis_url: str
+) -> None:
+    process, url = served(start, redis_url, "--workers", "1")
+    async with httpx2.AsyncClient(timeout=60) as http:
+        assert (await ended(http, url, await begun(http, url, "again", 1, 0.0)))["status"] == "completed"
+    pid = int((project / "log").read_text().split()[2])
+    process.popen.kill()
+    await gone(pid)
+
+
+async def gone(pid: int) -> None:
+    def is_gone() -> bool:
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return True
+        return False
+
+    await until(is_gone)
+
+
+async def until(is_so: Callable[[], bool]) -> None:
+    for _ in range(1000):
+        if is_so():
+            return
+        await asyncio.sleep(0.02)
+    assert is_so()
+
+
+async def test_a_worker_that_is_asked_to_stop_ends_its_task_or_hands_it_back(
+    project: Path, start: Callable[..., Process], redis_url: str
+) -> None:
+    _, url = served(start, redis_url, "--workers", "0")
+    first = start(redis_url, "worker", "--grace", "2")
+    first.await_log("working at tasks")
+    async with httpx2.AsyncClient(timeout=60) as http:
+        short, long, fragile = (
+            await begun(http, url, "once", 1, 1.0),
+            await begun(http, url, "again", 2, 3.5),
+            await begun(http, url, "once", 3, 30.0),
+        )
+        await until(lambda: sum(runs(project).values()) == 3)
+        first.popen.send_signal(signal.SIGTERM)
+        worker(start, redis_url)
+        after = await begun(http, url, "once", 4, 0.0)
+        assert (await ended(http, url, after))["status"] == "completed"
+        assert (await asyncio.to_thread(first.end))[0] == 0
+        assert (await ended(http, url, short))["result"]["content"][0]["text"] == "did 1"
+        assert (await ended(http, url, long))["result"]["content"][0]["text"] == "did 2"
+        said = await ended(http, url, fragile)
+        assert said["error"]["message"] == "The server stopped while it ran; what it did until then may stay done"
+    assert runs(project) == {"once 1": 1, "again 2": 2, "once 3": 1, "once 4": 1}
+
+
+async def test_tasks_outlive_redis(project: Path, start: Callable[..., Process], tmp_path_factory: Any) -> None:
+    options = ("--appendonly", "yes", "--appendfsync", "always")
+    with redis_server.running(tmp_path_factory.mktemp("redis"), *options) as server:
+        _, url = served(start, server.url)
+        async with httpx2.AsyncClient(timeout=60) as http:
+            tasks = [await begun(http, url, "once", number, 1.5) for number in range(5)]
+            server.stop(kill=True)
+            said = await asked(http, url, "tools/call", name="once", arguments={"number": 9, "seconds": 0})
+            assert "lost its state" in said["result"]["content"][0]["text"]
+            assert "lost its state" in (await asked(http, url, "tasks/get", taskId=tasks[0]))["error"]["message"]
+            await asyncio.sleep(2)
+            server.start()
+            for number, task in enumerate(tasks):
+                assert (await ended(http, url, task))["result"]["content"][0]["text"] == f"did {number}"
+            assert (await ended(http, url, await begun(http, url, "again", 7, 0.0)))["status"] == "completed"
+    assert max(runs(project).values()) == 1
+
+
+async def test_what_others_write_among_the_tasks_is_dropped(
+    project: Path, start: Callable[..., Process], redis_url: str
+) -> None:
+    _, url = served(start, redis_url)
+    base, prefix = redis_url.split("?prefix=")
+    async with redis.asyncio.Redis.from_url(base) as client, httpx2.AsyncClient(timeout=60) as http:
+        for data in (b"", b"null", pickle.dumps(Evil()), b"x" * 100_000, b"A" * 32):
+            await client.xadd(f"{prefix}:tasks", {b"data": data})
+        await client.xadd(f"{prefix}:tasks", {b"other": b"x"})
+        assert (await ended(http, url, await begun(http, url, "again", 1, 0.0)))["status"] == "completed"
+        for _ in range(100):
+            if not await client.xlen(f"{prefix}:tasks"):
+                break
+            await asyncio.sleep(0.05)
+        assert await client.xlen(f"{prefix}:tasks") == 0
+    assert not (project / "owned").exists()
+
+
+class Evil:
+    def __reduce__(self) -> Any:
+        return os.system, ("touch owned",)
+
+
+async def test_arguments_and_results_cannot_be_read_in_redis(
+    project: Path, start: Callable[..., Process], redis_url: str
+) -> None:
+    _, url = served(start, redis_url)
+    base, prefix = redis_url.split("?prefix=")
+    async with redis.asyncio.Redis.from_url(base) as client, httpx2.AsyncClient(timeout=60) as http:
+        task = await begun(http, url, "again", 424242, 0.0)
+        assert (await ended(http, url, task))["status"] == "completed"
+        everything = b""
+        for name in await client.keys(f"{prefix}:*"):
+            everything += name + (await client.dump(name) or b"")
+    assert b":task:" in everything
+    for word in (b"424242", b"did", b"anonymous", task.encode()):
+        assert word not in everything
+
+
+@pytest.mark.parametrize("kind", ["again", "block"])
+async def test_a_task_is_cancelled_where_it_runs(
+    kind: str, project: Path, start: Callable[..., Process], redis_url: str
+) -> None:
+    _, url = served(start, redis_url, "--workers", "0")
+    worker(start, redis_url)
+    async with httpx2.AsyncClient(timeout=60) as http:
+        task = await begun(http, url, kind, 1, 2.0)
+        await until(lambda: sum(runs(project).values()) == 1)
+        assert (await asked(http, url, "tasks/cancel", taskId=task))["result"]["resultType"] == "complete"
+        said = await ended(http, url, task, 5)
+        assert (said["status"], "result" in said) == ("cancelled", False)
+        await asyncio.sleep(2.2)
+        assert (await ended(http, url, task, 5))["status"] == "cancelled"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("worker",), "a worker works at the tasks of other processes, so that it needs --state redis://HOST:PORT"),
+        (("--workers", "2"), "--workers needs a --state that other processes see: redis://HOST:PORT"),
+        (("worker", "--http", ":0"), "a worker serves nothing; leave out --http and --workers"),
+        (("--workers", "two"), "'two' is no whole number, such as 4"),
+        (("--state", "redis:/x"), "--state: 'redis:/x' is no place for state"),
+    ],
+)
+def test_mistakes_are_told(arguments: tuple[str, ...], told: str, project: Path) -> None:
+    process = Process(project, *arguments, "--handlers", "work:Work")
+    process.close()
+    status, log, _ = process.end()
+    assert (status, told in log, "Traceback" in log) == (2, True, False), log
