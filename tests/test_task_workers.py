@@ -92,6 +92,7 @@ def served(start: Callable[..., Process], state: str, *options: str) -> tuple[Pr
 def worker(start: Callable[..., Process], state: str) -> Process:
     process = start(state, "worker")
     process.await_log("working at tasks")
+    process.drain()
     return process
 
 
@@ -139,7 +140,11 @@ def runs(project: Path) -> Counter[str]:
 
 async def test_workers_that_die_lose_no_task(project: Path, start: Callable[..., Process], redis_url: str) -> None:
     chance = random.Random(1)
-    servers = [served(start, redis_url, "--workers", "0")[1] for _ in range(2)]
+    servers = []
+    for _ in range(2):
+        process, url = served(start, redis_url, "--workers", "0")
+        process.drain()
+        servers.append(url)
     workers = [worker(start, redis_url) for _ in range(3)]
 
     async def kill() -> None:
@@ -195,8 +200,7 @@ async def test_workers_beside_a_server_are_started_anew_and_end_with_it(
     process.popen.send_signal(signal.SIGTERM)
     assert (await asyncio.to_thread(process.end))[0] == 0
     for pid in pids:
-        with pytest.raises(ProcessLookupError):
-            os.kill(pid, 0)
+        await gone(pid)
 
 
 async def test_workers_do_not_outlive_a_server_that_is_killed(
@@ -216,7 +220,8 @@ async def gone(pid: int) -> None:
             os.kill(pid, 0)
         except ProcessLookupError:
             return True
-        return False
+        stat = Path(f"/proc/{pid}/stat")  # who is dead and not yet waited for has still a number
+        return stat.exists() and stat.read_text().rpartition(")")[2].split()[0] == "Z"
 
     await until(is_gone)
 
