@@ -110,6 +110,8 @@ def _fill(name: str, slug: str, origin: Origin | None) -> Path:
         "pyproject.toml": "pyproject.toml",
         "README.md": "README.md",
         "mcp.json": "mcp.json",
+        "Dockerfile": "Dockerfile",
+        ".dockerignore": "dockerignore",
         ".gitignore": "gitignore",
         ".gitattributes": "gitattributes",
         f"specs/{slug}.yaml": "manifest.yaml",

@@ -1,0 +1,57 @@
+"""A real HAProxy for tests, with the configuration of `examples/deploy/`, on a port of its own.
+
+Takes the ports of servers on this machine; gives where the proxy is. It is not installed for CI: a test that needs it is
+skipped with a word where it is missing.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from processes import running
+
+PROGRAM: Final = "haproxy"
+PATIENCE: Final = 20.0
+
+
+def configuration(text: str, port: int, servers: Sequence[int]) -> str:
+    """The configuration, with a port and servers of this machine in place of those of containers."""
+    text, number = re.subn(r"^( *bind) :8000$", rf"\1 127.0.0.1:{port}", text, flags=re.MULTILINE)
+    assert number == 1
+    lines = "\n".join(f"    server server-{one} 127.0.0.1:{one}" for one in servers)
+    text, number = re.subn(r"^ *server-template \S+ \d+ server:8000 resolvers dns init-addr none$", lines, text, flags=re.MULTILINE)
+    assert number == 1
+    return text
+
+
+@contextmanager
+def proxied(file: Path, servers: Sequence[int], folder: Path) -> Iterator[str]:
+    """The URL of a proxy before these servers, for the length of a block."""
+    if shutil.which(PROGRAM) is None:
+        pytest.skip(f"{PROGRAM} is not installed")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port: int = free.getsockname()[1]
+    made = folder / "haproxy.cfg"
+    made.write_text(configuration(file.read_text("utf-8"), port, servers))
+    with running([PROGRAM, "-db", "-f", str(made)], stdout=subprocess.DEVNULL) as process:
+        end = time.monotonic() + PATIENCE
+        while True:
+            assert process.poll() is None, f"{PROGRAM} ended"
+            assert time.monotonic() < end, f"{PROGRAM} does not answer"
+            try:
+                socket.create_connection(("127.0.0.1", port), 1).close()
+                break
+            except OSError:
+                time.sleep(0.02)
+        yield f"http://127.0.0.1:{port}/mcp"
