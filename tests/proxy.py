@@ -29,7 +29,9 @@ def configuration(text: str, port: int, servers: Sequence[int]) -> str:
     text, number = re.subn(r"^( *bind) :8000$", rf"\1 127.0.0.1:{port}", text, flags=re.MULTILINE)
     assert number == 1
     lines = "\n".join(f"    server server-{one} 127.0.0.1:{one}" for one in servers)
-    text, number = re.subn(r"^ *server-template \S+ \d+ server:8000 resolvers dns init-addr none$", lines, text, flags=re.MULTILINE)
+    text, number = re.subn(
+        r"^ *server-template \S+ \d+ server:8000 resolvers dns init-addr none$", lines, text, flags=re.MULTILINE
+    )
     assert number == 1
     return text
 
