@@ -1,7 +1,7 @@
 """A real HAProxy for tests, with the configuration of `examples/deploy/`, on a port of its own.
 
-Takes the ports of servers on this machine; gives where the proxy is. It is not installed for CI: a test that needs it is
-skipped with a word where it is missing.
+Takes the ports of servers on this machine; gives where the proxy is. CI does not install it: a test that needs it
+is skipped with a word where it is missing.
 """
 
 from __future__ import annotations

@@ -268,7 +268,7 @@ def url(servers: Servers, tmp_path: Path) -> Iterator[str]:
         yield found
 
 
-async def _answer(_context: Any, _params: types.ElicitRequestParams) -> types.ElicitResult:
+async def _answer(context: Any, params: Any) -> types.ElicitResult:
     return types.ElicitResult(action="accept", content={"size": "L"})
 
 
