@@ -82,6 +82,7 @@ def _outcome(error: BaseException) -> Outcome:
         case MCPError(code=code) if code == REQUEST_TIMEOUT:
             return "timeout"
         case Exception():
-            return "error"
+            outcome: Outcome = getattr(error, "__toolwright_outcome__", "error")
+            return outcome
         case _:
             return "cancelled"
