@@ -120,6 +120,13 @@ RUNTIME: Final[Mapping[str, tuple[str, ...]]] = {
     "limits": ("policy/limits",),
     "scopes": ("policy/scopes",),
     "client_primitives": ("client/primitives",),
+    "tasks": (
+        "client/task_errors",
+        "client/task_requests",
+        "client/task_runs",
+        "client/task_states",
+        "client/tasks",
+    ),
     "headers": ("client/parameter_headers",),
     "changes": ("client/subscriptions",),
     "client_requests": (
@@ -183,6 +190,11 @@ _PLAIN: Final = re.compile(r"[\w#/$.-]*", re.ASCII)
 def input_class(tool: ir.Tool) -> Name:
     """The class of a tool's arguments."""
     return naming.input_class(tool.names)
+
+
+def may_be_task(tool: ir.Tool) -> bool:
+    """Whether calls of a tool may be tasks, or have to be (MCP 2025-11-25, `ToolExecution`)."""
+    return (tool.definition.get("execution") or {}).get("taskSupport") in ("optional", "required")
 
 
 def output_class(tool: ir.Tool) -> Name | None:
@@ -308,6 +320,8 @@ def _of_tools(tools: Sequence[ir.Tool]) -> Iterator[str]:
         yield "large"
     if any("page" in tool.http for tool in tools):
         yield "pages"
+    if any(map(may_be_task, tools)):
+        yield "tasks"
 
 
 def _of_schemas(schemas: Sequence[ir.Schema], shared: Sequence[ir.SharedSchema]) -> Iterator[str]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from ..terminal import visible
 
 
-class TaskCancelled(Exception):  # noqa: N818 - as the others of these
+class TaskCancelled(Exception):
     """The task was cancelled, by whomever, before it had a result.
 
     Attributes:
@@ -30,7 +30,7 @@ class TaskCancelled(Exception):  # noqa: N818 - as the others of these
         self.task = task
 
 
-class TaskExpired(Exception):  # noqa: N818 - as the others of these
+class TaskExpired(Exception):
     """The server does not know the task: it is past its `ttl`, somebody else's, or never was.
 
     Attributes:
@@ -45,7 +45,7 @@ class TaskExpired(Exception):  # noqa: N818 - as the others of these
         self.task = task
 
 
-class TasksUnsupported(Exception):  # noqa: N818 - as the others of these
+class TasksUnsupported(Exception):
     """The server, or the revision of MCP that it speaks, cannot do this with tasks. The message says what would do."""
 
     def __init__(self, message: str) -> None:

@@ -68,7 +68,8 @@ class _Meta(dict[str, Any]):
 
     def __setitem__(self, key: str, value: Any) -> None:
         if key == CLIENT_CAPABILITIES_META_KEY:
-            value = {**value, "extensions": {**(value.get("extensions") or {}), EXTENSION: {}}}
+            extensions: Json = value.get("extensions")
+            value = {**value, "extensions": {**(extensions if isinstance(extensions, dict) else {}), EXTENSION: {}}}
         super().__setitem__(key, value)
 
 
@@ -164,7 +165,7 @@ class TaskRequests:
                 if self.session.modern
                 else GetTaskRequest(params=GetTaskRequestParams(task_id=task))
             )
-            said = await self._of(task, request, WireTask)
+            said: WireTask = await self._of(task, request, WireTask)
             self.session.measure(said, self.options)
         return said
 
@@ -178,7 +179,7 @@ class TaskRequests:
         options = replace(self._given, timeout=None) if waits else self.options
         request = GetTaskPayloadRequest(params=GetTaskPayloadRequestParams(task_id=task))
         with self.session.bounded(self._tool):
-            result = await self._of(task, request, CallToolResult, options, is_asked_in=True)
+            result: CallToolResult = await self._of(task, request, CallToolResult, options, is_asked_in=True)
             self.session.measure(result, options)
         related: Json = (result.meta or {}).get(RELATED)
         if is_mapping(related) and related.get("taskId") != task:

@@ -30,7 +30,7 @@ from .task_requests import TaskRequests, offers_tasks
 from .task_states import ToolTaskState, WireTask
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Set
+    from collections.abc import Awaitable, Callable, Mapping
 
     from mcp_types import CallToolResult, JSONRPCNotification
 
@@ -45,13 +45,15 @@ _FIRST_PAUSE: Final = 0.25
 _LONGEST_PAUSE: Final = 15.0
 """Seconds before the next look after one that got no answer; each time twice as many."""
 
+_CUT_OFF: Final = frozenset({CONNECTION_CLOSED})
+_OUT_OF_REACH: Final = frozenset({CONNECTION_CLOSED, INTERNAL_ERROR})
+"""What the loss of an answer on its way is told as; the latter by a server, or a proxy before it, in trouble."""
+
 _WRONG: Final = "the server's answer is not what MCP says"
 _NOTIFICATIONS: Final = frozenset({"notifications/tasks/status", "notifications/tasks"})
 
 
-def calling(
-    session: Session, tool: Tool
-) -> Callable[[Tool, dict[str, Any], Options], Awaitable[CallToolResult]]:
+def calling(session: Session, tool: Tool) -> Callable[[Tool, dict[str, Any], Options], Awaitable[CallToolResult]]:
     """How a tool is called by its method: as a task, where it has to be one and the server offers tasks."""
     is_task = support_of(tool) == "required" and (session.modern or offers_tasks(session))
 
@@ -72,7 +74,8 @@ def calling(
 
 def support_of(tool: Tool) -> str:
     """`required`, `optional` or `forbidden`: whether calls of a tool are tasks (MCP 2025-11-25, `ToolExecution`)."""
-    support: str = (tool.definition.get("execution") or {}).get("taskSupport") or "forbidden"
+    execution: Mapping[str, Any] = tool.definition.get("execution") or {}
+    support: str = execution.get("taskSupport") or "forbidden"
     return support
 
 
@@ -219,7 +222,7 @@ class TaskRun:
         except (TaskExpired, ResultTooLarge) as error:
             self._failure = error
         except MCPError as error:
-            self._be_patient(error, {CONNECTION_CLOSED, INTERNAL_ERROR})
+            self._be_patient(error, _OUT_OF_REACH)
         else:
             self._lost = 0
             self._hear(came)
@@ -267,7 +270,7 @@ class TaskRun:
         except TaskExpired as error:
             self._failure = error
         except MCPError as error:
-            self._be_patient(error, {CONNECTION_CLOSED})
+            self._be_patient(error, _CUT_OFF)
         else:
             self._sent.update(waiting)
 
@@ -275,10 +278,10 @@ class TaskRun:
         """Up to 2025-11-25: wait for the result, on whose stream the questions come, until the task asks no more."""
         if not self._lost:
             self._count_round()
-        raised: Exception | None = None
+        refused: MCPError | TaskExpired | ResultTooLarge | None = None
 
         async def watch() -> None:
-            nonlocal raised
+            nonlocal refused
             try:
                 while self.state.status == "input_required" and not self.has_ended:
                     await anyio.sleep(max(0.0, self._due - time.monotonic()))
@@ -287,30 +290,31 @@ class TaskRun:
                     else:
                         await self._look()
             except MCPError as error:
-                raised = error
+                refused = error
             group.cancel_scope.cancel()
 
-        async with anyio.create_task_group() as group:
-            group.start_soon(watch)
-            try:
-                self._result = await self._requests.result(self.state.id, waits=True)
-            except Exception as error:
-                raised = error
-            group.cancel_scope.cancel()
+        try:
+            async with anyio.create_task_group() as group:
+                group.start_soon(watch)
+                try:
+                    self._result = await self._requests.result(self.state.id, waits=True)
+                except (MCPError, TaskExpired, ResultTooLarge) as error:
+                    refused = error
+                group.cancel_scope.cancel()
+        except ExceptionGroup as raised:  # what a callback raised, in which the group has wrapped it
+            raise raised.exceptions[0] from None
         if self._result is not None:
             self._changes += 1
             self.state = replace(self.state, status="failed" if self._result.is_error else "completed", message=None)
-        elif isinstance(raised, TaskExpired | ResultTooLarge):
-            self._failure = raised
-        elif isinstance(raised, MCPError):
-            await self._be_refused(raised)
-        elif raised is not None:
-            raise raised
+        elif isinstance(refused, MCPError):
+            await self._be_refused(refused)
+        elif refused is not None:
+            self._failure = refused
 
     async def _be_refused(self, error: MCPError) -> None:
         """Find out whether the error in the place of a result is what the task ended with."""
-        if self._is_lost(error, {CONNECTION_CLOSED}):
-            self._be_patient(error, {CONNECTION_CLOSED})
+        if self._is_lost(error, _CUT_OFF):
+            self._be_patient(error, _CUT_OFF)
             return
         await self._look()
         if self.state.status == "failed":
@@ -324,13 +328,13 @@ class TaskRun:
         if self._rounds > most:
             raise MCPError(code=INVALID_REQUEST, message=f"the server kept asking for more than {most} rounds")
 
-    def _is_lost(self, error: MCPError, codes: Set[int]) -> bool:
+    def _is_lost(self, error: MCPError, codes: frozenset[int]) -> bool:
         """Whether an answer was lost on its way, over a connection on which the next may come."""
         client = self._requests.session.client
         over_http = isinstance(client.server, Guarded) and client.server.over_http
         return error.code in codes and over_http and failure_of(client) is None
 
-    def _be_patient(self, error: MCPError, codes: Set[int]) -> None:
+    def _be_patient(self, error: MCPError, codes: frozenset[int]) -> None:
         """Have the next look come later where an answer was lost; raise the error where it was not, or too often."""
         if self._lost >= _LOST or not self._is_lost(error, codes):
             raise error
@@ -343,23 +347,20 @@ class TaskRun:
         task, status = self.state.id, self.state.status
         if self._failure is None and self._result is None and status == "cancelled":
             self._failure = TaskCancelled(self._tool.name, task, self.state.message)
-        while self._failure is None and self._result is None:
+        while (outcome := self._failure or self._result) is None:
             try:
                 self._result = await self._requests.result(task, waits=False)
             except (TaskExpired, ResultTooLarge) as error:
                 self._failure = error
             except MCPError as error:
-                if self._is_lost(error, {CONNECTION_CLOSED}):
-                    self._be_patient(error, {CONNECTION_CLOSED})
+                if self._is_lost(error, _CUT_OFF):
+                    self._be_patient(error, _CUT_OFF)
                     await anyio.sleep(max(0.0, self._due - time.monotonic()))
                 elif status == "failed":
                     self._failure = error
                 else:
                     raise
-        if self._failure is not None:
-            return self._failure
-        assert self._result is not None
-        return self._result
+        return outcome
 
 
 class _News:

@@ -27,19 +27,20 @@ from typing import (
 from pydantic import BaseModel
 
 from .arguments import to_json, with_extra
-from .audit import report
+from .audit import Record
 from .calls import reading, taken
 from .confirmation import confirm_call
+from .errors import InvalidResult, ToolFailed
 
 if TYPE_CHECKING:
-    from contextlib import AbstractAsyncContextManager
+    from contextlib import AbstractContextManager
 
     from mcp_types import CallToolResult, ContentBlock
 
-    from ..package import Package, Tool
-    from .audit import Record
+    from ..package import Package, Tool, Tools
     from .binding import Binding
     from .options import Options
+    from .session import Session
     from .task_runs import TaskRun
     from .task_states import Status, ToolTaskState
 
@@ -107,10 +108,9 @@ class ToolTask(Generic[T_co]):
         """
         import anyio
 
-        with anyio.move_on_after(math.inf if timeout is None else timeout) as waiting, self._course.hiding():
+        with anyio.move_on_after(math.inf if timeout is None else timeout), self._course.hiding():
             await self._course.begin()
             return await self._course.end(await self._run.outcome())
-        assert waiting.cancelled_caught
         raise TimeoutError(f"the task of {self._course.tool.name!r} has not ended in {timeout} seconds; it goes on")
 
     async def updates(self) -> AsyncIterator[ToolTaskState]:
@@ -194,20 +194,17 @@ class _Course(Generic[T_co]):
         self._options = options
         self._read = read
         self._arguments = arguments
-        self._report: AbstractAsyncContextManager[Record, bool | None] | None = None
-        self._record: Record | None = None
+        self._record = Record(tool, arguments, options.on_call)
         self._value: list[T_co] = []
         self._failure: Exception | None = None
 
-    def hiding(self) -> Any:
+    def hiding(self) -> AbstractContextManager[None]:
         """The time in which the log has nothing of what is redacted."""
         return self.tool.hiding(self._arguments)
 
     async def begin(self) -> None:
         """Tell the start, once."""
-        if self._report is None:
-            self._report = report(self.tool, self._arguments, self._options.on_call)
-            self._record = await self._report.__aenter__()
+        await self._record.begin()
 
     async def confirm(self) -> None:
         """Ask for leave, as for a call."""
@@ -215,8 +212,7 @@ class _Course(Generic[T_co]):
 
     async def leave(self, error: BaseException) -> None:
         """Tell the end of one that could not be started."""
-        assert self._report is not None
-        await self._report.__aexit__(type(error), error, error.__traceback__)
+        await self._record.end(error)
 
     async def end(self, outcome: CallToolResult | Exception) -> T_co:
         """What the method gives, or raises."""
@@ -228,17 +224,15 @@ class _Course(Generic[T_co]):
     async def settle(self, outcome: CallToolResult | Exception) -> Exception | None:
         """Read the result and tell the end, once; gives what the call raises."""
         if not self._value and self._failure is None:
-            assert self._report is not None
-            assert self._record is not None
-            try:
-                if isinstance(outcome, Exception):
-                    raise outcome
-                self._value.append(taken(self.tool, outcome, self._options, self._read, self._record)[0])
-            except Exception as error:
-                self._failure = error
-                await self._report.__aexit__(type(error), error, error.__traceback__)
+            if isinstance(outcome, Exception):
+                self._failure = outcome
             else:
-                await self._report.__aexit__(None, None, None)
+                try:
+                    value, _ = taken(self.tool, outcome, self._options, self._read, self._record)
+                    self._value.append(value)
+                except (ToolFailed, InvalidResult) as error:
+                    self._failure = error
+            await self._record.end(self._failure)
         return self._failure
 
 
@@ -268,6 +262,11 @@ class Tasks:
         other = copy.copy(self)
         other._ttl = ttl
         return other
+
+    @property
+    def __toolwright__(self) -> tuple[Session, Options, Tools]:
+        """The session, the options, and the tools of the package, for what takes tasks up."""
+        return self._session, self._options, self._package.tools
 
     async def list(self) -> AsyncIterator[ToolTaskState]:
         """The tasks that the server has for this client, of whatever tool, up to 2025-11-25.
@@ -318,17 +317,6 @@ class Tasks:
                 await course.settle(await run.outcome())
         return ToolTask(run, course)
 
-    def _resume(self, method: str, task: str) -> ToolTask[Any]:
-        from .task_runs import TaskRun
-
-        if not task:
-            raise ValueError("the id of a task is a text that is not empty; the server made none where it is")
-        tool = next(tool for tool in self._package.tools.values() if tool.method == method)
-        output = tool.Output
-        read = _content if output is None else reading(self._session, tool, output)
-        run = TaskRun.resumed(self._session, tool, task, self._options)
-        return ToolTask(run, _Course(tool, self._options, read, {}, is_resumed=True))
-
 
 class TaskMethod(Generic[P, T]):
     """The method of a tool that can be a task: called, it starts one; `resume` takes one up."""
@@ -348,7 +336,7 @@ class TaskMethod(Generic[P, T]):
         started: ToolTask[T] = await self._method(self._tasks, *args, **kwargs)
         return started
 
-    def resume(self, id: str) -> ToolTask[T]:  # noqa: A002 - what it is called on a task, too
+    def resume(self, id: str) -> ToolTask[T]:
         """Take up a task by its `id`, such as after a restart of the client. The server is not asked before it is used.
 
         `on_call` is told of its start and its end again, without arguments, which are not known.
@@ -356,7 +344,16 @@ class TaskMethod(Generic[P, T]):
         Raises:
             ValueError: The id is empty.
         """
-        return self._tasks._resume(self._method.__name__, id)
+        from .task_runs import TaskRun
+
+        if not id:
+            raise ValueError("the id of a task is a text that is not empty; the server made none where it is")
+        session, options, tools = self._tasks.__toolwright__
+        tool = next(tool for tool in tools.values() if tool.method == self._method.__name__)
+        output: Any = tool.Output
+        read = _content if output is None else reading(session, tool, output)
+        run = TaskRun.resumed(session, tool, id, options)
+        return ToolTask(run, _Course(tool, options, read, {}, is_resumed=True))
 
 
 class Starting(Generic[P, T]):
@@ -381,6 +378,12 @@ class Starting(Generic[P, T]):
 def starting(method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]) -> Starting[P, T]:
     """The method of a tool, from the class of a client, for the class of its tasks."""
     return Starting(method)
+
+
+def started(method: Callable[Concatenate[Any, P], Coroutine[Any, Any, ToolTask[T]]]) -> Starting[P, T]:
+    """The method of a tool that stands in a class of tasks itself, which a deprecated one does."""
+    itself: Callable[..., Coroutine[Any, Any, Any]] = method
+    return Starting(itself)
 
 
 def _content(result: CallToolResult) -> _Blocks:
