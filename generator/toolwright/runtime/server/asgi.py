@@ -23,7 +23,9 @@ from starlette.routing import BaseRoute, Route
 from ..logs import guard
 from .bad_requests import BadRequests
 from .guard import Guard
+from .health import routes as health_routes
 from .replay import Archive
+from .resumption import Resumption, SharedReplay
 from .uploads import Uploads
 
 if TYPE_CHECKING:
@@ -55,6 +57,8 @@ def asgi_app(
     token_verifier: TokenVerifier | None = None,
     session_idle_timeout: float = IDLE,
     max_sessions: int = SESSIONS,
+    stateless: bool = False,
+    health: bool = False,
 ) -> Starlette:
     """The server as an ASGI application, whose `state.server` it is.
 
@@ -67,18 +71,27 @@ def asgi_app(
         session_idle_timeout: Seconds after which a session ends that has no request under way (up to 2025-11-25; from
             2026-07-28 on there are no sessions).
         max_sessions: How many sessions may be open.
+        stateless: Whether there are no sessions, so that requests up to 2025-11-25 may come to any process, too. Their
+            clients are asked nothing, hear of no changes, and cannot come back for what they missed.
+        health: Whether to answer `/livez` and `/readyz`.
 
     Raises:
         ValueError: One of the two is not positive.
     """
+    security = _security([*_LOCAL, *allowed_hosts])
     sessions = _Sessions(
         server,
         retry_interval=_RETRY,
-        security_settings=_security([*_LOCAL, *allowed_hosts]),
+        security_settings=security,
         session_idle_timeout=session_idle_timeout,
         max_sessions=max_sessions,
+        stateless=stateless,
     )
-    endpoint: ASGIApp = Uploads(BadRequests(StreamableHTTPASGIApp(sessions)))
+    server.has_sessions = not stateless
+    endpoint: ASGIApp = StreamableHTTPASGIApp(sessions)
+    if server.store.is_shared and not stateless:
+        endpoint = Resumption(endpoint, server.store, security)
+    endpoint = Uploads(BadRequests(endpoint))
     auth: Mapping[str, Any] | None = server.package.manifest.get("auth")
     tokens = server.package.feature("auth", "policy.tokens")
     verifier = tokens.Tokens(auth) if token_verifier is None and tokens is not None else token_verifier
@@ -99,6 +112,8 @@ def asgi_app(
             audiences=audiences,
             recorder=server.recorder,
         )
+    if health:
+        routes += health_routes(server)
     app = Starlette(routes=[Route(path, endpoint=endpoint), *routes], lifespan=lambda _: sessions.run())
     app.state.server = server
     guard()
@@ -121,10 +136,13 @@ def _url(text: str) -> AnyHttpUrl:
 class _Sessions(StreamableHTTPSessionManager):
     """The SDK's sessions, each with a store of its own: its streams are called alike in all of them."""
 
+    app: PackageServer
+
     @property
     def event_store(self) -> EventStore | None:
         """A new store; the SDK asks when it opens a session."""
-        return self._archive.session()
+        store = self.app.store
+        return SharedReplay(store) if store.is_shared else self._archive.session()
 
     @event_store.setter
     def event_store(self, _store: EventStore | None) -> None:
