@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from toolwright import naming
-from toolwright.codegen.features import every, may_be_task, output_class
+from toolwright.codegen.features import every, output_class
 from toolwright.codegen.imports import DATES, as_homes
 from toolwright.pycode import Name
 
@@ -67,7 +67,7 @@ is left out of the request. Results are checked against the tool's output schema
         "outputs": has_outputs,
         "has_tools": bool(manifest.tools),
         "pages": any("page" in tool.http for tool in manifest.tools),
-        "tasks": any(map(may_be_task, manifest.tools)),
+        "tasks": any(tool.task_support != "forbidden" for tool in manifest.tools),
         "base": base,
         "runtime": as_homes(runtime),
         "imports": imports,

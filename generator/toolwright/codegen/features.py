@@ -123,13 +123,6 @@ RUNTIME: Final[Mapping[str, tuple[str, ...]]] = {
     "limits": ("policy/limits",),
     "scopes": ("policy/scopes",),
     "client_primitives": ("client/primitives",),
-    "tasks": (
-        "client/task_errors",
-        "client/task_requests",
-        "client/task_runs",
-        "client/task_states",
-        "client/tasks",
-    ),
     "headers": ("client/parameter_headers",),
     "changes": ("client/subscriptions",),
     "client_requests": (
@@ -142,6 +135,13 @@ RUNTIME: Final[Mapping[str, tuple[str, ...]]] = {
     "elicitation": ("server/elicitation",),
     "confirmation": ("server/abridging", "server/confirmation"),
     "sampling": ("server/sampling",),
+    "tasks": (
+        "client/task_errors",
+        "client/task_requests",
+        "client/task_runs",
+        "client/task_states",
+        "client/tasks",
+    ),
     "primitives": ("primitives",),
     "resources": ("server/resources",),
     "prompts": ("server/prompts",),
@@ -164,6 +164,7 @@ Of these a package has those of the halves that it has: what is below `client` n
 
 _IMPLIED: Final[Mapping[str, tuple[str, ...]]] = {
     "sampling": ("client_requests",),
+    "tasks": ("client_requests",),
     "confirmation": ("elicitation",),
     "elicitation": ("alternatives", "client_requests"),
     "client_requests": ("answers",),
@@ -193,11 +194,6 @@ _PLAIN: Final = re.compile(r"[\w#/$.-]*", re.ASCII)
 def input_class(tool: ir.Tool) -> Name:
     """The class of a tool's arguments."""
     return naming.input_class(tool.names)
-
-
-def may_be_task(tool: ir.Tool) -> bool:
-    """Whether calls of a tool may be tasks, or have to be (MCP 2025-11-25, `ToolExecution`)."""
-    return (tool.definition.get("execution") or {}).get("taskSupport") in ("optional", "required")
 
 
 def output_class(tool: ir.Tool) -> Name | None:
@@ -305,6 +301,8 @@ def _of_tools(tools: Sequence[ir.Tool]) -> Iterator[str]:
     """The features that tools need by their policies."""
     if any(tool.policy.get("redact") for tool in tools):
         yield "redaction"
+    if any(tool.task_support != "forbidden" for tool in tools):
+        yield "tasks"
     if any(tool.policy.get("scopes") for tool in tools):
         yield "scopes"
     if any("rateLimit" in tool.policy for tool in tools):
@@ -323,8 +321,6 @@ def _of_tools(tools: Sequence[ir.Tool]) -> Iterator[str]:
         yield "large"
     if any("page" in tool.http for tool in tools):
         yield "pages"
-    if any(map(may_be_task, tools)):
-        yield "tasks"
 
 
 def _of_schemas(schemas: Sequence[ir.Schema], shared: Sequence[ir.SharedSchema]) -> Iterator[str]:

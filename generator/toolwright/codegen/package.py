@@ -19,7 +19,6 @@ from toolwright.codegen.features import (
     context_module,
     folder_of,
     has_examples,
-    may_be_task,
     modelled,
     needs_handlers,
 )
@@ -115,7 +114,8 @@ def _responses(manifest: ir.Manifest, made: Made) -> Iterator[Code]:
         units = [(tool.names.method, made.units[tool.name].response) for tool in manifest.tools]
         yield responses(manifest.stem, [name for name, response in units if response is None])
         yield from (response for _, response in units if response is not None)
-    if starting := [(tool.names.method, made.units[tool.name].task) for tool in manifest.tools if may_be_task(tool)]:
+    tools = [tool for tool in manifest.tools if tool.task_support != "forbidden"]
+    if starting := [(tool.names.method, made.units[tool.name].task) for tool in tools]:
         yield tasks(manifest.stem, [name for name, task in starting if task is None])
         yield from (task for _, task in starting if task is not None)
 

@@ -30,7 +30,7 @@ from .task_requests import TaskRequests, offers_tasks
 from .task_states import ToolTaskState, WireTask
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Awaitable, Callable
 
     from mcp_types import CallToolResult, JSONRPCNotification
 
@@ -55,7 +55,7 @@ _NOTIFICATIONS: Final = frozenset({"notifications/tasks/status", "notifications/
 
 def calling(session: Session, tool: Tool) -> Callable[[Tool, dict[str, Any], Options], Awaitable[CallToolResult]]:
     """How a tool is called by its method: as a task, where it has to be one and the server offers tasks."""
-    is_task = support_of(tool) == "required" and (session.modern or offers_tasks(session))
+    is_task = tool.task_support == "required" and (session.modern or offers_tasks(session))
 
     async def call(tool: Tool, arguments: dict[str, Any], options: Options) -> CallToolResult:
         run = await TaskRun.start(session, tool, arguments, options)
@@ -70,13 +70,6 @@ def calling(session: Session, tool: Tool) -> Callable[[Tool, dict[str, Any], Opt
         return outcome
 
     return call if is_task else session.call
-
-
-def support_of(tool: Tool) -> str:
-    """`required`, `optional` or `forbidden`: whether calls of a tool are tasks (MCP 2025-11-25, `ToolExecution`)."""
-    execution: Mapping[str, Any] = tool.definition.get("execution") or {}
-    support: str = execution.get("taskSupport") or "forbidden"
-    return support
 
 
 class TaskRun:
