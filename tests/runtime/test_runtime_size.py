@@ -21,9 +21,9 @@ KINDS: dict[str, tuple[int, dict[str, Any]]] = {
     "one that asks": (9200, manifest([{**ONE, "toolwright": ASKS}], emit=["server"])),
     "one with resources": (8680, manifest([ONE], emit=["server"], **RESOURCES)),
     "one with alternatives": (9000, manifest([EITHER], emit=["server"])),
-    "a client of one tool": (5440, manifest([ONE], emit=["client"])),
-    "one that answers questions": (6740, manifest([ONE], emit=["client"], python={"features": ["elicitation"]})),
-    "both with one tool": (11800, manifest([ONE])),
+    "a client of one tool": (5580, manifest([ONE], emit=["client"])),
+    "one that answers questions": (6870, manifest([ONE], emit=["client"], python={"features": ["elicitation"]})),
+    "both with one tool": (12200, manifest([ONE])),
 }
 """The most lines of runtime that each kind of package may have, blank ones and docstrings included."""
 

@@ -135,6 +135,13 @@ RUNTIME: Final[Mapping[str, tuple[str, ...]]] = {
     "elicitation": ("server/elicitation",),
     "confirmation": ("server/abridging", "server/confirmation"),
     "sampling": ("server/sampling",),
+    "tasks": (
+        "client/task_errors",
+        "client/task_requests",
+        "client/task_runs",
+        "client/task_states",
+        "client/tasks",
+    ),
     "primitives": ("primitives",),
     "resources": ("server/resources",),
     "prompts": ("server/prompts",),
@@ -157,6 +164,7 @@ Of these a package has those of the halves that it has: what is below `client` n
 
 _IMPLIED: Final[Mapping[str, tuple[str, ...]]] = {
     "sampling": ("client_requests",),
+    "tasks": ("client_requests",),
     "confirmation": ("elicitation",),
     "elicitation": ("alternatives", "client_requests"),
     "client_requests": ("answers",),
@@ -254,7 +262,7 @@ def features(manifest: ir.Manifest) -> tuple[str, ...]:
     used |= declared(manifest)
     if every(manifest):
         used.add("client_primitives")
-    if "client" in manifest.emit and used & {"confirmation", "elicitation", "sampling"}:
+    if "client" in manifest.emit and used & {"confirmation", "elicitation", "sampling", "tasks"}:
         used.add("complexity")  # whatever a server sends as the schema of a question is checked
     waiting = [*used]
     while waiting:
@@ -293,6 +301,8 @@ def _of_tools(tools: Sequence[ir.Tool]) -> Iterator[str]:
     """The features that tools need by their policies."""
     if any(tool.policy.get("redact") for tool in tools):
         yield "redaction"
+    if any(tool.task_support != "forbidden" for tool in tools):
+        yield "tasks"
     if any(tool.policy.get("scopes") for tool in tools):
         yield "scopes"
     if any("rateLimit" in tool.policy for tool in tools):
