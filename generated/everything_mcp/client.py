@@ -234,6 +234,65 @@ class EverythingClient(PrimitivesBinding):
         """
         return await self._call_content("test_trigger_prompt_change", {})
 
+    async def greet(self, *, name: str) -> list[ContentBlock]:
+        """Greet someone, at once.
+
+        Tool ``greet``: read-only, closed world.
+
+        Args:
+            name: Whom to greet. At least 1 character.
+        """
+        return await self._call_content("greet", {"name": name})
+
+    async def slow_compute(self, *, seconds: float | Omit = OMIT, label: str | Omit = OMIT) -> list[ContentBlock]:
+        """Take a while, and say so.
+
+        Tool ``slow_compute``: read-only, idempotent, closed world.
+
+        Args:
+            seconds: How long it takes. Range: 0–300. Default: 1.
+            label: What to call it
+        """
+        return await self._call_content("slow_compute", {"seconds": seconds, "label": label})
+
+    async def failing_job(self) -> list[ContentBlock]:
+        """Fail after a while, as tools fail.
+
+        Tool ``failing_job``: read-only, closed world.
+        """
+        return await self._call_content("failing_job", {})
+
+    async def protocol_error_job(self) -> list[ContentBlock]:
+        """Fail with an error of the protocol.
+
+        Tool ``protocol_error_job``: read-only, closed world.
+        """
+        return await self._call_content("protocol_error_job", {})
+
+    async def confirm_delete(self, *, filename: str) -> list[ContentBlock]:
+        """Delete a file that is none, when the user says so.
+
+        Tool ``confirm_delete``: read-only, closed world.
+
+        Args:
+            filename: What to delete. At least 1 character.
+        """
+        return await self._call_content("confirm_delete", {"filename": filename})
+
+    async def multi_input(self) -> list[ContentBlock]:
+        """Ask two things at once, in the middle of a task.
+
+        Tool ``multi_input``: read-only, closed world.
+        """
+        return await self._call_content("multi_input", {})
+
+    async def test_tool_with_task(self) -> list[ContentBlock]:
+        """Ask in the call, and go on as a task.
+
+        Tool ``test_tool_with_task``: read-only, closed world.
+        """
+        return await self._call_content("test_tool_with_task", {})
+
     async def json_schema_2020_12_tool(
         self,
         *,
@@ -401,5 +460,12 @@ class _Responses(_responses.Responses):
     )
     test_trigger_tool_change = _responses.responding(EverythingClient.test_trigger_tool_change)
     test_trigger_prompt_change = _responses.responding(EverythingClient.test_trigger_prompt_change)
+    greet = _responses.responding(EverythingClient.greet)
+    slow_compute = _responses.responding(EverythingClient.slow_compute)
+    failing_job = _responses.responding(EverythingClient.failing_job)
+    protocol_error_job = _responses.responding(EverythingClient.protocol_error_job)
+    confirm_delete = _responses.responding(EverythingClient.confirm_delete)
+    multi_input = _responses.responding(EverythingClient.multi_input)
+    test_tool_with_task = _responses.responding(EverythingClient.test_tool_with_task)
     json_schema_2020_12_tool = _responses.responding(EverythingClient.json_schema_2020_12_tool)
     test_header_parameter = _responses.responding(EverythingClient.test_header_parameter)

@@ -141,6 +141,22 @@ RUNTIME: Final[Mapping[str, tuple[str, ...]]] = {
         "client/task_runs",
         "client/task_states",
         "client/tasks",
+        "tasks/asking",
+        "tasks/channel",
+        "tasks/engine",
+        "tasks/engines",
+        "tasks/ledger",
+        "tasks/lines",
+        "tasks/listening",
+        "tasks/memory",
+        "tasks/methods",
+        "tasks/records",
+        "tasks/rounds",
+        "tasks/runs",
+        "tasks/service",
+        "tasks/streams",
+        "tasks/wire",
+        "tasks/worker",
     ),
     "primitives": ("primitives",),
     "resources": ("server/resources",),
@@ -159,7 +175,7 @@ RUNTIME: Final[Mapping[str, tuple[str, ...]]] = {
 """The modules of the runtime that each feature of a package needs beside those of the features above it.
 
 Of these a package has those of the halves that it has: what is below `client` needs a client, what is below `server`,
-`http` or `policy` a server.
+`http`, `policy`, `state` or `tasks` a server.
 """
 
 _IMPLIED: Final[Mapping[str, tuple[str, ...]]] = {
@@ -460,7 +476,7 @@ def _may_multiply(schema: ir.Json) -> bool:
 
 def _copied(feature: str, manifest: ir.Manifest) -> tuple[str, ...]:
     """The modules of a feature that a package has, by the halves that it has."""
-    halves = {"", *manifest.emit, *(("http", "policy", "state") if "server" in manifest.emit else ())}
+    halves = {"", *manifest.emit, *(("http", "policy", "state", "tasks") if "server" in manifest.emit else ())}
     return tuple(module for module in RUNTIME[feature] if module.rpartition("/")[0] in halves)
 
 

@@ -116,6 +116,7 @@ CODES = _table(
     ("TW256", "error", "A resource's URI has no scheme."),
     ("TW257", "error", "A content is given twice, not at all, or in the wrong form."),
     ("TW258", "error", "An argument is named that does not exist."),
+    ("TW259", "error", "Something is about tasks, and its tool runs as none, or cannot have it."),
     ("TW260", "error", "An HTTP call uses an argument that its tool does not have."),
     ("TW261", "error", "An HTTP call names an API that is not declared, or that is declared twice."),
     ("TW262", "error", "A URL is one that cannot be called."),

@@ -68,8 +68,11 @@ class Dispatcher:
                     return _invalid(tool, violations)
                 if (course := CURRENT.get()) is not None:
                     course.is_valid = True
-                if route.is_confirmed and (reason := await self._confirmation.confirm(tool, values, context)):
+                is_asked = route.is_confirmed and not call.is_run
+                if is_asked and (reason := await self._confirmation.confirm(tool, values, context)):
                     return refusal(reason, "denied", "not_confirmed")
+                if call.begin is not None:
+                    return await call.begin(call)
                 value = await route.method(route.model.model_validate(values), context=context)
                 try:
                     return self._result(tool, route, value)

@@ -21,6 +21,7 @@ from toolwright.compile.rules import (
     references,
     responses,
     revisions,
+    tasks,
     tools,
     values,
 )
@@ -93,6 +94,8 @@ _RULES = (
     responses.headers,
     responses.pages,
     responses.large,
+    tasks.possible,
+    tasks.asked_before,
     revisions.old_enough,
     lint.known_codes,
 )

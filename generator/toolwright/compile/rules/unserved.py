@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
     from toolwright.compile.resolve import Resolved
 
-_TASK_ONLY = "execution.taskSupport: required"
-
 
 def find_unserved(resolved: Resolved) -> Iterator[Diagnostic]:
     """One warning for all of them, where there are any."""
@@ -22,23 +20,12 @@ def find_unserved(resolved: Resolved) -> Iterator[Diagnostic]:
         parts.setdefault(name, place)
     if not parts:
         return
-    helps = []
-    if "handles" in parts:
-        helps.append("the server does not start with `handles`, since it would take any")
-    if _TASK_ONLY in parts:
-        helps.append("the server does not start with `taskSupport: required`; leave it out")
-    if not helps:
-        helps.append("the generated package works without it")
+    help_ = "the server does not start with `handles`, since it would take any"
     message = f"checked, but not served yet: {', '.join(f'`{name}`' for name in parts)}"
-    yield Diagnostic("TW390", message, next(iter(parts.values())), "; ".join(helps))
+    yield Diagnostic("TW390", message, next(iter(parts.values())), help_)
 
 
 def _parts(resolved: Resolved) -> Iterator[tuple[str, Place]]:
     for path, manifest in manifests(resolved.bundle):
         if manifest.get("handles"):
             yield "handles", Place(path, ("handles",), "key")
-    for tool in resolved.tools:
-        support = (tool.wire.get("execution") or {}).get("taskSupport")
-        if support in ("optional", "required"):
-            name = _TASK_ONLY if support == "required" else "execution.taskSupport"
-            yield name, tool.place / "execution" / "taskSupport"

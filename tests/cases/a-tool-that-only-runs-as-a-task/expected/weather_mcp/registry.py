@@ -13,7 +13,7 @@ PACKAGE: Final = Package(
     tools=[
         Tool("get"),
     ],
-    features=["rates"],
+    features=["rates", "client_requests", "tasks"],
 )
 """All that the package consists of."""
 
