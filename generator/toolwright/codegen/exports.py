@@ -27,6 +27,10 @@ EXPORTS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "lenient": {"._runtime.client.deviation": ("DeviatingResult",)},
     "pages": {"._runtime.client.paging": ("EndlessPages",)},
     "changes": {"._runtime.client.subscriptions": ("ListChanged", "ResourceUpdated", "changes")},
+    "handles": {
+        "._runtime.server.handles": ("Handle", "StaleHandle", "TooManyHandles", "UnknownHandle"),
+        "._runtime.state.store": ("StateLost",),
+    },
     "client_requests": {"._runtime.client.questions": ("Question",)},
 }
 """What a package exports of each of its features, by the modules that define it."""

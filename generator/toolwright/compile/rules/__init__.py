@@ -13,6 +13,7 @@ from toolwright.compile.rules import (
     authorization,
     contradictions,
     elicitation,
+    handles,
     headers,
     http,
     lint,
@@ -59,7 +60,10 @@ _RULES = (
     contradictions.bounds,
     tools.overlays_apply,
     tools.deprecations,
-    tools.handles,
+    handles.known,
+    handles.placed,
+    handles.lasting,
+    handles.used,
     tools.redactions,
     tools.confirmations,
     authorization.bound,
@@ -100,7 +104,7 @@ _RULES = (
 
 _OF_ALL_TOOLS = frozenset(
     {names.unique_on_the_wire, names.unique_in_python, names.unique_classes}
-    | {authorization.possible, tools.overlays_apply, tools.deprecations, tools.public_cache, http.apis}
+    | {authorization.possible, handles.used, tools.overlays_apply, tools.deprecations, tools.public_cache, http.apis}
 )
 """The rules that compare tools, or look for some among all of them; the others look at one thing at a time."""
 

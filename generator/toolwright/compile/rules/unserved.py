@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from toolwright.compile.resolve import manifests
-from toolwright.diagnostics import Diagnostic, Place
+from toolwright.diagnostics import Diagnostic
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from toolwright.compile.resolve import Resolved
+    from toolwright.diagnostics import Place
 
 _TASK_ONLY = "execution.taskSupport: required"
 
@@ -23,8 +23,6 @@ def find_unserved(resolved: Resolved) -> Iterator[Diagnostic]:
     if not parts:
         return
     helps = []
-    if "handles" in parts:
-        helps.append("the server does not start with `handles`, since it would take any")
     if _TASK_ONLY in parts:
         helps.append("the server does not start with `taskSupport: required`; leave it out")
     if not helps:
@@ -34,9 +32,6 @@ def find_unserved(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def _parts(resolved: Resolved) -> Iterator[tuple[str, Place]]:
-    for path, manifest in manifests(resolved.bundle):
-        if manifest.get("handles"):
-            yield "handles", Place(path, ("handles",), "key")
     for tool in resolved.tools:
         support = (tool.wire.get("execution") or {}).get("taskSupport")
         if support in ("optional", "required"):

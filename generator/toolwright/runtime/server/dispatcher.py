@@ -16,6 +16,7 @@ from ..errors import is_tool_error
 from ..hygiene import EXTENT, Cleaned, Extent, said
 from ..model import Model, Root
 from ..nesting import DEEPEST, DepthError, is_too_deep
+from ..state.store import StateLost
 from ..validation import Validator, input_validator, output_validator
 from ..values import is_group, is_list, is_object
 from .course import CURRENT, reference
@@ -49,6 +50,8 @@ class Dispatcher:
         self._routes: dict[Tool, _Route] = {}
         self._may_link = "resources" in host.lists.by_name
         self._confirmation = host.package.feature("confirmation", "server.confirmation")
+        handles = host.package.feature("handles", "server.handles")
+        self._handles = None if handles is None else handles.Keeper(host)
 
     async def call(self, call: Call) -> Outcome:
         """Run a call.
@@ -67,18 +70,29 @@ class Dispatcher:
                     return _invalid(tool, violations)
                 if (course := CURRENT.get()) is not None:
                     course.is_valid = True
+                if self._handles is not None:
+                    bound = await self._handles.bind(tool, values, context)
+                    if isinstance(bound, Outcome):
+                        return bound
+                    context = bound
                 if route.is_confirmed and (reason := await self._confirmation.confirm(tool, values, context)):
                     return refusal(reason, "denied", "not_confirmed")
                 value = await route.method(route.model.model_validate(values), context=context)
                 try:
-                    return self._result(tool, route, value)
+                    outcome = self._result(tool, route, value)
                 except DepthError as error:
                     return self._unsendable(tool, error)
+                if self._handles is not None and (wrong := await self._handles.broken(tool, outcome, context)):
+                    return self._broken(tool, wrong)
+                return outcome
             except BaseException as error:  # a handler's SystemExit must not end the server
                 if context.leaves(error):
                     raise
                 if texts := _told(error):
                     return refusal("\n".join(texts), "tool_error", "tool_error")
+                if _is_lost(error):
+                    text = f"{tool.name} needs what the server keeps between calls, and it has lost that for now."
+                    return refusal(f"{text} Try again later.", "limited", "state_lost")
                 return self._internal(tool, error)
 
     def _prepare(self, tool: Tool) -> _Route:
@@ -239,3 +253,10 @@ def _told(error: BaseException) -> list[str]:
         parts = [_told(inner) for inner in error.exceptions]
         return [text for part in parts for text in part] if all(parts) else []
     return []
+
+
+def _is_lost(error: BaseException) -> bool:
+    """Whether what left a handler says, alone or in a group, that the store cannot be reached."""
+    if is_group(error):
+        return all(map(_is_lost, error.exceptions))
+    return isinstance(error, StateLost)
