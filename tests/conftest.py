@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import fcntl
 import os
+import secrets
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import processes
+import redis_server
 
 processes.heed_interrupts()
 
@@ -38,6 +41,25 @@ def corpus() -> Path:
     if not folder.is_dir():
         pytest.skip("the corpus of public servers is not here; set TOOLWRIGHT_CORPUS to its folder")
     return folder
+
+
+@pytest.fixture(scope="session")
+def shared_redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[redis_server.RedisServer]:
+    """A Redis server that the tests of one process share, and must not stop."""
+    with redis_server.running(tmp_path_factory.mktemp("redis")) as server:
+        yield server
+
+
+@pytest.fixture
+def redis_url(shared_redis: redis_server.RedisServer) -> str:
+    """A place for state in Redis that no other test has."""
+    return f"{shared_redis.url}?prefix={secrets.token_hex(8)}"
+
+
+@pytest.fixture(params=["memory", "redis"])
+def state(request: pytest.FixtureRequest) -> str:
+    """A place for state that no other test has, of each kind."""
+    return "memory://" if request.param == "memory" else str(request.getfixturevalue("redis_url"))
 
 
 @pytest.fixture(scope="session")

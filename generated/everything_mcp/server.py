@@ -55,6 +55,8 @@ def asgi_app(
     token_verifier: TokenVerifier | None = None,
     session_idle_timeout: float = 1800.0,
     max_sessions: int = 2000,
+    stateless: bool = False,
+    health: bool = False,
     audit: Audit | None = None,
 ) -> Starlette:
     """The server as an ASGI application that speaks Streamable HTTP.
@@ -69,6 +71,9 @@ def asgi_app(
         session_idle_timeout: Seconds without a request after which the session of a client of 2025-11-25 or older
             ends. Newer clients have no session.
         max_sessions: How many sessions may be open; who wants to open another is answered HTTP 503.
+        stateless: Whether clients of 2025-11-25 or older have no sessions either, so that each of their requests may
+            come to any of several processes. They are asked nothing, hear of no changes, and cannot resume.
+        health: Whether to answer `/livez` and `/readyz`.
         audit: As for `build_server`; requests that are refused for want of a token or a scope are recorded, too.
 
     Raises:
@@ -86,4 +91,6 @@ def asgi_app(
         token_verifier=token_verifier,
         session_idle_timeout=session_idle_timeout,
         max_sessions=max_sessions,
+        stateless=stateless,
+        health=health,
     )

@@ -324,8 +324,8 @@ MADE: dict[str, list[Any]] = {"Rates": [], "Limits": []}
 """The steps of the servers that were made."""
 
 
-def _noted(name: str, kind: Callable[[], Any]) -> Any:
-    MADE[name].append(kind())
+def _noted(name: str, kind: Callable[..., Any], *arguments: Any) -> Any:
+    MADE[name].append(kind(*arguments))
     return MADE[name][-1]
 
 

@@ -59,6 +59,7 @@ RUNTIME: Final[Mapping[str, tuple[str, ...]]] = {
         "server/guard",
         "server/handler_check",
         "server/handler_loading",
+        "server/health",
         "server/invocation",
         "server/lifespan",
         "server/lists",

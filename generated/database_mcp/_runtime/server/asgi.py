@@ -24,6 +24,7 @@ from starlette.routing import BaseRoute, Route
 from ..logs import guard
 from .bad_requests import BadRequests
 from .guard import Guard
+from .health import routes as health_routes
 from .replay import Archive
 from .uploads import Uploads
 
@@ -56,6 +57,8 @@ def asgi_app(
     token_verifier: TokenVerifier | None = None,
     session_idle_timeout: float = IDLE,
     max_sessions: int = SESSIONS,
+    stateless: bool = False,
+    health: bool = False,
 ) -> Starlette:
     """The server as an ASGI application, whose `state.server` it is.
 
@@ -68,6 +71,9 @@ def asgi_app(
         session_idle_timeout: Seconds after which a session ends that has no request under way (up to 2025-11-25; from
             2026-07-28 on there are no sessions).
         max_sessions: How many sessions may be open.
+        stateless: Whether there are no sessions, so that requests up to 2025-11-25 may come to any process, too. Their
+            clients are asked nothing, hear of no changes, and cannot come back for what they missed.
+        health: Whether to answer `/livez` and `/readyz`.
 
     Raises:
         ValueError: One of the two is not positive.
@@ -78,7 +84,9 @@ def asgi_app(
         security_settings=_security([*_LOCAL, *allowed_hosts]),
         session_idle_timeout=session_idle_timeout,
         max_sessions=max_sessions,
+        stateless=stateless,
     )
+    server.has_sessions = not stateless
     endpoint: ASGIApp = Uploads(BadRequests(StreamableHTTPASGIApp(sessions)))
     auth: Mapping[str, Any] | None = server.package.manifest.get("auth")
     tokens = server.package.feature("auth", "policy.tokens")
@@ -100,6 +108,8 @@ def asgi_app(
             audiences=audiences,
             recorder=server.recorder,
         )
+    if health:
+        routes += health_routes(server)
     app = Starlette(routes=[Route(path, endpoint=endpoint), *routes], lifespan=lambda _: sessions.run())
     app.state.server = server
     guard()

@@ -97,6 +97,22 @@ def _parser(package: Package) -> argparse.ArgumentParser:
         help="with --http: answer requests for this host, too, such as api.example.com; may be given several times",
     )
     parser.add_argument(
+        "--health", action="store_true", help="with --http: answer /livez and /readyz, for those who look after servers"
+    )
+    parser.add_argument(
+        "--stateless",
+        action="store_true",
+        help="with --http: keep no sessions, so that older clients, too, may call any of several processes; "
+        "they are asked nothing and hear of no changes",
+    )
+    parser.add_argument(
+        "--grace",
+        metavar="SECONDS",
+        type=seconds,
+        default=_GRACE,
+        help=f"with --http: how long calls under way may go on when the server is asked to stop (default: {_GRACE})",
+    )
+    parser.add_argument(
         "--scope",
         metavar="SCOPE",
         action="append",
@@ -128,6 +144,13 @@ def address(text: str) -> tuple[str, int] | int:
     if not port.isdecimal() or int(port) > 65535:  # the largest there is
         raise argparse.ArgumentTypeError(f"{text!r} is not HOST:PORT, such as 127.0.0.1:8000")
     return host.removeprefix("[").removesuffix("]") or "127.0.0.1", int(port)
+
+
+def seconds(text: str) -> int:
+    """A number of whole seconds. Raises argparse.ArgumentTypeError."""
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds, such as 30")
+    return int(text)
 
 
 def _serve_stdio(handwritten: Handwritten, options: argparse.Namespace) -> None:
@@ -164,7 +187,13 @@ def _serve_http(handwritten: Handwritten, options: argparse.Namespace) -> None:
     where = _opened(options.http) if isinstance(options.http, int) else (str(options.http[0]), int(options.http[1]))
     host = where[0] if isinstance(where, tuple) else str(where.getsockname()[0])
     hosts = [*options.allow_host, *([] if host in _EVERYWHERE else [f"[{host}]" if ":" in host else host])]
-    app = asgi.asgi_app(_built(handwritten, options), path=options.path, allowed_hosts=hosts)
+    app = asgi.asgi_app(
+        _built(handwritten, options),
+        path=options.path,
+        allowed_hosts=hosts,
+        stateless=options.stateless,
+        health=options.health,
+    )
     listener = listen(*where) if isinstance(where, tuple) else where
     host, port = listener.getsockname()[:2]
     _LOG.info("serving http://%s:%d%s", f"[{host}]" if ":" in host else host, port, options.path)
@@ -172,7 +201,7 @@ def _serve_http(handwritten: Handwritten, options: argparse.Namespace) -> None:
         _LOG.warning("only requests for this machine's own names are answered; --allow-host adds others")
     for number in (signal.SIGINT, signal.SIGTERM):  # uvicorn stops, and then sends itself the signal once more
         signal.signal(number, _nothing)
-    config = uvicorn.Config(app, log_config=None, lifespan="on", timeout_graceful_shutdown=_GRACE)
+    config = uvicorn.Config(app, log_config=None, lifespan="on", timeout_graceful_shutdown=options.grace)
     server = uvicorn.Server(config)
     try:
         server.run([listener])

@@ -10,10 +10,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
-
-if TYPE_CHECKING:
-    from ..package import Package
+from typing import Any, Final, Protocol, TypeAlias
 
 MEMORY: Final = "memory://"
 """The store that is this process."""
@@ -157,25 +154,3 @@ class Store(Protocol):
     def run(self) -> AbstractAsyncContextManager[None]:
         """The length of a stay in which others' words are heard; it may be entered again when it is over."""
         ...
-
-
-def store(url: str, package: Package) -> Store:
-    """The store at a URL.
-
-    Args:
-        url: `memory://`, or `redis://…`, `rediss://…` or `unix://…` as the library `redis` takes it. There, `?prefix=…`
-            is what the names of all that is kept begin with; by default that is the server's name.
-        package: The package whose state it is.
-
-    Raises:
-        Unfit: There is no store of that kind, or what it needs is not installed.
-    """
-    if url == MEMORY:
-        from .memory import MemoryStore
-
-        return MemoryStore()
-    if url.startswith(("redis://", "rediss://", "unix://")):
-        from .redis import redis_store
-
-        return redis_store(url, package)
-    raise Unfit(f"{url!r} is no place for state; there are memory:// and redis://HOST:PORT (rediss:// with TLS)")

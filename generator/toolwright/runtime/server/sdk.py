@@ -134,6 +134,7 @@ class PackageServer(Server[Any]):
         recorder: Where calls are recorded; `None` where they are not.
         observer: Sees all messages.
         store: Where what outlives a request is kept.
+        has_sessions: Whether there are connections, up to 2025-11-25, that outlive a request.
     """
 
     tools: Switches
@@ -154,6 +155,7 @@ class PackageServer(Server[Any]):
         schemas = package.entries("tools")
         self._user = user
         self.store = store
+        self.has_sessions = True
         subscriptions = Subscriptions()
         super().__init__(
             info["name"],
@@ -234,10 +236,14 @@ class PackageServer(Server[Any]):
         extensions: dict[str, dict[str, Any]] | None = None,
     ) -> InitializationOptions:
         """What `initialize` answers; every transport asks here, and all of them announce changes of the lists."""
+        told = self.has_sessions
         options = notification_options or NotificationOptions(
-            tools_changed=True, resources_changed=True, prompts_changed=True
+            tools_changed=told, resources_changed=told, prompts_changed=told
         )
-        return super().create_initialization_options(options, experimental_capabilities, extensions)
+        made = super().create_initialization_options(options, experimental_capabilities, extensions)
+        if made.capabilities.resources is not None and not told:
+            made.capabilities.resources.subscribe = False
+        return made
 
 
 async def _modest(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
@@ -290,7 +296,7 @@ class _Answers:
         request_id, method = ctx.request_id, ctx.method
         if request_id is None or (method not in self._answers and _LISTS.get(method) not in self._lists.by_name):
             return await call_next(ctx)
-        if not _is_admissible(ctx):
+        if not _is_admissible(ctx, self._server.has_sessions):
             await call_next(ctx)  # the SDK refuses what it must, in its own words
         principal = self._server.principal(over_http=ctx.request is not None)
         if (course := CURRENT.get()) is not None:
@@ -343,9 +349,9 @@ class _Answers:
         return {"resultType": "complete", **result, "_meta": meta}
 
 
-def _is_admissible(ctx: ServerRequestContext[Any, Any]) -> bool:
+def _is_admissible(ctx: ServerRequestContext[Any, Any], has_sessions: bool) -> bool:
     """Whether the connection has shaken hands, where its revision wants that, and the parameters are well-formed."""
-    if ctx.protocol_version < FIRST_STATELESS and ctx.session.client_params is None:
+    if ctx.protocol_version < FIRST_STATELESS and ctx.session.client_params is None and has_sessions:
         return False
     try:
         validate_client_request(ctx.method, ctx.protocol_version, ctx.params)

@@ -31,7 +31,7 @@ def build_server(
     Args:
         handlers: An object with the methods of `PartsHandlers`. If it is an async context manager, it is
             entered when the server starts and left when it stops.
-        state: Where state lives. `memory://` is this process.
+        state: Where state lives: `memory://` is this process; `redis://HOST:PORT` is shared by many, and outlives them.
         local_scopes: The scopes of callers that come neither with a token nor over HTTP.
         audit: Where calls are recorded: a function that takes a `CallRecord`, and is called in a thread of its own, or
             a file that gets a line of JSON for each; `"-"` is standard error.
@@ -39,7 +39,7 @@ def build_server(
     Raises:
         OSError: The file of `audit` cannot be opened.
         TypeError: Methods are missing; the message lists them all, with stubs to paste.
-        ValueError: `state` is of a kind that is not served.
+        ValueError: `state` is no URL that state can be kept at.
     """
     from ._runtime.server import sdk
 
@@ -55,6 +55,8 @@ def asgi_app(
     token_verifier: TokenVerifier | None = None,
     session_idle_timeout: float = 1800.0,
     max_sessions: int = 2000,
+    stateless: bool = False,
+    health: bool = False,
     audit: Audit | None = None,
 ) -> Starlette:
     """The server as an ASGI application that speaks Streamable HTTP.
@@ -69,6 +71,9 @@ def asgi_app(
         session_idle_timeout: Seconds without a request after which the session of a client of 2025-11-25 or older
             ends. Newer clients have no session.
         max_sessions: How many sessions may be open; who wants to open another is answered HTTP 503.
+        stateless: Whether clients of 2025-11-25 or older have no sessions either, so that each of their requests may
+            come to any of several processes. They are asked nothing, hear of no changes, and cannot resume.
+        health: Whether to answer `/livez` and `/readyz`.
         audit: As for `build_server`; requests that are refused for want of a token or a scope are recorded, too.
 
     Raises:
@@ -86,4 +91,6 @@ def asgi_app(
         token_verifier=token_verifier,
         session_idle_timeout=session_idle_timeout,
         max_sessions=max_sessions,
+        stateless=stateless,
+        health=health,
     )
