@@ -162,6 +162,13 @@ def ids_module(title: str, manifest: ir.Manifest) -> Code:
         for handle in manifest.handles
     ]
     head = docstring(f"The types of the ids of handles of {title}.")
-    return code(
-        "{}\n\nfrom __future__ import annotations\n\nfrom typing import NewType\n\n{}", head, join("\n\n", types)
-    )
+    return code(_IDS, head, join("\n\n", types))
+
+
+_IDS: Final = """{}
+
+from __future__ import annotations
+
+from typing import NewType
+
+{}"""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 from . import validation
 from .nesting import is_too_deep
 from .texts import steps
-from .values import is_mapping
+from .values import is_list, is_mapping
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -57,11 +57,12 @@ def hidden(tool: Tool, arguments: Mapping[str, Any]) -> list[str]:
     return [*places(tool, "input", arguments)]
 
 
-def at(value: Any, pointer: str) -> Any:
+def at(value: object, pointer: str) -> Any:
     """What stands in a JSON value at a pointer that leads somewhere."""
+    here: Any = value
     for step in steps(pointer):
-        value = value[int(step)] if isinstance(value, list) else value[step]
-    return value
+        here = here[int(step)] if is_list(here) else here[step]
+    return here
 
 
 def _at(value: object, annotation: Mapping[str, Any]) -> Any:
@@ -71,7 +72,8 @@ def _at(value: object, annotation: Mapping[str, Any]) -> Any:
 @cache
 def _marked(tool: Tool, side: Side) -> _Marked | None:
     """What tells where the ids stand; `None` where there are none. What the server sets itself need not be there."""
-    pointers: Mapping[str, str] = (tool.extension.get("handles") or {}).get(side) or {}
+    said: Mapping[str, Mapping[str, str]] = tool.extension.get("handles") or {}
+    pointers = said.get(side)
     if not pointers:
         return None
     schema = copy.deepcopy(tool.accepts if side == "input" else tool.definition["outputSchema"])

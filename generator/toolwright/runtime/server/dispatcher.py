@@ -7,7 +7,7 @@ It knows no transport and nothing of the protocol's library but its content bloc
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from mcp_types import ContentBlock
@@ -61,6 +61,7 @@ class Dispatcher:
             Suspended: The handler waits for an answer.
         """
         tool, values, context = call.tool, call.arguments, call.context
+        bound: Any = None
         with tool.hiding(values):
             try:
                 route = self._routes.get(tool) or self._prepare(tool)
@@ -71,10 +72,10 @@ class Dispatcher:
                 if (course := CURRENT.get()) is not None:
                     course.is_valid = True
                 if self._handles is not None:
-                    bound = await self._handles.bind(tool, values, context)
+                    bound = await self._handles.bind(tool, values, context.principal)
                     if isinstance(bound, Outcome):
                         return bound
-                    context = bound
+                    context = replace(context, _handles=bound)
                 if route.is_confirmed and (reason := await self._confirmation.confirm(tool, values, context)):
                     return refusal(reason, "denied", "not_confirmed")
                 value = await route.method(route.model.model_validate(values), context=context)
@@ -82,9 +83,10 @@ class Dispatcher:
                     outcome = self._result(tool, route, value)
                 except DepthError as error:
                     return self._unsendable(tool, error)
-                if self._handles is not None and (wrong := await self._handles.broken(tool, outcome, context)):
-                    return self._broken(tool, wrong)
-                return outcome
+                if bound is None:
+                    return outcome
+                wrong: list[str] = await bound.keeper.broken(tool, outcome, bound)
+                return self._broken(tool, wrong) if wrong else outcome
             except BaseException as error:  # a handler's SystemExit must not end the server
                 if context.leaves(error):
                     raise

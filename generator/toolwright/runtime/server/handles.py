@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from ..package import Tool
-    from .context import Context
     from .parts import Host
     from .principal import Principal
 
@@ -68,13 +67,14 @@ class Handle(Generic[_State, _Id]):
         state: What is kept.
         created: When it was made, in UTC.
         expires: When it ends whatever happens; `None` where only idleness ends it.
+        version: How often the state was replaced.
     """
 
     id: _Id = field(repr=False)
     state: _State
     created: datetime
     expires: datetime | None
-    _version: int = field(default=0, repr=False)
+    version: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,15 +143,15 @@ class Handles(Generic[_State, _Id]):
         given: _Id = made
         return given
 
-    async def get(self, id: _Id) -> Handle[_State, _Id]:  # noqa: A002 - what it is called everywhere
+    async def get(self, handle_id: _Id) -> Handle[_State, _Id]:
         """A handle of the caller's. Reading it is use, as `idle` counts it.
 
         Raises:
             UnknownHandle: The caller has none with this id.
             StateLost: The store cannot be reached.
         """
-        self._bound.hide(id)
-        found = await self._bound.keeper.find(self._kind, id, self._bound)
+        self._bound.hide(handle_id)
+        found = await self._bound.keeper.find(self._kind, handle_id, self._bound)
         if found is None:
             raise self._unknown()
         return replace(found, state=self._typed(found.state))
@@ -173,21 +173,21 @@ class Handles(Generic[_State, _Id]):
         data = self._data(handle.created, state)
         if await keeper.find(kind, handle.id, bound) is None:
             raise self._unknown()
-        if not await keeper.store.replace(kind.stored, handle.id, data, version=handle._version):
+        if not await keeper.store.replace(kind.stored, handle.id, data, version=handle.version):
             raise StaleHandle(f"Somebody else changed this {kind.noun} meanwhile, and nothing was kept. Try again.")
-        return replace(handle, state=state, _version=handle._version + 1)
+        return replace(handle, state=state, version=handle.version + 1)
 
-    async def delete(self, id: _Id) -> bool:  # noqa: A002 - what it is called everywhere
+    async def delete(self, handle_id: _Id) -> bool:
         """End a handle of the caller's; whether there was one.
 
         Raises:
             StateLost: The store cannot be reached.
         """
         kind, bound = self._kind, self._bound
-        if await bound.keeper.find(kind, id, bound) is None:
+        if await bound.keeper.find(kind, handle_id, bound) is None:
             return False
-        bound.known.discard((kind.name, id))
-        return await bound.keeper.store.delete(kind.stored, id)
+        bound.known.discard((kind.name, handle_id))
+        return await bound.keeper.store.delete(kind.stored, handle_id)
 
     def _unknown(self) -> UnknownHandle:
         told = self._bound.keeper.unknown(self._kind.name, self._bound.principal)
@@ -267,18 +267,18 @@ class Keeper:
         }
         self._validators: dict[str, Validator] = {}
 
-    async def bind(self, tool: Tool, arguments: Mapping[str, Any], context: Context) -> Context | Outcome:
-        """The context of a call with the handles among its arguments; or why the call cannot go on.
+    async def bind(self, tool: Tool, arguments: Mapping[str, Any], principal: Principal) -> Bound | Outcome:
+        """The handles of a call, those among its arguments looked up; or why the call cannot go on.
 
         Args:
             tool: The tool.
             arguments: Valid ones.
-            context: What its handler would get as `ctx` without handles.
+            principal: Who calls.
 
         Raises:
             StateLost: The store cannot be reached.
         """
-        bound = Bound(self, context.principal, redaction.hider())
+        bound = Bound(self, principal, redaction.hider())
         ids = _ids(tool, "input", arguments)
         for _, known_as in ids.values():
             bound.hide(known_as)
@@ -298,15 +298,14 @@ class Keeper:
             handle = found[kind, known_as]
             if handle is not None:
                 bound.given[pointer] = kind, handle
-        return replace(context, _handles=bound)
+        return bound
 
-    async def broken(self, tool: Tool, outcome: Outcome, context: Context) -> list[str]:
+    async def broken(self, tool: Tool, outcome: Outcome, bound: Bound) -> list[str]:
         """What is wrong with the ids in a result: each is that of a handle that the caller has.
 
         Raises:
             StateLost: The store cannot be reached.
         """
-        bound: Bound = context._handles
         ids = _ids(tool, "output", outcome.result.get("structuredContent"))
         asked = {one for one in ids.values() if one not in bound.known}
         if len(asked) > _MOST_AT_ONCE:
@@ -370,7 +369,7 @@ def _ids(tool: Tool, side: handle_places.Side, value: object) -> dict[str, tuple
 
 def _makers(kind: str, tools: Iterable[Tool]) -> list[str]:
     """The tools whose results have a handle; where some take none of that kind, these alone."""
-    giving = []
+    giving: list[tuple[str, bool]] = []
     for tool in tools:
         said: Mapping[str, Mapping[str, str]] = tool.extension.get("handles") or {}
         if kind in said.get("output", {}).values():
