@@ -131,8 +131,8 @@ class Handles(Generic[_State, _Id]):
         """
         made: Any = secrets.token_urlsafe(_BYTES)
         self._bound.hide(made)
-        kind, owner = self._kind, self._bound.principal.key
-        data, store = self._data(datetime.now(UTC), state), self._bound.keeper.store
+        kind, owner, store = self._kind, self._bound.principal.key, self._bound.keeper.store
+        data = self._data(datetime.now(UTC), self._checked(state))
         if not await store.create(kind.stored, made, data, owner=owner, ttl=kind.ttl, idle=kind.idle, most=kind.most):
             count = f"{kind.most:,} handles of the kind {kind.noun!r}" if kind.most != 1 else f"one {kind.noun}"
             raise TooManyHandles(
@@ -170,12 +170,13 @@ class Handles(Generic[_State, _Id]):
             StateLost: The store cannot be reached.
         """
         kind, keeper, bound = self._kind, self._bound.keeper, self._bound
-        data = self._data(handle.created, state)
+        checked = self._checked(state)
         if await keeper.find(kind, handle.id, bound) is None:
             raise self._unknown()
+        data = self._data(handle.created, checked)
         if not await keeper.store.replace(kind.stored, handle.id, data, version=handle.version):
             raise StaleHandle(f"Somebody else changed this {kind.noun} meanwhile, and nothing was kept. Try again.")
-        return replace(handle, state=state, version=handle.version + 1)
+        return replace(handle, state=self._typed(checked), version=handle.version + 1)
 
     async def delete(self, handle_id: _Id) -> bool:
         """End a handle of the caller's; whether there was one.
@@ -193,12 +194,13 @@ class Handles(Generic[_State, _Id]):
         told = self._bound.keeper.unknown(self._kind.name, self._bound.principal)
         return UnknownHandle(f"This {self._kind.noun} {told}.")
 
-    def _data(self, created: datetime, state: object) -> bytes:
-        """What is kept of a handle. Raises InvalidState."""
-        kept = {"owner": self._bound.principal.key, "created": created.timestamp(), "state": self._checked(state)}
+    def _data(self, created: datetime, state: Any) -> bytes:
+        """What is kept of a handle."""
+        kept = {"owner": self._bound.principal.key, "created": created.timestamp(), "state": state}
         return json.dumps(kept, ensure_ascii=False).encode()
 
     def _checked(self, state: object) -> Any:
+        """A state as JSON. Raises InvalidState."""
         data = state.model_dump(mode="json") if isinstance(state, Model | Root) else state
         if violations := self._bound.keeper.validator(self._kind.name).violations(data, "state"):
             raise InvalidState(f"no state of a {self._kind.noun}:\n" + "\n".join(violations))
@@ -288,7 +290,7 @@ class Keeper:
         found = await self._found(ids.values(), bound)
         missing = [
             f"the {self.kinds[kind].noun} in {_place(pointer)} {self.unknown(kind, bound.principal)}"
-            for pointer, (kind, known_as) in ids.items()
+            for pointer, (kind, known_as) in sorted(ids.items())
             if found[kind, known_as] is None
         ]
         if missing:
