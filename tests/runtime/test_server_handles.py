@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import ModuleType
 from typing import Any
 
 import httpx2
@@ -155,7 +155,9 @@ def refused(result: types.CallToolResult) -> str:
     return text(result)
 
 
-UNKNOWN = "add_item did not run: the basket in basket_id is unknown or has expired; create_basket or tell makes a new one"
+UNKNOWN = (
+    "add_item did not run: the basket in basket_id is unknown or has expired; create_basket or tell makes a new one"
+)
 
 
 @pytest.mark.parametrize("era", ERAS)
@@ -314,7 +316,9 @@ async def test_a_value_that_another_alternative_takes_is_no_id(package: ModuleTy
         assert text(await call(connected, "choose", basket_id="new")) == "True False"
         assert text(await call(connected, "choose")) == "False False"
         assert text(await call(connected, "choose", basket_id=await made(connected))) == "False True"
-        assert refused(await call(connected, "choose", basket_id="an older one")) == UNKNOWN.replace("add_item", "choose", 1)
+        assert refused(await call(connected, "choose", basket_id="an older one")) == UNKNOWN.replace(
+            "add_item", "choose", 1
+        )
 
 
 async def test_of_several_changes_at_once_one_is_kept(package: ModuleType, state: str) -> None:
@@ -440,8 +444,8 @@ async def test_only_tools_have_handles(folder: Path, tmp_path: Path) -> None:
     seen: list[str] = []
 
     async def prompt_hello(_args: Any, ctx: Any) -> str:
-        with pytest.raises(AttributeError, match="handles"):
-            ctx.handles.basket
+        with pytest.raises(AttributeError, match="`ctx` has no `handles`"):
+            _ = ctx.handles
         seen.append("asked")
         return "hello"
 
@@ -475,5 +479,3 @@ def test_the_client_hides_ids_from_those_who_are_told_of_calls(package: ModuleTy
     assert said == {"tree": {"own": "[redacted]"}, "by_name": {"k": "[redacted]"}, "other": "c"}
     wrong = package.TOOLS["merge"].shown({"tree": {"own": 1}, "by_name": {"k": "b"}})
     assert wrong == {"tree": "[redacted]", "by_name": "[redacted]"}, "nobody knows where they stand"
-
-

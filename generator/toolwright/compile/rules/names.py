@@ -8,7 +8,8 @@ import sys
 from typing import TYPE_CHECKING
 
 from toolwright import mcp, naming
-from toolwright.compile.handles import state_name
+from toolwright.compile.handles import kinds as declared_kinds
+from toolwright.compile.handles import shared_whole
 from toolwright.compile.resolve import manifests, package_place
 from toolwright.diagnostics import Diagnostic, Place
 from toolwright.diagnostics.suggestions import shorten
@@ -165,7 +166,11 @@ def unique_classes(resolved: Resolved) -> Iterator[Diagnostic]:
         taken |= {naming.context_class(tool.names): f"is a class of `{tool.name}`" for tool in resolved.tools}
     yield from _unique_ids(resolved, taken)
     taken |= {naming.handle_id(kind): f"is the type of the ids of `{kind}`" for kind in kinds}
-    taken |= {naming.shared(state_name(kind)).stem: f"may be the class of the states of `{kind}`" for kind in kinds}
+    taken |= {
+        naming.shared(kind.state).stem: f"is the class of the states of `{kind.name}`"
+        for kind, at in declared_kinds(resolved)
+        if shared_whole(resolved.extension_schemas[at]) is None
+    }
     first: dict[str, Outline] = {}
     for key, found in resolved.shared.items():
         name = naming.shared(key.name).stem
@@ -186,13 +191,15 @@ def unique_classes(resolved: Resolved) -> Iterator[Diagnostic]:
 
 def _unique_ids(resolved: Resolved, taken: Mapping[str, str]) -> Iterator[Diagnostic]:
     """The type of the ids of each kind of handle is called like nothing else, and so is the kind itself in Python."""
-    first: dict[str, str] = {}
+    first: dict[str, Place] = {}
     for path, manifest in manifests(resolved.bundle):
         for kind in manifest.get("handles") or ():
             place = Place(path, ("handles", kind), "key")
             name = naming.handle_id(kind)
-            other = first.setdefault(name, kind)
-            problem = f"is that of `{other}`, too" if other != kind else taken.get(name)
+            other = first.setdefault(name, place)
+            problem = f"is that of `{other.pointer[-1]}` at {_at(resolved, other)}"
+            if other == place:
+                problem = taken.get(name, "")
             if problem:
                 message = f"the ids of the handle `{kind}` would be of the type `{name}`, which {problem}"
                 yield Diagnostic("TW212", message, place, "give the handle another name")

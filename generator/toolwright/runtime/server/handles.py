@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 from .. import handle_places, redaction
 from ..amounts import seconds
 from ..errors import ToolError
+from ..logs import logger
 from ..model import Model, Root
 from ..texts import steps
 from ..validation import Validator, validator_of
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 
 _State = TypeVar("_State")
 _Id = TypeVar("_Id", bound=str)
+
+_LOG: Final = logger(__name__)
 
 _BYTES: Final = 24
 """Of randomness in an id; 192 bits, of which MCP asks for 128 (2026-07-28, server/tools, on state handles)."""
@@ -133,7 +136,9 @@ class Handles(Generic[_State, _Id]):
         self._bound.hide(made)
         kind, owner, store = self._kind, self._bound.principal.key, self._bound.keeper.store
         data = self._data(datetime.now(UTC), self._checked(state))
-        if not await store.create(kind.stored, made, data, owner=owner, ttl=kind.ttl, idle=kind.idle, most=kind.most):
+        if not await store.create(
+            kind.stored, _key(owner, made), data, owner=owner, ttl=kind.ttl, idle=kind.idle, most=kind.most
+        ):
             count = f"{kind.most:,} handles of the kind {kind.noun!r}" if kind.most != 1 else f"one {kind.noun}"
             raise TooManyHandles(
                 f"You have {count} already, and nobody may have more. "
@@ -174,7 +179,8 @@ class Handles(Generic[_State, _Id]):
         if await keeper.find(kind, handle.id, bound) is None:
             raise self._unknown()
         data = self._data(handle.created, checked)
-        if not await keeper.store.replace(kind.stored, handle.id, data, version=handle.version):
+        key = _key(bound.principal.key, handle.id)
+        if not await keeper.store.replace(kind.stored, key, data, version=handle.version):
             raise StaleHandle(f"Somebody else changed this {kind.noun} meanwhile, and nothing was kept. Try again.")
         return replace(handle, state=self._typed(checked), version=handle.version + 1)
 
@@ -188,7 +194,7 @@ class Handles(Generic[_State, _Id]):
         if await bound.keeper.find(kind, handle_id, bound) is None:
             return False
         bound.known.discard((kind.name, handle_id))
-        return await bound.keeper.store.delete(kind.stored, handle_id)
+        return await bound.keeper.store.delete(kind.stored, _key(bound.principal.key, handle_id))
 
     def _unknown(self) -> UnknownHandle:
         told = self._bound.keeper.unknown(self._kind.name, self._bound.principal)
@@ -325,11 +331,14 @@ class Keeper:
         Raises:
             StateLost: The store cannot be reached.
         """
-        record = await self.store.get(kind.stored, known_as)
+        record = await self.store.get(kind.stored, _key(bound.principal.key, known_as))
         if record is None:
             return None
         kept: dict[str, Any] = json.loads(record.data)
         if kept["owner"] != bound.principal.key:
+            return None
+        if self.validator(kind.name).violations(kept["state"], "state"):
+            _LOG.warning("a %s that was kept is none of the manifest's any more; it counts as gone", kind.noun)
             return None
         bound.known.add((kind.name, known_as))
         created = datetime.fromtimestamp(kept["created"], UTC)
@@ -361,6 +370,11 @@ class Keeper:
         asked = [*dict.fromkeys(ids)]
         found = await asyncio.gather(*(self.find(self.kinds[kind], known_as, bound) for kind, known_as in asked))
         return dict(zip(asked, found, strict=True))
+
+
+def _key(owner: str, known_as: str) -> str:
+    """What a handle is kept by. Nobody else finds it, nor keeps it from being idle by looking for it."""
+    return json.dumps([owner, known_as])
 
 
 def _ids(tool: Tool, side: handle_places.Side, value: object) -> dict[str, tuple[str, str]]:
