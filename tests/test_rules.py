@@ -43,8 +43,11 @@ def codes(bundle: Bundle) -> list[str]:
 
 
 def test_every_export_is_a_name_that_no_model_may_take() -> None:
-    exported = {name for table in EXPORTS.values() for exports in table.values() for name in exports}
-    assert exported | {"Context"} == names.EXPORTS
+    exported = {
+        feature: {name for exports in table.values() for name in exports} for feature, table in EXPORTS.items()
+    }
+    assert exported.pop("handles") == names.HANDLE_EXPORTS
+    assert set().union(*exported.values()) | {"Context"} == names.EXPORTS
 
 
 def test_places_of_overlays_are_in_the_overlay() -> None:
@@ -115,8 +118,6 @@ def test_what_is_not_served_is_said_once() -> None:
 def test_what_keeps_a_server_from_starting_is_said_to_do_so() -> None:
     [found] = rules.unserved(resolve(bundle_of({"tools": [tool({}, execution={"taskSupport": "required"})]})))
     assert found.help == "the server does not start with `taskSupport: required`; leave it out"
-    [found] = rules.unserved(resolve(bundle_of({"tools": [tool({})], "handles": {"basket": {"state": {}}}})))
-    assert found.help == "the server does not start with `handles`, since it would take any"
 
 
 @pytest.mark.parametrize("dialect", dialects.DIALECTS, ids=lambda dialect: dialect.name)
@@ -143,8 +144,8 @@ def test_required_properties_that_may_be_meant(schema: Mapping[str, Any]) -> Non
 
 def test_nothing_is_said_where_all_is_served_or_the_warning_is_ignored() -> None:
     assert rules.unserved(resolve(bundle_of({"tools": [tool({})]}))) == []
-    handles: dict[str, Any] = {"basket": {"state": {}}}
-    assert rules.unserved(resolve(bundle_of({"handles": handles, "lint": {"ignore": ["TW390"]}}))) == []
+    task = tool({}, execution={"taskSupport": "required"})
+    assert rules.unserved(resolve(bundle_of({"tools": [task], "lint": {"ignore": ["TW390"]}}))) == []
 
 
 @pytest.mark.parametrize("dialect", dialects.DIALECTS, ids=lambda dialect: dialect.name)

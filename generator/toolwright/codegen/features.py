@@ -39,7 +39,6 @@ RUNTIME: Final[Mapping[str, tuple[str, ...]]] = {
     "complexity": ("complexity", "violations"),
     "bundles": ("bundles",),
     "redaction": ("redaction",),
-    "handles": ("handle_places", "server/handles"),
     "answers": ("answers",),
     "server": (
         "amounts",
@@ -122,6 +121,7 @@ RUNTIME: Final[Mapping[str, tuple[str, ...]]] = {
     "rates": ("policy/rates", "policy/windows"),
     "limits": ("policy/limits",),
     "scopes": ("policy/scopes",),
+    "handles": ("handle_places", "server/handles"),
     "client_primitives": ("client/primitives",),
     "headers": ("client/parameter_headers",),
     "changes": ("client/subscriptions",),

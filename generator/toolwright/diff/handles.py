@@ -68,12 +68,12 @@ def marks(tool: str, before: Mapping[str, Any], after: Mapping[str, Any], at: tu
         for kind in sorted(now - was):
             breaks = side == "input"
             why = "a text that is none is refused" if breaks else None
-            message = f"it {verb} the id of a `{kind}` now"
+            message = f"it {verb} ids of `{kind}` now"
             yield Change(_CODE, "wire", "may break" if breaks else "compatible", tool, message, *at, why)
         for kind in sorted(was - now):
             breaks = side == "output"
             why = "whoever got ids from it needs another tool" if breaks else None
-            message = f"it no longer {verb} the id of a `{kind}`"
+            message = f"it no longer {verb} ids of `{kind}`"
             yield Change(_CODE, "wire", "breaking" if breaks else "compatible", tool, message, *at, why)
 
 

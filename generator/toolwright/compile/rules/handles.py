@@ -104,9 +104,9 @@ def used(resolved: Resolved) -> Iterator[Diagnostic]:
     for at, name, _ in _declared(resolved):
         fix = f"mark the property that is its id: `{{type: string, {HANDLE}: {name}}}`"
         if name not in found["outputSchema"]:
-            yield Diagnostic("TW338", f"no tool gives the id of a `{name}` in its result", at.key(), fix)
+            yield Diagnostic("TW338", f"no tool gives ids of `{name}` in its result", at.key(), fix)
         elif name not in found["inputSchema"]:
-            yield Diagnostic("TW338", f"no tool takes the id of a `{name}`", at.key(), fix)
+            yield Diagnostic("TW338", f"no tool takes ids of `{name}`", at.key(), fix)
 
 
 def _declared(resolved: Resolved) -> Iterator[tuple[Place, str, Mapping[str, Json]]]:
