@@ -32,6 +32,10 @@ EXPORTS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "._runtime.client.tasks": ("ToolTask",),
     },
     "changes": {"._runtime.client.subscriptions": ("ListChanged", "ResourceUpdated", "changes")},
+    "handles": {
+        "._runtime.server.handles": ("Handle", "StaleHandle", "TooManyHandles", "UnknownHandle"),
+        "._runtime.state.store": ("StateLost",),
+    },
     "client_requests": {"._runtime.client.questions": ("Question",)},
 }
 """What a package exports of each of its features, by the modules that define it."""

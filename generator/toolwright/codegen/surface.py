@@ -348,7 +348,7 @@ def _completion_handler(primitive: ir.Primitive) -> HandlerMethod:
 
 
 def _context(one: ir.Tool | ir.Primitive) -> Taken:
-    return Taken(Name("ctx"), plain(naming.context_class(one.names) if one.questions else naming.CONTEXT))
+    return Taken(Name("ctx"), plain(naming.context_class(one.names) if one.has_context else naming.CONTEXT))
 
 
 def asked_methods(document: Mapping[str, Json]) -> Mapping[str, str | None]:
