@@ -184,6 +184,24 @@ async def test_a_tool_that_fails_fails_as_in_a_call(shop: Any, kind: str) -> Non
 
 
 @pytest.mark.parametrize("kind", ERAS)
+async def test_the_whole_response_is_there_too(shop: Any, kind: str) -> None:
+    state = "completed" if kind == "memory" else "failed"
+    async with _connected(shop, kind, Tasking([state], result=FAILED, interval=10)) as client:
+        task = await client.tasks.ship_order(order_id="7")
+        response = await task.response(timeout=5)
+        assert (response.is_error, response.model, response.text) == (True, None, "out of stock")
+    async with _connected(shop, kind, Tasking(["completed"], interval=10)) as client:
+        task = await client.tasks.ship_order(order_id="7")
+        response = await task.response()
+        assert response.structured == {"order": "7"}
+        assert response.model == await task.wait(timeout=0)
+    gone = mcp.MCPError(code=mcp_types.INVALID_PARAMS, message="Task not found")
+    async with _connected(shop, kind, Tasking([gone], interval=10)) as client:
+        with pytest.raises(shop.TaskExpired):
+            await (await client.tasks.ship_order(order_id="7")).response()
+
+
+@pytest.mark.parametrize("kind", ERAS)
 async def test_a_protocol_error_is_raised_as_in_a_call(shop: Any, kind: str) -> None:
     wrong: dict[str, Any] = {"code": -32603, "message": "internal failure", "data": {"a": 1}}
     state = {"status": "failed", "error": wrong} if kind == "memory" else "failed"
@@ -505,6 +523,53 @@ async def test_endless_questions_end(shop: Any, kind: str) -> None:
     async with _connected(shop, kind, server, on_question=lambda _: {"name": "Ada"}) as client:
         with pytest.raises(mcp.MCPError, match="the server kept asking for more than 10 rounds"):
             await (await client.tasks.ship_order(order_id="7"))
+
+
+async def test_an_answer_that_is_not_taken_is_sent_again_but_not_asked_for_again(shop: Any) -> None:
+    both = _asked(a=question("A?"), b=question("B?"))
+    server = Tasking([both, *[_asked(b=question("B?"))] * 5, "completed"], interval=10)
+    put: list[str] = []
+
+    def answer(asked: Any) -> dict[str, str]:
+        put.append(asked.key)
+        return {"name": asked.key}
+
+    async with _connected(shop, "memory", server, on_question=answer) as client:
+        assert (await (await client.tasks.ship_order(order_id="7"))).order == "7"
+    assert put == ["a", "b"]
+    assert [list(answers) for answers in server.answers] == [["a", "b"], ["b"]]
+
+
+async def test_answers_that_are_refused_are_an_error_and_the_task_is_no_other(shop: Any) -> None:
+    server = Tasking([_asked(a=question())], interval=10)
+
+    async def refuse(ctx: Any) -> Any:
+        raise mcp.MCPError(code=mcp_types.INVALID_PARAMS, message="name: too short")
+
+    server._handlers["tasks/update"] = refuse
+    async with _connected(shop, "memory", server, on_question=lambda _: {"name": "A"}) as client:
+        task = await client.tasks.ship_order(order_id="7")
+        with pytest.raises(mcp.MCPError, match="name: too short"):
+            await task
+        assert not task.done()
+
+
+async def test_a_task_may_fail_with_the_code_of_one_that_is_unknown(shop: Any) -> None:
+    own = mcp.MCPError(code=mcp_types.INVALID_PARAMS, message="no such order")
+    for states in (["failed"], ["input_required", "failed"]):
+        async with _connected(shop, "pipe legacy", Tasking(states, result=own, interval=10)) as client:
+            with pytest.raises(mcp.MCPError, match="no such order"):
+                await (await client.tasks.ship_order(order_id="7"))
+    async with _connected(shop, "pipe legacy", Tasking(["completed"], result=own, interval=10)) as client:
+        with pytest.raises(shop.TaskExpired, match="no such order"):
+            await (await client.tasks.ship_order(order_id="7"))
+
+
+async def test_a_task_that_nobody_asked_for_is_an_error(shop: Any) -> None:
+    made = {"taskId": "t1", "status": "working", "createdAt": "x", "lastUpdatedAt": "x", "ttlMs": None}
+    async with _connected(shop, "http", Tasking(first={"resultType": "task", **made})) as client:
+        with pytest.raises(mcp.MCPError):
+            await client.plain()
 
 
 async def test_a_question_that_nobody_can_be_asked_is_an_error(shop: Any) -> None:

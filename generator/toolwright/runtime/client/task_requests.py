@@ -116,7 +116,6 @@ class TaskRequests:
 
     Each raises, beside what is said:
 
-    - `TaskExpired` where the server does not know the task;
     - `ResultTooLarge` where an answer has more bytes than it may;
     - `mcp.MCPError` as all requests do.
     """
@@ -158,14 +157,23 @@ class TaskRequests:
             ) from error
 
     async def get(self, task: str) -> WireTask:
-        """What the server says of a task now."""
+        """What the server says of a task now.
+
+        Raises:
+            TaskExpired: It does not know the task.
+        """
         with self.session.bounded(self._tool):
             request: Request[Any, Any] = (
                 _Get(method="tasks/get", params={"taskId": task})
                 if self.session.modern
                 else GetTaskRequest(params=GetTaskRequestParams(task_id=task))
             )
-            said: WireTask = await self._of(task, request, WireTask)
+            try:
+                said = await self.session.send(request, WireTask, self.options, is_asked_in=False)
+            except MCPError as error:
+                if error.code != INVALID_PARAMS:
+                    raise
+                raise TaskExpired(self._tool.name, task, error.message) from error
             self.session.measure(said, self.options)
         return said
 
@@ -179,7 +187,7 @@ class TaskRequests:
         options = replace(self._given, timeout=None) if waits else self.options
         request = GetTaskPayloadRequest(params=GetTaskPayloadRequestParams(task_id=task))
         with self.session.bounded(self._tool):
-            result: CallToolResult = await self._of(task, request, CallToolResult, options, is_asked_in=True)
+            result = await self.session.send(request, CallToolResult, options)
             self.session.measure(result, options)
         related: Json = (result.meta or {}).get(RELATED)
         if is_mapping(related) and related.get("taskId") != task:
@@ -208,25 +216,24 @@ class TaskRequests:
             for key, one in answers.items()
         }
         request = _Update(method="tasks/update", params={"taskId": task, "inputResponses": wire})
-        await self._of(task, request, Result)
+        await self.session.send(request, Result, self.options, is_asked_in=False)
 
     async def cancel(self, task: str) -> None:
-        """Ask for a task to be cancelled; one that has ended already stays as it is.
+        """Ask for a task to be cancelled; of one that has ended, or is not known, the next look at it says so.
 
         Raises:
             TasksUnsupported: The server cannot cancel tasks.
         """
-        if self.session.modern:
-            await self._of(task, _Cancel(method="tasks/cancel", params={"taskId": task}), Result)
-            return
-        tasks = self.session.client.server_capabilities.tasks
-        if tasks is None or tasks.cancel is None:
-            raise TasksUnsupported("the server cannot cancel tasks; this one goes on")
-        request = CancelTaskRequest(params=CancelTaskRequestParams(task_id=task))
+        request: Request[Any, Any] = _Cancel(method="tasks/cancel", params={"taskId": task})
+        if not self.session.modern:
+            tasks = self.session.client.server_capabilities.tasks
+            if tasks is None or tasks.cancel is None:
+                raise TasksUnsupported("the server cannot cancel tasks; this one goes on")
+            request = CancelTaskRequest(params=CancelTaskRequestParams(task_id=task))
         try:
-            await self.session.send(request, WireTask, self.options, is_asked_in=False)
+            await self.session.send(request, Result, self.options, is_asked_in=False)
         except MCPError as error:
-            if error.code != INVALID_PARAMS:  # it has ended, or is unknown; the next look at it says which
+            if error.code != INVALID_PARAMS:
                 raise
 
     def read(self, result: dict[str, Any]) -> CallToolResult:
@@ -255,23 +262,6 @@ class TaskRequests:
 
     async def _call_before(self, params: CallToolRequestParams) -> Started | InputRequiredResult:
         return await self.session.send(CallToolRequest(params=params), _started(), self._given, read=_created)
-
-    async def _of(
-        self,
-        task: str,
-        request: Request[Any, Any],
-        result: type[Any],
-        options: Options | None = None,
-        *,
-        is_asked_in: bool = False,
-    ) -> Any:
-        """Send a request that has the id of a task."""
-        try:
-            return await self.session.send(request, result, options or self.options, is_asked_in=is_asked_in)
-        except MCPError as error:
-            if error.code != INVALID_PARAMS:
-                raise
-            raise TaskExpired(self._tool.name, task, error.message) from error
 
 
 def offers_tasks(session: Session) -> bool:

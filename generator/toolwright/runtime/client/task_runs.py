@@ -17,6 +17,7 @@ from mcp import MCPError
 from mcp_types import (
     CONNECTION_CLOSED,
     INTERNAL_ERROR,
+    INVALID_PARAMS,
     INVALID_REQUEST,
     PARSE_ERROR,
     InputResponses,
@@ -50,6 +51,9 @@ _OUT_OF_REACH: Final = frozenset({CONNECTION_CLOSED, INTERNAL_ERROR})
 """What the loss of an answer on its way is told as; the latter by a server, or a proxy before it, in trouble."""
 
 _WRONG: Final = "the server's answer is not what MCP says"
+_AGAIN: Final = 4
+"""After how many looks an answer is sent again to a server that still asks for it."""
+
 _NOTIFICATIONS: Final = frozenset({"notifications/tasks/status", "notifications/tasks"})
 
 
@@ -103,7 +107,8 @@ class TaskRun:
         self._rounds = 0
         self._asked: dict[str, Any] = {}
         self._answers: InputResponses = {}
-        self._sent: set[str] = set()
+        self._sent: dict[str, int] = {}
+        self._looks = 0
         self._lock = anyio.Lock()
         self._woken = anyio.Event()
         if not self.has_ended:
@@ -175,18 +180,13 @@ class TaskRun:
         """Ask for it to be cancelled, and look at it; raises as `outcome`, and `TasksUnsupported`."""
         if self.has_ended:
             return
-        try:
-            await self._requests.cancel(self.state.id)
-        except TaskExpired as error:
-            self._failure = error
-            self._woken.set()
-            return
+        await self._requests.cancel(self.state.id)
         await self.look()
 
     async def give_up(self) -> None:
         """Ask for it to be cancelled, since nobody waits for it any more; whether that works does not matter."""
         if not self.has_ended:
-            with suppress(MCPError, TaskExpired, TasksUnsupported):
+            with suppress(MCPError, TasksUnsupported):
                 await self._requests.cancel(self.state.id)
 
     def hear(self, came: WireTask) -> None:
@@ -210,6 +210,7 @@ class TaskRun:
 
     async def _look(self) -> None:
         """`tasks/get`."""
+        self._looks += 1
         try:
             came = await self._requests.get(self.state.id)
         except (TaskExpired, ResultTooLarge) as error:
@@ -240,7 +241,7 @@ class TaskRun:
     def _take(self, came: WireTask) -> None:
         """What stands in a task of the extension: questions, the result, or the error."""
         if came.status == "input_required":
-            self._asked = {**self._asked, **(came.input_requests or {})}
+            self._asked = came.input_requests or {}
         elif came.status == "failed":
             self._failure = _failed(came.error or {})
         elif came.status == "completed":
@@ -250,28 +251,32 @@ class TaskRun:
                 self._failure = error
 
     async def _answer(self) -> None:
-        """From 2026-07-28 on: have each question answered once, and send what was not sent yet."""
+        """From 2026-07-28 on: have each question answered once, and send the answers.
+
+        An answer is sent again where the server still asks some looks later: it may take some answers of several, and
+        passes over those that it has.
+        """
         new = {key: asked for key, asked in self._asked.items() if key not in self._answers}
         if new:
             self._count_round()
             self._answers = {**self._answers, **await self._requests.answers(new)}
-        waiting = {key: answer for key, answer in self._answers.items() if key not in self._sent}
+        waiting = {
+            key: self._answers[key] for key in self._asked if self._looks >= self._sent.get(key, -_AGAIN) + _AGAIN
+        }
         if not waiting:
             return
         try:
             await self._requests.update(self.state.id, waiting)
-        except TaskExpired as error:
-            self._failure = error
         except MCPError as error:
             self._be_patient(error, _CUT_OFF)
         else:
-            self._sent.update(waiting)
+            self._sent.update(dict.fromkeys(waiting, self._looks))
 
     async def _be_asked(self) -> None:
         """Up to 2025-11-25: wait for the result, on whose stream the questions come, until the task asks no more."""
         if not self._lost:
             self._count_round()
-        refused: MCPError | TaskExpired | ResultTooLarge | None = None
+        refused: MCPError | ResultTooLarge | None = None
 
         async def watch() -> None:
             nonlocal refused
@@ -291,7 +296,7 @@ class TaskRun:
                 group.start_soon(watch)
                 try:
                     self._result = await self._requests.result(self.state.id, waits=True)
-                except (MCPError, TaskExpired, ResultTooLarge) as error:
+                except (MCPError, ResultTooLarge) as error:
                     refused = error
                 group.cancel_scope.cancel()
         except ExceptionGroup as raised:  # what a callback raised, in which the group has wrapped it
@@ -343,14 +348,16 @@ class TaskRun:
         while (outcome := self._failure or self._result) is None:
             try:
                 self._result = await self._requests.result(task, waits=False)
-            except (TaskExpired, ResultTooLarge) as error:
+            except ResultTooLarge as error:
                 self._failure = error
             except MCPError as error:
                 if self._is_lost(error, _CUT_OFF):
                     self._be_patient(error, _CUT_OFF)
                     await anyio.sleep(max(0.0, self._due - time.monotonic()))
-                elif status == "failed":
+                elif status == "failed":  # whatever the code: it is what the call would have ended with
                     self._failure = error
+                elif error.code == INVALID_PARAMS:
+                    self._failure = TaskExpired(self._tool.name, task, error.message)
                 else:
                     raise
         return outcome

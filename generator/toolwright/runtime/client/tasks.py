@@ -30,7 +30,9 @@ from .arguments import to_json, with_extra
 from .audit import Record
 from .calls import reading, taken
 from .confirmation import confirm_call
+from .content import checked_result
 from .errors import InvalidResult, ToolFailed
+from .responses import CallResponse
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -106,12 +108,17 @@ class ToolTask(Generic[T_co]):
                 about it, or kept asking, and the task may go on.
             Exception: Whatever else is said of the client's methods, and what a callback raised.
         """
-        import anyio
+        await self._end(timeout)
+        return self._course.value()
 
-        with anyio.move_on_after(math.inf if timeout is None else timeout), self._course.hiding():
-            await self._course.begin()
-            return await self._course.end(await self._run.outcome())
-        raise TimeoutError(f"the task of {self._course.tool.name!r} has not ended in {timeout} seconds; it goes on")
+    async def response(self, *, timeout: float | None = None) -> CallResponse[T_co]:
+        """Wait for the end; gives the whole response, also that of a tool that failed, as `with_raw_response` does.
+
+        Args:
+            timeout: As for `wait`, and it raises as that does but for `ToolFailed`.
+        """
+        await self._end(timeout)
+        return self._course.response()
 
     async def updates(self) -> AsyncIterator[ToolTaskState]:
         """Its state now, and each change until it has ended, the end included; the result comes from `await`.
@@ -167,6 +174,17 @@ class ToolTask(Generic[T_co]):
         """The tool and the status; the id is left out, since who has it may have the task."""
         return f"<ToolTask {self._course.tool.name!r}: {self.status}>"
 
+    async def _end(self, seconds: float | None) -> None:
+        import anyio
+
+        if self._course.is_settled:
+            return
+        with anyio.move_on_after(math.inf if seconds is None else seconds), self._course.hiding():
+            await self._course.begin()
+            await self._course.settle(await self._run.outcome())
+            return
+        raise TimeoutError(f"the task of {self._course.tool.name!r} has not ended in {seconds} seconds; it goes on")
+
     async def _settle(self) -> None:
         """Tell the end where there is one, and raise where the server does not know the task."""
         from .task_errors import TaskExpired
@@ -195,7 +213,7 @@ class _Course(Generic[T_co]):
         self._read = read
         self._arguments = arguments
         self._record = Record(tool, arguments, options.on_call)
-        self._value: list[T_co] = []
+        self._response: CallResponse[T_co] | None = None
         self._failure: Exception | None = None
 
     def hiding(self) -> AbstractContextManager[None]:
@@ -214,22 +232,33 @@ class _Course(Generic[T_co]):
         """Tell the end of one that could not be started."""
         await self._record.end(error)
 
-    async def end(self, outcome: CallToolResult | Exception) -> T_co:
+    @property
+    def is_settled(self) -> bool:
+        """Whether the end is known, and was told."""
+        return self._response is not None or self._failure is not None
+
+    def value(self) -> T_co:
         """What the method gives, or raises."""
-        failed = await self.settle(outcome)
-        if failed is not None:
-            raise failed
-        return self._value[0]
+        if self._response is None:
+            raise self._failure or LookupError("the task has not ended")
+        return self._response.parse()
+
+    def response(self) -> CallResponse[T_co]:
+        """The whole of what the tool answered; raises where there is no answer, or it is broken."""
+        if isinstance(self._failure, ToolFailed):
+            return CallResponse(None, checked_result(self.tool, self._failure.result, self._options.sanitize)[0])
+        if self._response is None:
+            raise self._failure or LookupError("the task has not ended")
+        return self._response
 
     async def settle(self, outcome: CallToolResult | Exception) -> Exception | None:
         """Read the result and tell the end, once; gives what the call raises."""
-        if not self._value and self._failure is None:
+        if not self.is_settled:
             if isinstance(outcome, Exception):
                 self._failure = outcome
             else:
                 try:
-                    value, _ = taken(self.tool, outcome, self._options, self._read, self._record)
-                    self._value.append(value)
+                    self._response = CallResponse(*taken(self.tool, outcome, self._options, self._read, self._record))
                 except (ToolFailed, InvalidResult) as error:
                     self._failure = error
             await self._record.end(self._failure)
