@@ -177,9 +177,8 @@ def _serve_stdio(handwritten: Handwritten, options: argparse.Namespace) -> None:
 
 
 def _serve_http(handwritten: Handwritten, options: argparse.Namespace) -> None:
-    import uvicorn
-
     from . import asgi
+    from .draining import Draining
     from .shutdown import end_without_threads
 
     if not options.path.startswith("/"):
@@ -201,8 +200,7 @@ def _serve_http(handwritten: Handwritten, options: argparse.Namespace) -> None:
         _LOG.warning("only requests for this machine's own names are answered; --allow-host adds others")
     for number in (signal.SIGINT, signal.SIGTERM):  # uvicorn stops, and then sends itself the signal once more
         signal.signal(number, _nothing)
-    config = uvicorn.Config(app, log_config=None, lifespan="on", timeout_graceful_shutdown=options.grace)
-    server = uvicorn.Server(config)
+    server = Draining(app, options.grace)
     try:
         server.run([listener])
     except SystemExit as end:

@@ -25,6 +25,7 @@ from .bad_requests import BadRequests
 from .guard import Guard
 from .health import routes as health_routes
 from .replay import Archive
+from .resumption import Resumption, SharedReplay
 from .uploads import Uploads
 
 if TYPE_CHECKING:
@@ -77,16 +78,20 @@ def asgi_app(
     Raises:
         ValueError: One of the two is not positive.
     """
+    security = _security([*_LOCAL, *allowed_hosts])
     sessions = _Sessions(
         server,
         retry_interval=_RETRY,
-        security_settings=_security([*_LOCAL, *allowed_hosts]),
+        security_settings=security,
         session_idle_timeout=session_idle_timeout,
         max_sessions=max_sessions,
         stateless=stateless,
     )
     server.has_sessions = not stateless
-    endpoint: ASGIApp = Uploads(BadRequests(StreamableHTTPASGIApp(sessions)))
+    endpoint: ASGIApp = StreamableHTTPASGIApp(sessions)
+    if server.store.is_shared and not stateless:
+        endpoint = Resumption(endpoint, server.store, security)
+    endpoint = Uploads(BadRequests(endpoint))
     auth: Mapping[str, Any] | None = server.package.manifest.get("auth")
     tokens = server.package.feature("auth", "policy.tokens")
     verifier = tokens.Tokens(auth) if token_verifier is None and tokens is not None else token_verifier
@@ -131,10 +136,13 @@ def _url(text: str) -> AnyHttpUrl:
 class _Sessions(StreamableHTTPSessionManager):
     """The SDK's sessions, each with a store of its own: its streams are called alike in all of them."""
 
+    app: PackageServer
+
     @property
     def event_store(self) -> EventStore | None:
         """A new store; the SDK asks when it opens a session."""
-        return self._archive.session()
+        store = self.app.store
+        return SharedReplay(store) if store.is_shared else self._archive.session()
 
     @event_store.setter
     def event_store(self, _store: EventStore | None) -> None:

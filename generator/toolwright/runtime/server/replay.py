@@ -112,7 +112,7 @@ class Replay(EventStore):
     async def store_event(self, stream_id: str, message: JSONRPCMessage | None) -> str:
         """Keep a message; gives its id, which names its stream."""
         self._number += 1
-        self._archive.add(self._session, self._number, stream_id, _text(message))
+        self._archive.add(self._session, self._number, stream_id, None if message is None else text_of(message))
         self._numbers.append(self._number)
         while len(self._numbers) > self._most or (self._is_full() and len(self._numbers) > 1):
             self._archive.drop(self._session, self._numbers.popleft())
@@ -135,10 +135,8 @@ class Replay(EventStore):
         return self._archive.size_of(self._session) > self._largest
 
 
-def _text(message: JSONRPCMessage | None) -> bytes | None:
+def text_of(message: JSONRPCMessage) -> bytes | None:
     """A message as it is sent; one that cannot be sent cannot be sent again either."""
-    if message is None:
-        return None
     try:
         return message.model_dump_json(by_alias=True, exclude_unset=True).encode()
     except ValueError:
