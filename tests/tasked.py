@@ -109,7 +109,7 @@ class Gate:
         """An `async def` handler."""
         self.begun.set()
         try:
-            while not self.go.is_set():
+            while not self.go.is_set():  # noqa: ASYNC110 - it is told from elsewhere
                 await asyncio.sleep(0.005)
         except asyncio.CancelledError:
             self.cancelled.set()

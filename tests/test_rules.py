@@ -99,24 +99,29 @@ def test_what_is_not_served_is_said_once() -> None:
         **{
             "m.yaml": HEAD + "include: [f.yaml]\nprompts: [{name: ask}]\npageSize: 10\npolicy: {timeout: 10s}\n"
             "overlay: {tools: {get: {ask: {sure: {mode: url, message: Sure?}}}}}\n",
-            "f.yaml": "prompts: [{name: more}]\ntools:\n  - {name: get, inputSchema: {type: object},"
-            " execution: {taskSupport: optional}, toolwright: {http: {url: 'https://a/b'}}}\n",
+            "f.yaml": "prompts: [{name: more}]\nhandles: {basket: {state: {}}}\ntools:\n"
+            "  - {name: get, inputSchema: {type: object}, toolwright: {http: {url: 'https://a/b'}}}\n",
         },
     )
     found = rules.unserved(resolve(bundle))
     assert shown(bundle, found) == [
         (
-            "f.yaml:3:71 TW390 checked, but not served yet: `execution.taskSupport` "
-            "(the generated package works without it)"
+            "f.yaml:2:1 TW390 checked, but not served yet: `handles` "
+            "(the server does not start with `handles`, since it would take any)"
         )
     ]
 
 
-def test_what_keeps_a_server_from_starting_is_said_to_do_so() -> None:
-    [found] = rules.unserved(resolve(bundle_of({"tools": [tool({}, execution={"taskSupport": "required"})]})))
-    assert found.help == "the server does not start with `taskSupport: required`; leave it out"
-    [found] = rules.unserved(resolve(bundle_of({"tools": [tool({})], "handles": {"basket": {"state": {}}}})))
-    assert found.help == "the server does not start with `handles`, since it would take any"
+@pytest.mark.parametrize("support", ["optional", "required"])
+def test_all_of_tasks_is_served(support: str) -> None:
+    of_a_task = {
+        "task": {"ttl": "1h"},
+        "ask": {"who": {"message": "?", "before": "task", "schema": {"type": "object", "properties": {}}}},
+    }
+    served = bundle_of({"tools": [tool({}, execution={"taskSupport": support}, toolwright=of_a_task)]})
+    assert (rules.unserved(resolve(served)), codes(served)) == ([], [])
+    for never in ({}, {"execution": {"taskSupport": "forbidden"}}, {"execution": None}):
+        assert codes(bundle_of({"tools": [tool({}, **never, toolwright=of_a_task)]})) == ["TW259", "TW259"]
 
 
 @pytest.mark.parametrize("dialect", dialects.DIALECTS, ids=lambda dialect: dialect.name)

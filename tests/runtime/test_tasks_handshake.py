@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.anyio
 
-FORMS = {"elicitation": {}}
+FORMS: dict[str, Any] = {"elicitation": {}}
 TASK: dict[str, Any] = {"task": {}}
 
 
@@ -64,10 +64,10 @@ async def test_the_capability_is_declared_in_this_revision_alone(package: Module
         assert "tasks" not in await wire.open()
     async with mcp.Client(server, mode="legacy") as connected:
         assert connected.server_capabilities.tasks is not None  # the SDK's newest handshake
-    wire_capabilities = {"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}}
+    expected: dict[str, Any] = {"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}}
     async with in_memory(server, revision, {}) as wire:
         said = await wire.open()
-    assert said.get("tasks") == (wire_capabilities if revision == HANDSHAKE else None)
+    assert said.get("tasks") == (expected if revision == HANDSHAKE else None)
     assert "extensions" not in said
 
 
@@ -272,9 +272,7 @@ async def test_a_question_that_nobody_answers_ends_with_its_task(package: Module
     async with client(package, Handlers(ask=asks)) as wire:
         name = await made(wire, "ask")
         waiting = wire.start("tasks/result", taskId=name)
-        async with asyncio.timeout(5):
-            while not wire.asked:
-                await asyncio.sleep(0.01)
+        await wire.questioned()
         await wire("tasks/cancel", taskId=name)
         assert (await waiting)["error"]["message"] == "The task was cancelled"
 
@@ -470,8 +468,12 @@ async def test_a_result_that_breaks_its_schema_goes_nowhere(package: ModuleType)
 async def test_once_is_once_in_all_runs(package: ModuleType) -> None:
     made_: list[int] = []
 
+    def pays() -> int:
+        made_.append(1)
+        return len(made_)
+
     async def asks(_args: Any, ctx: Any) -> str:
-        number = await ctx.once("pay", lambda: made_.append(1) or len(made_))
+        number = await ctx.once("pay", pays)
         return f"{(await ctx.ask.who()).name} {number} {ctx.task_id is not None}"
 
     async with client(package, Handlers(ask=asks), accepted) as wire:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.anyio
 
 TASKS: dict[str, Any] = {"elicitation": {}, "extensions": {EXTENSION: {}}}
-REQUIRED = {"requiredCapabilities": {"extensions": {EXTENSION: {}}}}
+REQUIRED: dict[str, Any] = {"requiredCapabilities": {"extensions": {EXTENSION: {}}}}
 UNKNOWN = {"error": {"code": -32602, "message": "Task not found"}}
 
 
@@ -202,8 +202,9 @@ async def test_no_key_stands_for_two_requests(package: ModuleType) -> None:
         keys: list[str] = []
         for answer in ("A", "Ada", "B", "Bob"):
             async with asyncio.timeout(5):
-                while (said := await wire.until(name, "input_required"))["inputRequests"].keys() & {*keys}:
-                    await asyncio.sleep(0.01)
+                said = await wire.until(name, "input_required")
+                while said["inputRequests"].keys() & {*keys}:
+                    said = await wire.until(name, "input_required")
             [key] = said["inputRequests"]
             keys.append(key)
             await wire("tasks/update", taskId=name, inputResponses={key: given(answer)})
@@ -242,7 +243,7 @@ async def test_what_is_asked_before_a_task_is_asked_in_rounds(package: ModuleTyp
         assert {*round_["inputRequests"]} == {"who", "pet"}
         assert "taskId" not in round_
         assert handlers.runs == []
-        answers = {"inputResponses": {"who": given("Ada"), "pet": given("B")}}
+        answers: dict[str, Any] = {"inputResponses": {"who": given("Ada"), "pet": given("B")}}
         round_ = await wire("tools/call", **called("before", requestState=round_["requestState"], **answers))
         assert {*round_["inputRequests"]} == {"pet"}  # which did not fit
         answers = {"inputResponses": {"pet": given("Bo")}}

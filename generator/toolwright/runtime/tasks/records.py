@@ -104,13 +104,15 @@ class Task:
         return self.status in OVER
 
     def moved(self, status: Status, message: str | None = None, **changes: Any) -> Task:
-        """The task in another status.
+        """The task in another status; only one that needs input waits for anything.
 
         Raises:
             ValueError: There is no way from here to there.
         """
         if status not in _NEXT.get(self.status, ()):
             raise ValueError(f"no task that is {self.status} becomes {status}")
+        if status != "input_required":
+            changes["pending"] = {}
         return replace(self, status=status, message=message, **changes)
 
     def waiting(self, requests: Mapping[str, Mapping[str, Any]], **changes: Any) -> Task:
@@ -132,7 +134,9 @@ class Task:
             return None
         left = {key: question for key, question in self.pending.items() if key not in responses}
         answers = {**self.answers, **given}
-        return self.moved("input_required" if left else "working", None, pending=left, answers=answers)
+        if left:
+            return replace(self, pending=left, answers=answers)
+        return self.moved("working", answers=answers)
 
     def dumped(self) -> bytes:
         """The task as JSON."""

@@ -213,7 +213,7 @@ class Runs:
         def ended(now: Task, key: str) -> Task | None:
             if not _of(now, leg):
                 return None
-            return now.moved("completed", message, is_error=is_error, result=key, pending={})
+            return now.moved("completed", message, is_error=is_error, result=key)
 
         while True:
             try:
@@ -269,7 +269,10 @@ class Runs:
         if time.monotonic() - leg.said < _SAYING or leg.is_ending:
             return
         leg.said, leg.saying = time.monotonic(), None
-        await self._ledger.change(leg.task.id, lambda now: now.moved("working", text) if _of(now, leg) else None)
+        try:
+            await self._ledger.change(leg.task.id, lambda now: now.moved("working", text) if _of(now, leg) else None)
+        except StateLost:
+            leg.saying = text
 
     async def _save(self, leg: _Leg, done: Mapping[str, Any]) -> None:
         """Keep what `ctx.once` gave."""
@@ -290,7 +293,7 @@ def _may_repeat(tool: Tool) -> bool:
 
 def _failed(task: Task, code: int, message: str, data: Any = None) -> Task:
     error = {"code": code, "message": message, **({} if data is None else {"data": data})}
-    return task.moved("failed", message[:_LONGEST], error=error, pending={})
+    return task.moved("failed", message[:_LONGEST], error=error)
 
 
 def _first_text(result: Mapping[str, Any]) -> str | None:
