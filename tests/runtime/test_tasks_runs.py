@@ -10,6 +10,9 @@ from operator import methodcaller
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from packages import generate, imported
 from task_wire import EXTENSION, HANDSHAKE, STATELESS, Wire, in_memory, over_stdio
@@ -66,6 +69,7 @@ def task(**more: Any) -> Task:
         "revision": HANDSHAKE,
         "transport": "memory",
         "course": "c",
+        "trace": {"traceparent": "00-1-2-01"},
         "client": ("test", "1"),
         "principal": Principal("token", "i", "s", "c", frozenset({"b", "a"}), {"k": [1]}),
         "capabilities": {"elicitation": {}},
@@ -360,6 +364,36 @@ async def test_a_call_and_its_run_are_recorded_as_one(package: ModuleType) -> No
     assert [one[1] for one in found if one[0] == ids[1]] == ["completed", "tool_error"]
     assert [one[1] for one in found if one[0] == ids[2]] == ["completed", "cancelled"]
     assert len(found) == 6
+
+
+async def test_a_run_is_a_span_of_the_trace_of_its_call(package: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    exporter, provider = InMemorySpanExporter(), TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    parent = {"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}
+    runs, service = (
+        importlib.import_module(f"{package.__name__}._runtime.tasks.{name}") for name in ("runs", "service")
+    )
+    monkeypatch.setattr(runs, "get_tracer", provider.get_tracer)
+    monkeypatch.setattr(service, "inject", lambda carrier: carrier.update(parent))
+
+    async def works(args: Any, _ctx: Any) -> str:
+        if args.x == 2:
+            raise KeyError("the safe's code")
+        return "done"
+
+    async with in_memory(package.build_server(Handlers(work=works)), STATELESS, TASKS) as wire:
+        for x in (1, 2):
+            await wire.until(await made(wire, "work", x), "completed")
+    found = [
+        (span.name, span.status.is_ok or span.status.is_unset, len(span.events))
+        for span in exporter.get_finished_spans()
+    ]
+    assert found == [("task work", True, 0), ("task work", False, 0)]
+    for span in exporter.get_finished_spans():
+        assert span.attributes is not None
+        assert f"{span.context.trace_id:032x}" == "0af7651916cd43dd8448eb211c80319c"
+        assert span.attributes["gen_ai.tool.name"] == "work"
+        assert "safe" not in span.to_json()
 
 
 HANDLERS = """

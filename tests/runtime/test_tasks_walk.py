@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import hypothesis.strategies as st
 from hypothesis import settings
-from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule, run_state_machine_as_test
 
 from toolwright.runtime.server.principal import Principal
 from toolwright.runtime.state.memory import MemoryStore
@@ -76,6 +76,7 @@ class Walk(RuleBasedStateMachine):
             revision="2026-07-28",
             transport="memory",
             course="c",
+            trace={},
             client=None,
             principal=Principal("local"),
             capabilities=None,
@@ -177,5 +178,5 @@ class Walk(RuleBasedStateMachine):
             assert sorted(listed) == sorted(self.live(owner))
 
 
-TestWalk = Walk.TestCase
-TestWalk.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+def test_a_random_walk_over_tasks() -> None:
+    run_state_machine_as_test(Walk, settings=settings(max_examples=60, stateful_step_count=40, deadline=None))

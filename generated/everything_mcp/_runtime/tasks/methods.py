@@ -203,7 +203,7 @@ class Methods:
 
     async def _cancelled(self, task: Task) -> Task | None:
         return await self._tasks.ledger.change(
-            task.id, lambda now: now.moved("cancelled", "It was cancelled by request.", pending={})
+            task.id, lambda now: now.moved("cancelled", "It was cancelled by request.")
         )
 
     async def _listen(

@@ -52,6 +52,7 @@ class Task:
         revision: The revision that its caller spoke.
         transport: What the call came over.
         course: What the log and the record of calls know it by.
+        trace: The trace that it belongs to, as W3C Trace Context has it in headers.
         client: The name and the version that the client program says it has.
         principal: Who called.
         capabilities: What the client can do.
@@ -79,6 +80,7 @@ class Task:
     revision: str
     transport: Transport
     course: str
+    trace: Mapping[str, str]
     client: tuple[str, str] | None
     principal: Principal
     capabilities: Mapping[str, Any] | None
