@@ -96,6 +96,17 @@ def test_ignored_warnings_of_any_stage_are_left_out() -> None:
     assert rules.suppressed(resolve(bundle), [anywhere, in_tool, elsewhere, error]) == [elsewhere, error]
 
 
+@pytest.mark.parametrize("support", ["optional", "required"])
+def test_only_tools_that_run_as_tasks_say_how(support: str) -> None:
+    of_a_task = {
+        "task": {"ttl": "1h"},
+        "ask": {"who": {"message": "?", "before": "task", "schema": {"type": "object", "properties": {}}}},
+    }
+    assert codes(bundle_of({"tools": [tool({}, execution={"taskSupport": support}, toolwright=of_a_task)]})) == []
+    for never in ({}, {"execution": {"taskSupport": "forbidden"}}, {"execution": None}):
+        assert codes(bundle_of({"tools": [tool({}, **never, toolwright=of_a_task)]})) == ["TW259", "TW259"]
+
+
 @pytest.mark.parametrize("dialect", dialects.DIALECTS, ids=lambda dialect: dialect.name)
 def test_bounds_that_leave_one_value_are_fine(dialect: Dialect) -> None:
     schema = {"$schema": dialect.uri, "properties": {"a": {"minimum": 1, "maximum": 1, "minLength": 2, "maxLength": 2}}}
