@@ -132,7 +132,6 @@ async def test_no_parameters_means_none(tmp_path: Path, mode: Any) -> None:
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        ({"handles": {"basket": {"state": {"type": "object"}}}}, "declares `handles`"),
         ({"tools": [{**SUM, "execution": {"taskSupport": "required"}}]}, "'calculate_sum' runs only as a task"),
         ({"tools": [{**SUM, "execution": {"taskSupport": "optional"}}]}, None),
     ],
