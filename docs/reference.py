@@ -35,7 +35,8 @@ def manifest() -> str:
         "MCP writes it and goes on the wire; what is toolwright's own stands under `toolwright` and never does.",
         "",
         "As yet, generated servers run no tasks: one with a tool that only runs as a task does not start. `check` and",
-        "`generate` warn of it (TW390). What `handles` mean for handlers and callers: [State between calls](handles.md).",
+        "`generate` warn of it (TW390). What `handles` mean for handlers and callers:",
+        "[State between calls](handles.md).",
     ]
     lines += _Sections(titles).of("The whole", schema)
     for name, part in schema["$defs"].items():
