@@ -179,10 +179,15 @@ def test_other_places_are_refused(url: str) -> None:
         store_at(url, SHOP)
 
 
-@pytest.mark.parametrize("url", ["redis://localhost:none", "redis://localhost/0?socket_timeout=soon"])
+@pytest.mark.parametrize("url", ["redis://localhost:none", "redis://localhost/0?db=two"])
 def test_urls_that_redis_does_not_take_are_refused(url: str) -> None:
     with pytest.raises(Unfit, match="the URL of the state is not understood"):
         store_at(url, SHOP)
+
+
+def test_options_that_change_how_redis_is_used_are_refused() -> None:
+    with pytest.raises(Unfit, match=r"has decode_responses, protocol; it may have prefix, db, .* and ssl_…"):
+        store_at("redis://localhost/0?protocol=2&decode_responses=true&prefix=x&ssl_ca_certs=y", SHOP)
 
 
 @pytest.mark.parametrize("key", ["short", "c2hvcnQ=", "ä"])
@@ -195,7 +200,9 @@ def test_keys_that_are_none_are_refused(key: str, monkeypatch: pytest.MonkeyPatc
 KEYS = ["A" * 43 + "=", "/+" * 21 + "A="]
 
 
-async def test_two_processes_see_the_same(redis_url: str) -> None:
+@pytest.mark.parametrize("odd", ["", "[a-c]?*", "%5C%5D%5E-%7B"])
+async def test_two_processes_see_the_same(odd: str, redis_url: str) -> None:
+    redis_url += odd
     async with opened(redis_url) as one, opened(redis_url) as other, opened(f"{redis_url}x") as apart:
         await one.create("basket", "a", b"1", owner="ann", ttl=60)
         assert await other.get("basket", "a") == Record(b"1", 0)

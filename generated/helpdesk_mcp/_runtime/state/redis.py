@@ -33,6 +33,13 @@ if TYPE_CHECKING:
 
 _LOG: Final = logger(__name__)
 
+_OPTIONS: Final = ("prefix", "db", "username", "password", "client_name")
+"""What the query of a URL may have beside `ssl_…`; what else the library takes would change how it is used here."""
+
+_GLOB: Final = re.compile(r"[\\*?\[\]^-]")
+_ESCAPED: Final = r"\\\g<0>"
+"""What means something in a pattern of channels, and what it becomes so that it does not."""
+
 _CONNECTIONS: Final = 64
 """Connections of one process, at most; whoever needs another waits."""
 
@@ -56,6 +63,8 @@ def redis_store(url: str, package: Package) -> RedisStore:
     failure: type[Exception] = _library("redis.exceptions").RedisError
     parts = urlsplit(url)
     options = dict(parse_qsl(parts.query, keep_blank_values=True))
+    if unknown := sorted(name for name in options if name not in _OPTIONS and not name.startswith("ssl_")):
+        raise Unfit(f"the URL of the state has {', '.join(unknown)}; it may have {', '.join(_OPTIONS)} and ssl_…")
     name: str = package.manifest["server"]["name"]
     prefix = options.pop("prefix", f"toolwright:{name}")
     variable = f"{re.sub(r'[^A-Z0-9]+', '_', package.name.removesuffix('_mcp').upper())}_STATE_KEY"
@@ -259,7 +268,7 @@ class RedisStore:
         while True:
             try:
                 async with self._redis.pubsub() as channels:
-                    await channels.psubscribe(f"{self.prefix}:topic:*")
+                    await channels.psubscribe(f"{_GLOB.sub(_ESCAPED, self.prefix)}:topic:*")
                     await self._tell_all(None)
                     heard.set()
                     failures = 0
