@@ -43,9 +43,7 @@ def codes(bundle: Bundle) -> list[str]:
 
 
 def test_every_export_is_a_name_that_no_model_may_take() -> None:
-    exported = {
-        feature: {name for exports in table.values() for name in exports} for feature, table in EXPORTS.items()
-    }
+    exported = {feature: {name for exports in table.values() for name in exports} for feature, table in EXPORTS.items()}
     assert exported.pop("handles") == names.HANDLE_EXPORTS
     assert set().union(*exported.values()) | {"Context"} == names.EXPORTS
 

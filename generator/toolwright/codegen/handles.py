@@ -95,21 +95,24 @@ def held(tool: ir.Tool, known: tuple[Kind, ...]) -> Held:
     if not tool.input.handles:
         return Held((), nested=False)
     document = Document("input", tool.input, merged=True)
-    by_kind: dict[str, list[str]] = {}
+    by_name = {kind.name: kind for kind in known}
+    named: dict[tuple[str, ...], list[str]] = {}
     inside: list[Expression] = []
     for alternative in document.shape(document.root):
         for each in alternative.properties if isinstance(alternative, Object) else ():
-            for kind in {_kind(one): None for one in document.shape(each.expression)}:
-                if kind is not None:
-                    by_kind.setdefault(kind, []).append(each.name)
+            found = dict.fromkeys(map(_kind, document.shape(each.expression)))
+            if ids := tuple(kind for kind in found if kind is not None):
+                named.setdefault(ids, []).append(each.name)
             inside.append(each.expression)
         if isinstance(alternative, Object) and alternative.values is not None:
             inside.append(alternative.values)
     return Held(
         tuple(
-            Named(code("Literal[{}]", join(", ", map(literal, by_kind[kind.name]))), kind.handle)
-            for kind in known
-            if kind.name in by_kind
+            Named(
+                code("Literal[{}]", join(", ", map(literal, names))),
+                join(" | ", [by_name[kind].handle for kind in ids]),
+            )
+            for ids, names in named.items()
         ),
         nested=_is_inside(document, inside),
     )

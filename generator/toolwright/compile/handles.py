@@ -69,7 +69,7 @@ def shared_whole(state: Outline) -> str | None:
 def retention(kind: str, said: Mapping[str, Json]) -> str:
     """How long a handle lives, in a sentence: `A basket lives 7 days, and ends after 24 hours without use.`"""
     noun = kind.replace("_", " ")
-    subject = f"{'An' if noun[:1] in 'aeiou' else 'A'} {noun}"
+    subject = f"{'An' if noun[:1].lower() in 'aeiou' else 'A'} {noun}"
     lives = f"lives {duration(said['ttl'])}" if "ttl" in said else ""
     ends = f"ends after {duration(said['idle'])} without use" if "idle" in said else ""
     return f"{subject} {', and '.join(filter(None, (lives, ends))) or 'lives until somebody ends it'}."

@@ -314,7 +314,9 @@ def _shared(resolved: Resolved) -> Iterator[ir.SharedSchema]:
 
 
 def _states(kinds: Sequence[tuple[ir.Handle, Place]], resolved: Resolved) -> Iterator[ir.SharedSchema]:
-    """The schemas of the states of handles that are no shared ones already."""
+    """The schemas of the states of handles that are no shared ones already; clients have none."""
+    if "server" not in (resolved.entry.get("emit") or ("server",)):
+        return
     for kind, at in kinds:
         found = resolved.extension_schemas[at]
         if handles.shared_whole(found) is None and isinstance(found.schema, dict):
