@@ -105,6 +105,12 @@ class Wire:
                 await asyncio.sleep(0.01)
         return said
 
+    async def questioned(self, seconds: float = 5) -> None:
+        """Returns when the server has asked something."""
+        async with asyncio.timeout(seconds):
+            while not self.asked:  # noqa: ASYNC110 - what is asked is a list
+                await asyncio.sleep(0.01)
+
     async def noted(self, method: str, count: int = 1, seconds: float = 5) -> list[Message]:
         """The parameters of notifications, when there are as many."""
         async with asyncio.timeout(seconds):

@@ -12,18 +12,20 @@ from packages import generate, manifest, tool
 ANSWER = {"outputSchema": {"type": "object", "properties": {"degrees": {"type": "number"}}, "required": ["degrees"]}}
 ONE = tool("get_weather", {"place": {"type": "string", "minLength": 1}, "units": {"enum": ["C", "F"]}}, **ANSWER)
 ASKS = {"ask": {"sure": {"message": "Sure?", "schema": {"type": "object", "properties": {}}}}}
+TASK = {"execution": {"taskSupport": "optional"}}
 EITHER = tool("find", {"by": {"anyOf": [{"type": "string", "pattern": "^a"}, {"type": "integer"}]}})
 RESOURCES: dict[str, Any] = {"resources": [{"uri": "a://b", "name": "b", "toolwright": {"text": "B"}}]}
 
 KINDS: dict[str, tuple[int, dict[str, Any]]] = {
-    "a server with one tool": (8400, manifest([ONE], emit=["server"])),
-    "one whose tools answer with blocks": (8400, manifest([tool("say")], emit=["server"])),
-    "one that asks": (9200, manifest([{**ONE, "toolwright": ASKS}], emit=["server"])),
-    "one with resources": (8680, manifest([ONE], emit=["server"], **RESOURCES)),
-    "one with alternatives": (9000, manifest([EITHER], emit=["server"])),
-    "a client of one tool": (5440, manifest([ONE], emit=["client"])),
+    "a server with one tool": (8690, manifest([ONE], emit=["server"])),
+    "one whose tools answer with blocks": (8690, manifest([tool("say")], emit=["server"])),
+    "one that asks": (9530, manifest([{**ONE, "toolwright": ASKS}], emit=["server"])),
+    "one with resources": (8970, manifest([ONE], emit=["server"], **RESOURCES)),
+    "one whose tools run as tasks": (11000, manifest([{**ONE, **TASK}], emit=["server"])),
+    "one with alternatives": (9300, manifest([EITHER], emit=["server"])),
+    "a client of one tool": (5450, manifest([ONE], emit=["client"])),
     "one that answers questions": (6740, manifest([ONE], emit=["client"], python={"features": ["elicitation"]})),
-    "both with one tool": (11800, manifest([ONE])),
+    "both with one tool": (12100, manifest([ONE])),
 }
 """The most lines of runtime that each kind of package may have, blank ones and docstrings included."""
 

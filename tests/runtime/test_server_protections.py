@@ -32,7 +32,7 @@ ALWAYS_KEPT = {"sanitize": "tests/runtime/test_server_hygiene.py::test_results_a
 """What each package can do, whatever its manifest says."""
 
 NOT_FOR_SERVERS = {"onStateLoss", "trusted"}
-"""It is about handles, with which no server starts yet; and for clients."""
+"""It says what other parts do while the state is lost; and is for clients."""
 
 
 def _schema() -> Any:
@@ -96,6 +96,16 @@ def test_a_package_without_what_keeps_it_does_not_start(feature: str, package: A
     for start in (server.build_server, server.asgi_app):
         with pytest.raises(_unserved(package), match=f"declares ({words}), and the package has not what keeps it"):
             start(Handlers())
+
+
+def test_a_package_without_tasks_does_not_start_where_tools_run_as_such(tmp_path: Path) -> None:
+    generate(tmp_path, manifest([tool("a0", execution={"taskSupport": "optional"})], name="kept"))
+    with imported(tmp_path, "kept_mcp"):
+        server, package = import_module("kept_mcp.server"), import_module("kept_mcp.registry").PACKAGE
+        assert server.build_server(Handlers()).tasks is not None
+        package.features -= {"tasks"}
+        with pytest.raises(_unserved(package), match=r"declares `execution\.taskSupport`, and the package has not"):
+            server.build_server(Handlers())
 
 
 def _unserved(package: Any) -> type[Exception]:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -17,6 +18,8 @@ from typing import TYPE_CHECKING, Any, Final
 import anyio
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
+from opentelemetry.propagate import extract
+from opentelemetry.trace import StatusCode, get_tracer
 
 from ..hygiene import clean
 from ..logs import logger
@@ -28,6 +31,7 @@ from ..server.parts import Request
 from ..server.sanitizing import mirrored, whole
 from ..server.steps import Call
 from ..state.store import StateLost
+from ..telemetry import of_request
 from .channel import TaskChannel
 from .rounds import TaskRounds
 
@@ -129,11 +133,14 @@ class Runs:
         token = CURRENT.set(leg.course)
         start = time.perf_counter()
         try:
-            with leg.scope:
-                async with anyio.create_task_group() as group:
-                    group.start_soon(self._guard, leg)
-                    await self._go(leg)
-                    group.cancel_scope.cancel()
+            with _span(leg):
+                with leg.scope:
+                    async with anyio.create_task_group() as group:
+                        group.start_soon(self._guard, leg)
+                        await self._go(leg)
+                        group.cancel_scope.cancel()
+                if leg.scope.cancelled_caught and not leg.is_ending:
+                    leg.course.ending, leg.course.reason = "cancelled", "cancelled"
         except anyio.get_cancelled_exc_class():
             leg.course.ending, leg.course.reason = "cancelled", "stopped"
             with anyio.CancelScope(shield=True):
@@ -141,8 +148,6 @@ class Runs:
             raise
         finally:
             CURRENT.reset(token)
-            if leg.scope.cancelled_caught and not leg.is_ending:
-                leg.course.ending, leg.course.reason = "cancelled", "cancelled"
             leg.course.seconds = time.perf_counter() - start
             if leg.course.ending is not None and self._recorder is not None:
                 self._recorder.record(leg.course)
@@ -214,7 +219,7 @@ class Runs:
         def ended(now: Task, key: str) -> Task | None:
             if not _of(now, leg):
                 return None
-            return now.moved("completed", message, is_error=is_error, result=key, pending={})
+            return now.moved("completed", message, is_error=is_error, result=key)
 
         while True:
             try:
@@ -270,13 +275,36 @@ class Runs:
         if time.monotonic() - leg.said < _SAYING or leg.is_ending:
             return
         leg.said, leg.saying = time.monotonic(), None
-        await self._ledger.change(leg.task.id, lambda now: now.moved("working", text) if _of(now, leg) else None)
+        try:
+            await self._ledger.change(leg.task.id, lambda now: now.moved("working", text) if _of(now, leg) else None)
+        except StateLost:
+            leg.saying = text
 
     async def _save(self, leg: _Leg, done: Mapping[str, Any]) -> None:
         """Keep what `ctx.once` gave."""
         await self._ledger.change(
             leg.task.id, lambda now: replace(now, done={**now.done, **done}) if _of(now, leg) else None
         )
+
+
+@contextmanager
+def _span(leg: _Leg) -> Iterator[None]:
+    """The length of a run, as OpenTelemetry hears of it: a span of the trace in which the task was made."""
+    task, tracer = leg.task, get_tracer("toolwright")
+    found = {**of_request("tools/call", {"name": task.tool}), "mcp.protocol.version": task.revision}
+    with tracer.start_as_current_span(
+        f"task {task.tool}",
+        extract(task.trace),
+        attributes=found,
+        record_exception=False,
+        set_status_on_exception=False,
+    ) as span:
+        context = span.get_span_context()
+        leg.course.trace = f"{context.trace_id:032x}" if context.is_valid else None
+        yield
+        if leg.course.ending not in (None, "completed"):
+            span.set_attribute("error.type", leg.course.reason or "failed")
+            span.set_status(StatusCode.ERROR)
 
 
 def _of(task: Task, leg: _Leg) -> bool:
@@ -291,7 +319,7 @@ def _may_repeat(tool: Tool) -> bool:
 
 def _failed(task: Task, code: int, message: str, data: Any = None) -> Task:
     error = {"code": code, "message": message, **({} if data is None else {"data": data})}
-    return task.moved("failed", message[:_LONGEST], error=error, pending={})
+    return task.moved("failed", message[:_LONGEST], error=error)
 
 
 def _first_text(result: Mapping[str, Any]) -> str | None:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import mcp_types as types
+from opentelemetry.propagate import inject
 
 from ..amounts import seconds
 from ..hygiene import clean
@@ -145,6 +146,8 @@ class Tasks:
         first = [name for name, said in (tool.extension.get("ask") or {}).items() if said.get("before") == "task"]
         await asyncio.gather(*(context.ask.ahead(name) for name in first))
         capabilities, course, now = line.capabilities, CURRENT.get(), self.ledger.now()
+        trace: dict[str, str] = {}
+        inject(trace)
         task = Task(
             id=secrets.token_urlsafe(24),
             owner=owner_of(request.principal, line, request.revision),
@@ -153,6 +156,7 @@ class Tasks:
             revision=request.revision,
             transport="memory" if course is None else course.transport,
             course=secrets.token_hex(8) if course is None else course.id,
+            trace=trace,
             client=line.client,
             principal=request.principal,
             capabilities=(

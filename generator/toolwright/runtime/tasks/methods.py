@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
@@ -43,6 +43,8 @@ _PAGE: Final = 50
 
 _LOOK: Final = 5.0
 """Seconds between two looks at a task that somebody waits for, where nothing is heard of it."""
+
+_POSITION: Final = re.compile(r"(\d{13}\.\d{6}) ([0-9a-f]{64})", re.ASCII)
 
 _CAPABILITY: Final[Mapping[str, Any]] = {"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}}
 
@@ -200,7 +202,7 @@ class Methods:
 
     async def _cancelled(self, task: Task) -> Task | None:
         return await self._tasks.ledger.change(
-            task.id, lambda now: now.moved("cancelled", "It was cancelled by request.", pending={})
+            task.id, lambda now: now.moved("cancelled", "It was cancelled by request.")
         )
 
     async def _listen(
@@ -242,12 +244,14 @@ def _position(task: Task) -> tuple[str, str]:
 
 
 def _cursor(task: Task) -> str:
-    return base64.urlsafe_b64encode(json.dumps(_position(task)).encode()).decode()
+    return base64.urlsafe_b64encode(" ".join(_position(task)).encode()).decode()
 
 
 def _read(cursor: str) -> tuple[str, str]:
     try:
-        created, digest = json.loads(base64.urlsafe_b64decode(cursor))
-        return str(created), str(digest)
+        found = _POSITION.fullmatch(base64.urlsafe_b64decode(cursor).decode())
     except ValueError:
-        raise Refused(types.INVALID_PARAMS, "Invalid cursor") from None
+        found = None
+    if found is None:
+        raise Refused(types.INVALID_PARAMS, "Invalid cursor")
+    return found[1], found[2]

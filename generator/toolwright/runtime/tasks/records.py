@@ -52,6 +52,7 @@ class Task:
         revision: The revision that its caller spoke.
         transport: What the call came over.
         course: What the log and the record of calls know it by.
+        trace: The trace that it belongs to, as W3C Trace Context has it in headers.
         client: The name and the version that the client program says it has.
         principal: Who called.
         capabilities: What the client can do.
@@ -79,6 +80,7 @@ class Task:
     revision: str
     transport: Transport
     course: str
+    trace: Mapping[str, str]
     client: tuple[str, str] | None
     principal: Principal
     capabilities: Mapping[str, Any] | None
@@ -104,13 +106,15 @@ class Task:
         return self.status in OVER
 
     def moved(self, status: Status, message: str | None = None, **changes: Any) -> Task:
-        """The task in another status.
+        """The task in another status; only one that needs input waits for anything.
 
         Raises:
             ValueError: There is no way from here to there.
         """
         if status not in _NEXT.get(self.status, ()):
             raise ValueError(f"no task that is {self.status} becomes {status}")
+        if status != "input_required":
+            changes["pending"] = {}
         return replace(self, status=status, message=message, **changes)
 
     def waiting(self, requests: Mapping[str, Mapping[str, Any]], **changes: Any) -> Task:
@@ -132,7 +136,9 @@ class Task:
             return None
         left = {key: question for key, question in self.pending.items() if key not in responses}
         answers = {**self.answers, **given}
-        return self.moved("input_required" if left else "working", None, pending=left, answers=answers)
+        if left:
+            return replace(self, pending=left, answers=answers)
+        return self.moved("working", answers=answers)
 
     def dumped(self) -> bytes:
         """The task as JSON."""
