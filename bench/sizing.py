@@ -18,6 +18,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from operator import truediv
 from pathlib import Path
 from typing import Any
 
@@ -116,7 +117,7 @@ def main() -> None:
                 )
         for name, process in processes.items():
             rate = statistics.median(rates[name])
-            ratio = rate / statistics.median(rates["open"])
+            ratio = statistics.median(map(truediv, rates[name], rates["open"]))
             print(
                 f"{name:15} {first[name]:4.0f} MB at first, {megabytes(process):4.0f} MB later, "
                 f"{rate:5.0f} calls a second, {ratio:.2f} of open"

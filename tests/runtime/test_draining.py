@@ -1,0 +1,59 @@
+"""How a server over HTTP ends: nobody who was told that there is a connection is cut off without an answer."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from contextlib import closing
+from typing import Any
+
+import pytest
+
+from toolwright.runtime.server.draining import Draining
+from toolwright.runtime.server.main import listen
+
+REQUEST = b"GET /%d HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+
+
+async def app(scope: Any, receive: Any, send: Any) -> None:
+    if scope["type"] == "lifespan":
+        await receive()
+        await send({"type": "lifespan.startup.complete"})
+        await receive()
+        await send({"type": "lifespan.shutdown.complete"})
+        return
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
+    await send({"type": "http.response.body", "body": scope["path"].encode()})
+
+
+def _answer(link: socket.socket) -> bytes:
+    link.settimeout(10)
+    found = b""
+    while part := link.recv(1000):
+        found += part
+    return found
+
+
+@pytest.mark.anyio
+async def test_who_was_connected_before_is_answered_and_who_comes_later_is_refused() -> None:
+    listener = listen("127.0.0.1", 0)
+    where = listener.getsockname()
+    stopped: list[str] = []
+    server = Draining(app, 5, lambda: stopped.append("stopped"))
+    server.config.load()
+    server.lifespan = server.config.lifespan_class(server.config)
+    await server.startup([listener])
+    # Nothing here waits, so that the event loop cannot take these connections before the server is asked to stop.
+    links = [socket.create_connection(where) for _ in range(9)]
+    for number, link in enumerate(links[:-1]):
+        link.sendall(REQUEST % number)
+    ending = asyncio.create_task(server.shutdown([listener]))
+    await asyncio.sleep(0)
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(where)
+    links[-1].sendall(REQUEST % 8)  # said only now
+    await ending
+    assert stopped == ["stopped"]
+    for number, link in enumerate(links):
+        with closing(link):
+            assert (await asyncio.to_thread(_answer, link)).endswith(b"/%d" % number)
