@@ -16,14 +16,14 @@ EITHER = tool("find", {"by": {"anyOf": [{"type": "string", "pattern": "^a"}, {"t
 RESOURCES: dict[str, Any] = {"resources": [{"uri": "a://b", "name": "b", "toolwright": {"text": "B"}}]}
 
 KINDS: dict[str, tuple[int, dict[str, Any]]] = {
-    "a server with one tool": (8420, manifest([ONE], emit=["server"])),
-    "one whose tools answer with blocks": (8420, manifest([tool("say")], emit=["server"])),
-    "one that asks": (9220, manifest([{**ONE, "toolwright": ASKS}], emit=["server"])),
-    "one with resources": (8700, manifest([ONE], emit=["server"], **RESOURCES)),
-    "one with alternatives": (9040, manifest([EITHER], emit=["server"])),
+    "a server with one tool": (8690, manifest([ONE], emit=["server"])),
+    "one whose tools answer with blocks": (8690, manifest([tool("say")], emit=["server"])),
+    "one that asks": (9480, manifest([{**ONE, "toolwright": ASKS}], emit=["server"])),
+    "one with resources": (8980, manifest([ONE], emit=["server"], **RESOURCES)),
+    "one with alternatives": (9300, manifest([EITHER], emit=["server"])),
     "a client of one tool": (5460, manifest([ONE], emit=["client"])),
     "one that answers questions": (6760, manifest([ONE], emit=["client"], python={"features": ["elicitation"]})),
-    "both with one tool": (11840, manifest([ONE])),
+    "both with one tool": (12100, manifest([ONE])),
 }
 """The most lines of runtime that each kind of package may have, blank ones and docstrings included."""
 
