@@ -12,17 +12,23 @@ from collections.abc import Awaitable
 from pathlib import Path
 from typing import TypeVar
 
-from mcp_types import ContentBlock, CreateMessageResult, TextContent
+from mcp import MCPError
+from mcp_types import INTERNAL_ERROR, ContentBlock, CreateMessageResult, TextContent
 from pydantic import BaseModel
 
 from everything_mcp import (
     Cancelled,
+    ConfirmDeleteContext,
+    ConfirmDeleteInput,
     Context,
     Declined,
     EverythingHandlers,
+    GreetInput,
     JsonSchema202012ToolInput,
+    MultiInputContext,
     PromptTestInputRequiredResultPromptContext,
     ReadTemplateDataParams,
+    SlowComputeInput,
     TestElicitationContext,
     TestElicitationInput,
     TestElicitationSep1034DefaultsContext,
@@ -36,6 +42,7 @@ from everything_mcp import (
     TestInputRequiredResultTamperedStateContext,
     TestSamplingInput,
     TestStreamingElicitationContext,
+    TestToolWithTaskContext,
     ToolError,
     audio,
     embedded,
@@ -178,6 +185,34 @@ class Everything(EverythingHandlers):
     ) -> str:
         answer = await ctx.ask.user_context()
         return "Do without context." if isinstance(answer, Declined | Cancelled) else f"Context: {answer.context}"
+
+    # What goes on after the answer to its call
+
+    async def greet(self, args: GreetInput, ctx: Context) -> str:
+        return f"Hello, {args.name}!"
+
+    async def slow_compute(self, args: SlowComputeInput, ctx: Context) -> str:
+        await ctx.progress(0, args.seconds, args.label)
+        await asyncio.sleep(args.seconds)
+        return f"Computed for {args.seconds:g} s."
+
+    async def failing_job(self, args: object, ctx: Context) -> str:
+        await asyncio.sleep(PAUSE)
+        raise ToolError("This job always fails.")
+
+    async def protocol_error_job(self, args: object, ctx: Context) -> str:
+        raise MCPError(INTERNAL_ERROR, "This job always breaks down.")
+
+    async def confirm_delete(self, args: ConfirmDeleteInput, ctx: ConfirmDeleteContext) -> str:
+        is_wanted = given(await ctx.ask.confirm(f"Delete {args.filename}?")).confirm
+        return f"{args.filename} is {'gone' if is_wanted else 'still there'}."
+
+    async def multi_input(self, args: object, ctx: MultiInputContext) -> str:
+        name, pet = await asyncio.gather(ctx.ask.name(), ctx.ask.pet())
+        return f"{given(name).name} and {given(pet).name}."
+
+    async def test_tool_with_task(self, args: object, ctx: TestToolWithTaskContext) -> str:
+        return f"Hello, {given(await ctx.ask.user_name()).name}!"
 
     # What subscribers hear of
 

@@ -123,6 +123,8 @@ _POLICY: Json = {
 
 _BIND: Json = {"id": {"claim": "sub", "local": {"env": "USER_ID", "x-more": "m"}, "x-more": "m"}}
 
+_TASK: Json = {"ttl": "1h", "pollInterval": "1s", "most": 10, "x-more": "m"}
+
 BASE: Json = {
     "toolwright": 1,
     "server": {
@@ -155,7 +157,8 @@ BASE: Json = {
             "annotations": {"title": "t", "readOnlyHint": True, "x-more": "m"},
             "execution": {"taskSupport": "optional", "x-more": "m"},
             "toolwright": {
-                "policy": _POLICY, "ask": _ASK, "pythonName": "do_this", "deprecated": _SAID, "x-more": "m",
+                "policy": _POLICY, "ask": _ASK, "task": _TASK,
+                "pythonName": "do_this", "deprecated": _SAID, "x-more": "m",
                 "examples": [{"name": "plain", "description": "d", "input": {"fixed": "always"}, "output": {"p": "v"},
                               "x-more": "m"}],
                 "lint": {"ignore": ["TW310"], "x-more": "m"},
@@ -251,7 +254,7 @@ BASE: Json = {
             "here": {
                 "title": "t", "description": "d", "annotations": {"title": "t", "x-more": "m"},
                 "inputSchema": {"title": "t"}, "outputSchema": {"type": "object", "title": "t"},
-                "pythonName": "is_here", "bind": {"q": _BIND["id"]},
+                "pythonName": "is_here", "bind": {"q": _BIND["id"]}, "task": _TASK,
                 "examples": [{"name": "plain", "description": "d", "input": {"api_key": "v"}}], "x-more": "m",
             },
         },

@@ -94,28 +94,15 @@ def test_ignored_warnings_of_any_stage_are_left_out() -> None:
     assert rules.suppressed(resolve(bundle), [anywhere, in_tool, elsewhere, error]) == [elsewhere, error]
 
 
-def test_what_is_not_served_is_said_once() -> None:
-    bundle = load(
-        "m.yaml",
-        **{
-            "m.yaml": HEAD + "include: [f.yaml]\nprompts: [{name: ask}]\npageSize: 10\npolicy: {timeout: 10s}\n"
-            "overlay: {tools: {get: {ask: {sure: {mode: url, message: Sure?}}}}}\n",
-            "f.yaml": "prompts: [{name: more}]\ntools:\n  - {name: get, inputSchema: {type: object},"
-            " execution: {taskSupport: optional}, toolwright: {http: {url: 'https://a/b'}}}\n",
-        },
-    )
-    found = rules.unserved(resolve(bundle))
-    assert shown(bundle, found) == [
-        (
-            "f.yaml:3:71 TW390 checked, but not served yet: `execution.taskSupport` "
-            "(the generated package works without it)"
-        )
-    ]
-
-
-def test_what_keeps_a_server_from_starting_is_said_to_do_so() -> None:
-    [found] = rules.unserved(resolve(bundle_of({"tools": [tool({}, execution={"taskSupport": "required"})]})))
-    assert found.help == "the server does not start with `taskSupport: required`; leave it out"
+@pytest.mark.parametrize("support", ["optional", "required"])
+def test_only_tools_that_run_as_tasks_say_how(support: str) -> None:
+    of_a_task = {
+        "task": {"ttl": "1h"},
+        "ask": {"who": {"message": "?", "before": "task", "schema": {"type": "object", "properties": {}}}},
+    }
+    assert codes(bundle_of({"tools": [tool({}, execution={"taskSupport": support}, toolwright=of_a_task)]})) == []
+    for never in ({}, {"execution": {"taskSupport": "forbidden"}}, {"execution": None}):
+        assert codes(bundle_of({"tools": [tool({}, **never, toolwright=of_a_task)]})) == ["TW259", "TW259"]
 
 
 @pytest.mark.parametrize("dialect", dialects.DIALECTS, ids=lambda dialect: dialect.name)
@@ -138,12 +125,6 @@ def test_bounds_that_leave_one_value_are_fine(dialect: Dialect) -> None:
 )
 def test_required_properties_that_may_be_meant(schema: Mapping[str, Any]) -> None:
     assert not {"TW322", "TW323"} & {*codes(bundle_of({"tools": [tool(schema)]}))}
-
-
-def test_nothing_is_said_where_all_is_served_or_the_warning_is_ignored() -> None:
-    assert rules.unserved(resolve(bundle_of({"tools": [tool({})]}))) == []
-    task = tool({}, execution={"taskSupport": "required"})
-    assert rules.unserved(resolve(bundle_of({"tools": [task], "lint": {"ignore": ["TW390"]}}))) == []
 
 
 @pytest.mark.parametrize("dialect", dialects.DIALECTS, ids=lambda dialect: dialect.name)

@@ -30,6 +30,11 @@ if TYPE_CHECKING:
     from ._runtime.client.options import Omit as Omit
     from ._runtime.client.questions import Question as Question
     from ._runtime.client.responses import CallResponse as CallResponse
+    from ._runtime.client.task_errors import TaskCancelled as TaskCancelled
+    from ._runtime.client.task_errors import TaskExpired as TaskExpired
+    from ._runtime.client.task_errors import TasksUnsupported as TasksUnsupported
+    from ._runtime.client.task_states import ToolTaskState as ToolTaskState
+    from ._runtime.client.tasks import ToolTask as ToolTask
     from ._runtime.errors import ToolError as ToolError
     from ._runtime.server.audit import CallRecord as CallRecord
     from ._runtime.server.completion import Completing as Completing
@@ -48,6 +53,8 @@ if TYPE_CHECKING:
     from ._runtime.server.returns import Returns as Returns
     from ._runtime.server.sampling import Context as Context
     from .client import EverythingClient as EverythingClient
+    from .contexts import ConfirmDeleteContext as ConfirmDeleteContext
+    from .contexts import MultiInputContext as MultiInputContext
     from .contexts import (
         PromptTestInputRequiredResultPromptContext as PromptTestInputRequiredResultPromptContext,
     )
@@ -79,16 +86,26 @@ if TYPE_CHECKING:
     from .contexts import (
         TestStreamingElicitationContext as TestStreamingElicitationContext,
     )
+    from .contexts import TestToolWithTaskContext as TestToolWithTaskContext
     from .handlers import EverythingHandlers as EverythingHandlers
+    from .models import ConfirmDeleteConfirmAnswer as ConfirmDeleteConfirmAnswer
+    from .models import ConfirmDeleteInput as ConfirmDeleteInput
+    from .models import FailingJobInput as FailingJobInput
+    from .models import GreetInput as GreetInput
     from .models import JsonSchema202012ToolAddress as JsonSchema202012ToolAddress
     from .models import JsonSchema202012ToolInput as JsonSchema202012ToolInput
+    from .models import MultiInputInput as MultiInputInput
+    from .models import MultiInputNameAnswer as MultiInputNameAnswer
+    from .models import MultiInputPetAnswer as MultiInputPetAnswer
     from .models import (
         PromptTestInputRequiredResultPromptArgs as PromptTestInputRequiredResultPromptArgs,
     )
     from .models import (
         PromptTestInputRequiredResultPromptUserContextAnswer as PromptTestInputRequiredResultPromptUserContextAnswer,
     )
+    from .models import ProtocolErrorJobInput as ProtocolErrorJobInput
     from .models import ReadTemplateDataParams as ReadTemplateDataParams
+    from .models import SlowComputeInput as SlowComputeInput
     from .models import TestAudioContentInput as TestAudioContentInput
     from .models import TestElicitationInput as TestElicitationInput
     from .models import (
@@ -165,6 +182,8 @@ if TYPE_CHECKING:
     from .models import TestStreamingElicitationInput as TestStreamingElicitationInput
     from .models import TestToolWithLoggingInput as TestToolWithLoggingInput
     from .models import TestToolWithProgressInput as TestToolWithProgressInput
+    from .models import TestToolWithTaskInput as TestToolWithTaskInput
+    from .models import TestToolWithTaskUserNameAnswer as TestToolWithTaskUserNameAnswer
     from .models import TestTriggerPromptChangeInput as TestTriggerPromptChangeInput
     from .models import TestTriggerToolChangeInput as TestTriggerToolChangeInput
     from .registry import TOOLS as TOOLS
@@ -181,6 +200,9 @@ else:
             "._runtime.client.options": ("OMIT", "CallEvent", "Omit"),
             "._runtime.client.questions": ("Question",),
             "._runtime.client.responses": ("CallResponse",),
+            "._runtime.client.task_errors": ("TaskCancelled", "TaskExpired", "TasksUnsupported"),
+            "._runtime.client.task_states": ("ToolTaskState",),
+            "._runtime.client.tasks": ("ToolTask",),
             "._runtime.errors": ("ToolError",),
             "._runtime.server.audit": ("CallRecord",),
             "._runtime.server.completion": ("Completing",),
@@ -191,6 +213,8 @@ else:
             "._runtime.server.sampling": ("Context",),
             ".client": ("EverythingClient",),
             ".contexts": (
+                "ConfirmDeleteContext",
+                "MultiInputContext",
                 "PromptTestInputRequiredResultPromptContext",
                 "TestElicitationContext",
                 "TestElicitationSep1034DefaultsContext",
@@ -202,14 +226,24 @@ else:
                 "TestInputRequiredResultRequestStateContext",
                 "TestInputRequiredResultTamperedStateContext",
                 "TestStreamingElicitationContext",
+                "TestToolWithTaskContext",
             ),
             ".handlers": ("EverythingHandlers",),
             ".models": (
+                "ConfirmDeleteConfirmAnswer",
+                "ConfirmDeleteInput",
+                "FailingJobInput",
+                "GreetInput",
                 "JsonSchema202012ToolAddress",
                 "JsonSchema202012ToolInput",
+                "MultiInputInput",
+                "MultiInputNameAnswer",
+                "MultiInputPetAnswer",
                 "PromptTestInputRequiredResultPromptArgs",
                 "PromptTestInputRequiredResultPromptUserContextAnswer",
+                "ProtocolErrorJobInput",
                 "ReadTemplateDataParams",
+                "SlowComputeInput",
                 "TestAudioContentInput",
                 "TestElicitationInput",
                 "TestElicitationSep1034DefaultsInput",
@@ -246,6 +280,8 @@ else:
                 "TestStreamingElicitationInput",
                 "TestToolWithLoggingInput",
                 "TestToolWithProgressInput",
+                "TestToolWithTaskInput",
+                "TestToolWithTaskUserNameAnswer",
                 "TestTriggerPromptChangeInput",
                 "TestTriggerToolChangeInput",
             ),

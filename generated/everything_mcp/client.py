@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from ._runtime.client import responses as _responses
+from ._runtime.client import tasks as _tasks
 from ._runtime.client.options import OMIT, Omit
 from ._runtime.client.primitives import PrimitivesBinding
 from .registry import PACKAGE
@@ -45,6 +46,14 @@ class EverythingClient(PrimitivesBinding):
         not raised. `.parse()` gives what the method itself would have given.
         """
         return _Responses(self)
+
+    @property
+    def tasks(self) -> _Tasks:
+        """The tools that can be tasks: the same methods, each of which starts one and gives a `ToolTask`.
+
+        `await` of that gives what the method itself gives. `….resume(id)` takes a task up again, in another process too.
+        """
+        return _Tasks(self)
 
     async def test_simple_text(self) -> list[ContentBlock]:
         """Answer with a line of text.
@@ -234,6 +243,65 @@ class EverythingClient(PrimitivesBinding):
         """
         return await self._call_content("test_trigger_prompt_change", {})
 
+    async def greet(self, *, name: str) -> list[ContentBlock]:
+        """Greet someone, at once.
+
+        Tool ``greet``: read-only, closed world.
+
+        Args:
+            name: Whom to greet. At least 1 character.
+        """
+        return await self._call_content("greet", {"name": name})
+
+    async def slow_compute(self, *, seconds: float | Omit = OMIT, label: str | Omit = OMIT) -> list[ContentBlock]:
+        """Take a while, and say so.
+
+        Tool ``slow_compute``: read-only, idempotent, closed world.
+
+        Args:
+            seconds: How long it takes. Range: 0–300. Default: 1.
+            label: What to call it
+        """
+        return await self._call_content("slow_compute", {"seconds": seconds, "label": label})
+
+    async def failing_job(self) -> list[ContentBlock]:
+        """Fail after a while, as tools fail.
+
+        Tool ``failing_job``: read-only, closed world.
+        """
+        return await self._call_content("failing_job", {})
+
+    async def protocol_error_job(self) -> list[ContentBlock]:
+        """Fail with an error of the protocol.
+
+        Tool ``protocol_error_job``: read-only, closed world.
+        """
+        return await self._call_content("protocol_error_job", {})
+
+    async def confirm_delete(self, *, filename: str) -> list[ContentBlock]:
+        """Delete a file that is none, when the user says so.
+
+        Tool ``confirm_delete``: read-only, closed world.
+
+        Args:
+            filename: What to delete. At least 1 character.
+        """
+        return await self._call_content("confirm_delete", {"filename": filename})
+
+    async def multi_input(self) -> list[ContentBlock]:
+        """Ask two things at once, in the middle of a task.
+
+        Tool ``multi_input``: read-only, closed world.
+        """
+        return await self._call_content("multi_input", {})
+
+    async def test_tool_with_task(self) -> list[ContentBlock]:
+        """Ask in the call, and go on as a task.
+
+        Tool ``test_tool_with_task``: read-only, closed world.
+        """
+        return await self._call_content("test_tool_with_task", {})
+
     async def json_schema_2020_12_tool(
         self,
         *,
@@ -401,5 +469,24 @@ class _Responses(_responses.Responses):
     )
     test_trigger_tool_change = _responses.responding(EverythingClient.test_trigger_tool_change)
     test_trigger_prompt_change = _responses.responding(EverythingClient.test_trigger_prompt_change)
+    greet = _responses.responding(EverythingClient.greet)
+    slow_compute = _responses.responding(EverythingClient.slow_compute)
+    failing_job = _responses.responding(EverythingClient.failing_job)
+    protocol_error_job = _responses.responding(EverythingClient.protocol_error_job)
+    confirm_delete = _responses.responding(EverythingClient.confirm_delete)
+    multi_input = _responses.responding(EverythingClient.multi_input)
+    test_tool_with_task = _responses.responding(EverythingClient.test_tool_with_task)
     json_schema_2020_12_tool = _responses.responding(EverythingClient.json_schema_2020_12_tool)
     test_header_parameter = _responses.responding(EverythingClient.test_header_parameter)
+
+
+class _Tasks(_tasks.Tasks):
+    """The methods of the tools that can be tasks; each starts one, and `….resume(id)` takes one up again."""
+
+    _package = PACKAGE
+    slow_compute = _tasks.starting(EverythingClient.slow_compute)
+    failing_job = _tasks.starting(EverythingClient.failing_job)
+    protocol_error_job = _tasks.starting(EverythingClient.protocol_error_job)
+    confirm_delete = _tasks.starting(EverythingClient.confirm_delete)
+    multi_input = _tasks.starting(EverythingClient.multi_input)
+    test_tool_with_task = _tasks.starting(EverythingClient.test_tool_with_task)

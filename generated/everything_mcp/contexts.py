@@ -13,6 +13,9 @@ from ._runtime.server.sampling import Context
 if TYPE_CHECKING:
     from ._runtime.answers import Cancelled, Declined
     from .models import (
+        ConfirmDeleteConfirmAnswer,
+        MultiInputNameAnswer,
+        MultiInputPetAnswer,
         PromptTestInputRequiredResultPromptUserContextAnswer,
         TestElicitationSep1034DefaultsProfileAnswer,
         TestElicitationSep1330EnumsOptionsAnswer,
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
         TestInputRequiredResultRequestStateConfirmAnswer,
         TestInputRequiredResultTamperedStateConfirmAnswer,
         TestStreamingElicitationConfirmAnswer,
+        TestToolWithTaskUserNameAnswer,
     )
 
 
@@ -218,6 +222,61 @@ class TestInputRequiredResultCapabilitiesContext(Context):
     def ask(self) -> TestInputRequiredResultCapabilitiesAsk:
         """The questions; awaiting one gives the user's answer."""
         return TestInputRequiredResultCapabilitiesAsk(self.rounds, self._questions)
+
+
+class ConfirmDeleteAsk(Ask):
+    """What the tool ``confirm_delete`` can ask the user."""
+
+    async def confirm(self, message: str | None = None) -> ConfirmDeleteConfirmAnswer | Declined | Cancelled:
+        """Delete this file?"""
+        return await self._form("confirm", _models.ConfirmDeleteConfirmAnswer, message)
+
+
+class ConfirmDeleteContext(Context):
+    """One request for the tool ``confirm_delete``, seen from its handler."""
+
+    @property
+    def ask(self) -> ConfirmDeleteAsk:
+        """The questions; awaiting one gives the user's answer."""
+        return ConfirmDeleteAsk(self.rounds, self._questions)
+
+
+class MultiInputAsk(Ask):
+    """What the tool ``multi_input`` can ask the user."""
+
+    async def name(self, message: str | None = None) -> MultiInputNameAnswer | Declined | Cancelled:
+        """What is your name?"""
+        return await self._form("name", _models.MultiInputNameAnswer, message)
+
+    async def pet(self, message: str | None = None) -> MultiInputPetAnswer | Declined | Cancelled:
+        """What is your pet's name?"""
+        return await self._form("pet", _models.MultiInputPetAnswer, message)
+
+
+class MultiInputContext(Context):
+    """One request for the tool ``multi_input``, seen from its handler."""
+
+    @property
+    def ask(self) -> MultiInputAsk:
+        """The questions; awaiting one gives the user's answer."""
+        return MultiInputAsk(self.rounds, self._questions)
+
+
+class TestToolWithTaskAsk(Ask):
+    """What the tool ``test_tool_with_task`` can ask the user."""
+
+    async def user_name(self, message: str | None = None) -> TestToolWithTaskUserNameAnswer | Declined | Cancelled:
+        """What is your name?"""
+        return await self._form("user_name", _models.TestToolWithTaskUserNameAnswer, message)
+
+
+class TestToolWithTaskContext(Context):
+    """One request for the tool ``test_tool_with_task``, seen from its handler."""
+
+    @property
+    def ask(self) -> TestToolWithTaskAsk:
+        """The questions; awaiting one gives the user's answer."""
+        return TestToolWithTaskAsk(self.rounds, self._questions)
 
 
 class PromptTestInputRequiredResultPromptAsk(Ask):

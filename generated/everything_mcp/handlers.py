@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from ._runtime.server.returns import Content, MaybeAwaitable, Returns
     from ._runtime.server.sampling import Context
     from .contexts import (
+        ConfirmDeleteContext,
+        MultiInputContext,
         PromptTestInputRequiredResultPromptContext,
         TestElicitationContext,
         TestElicitationSep1034DefaultsContext,
@@ -24,11 +26,18 @@ if TYPE_CHECKING:
         TestInputRequiredResultRequestStateContext,
         TestInputRequiredResultTamperedStateContext,
         TestStreamingElicitationContext,
+        TestToolWithTaskContext,
     )
     from .models import (
+        ConfirmDeleteInput,
+        FailingJobInput,
+        GreetInput,
         JsonSchema202012ToolInput,
+        MultiInputInput,
         PromptTestInputRequiredResultPromptArgs,
+        ProtocolErrorJobInput,
         ReadTemplateDataParams,
+        SlowComputeInput,
         TestAudioContentInput,
         TestElicitationInput,
         TestElicitationSep1034DefaultsInput,
@@ -54,6 +63,7 @@ if TYPE_CHECKING:
         TestStreamingElicitationInput,
         TestToolWithLoggingInput,
         TestToolWithProgressInput,
+        TestToolWithTaskInput,
         TestTriggerPromptChangeInput,
         TestTriggerToolChangeInput,
     )
@@ -268,6 +278,55 @@ class EverythingHandlers(Protocol):
         """Tell subscribers that the list of prompts has changed.
 
         Tool ``test_trigger_prompt_change``: read-only, closed world.
+        """
+
+    @abstractmethod
+    def greet(self, args: GreetInput, ctx: Context) -> Returns[Content]:
+        """Greet someone, at once.
+
+        Tool ``greet``: read-only, closed world.
+        """
+
+    @abstractmethod
+    def slow_compute(self, args: SlowComputeInput, ctx: Context) -> Returns[Content]:
+        """Take a while, and say so.
+
+        Tool ``slow_compute``: read-only, idempotent, closed world.
+        """
+
+    @abstractmethod
+    def failing_job(self, args: FailingJobInput, ctx: Context) -> Returns[Content]:
+        """Fail after a while, as tools fail.
+
+        Tool ``failing_job``: read-only, closed world.
+        """
+
+    @abstractmethod
+    def protocol_error_job(self, args: ProtocolErrorJobInput, ctx: Context) -> Returns[Content]:
+        """Fail with an error of the protocol.
+
+        Tool ``protocol_error_job``: read-only, closed world.
+        """
+
+    @abstractmethod
+    def confirm_delete(self, args: ConfirmDeleteInput, ctx: ConfirmDeleteContext) -> Returns[Content]:
+        """Delete a file that is none, when the user says so.
+
+        Tool ``confirm_delete``: read-only, closed world.
+        """
+
+    @abstractmethod
+    def multi_input(self, args: MultiInputInput, ctx: MultiInputContext) -> Returns[Content]:
+        """Ask two things at once, in the middle of a task.
+
+        Tool ``multi_input``: read-only, closed world.
+        """
+
+    @abstractmethod
+    def test_tool_with_task(self, args: TestToolWithTaskInput, ctx: TestToolWithTaskContext) -> Returns[Content]:
+        """Ask in the call, and go on as a task.
+
+        Tool ``test_tool_with_task``: read-only, closed world.
         """
 
     @abstractmethod

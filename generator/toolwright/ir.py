@@ -144,6 +144,13 @@ class Tool:
         return replace(self.input, wire=self.definition["inputSchema"], own=None)
 
     @property
+    def task_support(self) -> str:
+        """Whether it runs as a task: `forbidden`, `optional` or `required`."""
+        execution = self.definition.get("execution")
+        support = execution.get("taskSupport") if isinstance(execution, Mapping) else None
+        return support if isinstance(support, str) else "forbidden"
+
+    @property
     def call(self) -> str | None:
         """The method and URL of the HTTP call that implements it; None where there is none."""
         return f"{self.http.get('method', 'GET')} {self.http['url']}" if self.http else None

@@ -17,6 +17,7 @@ MAY_IMPORT = {
     "server": {"", "state", "server"},
     "http": {"", "state", "server", "http"},
     "policy": {"", "state", "server", "policy"},
+    "tasks": {"", "state", "server", "tasks"},
 }
 """For each folder of the runtime, the folders that its modules may import from; the shared modules have none."""
 

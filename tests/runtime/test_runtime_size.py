@@ -12,18 +12,20 @@ from packages import generate, manifest, tool
 ANSWER = {"outputSchema": {"type": "object", "properties": {"degrees": {"type": "number"}}, "required": ["degrees"]}}
 ONE = tool("get_weather", {"place": {"type": "string", "minLength": 1}, "units": {"enum": ["C", "F"]}}, **ANSWER)
 ASKS = {"ask": {"sure": {"message": "Sure?", "schema": {"type": "object", "properties": {}}}}}
+TASK = {"execution": {"taskSupport": "optional"}}
 EITHER = tool("find", {"by": {"anyOf": [{"type": "string", "pattern": "^a"}, {"type": "integer"}]}})
 RESOURCES: dict[str, Any] = {"resources": [{"uri": "a://b", "name": "b", "toolwright": {"text": "B"}}]}
 
 KINDS: dict[str, tuple[int, dict[str, Any]]] = {
-    "a server with one tool": (8690, manifest([ONE], emit=["server"])),
-    "one whose tools answer with blocks": (8690, manifest([tool("say")], emit=["server"])),
-    "one that asks": (9480, manifest([{**ONE, "toolwright": ASKS}], emit=["server"])),
-    "one with resources": (8980, manifest([ONE], emit=["server"], **RESOURCES)),
-    "one with alternatives": (9300, manifest([EITHER], emit=["server"])),
-    "a client of one tool": (5460, manifest([ONE], emit=["client"])),
-    "one that answers questions": (6760, manifest([ONE], emit=["client"], python={"features": ["elicitation"]})),
-    "both with one tool": (12100, manifest([ONE])),
+    "a server with one tool": (8810, manifest([ONE], emit=["server"])),
+    "one whose tools answer with blocks": (8810, manifest([tool("say")], emit=["server"])),
+    "one that asks": (9640, manifest([{**ONE, "toolwright": ASKS}], emit=["server"])),
+    "one with resources": (9090, manifest([ONE], emit=["server"], **RESOURCES)),
+    "one whose tools run as tasks": (11520, manifest([{**ONE, **TASK}], emit=["server"])),
+    "one with alternatives": (9420, manifest([EITHER], emit=["server"])),
+    "a client of one tool": (5610, manifest([ONE], emit=["client"])),
+    "one that answers questions": (6900, manifest([ONE], emit=["client"], python={"features": ["elicitation"]})),
+    "both with one tool": (12340, manifest([ONE])),
 }
 """The most lines of runtime that each kind of package may have, blank ones and docstrings included."""
 

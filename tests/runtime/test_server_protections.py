@@ -98,6 +98,16 @@ def test_a_package_without_what_keeps_it_does_not_start(feature: str, package: A
             start(Handlers())
 
 
+def test_a_package_without_tasks_does_not_start_where_tools_run_as_such(tmp_path: Path) -> None:
+    generate(tmp_path, manifest([tool("a0", execution={"taskSupport": "optional"})], name="kept"))
+    with imported(tmp_path, "kept_mcp"):
+        server, package = import_module("kept_mcp.server"), import_module("kept_mcp.registry").PACKAGE
+        assert server.build_server(Handlers()).tasks is not None
+        package.features -= {"tasks"}
+        with pytest.raises(_unserved(package), match=r"declares `execution\.taskSupport`, and the package has not"):
+            server.build_server(Handlers())
+
+
 def _unserved(package: Any) -> type[Exception]:
     """The package's own class."""
     found: type[Exception] = import_module(f"{package.name}._runtime.server.protections").Unserved

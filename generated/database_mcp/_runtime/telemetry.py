@@ -29,6 +29,9 @@ LONGEST: Final = 200
 LARGEST: Final = 64 * 1024
 """Characters of arguments, or of a result, that are shown; larger ones are not."""
 
+_OF_TASKS: Final = frozenset(f"tasks/{name}" for name in ("cancel", "get", "list", "result", "update"))
+"""The methods of tasks, which the SDK has in none of its tables."""
+
 OTHER: Final = "_OTHER"
 """What stands for a name that is none of those that there are, in metrics."""
 
@@ -49,7 +52,7 @@ def histogram(name: str, description: str) -> metrics.Histogram:
 
 def is_method(method: str) -> bool:
     """Whether MCP has this method for requests or notifications of clients, in some revision."""
-    return method in SPEC_CLIENT_METHODS or method in SPEC_CLIENT_NOTIFICATION_METHODS
+    return method in SPEC_CLIENT_METHODS or method in SPEC_CLIENT_NOTIFICATION_METHODS or method in _OF_TASKS
 
 
 def short(text: str) -> str:

@@ -12,21 +12,30 @@ from .._runtime.lazy import lazy
 _unions.install()
 
 if TYPE_CHECKING:
+    from .confirm_delete import ConfirmDeleteConfirmAnswer as ConfirmDeleteConfirmAnswer
+    from .confirm_delete import ConfirmDeleteInput as ConfirmDeleteInput
+    from .failing_job import FailingJobInput as FailingJobInput
+    from .greet import GreetInput as GreetInput
     from .json_schema_2020_12_tool import (
         JsonSchema202012ToolAddress as JsonSchema202012ToolAddress,
     )
     from .json_schema_2020_12_tool import (
         JsonSchema202012ToolInput as JsonSchema202012ToolInput,
     )
+    from .multi_input import MultiInputInput as MultiInputInput
+    from .multi_input import MultiInputNameAnswer as MultiInputNameAnswer
+    from .multi_input import MultiInputPetAnswer as MultiInputPetAnswer
     from .prompts.prompt_test_input_required_result_prompt import (
         PromptTestInputRequiredResultPromptArgs as PromptTestInputRequiredResultPromptArgs,
     )
     from .prompts.prompt_test_input_required_result_prompt import (
         PromptTestInputRequiredResultPromptUserContextAnswer as PromptTestInputRequiredResultPromptUserContextAnswer,
     )
+    from .protocol_error_job import ProtocolErrorJobInput as ProtocolErrorJobInput
     from .resources.read_template_data import (
         ReadTemplateDataParams as ReadTemplateDataParams,
     )
+    from .slow_compute import SlowComputeInput as SlowComputeInput
     from .test_audio_content import TestAudioContentInput as TestAudioContentInput
     from .test_elicitation import TestElicitationInput as TestElicitationInput
     from .test_elicitation import TestElicitationUserAnswer as TestElicitationUserAnswer
@@ -117,6 +126,10 @@ if TYPE_CHECKING:
     from .test_tool_with_progress import (
         TestToolWithProgressInput as TestToolWithProgressInput,
     )
+    from .test_tool_with_task import TestToolWithTaskInput as TestToolWithTaskInput
+    from .test_tool_with_task import (
+        TestToolWithTaskUserNameAnswer as TestToolWithTaskUserNameAnswer,
+    )
     from .test_trigger_prompt_change import (
         TestTriggerPromptChangeInput as TestTriggerPromptChangeInput,
     )
@@ -127,12 +140,18 @@ else:
     __getattr__, __dir__, __all__ = lazy(
         __name__,
         {
+            ".confirm_delete": ("ConfirmDeleteConfirmAnswer", "ConfirmDeleteInput"),
+            ".failing_job": ("FailingJobInput",),
+            ".greet": ("GreetInput",),
             ".json_schema_2020_12_tool": ("JsonSchema202012ToolAddress", "JsonSchema202012ToolInput"),
+            ".multi_input": ("MultiInputInput", "MultiInputNameAnswer", "MultiInputPetAnswer"),
             ".prompts.prompt_test_input_required_result_prompt": (
                 "PromptTestInputRequiredResultPromptArgs",
                 "PromptTestInputRequiredResultPromptUserContextAnswer",
             ),
+            ".protocol_error_job": ("ProtocolErrorJobInput",),
             ".resources.read_template_data": ("ReadTemplateDataParams",),
+            ".slow_compute": ("SlowComputeInput",),
             ".test_audio_content": ("TestAudioContentInput",),
             ".test_elicitation": ("TestElicitationInput", "TestElicitationUserAnswer"),
             ".test_elicitation_sep1034_defaults": (
@@ -183,6 +202,7 @@ else:
             ".test_streaming_elicitation": ("TestStreamingElicitationConfirmAnswer", "TestStreamingElicitationInput"),
             ".test_tool_with_logging": ("TestToolWithLoggingInput",),
             ".test_tool_with_progress": ("TestToolWithProgressInput",),
+            ".test_tool_with_task": ("TestToolWithTaskInput", "TestToolWithTaskUserNameAnswer"),
             ".test_trigger_prompt_change": ("TestTriggerPromptChangeInput",),
             ".test_trigger_tool_change": ("TestTriggerToolChangeInput",),
         },

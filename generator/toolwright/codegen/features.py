@@ -137,6 +137,29 @@ RUNTIME: Final[Mapping[str, tuple[str, ...]]] = {
     "elicitation": ("server/elicitation",),
     "confirmation": ("server/abridging", "server/confirmation"),
     "sampling": ("server/sampling",),
+    "tasks": (
+        "client/task_errors",
+        "client/task_requests",
+        "client/task_runs",
+        "client/task_states",
+        "client/tasks",
+        "tasks/asking",
+        "tasks/channel",
+        "tasks/engine",
+        "tasks/engines",
+        "tasks/ledger",
+        "tasks/lines",
+        "tasks/listening",
+        "tasks/memory",
+        "tasks/methods",
+        "tasks/records",
+        "tasks/rounds",
+        "tasks/runs",
+        "tasks/service",
+        "tasks/streams",
+        "tasks/wire",
+        "tasks/worker",
+    ),
     "primitives": ("primitives",),
     "resources": ("server/resources",),
     "prompts": ("server/prompts",),
@@ -154,11 +177,12 @@ RUNTIME: Final[Mapping[str, tuple[str, ...]]] = {
 """The modules of the runtime that each feature of a package needs beside those of the features above it.
 
 Of these a package has those of the halves that it has: what is below `client` needs a client, what is below `server`,
-`http` or `policy` a server.
+`http`, `policy`, `state` or `tasks` a server.
 """
 
 _IMPLIED: Final[Mapping[str, tuple[str, ...]]] = {
     "sampling": ("client_requests",),
+    "tasks": ("client_requests",),
     "confirmation": ("elicitation",),
     "elicitation": ("alternatives", "client_requests"),
     "client_requests": ("answers",),
@@ -258,7 +282,7 @@ def features(manifest: ir.Manifest) -> tuple[str, ...]:
     used |= declared(manifest)
     if every(manifest):
         used.add("client_primitives")
-    if "client" in manifest.emit and used & {"confirmation", "elicitation", "sampling"}:
+    if "client" in manifest.emit and used & {"confirmation", "elicitation", "sampling", "tasks"}:
         used.add("complexity")  # whatever a server sends as the schema of a question is checked
     waiting = [*used]
     while waiting:
@@ -299,6 +323,8 @@ def _of_tools(tools: Sequence[ir.Tool]) -> Iterator[str]:
     """The features that tools need by their policies."""
     if any(tool.policy.get("redact") for tool in tools):
         yield "redaction"
+    if any(tool.task_support != "forbidden" for tool in tools):
+        yield "tasks"
     if any(tool.policy.get("scopes") for tool in tools):
         yield "scopes"
     if any("rateLimit" in tool.policy for tool in tools):
@@ -456,7 +482,7 @@ def _may_multiply(schema: ir.Json) -> bool:
 
 def _copied(feature: str, manifest: ir.Manifest) -> tuple[str, ...]:
     """The modules of a feature that a package has, by the halves that it has."""
-    halves = {"", *manifest.emit, *(("http", "policy", "state") if "server" in manifest.emit else ())}
+    halves = {"", *manifest.emit, *(("http", "policy", "state", "tasks") if "server" in manifest.emit else ())}
     return tuple(module for module in RUNTIME[feature] if module.rpartition("/")[0] in halves)
 
 

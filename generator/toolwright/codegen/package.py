@@ -27,7 +27,7 @@ from toolwright.codegen.handles import ids_module, kinds, modelled_kinds
 from toolwright.codegen.imports import as_homes
 from toolwright.codegen.literals import docstring
 from toolwright.codegen.registry import registry_page
-from toolwright.codegen.render import Page, responses
+from toolwright.codegen.render import Page, responses, tasks
 from toolwright.pycode import Code, Name
 
 if TYPE_CHECKING:
@@ -113,11 +113,15 @@ def of_models(manifest: ir.Manifest, used: Sequence[str], made: Made) -> tuple[P
 
 
 def _responses(manifest: ir.Manifest, made: Made) -> Iterator[Code]:
-    """The class of the responses of a client that calls tools, and its methods of tools that are deprecated."""
+    """The class of the responses of a client that calls tools, its methods of tools that are deprecated, and tasks."""
     if manifest.tools:
         units = [(tool.names.method, made.units[tool.name].response) for tool in manifest.tools]
         yield responses(manifest.stem, [name for name, response in units if response is None])
         yield from (response for _, response in units if response is not None)
+    tools = [tool for tool in manifest.tools if tool.task_support != "forbidden"]
+    if starting := [(tool.names.method, made.units[tool.name].task) for tool in tools]:
+        yield tasks(manifest.stem, [name for name, task in starting if task is None])
+        yield from (task for _, task in starting if task is not None)
 
 
 def _contexts(

@@ -48,6 +48,7 @@ _ASKED_FOR: Final = frozenset(
         "scopes",
         "server_variables",
         "shapes",
+        "tasks",
         "tokens",
     }
 )

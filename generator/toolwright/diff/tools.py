@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from toolwright.diff.changes import Side
 
 _CAUTIOUS: Final[Mapping[str, bool]] = {hint.name: hint.default for hint in mcp.HINTS}
+_TASKS: Final[Mapping[str, Any]] = {"ttl": "1h", "pollInterval": "1s", "most": 100}
+"""What the manifest's `task` says where it says nothing."""
+
 _SUPPORT: Final[Mapping[tuple[str, str], tuple[Impact, str | None]]] = {
     ("forbidden", "optional"): ("compatible", None),
     ("required", "optional"): ("compatible", None),
@@ -175,12 +178,25 @@ def _served(
     ]
     yield from policies(subject(new), policy[0], policy[1], (at[0] / "policy", at[1] / "policy"))
     yield from _bound(old, new, before.get("bind") or {}, after.get("bind") or {}, at)
+    yield from _tasks(new, before.get("task") or {}, after.get("task") or {}, at)
     yield from marked(subject(new), before, after, at)
     places = old.place, new.place
     yield from handles.marks(subject(new), before.get("handles") or {}, after.get("handles") or {}, places)
     if not same(before.get("http"), after.get("http")):
         places = at[0] / "http", at[1] / "http"
         yield _change(new, "TW522", "may break", "the call behind the tool changed", *places)
+
+
+def _tasks(
+    new: ir.Tool, before: Mapping[str, Any], after: Mapping[str, Any], at: tuple[Place, Place]
+) -> Iterator[Change]:
+    """Changes of how long tasks are kept, and of how many there may be."""
+    for key, default in _TASKS.items():
+        was, now = before.get(key, default), after.get(key, default)
+        if was != now:
+            impact: Impact = "cosmetic" if key == "pollInterval" else "may break"
+            places = at[0] / "task" / key, at[1] / "task" / key
+            yield _change(new, "TW520", impact, f"`task.{key}` was {_quoted(was)}, and is {_quoted(now)}", *places)
 
 
 def _bound(

@@ -155,6 +155,13 @@ class Tool:
         return made
 
     @property
+    def task_support(self) -> str:
+        """Whether a call may or must go on as a task: `forbidden`, `optional` or `required` (MCP 2025-11-25)."""
+        execution: dict[str, Any] = self.definition.get("execution") or {}
+        support: str = execution.get("taskSupport") or "forbidden"
+        return support
+
+    @property
     def is_bound(self) -> bool:
         """Whether the manifest says which HTTP call the tool is, so that it needs no handler."""
         return "http" in self.extension

@@ -44,10 +44,12 @@ class Limits:
                 "limited",
                 "argument_size",
             )
+        if call.begin is not None:  # what takes time and a place is the run of the task
+            return await proceed(call)
         if bounds.timeout is None and bounds.slots is None:
             return self._sized(bounds, call, await proceed(call))
-        if bounds.slots is not None and call.is_answer:
-            await bounds.slots.retake()  # it was let in before, and a person has answered since
+        if bounds.slots is not None and (call.is_answer or call.is_run):
+            await bounds.slots.retake()  # it was let in before, and a person has answered since, or it is a task
         elif bounds.slots is not None and not bounds.slots.take():
             most = bounds.slots.most
             number = "one call" if most == 1 else f"{most:,} calls"

@@ -84,7 +84,7 @@ class MissingCapability(Exception):
         self.required = required
 
 
-class _NotVisited(Exception):
+class NotVisited(Exception):
     """The user did not go to the URL without which the request cannot go on."""
 
 
@@ -149,6 +149,23 @@ class Rounds:
         for key, response in (responses or {}).items():
             if key in asked if asked is not None else not key.startswith(OURS):
                 self._answers.setdefault(key, response)
+
+    @property
+    def pending(self) -> Mapping[str, dict[str, Any]]:
+        """What waits for an answer, by the names of the questions."""
+        return self._pending
+
+    @property
+    def kept(self) -> dict[str, dict[str, Any]]:
+        """What goes on with the request: `answers`, what is `done`, and `tries`."""
+        return {"answers": self._answers, "done": self._done, "tries": dict(self._tries)}
+
+    def keep(self, key: str, answer: BaseModel) -> None:
+        """Keep an answer, so that the question is not asked again."""
+        self._answers.setdefault(key, answer.model_dump(by_alias=True, mode="json", exclude_none=True))
+
+    async def saved(self) -> None:
+        """What `once` gave is among what is done; rounds that outlive the process keep it here."""
 
     @property
     def in_handshake_era(self) -> bool:
@@ -225,6 +242,7 @@ class Rounds:
         try:
             made = function() if inspect.iscoroutinefunction(function) else await anyio.to_thread.run_sync(function)
             self._done[key] = mirrored(await made if inspect.isawaitable(made) else made)[0]
+            await self.saved()
         finally:
             del self._running[key]
         return self._done[key]
@@ -255,19 +273,21 @@ class Rounds:
             raise Refused(types.URL_ELICITATION_REQUIRED, "This needs a visit to a URL first", data)
         answer = self._answers.pop(needed.name, None)
         if answer is not None and types.ElicitResult.model_validate(answer, by_name=False).action != "accept":
-            raise _NotVisited("The user did not open the URL without which this cannot go on.")
+            raise NotVisited("The user did not open the URL without which this cannot go on.")
         self._tries[needed.name] += 1
         if self._tries[needed.name] > _TRIES:
-            raise _NotVisited("The user did not come back from the URL without which this cannot go on.")
-        request = types.ElicitRequest(params=url_params(needed.url, needed.message, None))
+            raise NotVisited("The user did not come back from the URL without which this cannot go on.")
+        request = types.ElicitRequest(
+            params=url_params(needed.url, needed.message, self.url_question(needed.elicitation))
+        )
         self._pending[needed.name] = request.model_dump(by_alias=True, mode="json", exclude_none=True)
 
-    async def run(self, handle: Callable[[], Awaitable[dict[str, Any]]]) -> dict[str, Any]:
-        """What `handle` gives; or, where it waits for answers, what asks the client for them."""
+    async def settled(self, handle: Callable[[], Awaitable[_T]]) -> _T | None:
+        """What `handle` gives; `None` where it waits for answers."""
         try:
             result = await handle()
         except BaseException as error:
-            if (needed := _found(error, UrlRequired)) is not None:
+            if (needed := inner(error, UrlRequired)) is not None:
                 self._require(needed)
             elif not is_suspended(error):
                 raise
@@ -275,13 +295,13 @@ class Rounds:
             if not self._pending:
                 return result
         await asyncio.gather(*self._running.values(), return_exceptions=True)  # so that they are not made once more
-        state = {
-            "mark": new_mark(),
-            "answers": self._answers,
-            "done": self._done,
-            "asked": [*self._pending],
-            "tries": self._tries,
-        }
+        return None
+
+    async def run(self, handle: Callable[[], Awaitable[dict[str, Any]]]) -> dict[str, Any]:
+        """What `handle` gives; or, where it waits for answers, what asks the client for them."""
+        if (result := await self.settled(handle)) is not None:
+            return result
+        state = {"mark": new_mark(), **self.kept, "asked": [*self._pending]}
         return {
             "resultType": "input_required",
             "inputRequests": self._pending,
@@ -331,10 +351,10 @@ def is_suspended(error: BaseException) -> bool:
     return isinstance(error, Suspended)
 
 
-def _found(error: BaseException, kind: type[_Error]) -> _Error | None:
+def inner(error: BaseException, kind: type[_Error]) -> _Error | None:
     """An exception of a kind, in a group of tasks or alone."""
     if is_group(error):
-        return next((found for one in error.exceptions if (found := _found(one, kind)) is not None), None)
+        return next((found for one in error.exceptions if (found := inner(one, kind)) is not None), None)
     return error if isinstance(error, kind) else None
 
 
@@ -422,12 +442,14 @@ class Context(context.Context):
     def leaves(self, error: BaseException) -> bool:
         """Whether what leaves the handler is no failure of its own: it waits, or its request is being cancelled.
 
+        In a task, that is also an `MCPError`, with which the task fails.
+
         Raises:
             MissingCapability: It asked what the client cannot answer.
         """
-        if (missing := _found(error, MissingCapability)) is not None:
+        if (missing := inner(error, MissingCapability)) is not None:
             raise missing from None
-        if _found(error, UrlRequired) is not None:
+        if inner(error, UrlRequired) is not None or (self.task_id is not None and inner(error, MCPError) is not None):
             return True
         return is_suspended(error) or context.Context.leaves(self, error)
 
@@ -458,7 +480,7 @@ class Asking:
         rounds = Rounds(peer, request.revision, kept, asked.get("inputResponses"), request.occupancy)
         try:
             return await rounds.run(lambda: answer(replace(request, more={"rounds": rounds})))
-        except _NotVisited as error:
+        except NotVisited as error:
             note("denied", "not_visited")
             if request.method == "tools/call":
                 return {"content": [{"type": "text", "text": str(error)}], "isError": True}

@@ -41,13 +41,6 @@ def check(package: Package) -> None:
     for feature, words in _declared(package):
         if feature not in package.features:
             raise Unserved(f"the manifest declares {words}, and the package has not what keeps it; generate it again")
-    for name, (definition, _) in package.entries("tools").items():
-        execution: Mapping[str, Any] = definition.get("execution") or {}
-        if execution.get("taskSupport") == "required":
-            raise Unserved(
-                f"the tool {name!r} runs only as a task (`taskSupport: required`), which this version of toolwright "
-                "does not serve yet"
-            )
 
 
 def _declared(package: Package) -> Iterator[tuple[str, str]]:
@@ -59,6 +52,8 @@ def _declared(package: Package) -> Iterator[tuple[str, str]]:
         yield "handles", "`handles`"
     if any(tool.extension.get("bind") for tool in package.tools.values()):
         yield "claims", "`bind`"
+    if any(tool.task_support != "forbidden" for tool in package.tools.values()):
+        yield "tasks", "`execution.taskSupport`"
     policies: list[Mapping[str, Any]] = [tool.policy for tool in package.tools.values()]
     policies += [
         extension.get("policy") or {}

@@ -28,6 +28,8 @@ class Call:
         size: The bytes of these as JSON; `None` where they are no JSON.
         context: What the handler gets as `ctx`.
         is_answer: Whether it goes on with a call that asked something, from 2026-07-28 on.
+        is_run: Whether it is the run of a task, whose call has been let through.
+        begin: Makes a task of the call in place of running the handler.
     """
 
     tool: Tool
@@ -35,6 +37,8 @@ class Call:
     size: int | None
     context: Context
     is_answer: bool = False
+    is_run: bool = False
+    begin: Proceed | None = None
 
     @property
     def principal(self) -> Principal:

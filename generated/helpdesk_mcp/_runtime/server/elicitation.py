@@ -43,16 +43,34 @@ class Ask:
         def read(result: types.ElicitResult) -> _Answer | Declined | Cancelled:
             if result.action != "accept":
                 return _refusal(result.action)
-            violations = AlternativesValidator(schema, formats=True).violations(result.content or {}, "answer")
-            if violations:
-                raise InvalidAnswer("; ".join(violations))
+            _check(schema, result)
             return model.model_validate(result.content or {})
 
+        request = form(message or question["message"], self._shape(schema))
+        return await self._rounds.ask(name, request, types.ElicitResult, read, FORM)
+
+    def _shape(self, schema: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The schema as the client's revision has forms. Raises InvalidAnswer."""
         asked = _form_for(schema, self._rounds.revision)
         if asked is None and self._rounds.can(FORM):
             raise InvalidAnswer(f"This asks to choose several, for which MCP {self._rounds.revision} has no form.")
-        request = form(message or question["message"], asked or schema)
-        return await self._rounds.ask(name, request, types.ElicitResult, read, FORM)
+        return asked or schema
+
+    async def ahead(self, name: str) -> None:
+        """Ask in the manifest's words, so that the answer is there when the handler asks (`before: task`).
+
+        Raises:
+            InvalidAnswer: The client kept answering what does not fit.
+            MissingCapability: The client cannot ask.
+        """
+        schema = self._questions[name]["schema"]
+
+        def read(result: types.ElicitResult) -> types.ElicitResult:
+            _check(schema, result)
+            return result
+
+        request = form(self._questions[name]["message"], self._shape(schema))
+        self._rounds.keep(name, await self._rounds.ask(name, request, types.ElicitResult, read, FORM))
 
     async def _url(
         self, name: str, url: str, message: str | None, elicitation: str | None
@@ -75,6 +93,14 @@ def form(message: str, schema: Mapping[str, Any]) -> types.ElicitRequest:
     """The request for an answer in a form. The schema goes out as it is."""
     params = types.ElicitRequestFormParams(message=clean(message), requested_schema=cast("dict[str, Any]", schema))
     return types.ElicitRequest(params=params)
+
+
+def _check(schema: Mapping[str, Any], result: types.ElicitResult) -> None:
+    """Raises InvalidAnswer."""
+    if result.action == "accept":
+        violations = AlternativesValidator(schema, formats=True).violations(result.content or {}, "answer")
+        if violations:
+            raise InvalidAnswer("; ".join(violations))
 
 
 def _refusal(action: str) -> Declined | Cancelled:

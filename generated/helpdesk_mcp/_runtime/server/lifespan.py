@@ -8,7 +8,7 @@ server. However many connections a server has, all is entered once, before the f
 from __future__ import annotations
 
 import asyncio
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -33,6 +33,7 @@ class Lifespan:
         handlers: object,
         around: Callable[[], AbstractAsyncContextManager[object]],
         last: Callable[[], object] | None = None,
+        within: Callable[[], AbstractAsyncContextManager[object]] = nullcontext,
     ) -> None:
         """Take the handlers; what is no async context manager needs no care.
 
@@ -40,6 +41,7 @@ class Lifespan:
             handlers: The handlers.
             around: Makes what is entered before them and left after them.
             last: Is called when all is over.
+            within: Makes what is entered after them and left before them.
         """
         self.failure: Exception | None = None
         """Why the handlers could not start, where they could not."""
@@ -47,6 +49,7 @@ class Lifespan:
         self._around = around
         self._life: _Life | None = None
         self._last = last
+        self._within = within
 
     @asynccontextmanager
     async def __call__(self, _server: object) -> AsyncGenerator[dict[str, Any], None]:
@@ -80,12 +83,8 @@ class Lifespan:
 
     @asynccontextmanager
     async def _both(self) -> AsyncGenerator[None, None]:
-        async with self._around():
-            if self._manager is None:
-                yield
-                return
-            async with self._manager:
-                yield
+        async with self._around(), nullcontext() if self._manager is None else self._manager, self._within():
+            yield
 
 
 class _Life:

@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, cast
 
 import mcp_types as types
 from mcp.server.lowlevel import NotificationOptions, Server
+from mcp.server.streamable_http import MCP_SESSION_ID_HEADER
 from mcp.shared.exceptions import MCPError
 from mcp.shared.message import ServerMessageMetadata
 from mcp_types.methods import validate_client_request
@@ -135,6 +137,7 @@ class PackageServer(Server[Any]):
         recorder: Where calls are recorded; `None` where they are not.
         observer: Sees all messages.
         store: Where what outlives a request is kept.
+        tasks: What makes tasks of calls; `None` where no tool has `taskSupport`.
         has_sessions: Whether there are connections, up to 2025-11-25, that outlive a request.
     """
 
@@ -158,6 +161,8 @@ class PackageServer(Server[Any]):
         self.store = store
         self.has_sessions = True
         subscriptions = Subscriptions()
+        service = package.feature("tasks", "tasks.service")
+        self.tasks = None if service is None else service.Tasks(package, store, recorder)
         super().__init__(
             info["name"],
             version=info["version"],
@@ -166,7 +171,12 @@ class PackageServer(Server[Any]):
             instructions=info.get("instructions"),
             website_url=info.get("websiteUrl"),
             icons=[types.Icon.model_validate(icon) for icon in info["icons"]] if info.get("icons") else None,
-            lifespan=Lifespan(handlers, store.run, None if recorder is None else recorder.flush),
+            lifespan=Lifespan(
+                handlers,
+                store.run,
+                None if recorder is None else recorder.flush,
+                nullcontext if self.tasks is None else self.tasks.running,
+            ),
             get_tool_input_schema=lambda name: schemas[name][0]["inputSchema"] if self._has_tool(name) else None,
             on_subscriptions_listen=subscriptions.listen,
         )
@@ -180,7 +190,7 @@ class PackageServer(Server[Any]):
         self.package = package
         self.scopes: Scopes | None = None if scopes is None else scopes.Scopes(package)
         kind = Context if most is None else most.Context
-        host = Host(package, handlers, lists, logger(package.name), kind, self.scopes, store)
+        host = Host(package, handlers, lists, logger(package.name), kind, self.scopes, store, self.tasks)
         answers: dict[str, Answer] = {}
         for part in parts:
             answers |= part.answers(host)
@@ -200,6 +210,9 @@ class PackageServer(Server[Any]):
         self.middleware.append(_modest)
         self.middleware.append(subscriptions.greet)
         self._rounds = None if asking is None else asking.Asking(_PATIENCE, store)
+        methods = package.feature("tasks", "tasks.methods")
+        if methods is not None:
+            self.middleware.append(methods.Methods(self, self.tasks, lambda ctx: _Channel(ctx, subscriptions)))
         self.middleware.append(_Answers(self, lists, answers, subscriptions, self._rounds))
         if scopes is not None:
             self.middleware.append(scopes.Listening(self.scopes, self.principal))
@@ -215,6 +228,11 @@ class PackageServer(Server[Any]):
             Whether a client was told: one that is still connected, of this question, for the first time.
         """
         return self._rounds is not None and bool(await self._rounds.urls.complete(elicitation))
+
+    def stop(self) -> None:
+        """Begin no more tasks, since the server is going to end; those under way go on."""
+        if self.tasks is not None:
+            self.tasks.engine.stop()
 
     def principal(self, *, over_http: bool) -> Principal:
         """Who sent the request that is being answered, with all scopes that its own hold."""
@@ -373,6 +391,22 @@ class _Channel:
     def capabilities(self) -> types.ClientCapabilities | None:
         return self._ctx.session.client_capabilities
 
+    @property
+    def client(self) -> tuple[str, str] | None:
+        said = self._ctx.session.client_params
+        return None if said is None else (said.client_info.name, said.client_info.version)
+
+    @property
+    def session(self) -> str | None:
+        return None if self._ctx.request is None else self._ctx.request.headers.get(MCP_SESSION_ID_HEADER)
+
+    @property
+    def token(self) -> str | int | None:
+        return (self._ctx.meta or {}).get("progress_token")
+
+    async def tell(self, notification: types.Notification[Any, Any]) -> None:
+        await self._ctx.session.send_notification(cast("types.ServerNotification", notification))
+
     async def request(self, request: types.ServerRequest, result: type[_Result]) -> _Result:
         related = ServerMessageMetadata(related_request_id=self._ctx.request_id)
         return await self._ctx.session.send_request(request, result, metadata=related)
@@ -390,9 +424,12 @@ class _Channel:
     async def progress(self, done: float, total: float | None, message: str | None) -> None:
         await self._ctx.session.report_progress(done, total, message)
 
-    async def log(self, level: LogLevel, data: Any, logger: str | None) -> None:
+    def wants(self, level: LogLevel) -> bool:
         wanted = self._subscriptions.level(self._ctx)
-        if wanted is None or LOG_LEVELS.index(level) < LOG_LEVELS.index(wanted):
+        return wanted is not None and LOG_LEVELS.index(level) >= LOG_LEVELS.index(wanted)
+
+    async def log(self, level: LogLevel, data: Any, logger: str | None) -> None:
+        if not self.wants(level):
             return
         params = types.LoggingMessageNotificationParams(level=level, data=data, logger=logger)
         await self._ctx.session.send_notification(

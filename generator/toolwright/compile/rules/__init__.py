@@ -22,10 +22,10 @@ from toolwright.compile.rules import (
     references,
     responses,
     revisions,
+    tasks,
     tools,
     values,
 )
-from toolwright.compile.rules.unserved import find_unserved
 
 if TYPE_CHECKING:
     from toolwright.compile.resolve import Resolved
@@ -97,6 +97,8 @@ _RULES = (
     responses.headers,
     responses.pages,
     responses.large,
+    tasks.possible,
+    tasks.asked_before,
     revisions.old_enough,
     lint.known_codes,
 )
@@ -126,11 +128,3 @@ def check(resolved: Resolved, part: Resolved | None = None) -> list[Diagnostic]:
 def suppressed(resolved: Resolved, diagnostics: list[Diagnostic]) -> list[Diagnostic]:
     """`diagnostics` of any stage without the warnings that `lint: {ignore: …}` silences."""
     return lint.suppressed(resolved, diagnostics)
-
-
-def unserved(resolved: Resolved) -> list[Diagnostic]:
-    """A warning that lists the parts of the manifest that this version checks but does not serve yet, if there are any.
-
-    It is none of the findings of `check`, since it is about all tools at once and may be true of clean ones.
-    """
-    return lint.suppressed(resolved, find_unserved(resolved))

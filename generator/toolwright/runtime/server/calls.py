@@ -5,7 +5,7 @@ Takes requests; answers `tools/list` and `tools/call`. What is in a call is the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mcp_types import INVALID_PARAMS
@@ -45,18 +45,21 @@ class Calls:
         """The list."""
         return {"tools": {name: tool.listed for name, tool in self._package.tools.items()}}
 
-    def _steps(self, host: Host) -> Iterator[Step]:
+    def _steps(self, host: Host, limits: Sequence[Step]) -> Iterator[Step]:
         """What a call goes through, as far as the manifest asks for it."""
         if (rates := self._package.feature("rates", "policy.rates")) is not None:
             yield rates.Rates(host.store)
-        if (limits := self._package.feature("limits", "policy.limits")) is not None:
-            yield limits.Limits()
+        yield from limits
         if (claims := self._package.feature("claims", "policy.claims")) is not None:
             yield claims.set_arguments
 
     def answers(self, host: Host) -> Mapping[str, Answer]:
         """Its methods."""
-        run = chained([*self._steps(host)], Dispatcher(host).call)
+        module, last = self._package.feature("limits", "policy.limits"), Dispatcher(host).call
+        limits = [] if module is None else [module.Limits()]
+        run = chained([*self._steps(host, limits)], last)
+        if host.tasks is not None:
+            host.tasks.serve(host, chained(limits, last))
 
         async def call(request: Request) -> dict[str, Any]:
             name: str = request.params["name"]
@@ -73,7 +76,8 @@ class Calls:
             is_answer = request.revision >= FIRST_STATELESS and request.params.get("requestState") is not None
             if course is not None:
                 course.arguments, course.size = values
-            outcome = await run(Call(tool, *values, context, is_answer))
+            begin = None if host.tasks is None else host.tasks.beginning(request, tool)
+            outcome = await run(Call(tool, *values, context, is_answer, begin=begin))
             if course is not None:
                 course.ended(outcome)
             return result_for(outcome.result, tool.definition, request.revision)

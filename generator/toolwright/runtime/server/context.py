@@ -81,6 +81,7 @@ class Context:
         tools: The server's tools, to switch them on and off for all clients.
         prompts: The server's prompts, likewise.
         resources: The server's resources and resource templates, likewise, and to tell that one changed.
+        task_id: The id of the task in which the call goes on; `None` where it is none.
         cancellation: Whom to tell when this request is cancelled; `on_cancel` is the way to be told.
         occupancy: What this request takes up while it runs.
     """
@@ -93,6 +94,7 @@ class Context:
     prompts: Switches
     resources: ResourceSwitches
     _channel: Channel = field(repr=False)
+    task_id: str | None = field(repr=False, default=None)
     cancellation: Cancellation = field(repr=False, default_factory=Cancellation)
     occupancy: Occupancy = field(repr=False, default_factory=Occupancy)
     _handles: Any = field(repr=False, default=None)

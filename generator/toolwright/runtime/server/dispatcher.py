@@ -76,8 +76,11 @@ class Dispatcher:
                     if isinstance(bound, Outcome):
                         return bound
                     context = replace(context, _handles=bound)
-                if route.is_confirmed and (reason := await self._confirmation.confirm(tool, values, context)):
+                is_asked = route.is_confirmed and not call.is_run
+                if is_asked and (reason := await self._confirmation.confirm(tool, values, context)):
                     return refusal(reason, "denied", "not_confirmed")
+                if call.begin is not None:
+                    return await call.begin(call)
                 value = await route.method(route.model.model_validate(values), context=context)
                 try:
                     outcome = self._result(tool, route, value)

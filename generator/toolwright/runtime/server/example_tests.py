@@ -54,6 +54,8 @@ class Example:
         hints: Mapping[str, Any] = self.tool.definition.get("annotations") or {}
         if hints.get("readOnlyHint") is not True and self.given.get("run") is not True:
             return f"{name} is not `readOnlyHint: true`; `run: true` in the example runs it"
+        if self.tool.task_support == "required":
+            return f"{name} runs only as a task"
         confirm: Json = self.tool.policy.get("confirm")
         if confirm and not (isinstance(confirm, dict) and confirm.get("fallback") == "allow"):
             return _ASKS.format(name)

@@ -137,6 +137,7 @@ class Host:
         kind: The class of what handlers get as `ctx` that ask nothing of the manifest's.
         scopes: Who may use what; `None` where anybody may.
         store: Where what outlives a request is kept.
+        tasks: What makes tasks of calls; `None` where nothing does.
     """
 
     package: Package
@@ -146,6 +147,7 @@ class Host:
     kind: type[Context]
     scopes: Scopes | None
     store: Store
+    tasks: Any = None
 
     def offers(self, request: Request, section: str, key: str) -> bool:
         """Whether there is an entry with this key for the caller: it is on, and the caller has its scopes."""

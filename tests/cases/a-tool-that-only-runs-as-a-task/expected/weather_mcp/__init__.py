@@ -25,15 +25,21 @@ if TYPE_CHECKING:
     from ._runtime.client.options import OMIT as OMIT
     from ._runtime.client.options import CallEvent as CallEvent
     from ._runtime.client.options import Omit as Omit
+    from ._runtime.client.questions import Question as Question
     from ._runtime.client.responses import CallResponse as CallResponse
+    from ._runtime.client.task_errors import TaskCancelled as TaskCancelled
+    from ._runtime.client.task_errors import TaskExpired as TaskExpired
+    from ._runtime.client.task_errors import TasksUnsupported as TasksUnsupported
+    from ._runtime.client.task_states import ToolTaskState as ToolTaskState
+    from ._runtime.client.tasks import ToolTask as ToolTask
     from ._runtime.errors import ToolError as ToolError
     from ._runtime.server.audit import CallRecord as CallRecord
+    from ._runtime.server.client_requests import Context as Context
     from ._runtime.server.content import audio as audio
     from ._runtime.server.content import embedded as embedded
     from ._runtime.server.content import image as image
     from ._runtime.server.content import link as link
     from ._runtime.server.content import text as text
-    from ._runtime.server.context import Context as Context
     from ._runtime.server.returns import Content as Content
     from ._runtime.server.returns import MaybeAwaitable as MaybeAwaitable
     from ._runtime.server.returns import Reply as Reply
@@ -53,11 +59,15 @@ else:
             "._runtime.client.errors": ("CallRefused", "InvalidResult", "ResultTooLarge", "ToolFailed"),
             "._runtime.client.live": ("list_prompts", "list_resource_templates", "list_resources", "list_tools"),
             "._runtime.client.options": ("OMIT", "CallEvent", "Omit"),
+            "._runtime.client.questions": ("Question",),
             "._runtime.client.responses": ("CallResponse",),
+            "._runtime.client.task_errors": ("TaskCancelled", "TaskExpired", "TasksUnsupported"),
+            "._runtime.client.task_states": ("ToolTaskState",),
+            "._runtime.client.tasks": ("ToolTask",),
             "._runtime.errors": ("ToolError",),
             "._runtime.server.audit": ("CallRecord",),
+            "._runtime.server.client_requests": ("Context",),
             "._runtime.server.content": ("audio", "embedded", "image", "link", "text"),
-            "._runtime.server.context": ("Context",),
             "._runtime.server.returns": ("Content", "MaybeAwaitable", "Reply", "Returns"),
             ".client": ("WeatherClient",),
             ".handlers": ("WeatherHandlers",),

@@ -1,0 +1,44 @@
+"""Tasks: what the manifest says of them is about tools that run as tasks (MCP 2025-11-25, Tasks)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from toolwright.diagnostics import Diagnostic
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from toolwright.compile.resolve import Resolved
+    from toolwright.ir import Json
+
+_FIX = "write `execution: {taskSupport: optional}`, or `required`, beside its `inputSchema`"
+
+
+def possible(resolved: Resolved) -> Iterator[Diagnostic]:
+    """`task` stands at a tool that runs as one."""
+    for tool in resolved.tools:
+        if "task" in tool.extension and not _runs_as_task(tool.wire):
+            yield Diagnostic("TW259", f"`{tool.name}` never runs as a task", tool.place_of("task").key(), _FIX)
+
+
+def asked_before(resolved: Resolved) -> Iterator[Diagnostic]:
+    """What is asked before a task belongs to a tool that runs as one, and is a form: only its handler knows a URL."""
+    tasks = {tool.place for tool in resolved.tools if _runs_as_task(tool.wire)}
+    tools = {tool.place for tool in resolved.tools}
+    for one in resolved.declared:
+        for name, question in (one.extension.get("ask") or {}).items():
+            if question.get("before") != "task":
+                continue
+            at = one.place_of("ask", name, "before")
+            if one.place not in tasks:
+                fix = _FIX if one.place in tools else "take it away: only tools run as tasks"
+                yield Diagnostic("TW259", f"`{name}` is asked before a task, and there is none", at, fix)
+            elif question.get("mode") == "url":
+                fix = "take it away: the handler, which says the URL, runs in the task"
+                yield Diagnostic("TW259", f"`{name}` opens a URL, which nobody knows before the task", at, fix)
+
+
+def _runs_as_task(definition: Json) -> bool:
+    execution = definition.get("execution") if isinstance(definition, dict) else None
+    return isinstance(execution, dict) and execution.get("taskSupport") in ("optional", "required")

@@ -1,0 +1,446 @@
+"""Who runs a task, and what becomes of it when that one dies, stops, or loses the store; over stdio, too."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import json
+from contextlib import asynccontextmanager
+from operator import methodcaller
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+from packages import generate, imported
+from task_wire import EXTENSION, HANDSHAKE, STATELESS, Wire, in_memory, over_stdio
+from tasked import MANIFEST, Gate, Handlers, called, first
+from toolwright.runtime.server.principal import Principal, local
+from toolwright.runtime.state.memory import MemoryStore
+from toolwright.runtime.state.store import Record
+from toolwright.runtime.tasks.ledger import Ledger
+from toolwright.runtime.tasks.records import OVER, Question, Status, Task
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Iterator
+    from pathlib import Path
+    from types import ModuleType
+
+pytestmark = pytest.mark.anyio
+
+TASKS: dict[str, Any] = {"elicitation": {}, "extensions": {EXTENSION: {}}}
+STATUSES: tuple[Status, ...] = ("working", "input_required", "completed", "failed", "cancelled")
+
+
+@pytest.fixture(scope="module")
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
+    folder = tmp_path_factory.mktemp("tasked")
+    with imported(folder, generate(folder, MANIFEST)) as made:
+        yield made
+
+
+def server(package: ModuleType, store: Any, handlers: Any = None, **more: Any) -> Any:
+    """A server with this store, which others may have, too."""
+    sdk = importlib.import_module(f"{package.__name__}._runtime.server.sdk")
+    features = importlib.import_module(f"{package.__name__}._runtime.server.features")
+    registry = importlib.import_module(f"{package.__name__}.registry").PACKAGE
+    return sdk.PackageServer(registry, handlers or Handlers(), features.parts(registry), local(()), store, **more)
+
+
+def store_of(package: ModuleType) -> Any:
+    """A store as the package has it."""
+    return importlib.import_module(f"{package.__name__}._runtime.state.memory").MemoryStore()
+
+
+def task(**more: Any) -> Task:
+    """A task that was just made."""
+    said: dict[str, Any] = {
+        "id": "t",
+        "owner": "o",
+        "tool": "work",
+        "arguments": {"x": 1},
+        "revision": HANDSHAKE,
+        "transport": "memory",
+        "course": "c",
+        "trace": {"traceparent": "00-1-2-01"},
+        "client": ("test", "1"),
+        "principal": Principal("token", "i", "s", "c", frozenset({"b", "a"}), {"k": [1]}),
+        "capabilities": {"elicitation": {}},
+        "created": 1.5,
+        "updated": 1.5,
+        "ttl": 60.0,
+        "poll": 1.0,
+    }
+    return Task(**{**said, **more})
+
+
+@pytest.mark.parametrize("now", STATUSES)
+@pytest.mark.parametrize("then", STATUSES)
+async def test_a_task_goes_the_ways_that_there_are(now: Status, then: Status) -> None:
+    if now in OVER:
+        with pytest.raises(ValueError, match=f"no task that is {now} becomes {then}"):
+            task(status=now).moved(then)
+    else:
+        assert task(status=now).moved(then).status == then
+
+
+async def test_a_task_comes_back_from_the_store_as_it_was() -> None:
+    one = task(
+        status="input_required",
+        message="é\u2028",
+        pending={"k": Question("who", {"method": "m", "params": {"a": [None]}})},
+        used=("k",),
+        error={"code": 1, "message": "m"},
+        answers={"who": {"action": "decline"}},
+        done={"once": 1},
+        tries={"who": 2},
+    )
+    assert Task.loaded(one.dumped()) == one
+    assert "claims" in json.loads(one.dumped())["principal"]
+
+
+class Slow(MemoryStore):
+    """A store in which others come between reading and writing."""
+
+    async def get(self, kind: str, key: str) -> Record | None:
+        found = await super().get(kind, key)
+        await asyncio.sleep(0)
+        return found
+
+
+async def test_what_is_over_never_changes_whoever_tries() -> None:
+    ledger = Ledger(Slow())
+    assert await ledger.create(task(), 5)
+    made = await asyncio.gather(*(ledger.change("t", methodcaller("moved", to)) for to in STATUSES[2:]))
+    assert sum(each is not None for each in made) == 1
+    found = await ledger.find("t")
+    assert found in made
+
+
+async def test_changes_at_once_are_all_kept() -> None:
+    store = Slow()
+    ledgers = Ledger(store), Ledger(store)
+    assert await ledgers[0].create(task(), 5)
+
+    def done(key: str) -> Callable[[Task], Task]:
+        return lambda now: now.moved("working", done={**now.done, key: True})
+
+    await asyncio.gather(*(ledgers[number % 2].change("t", done(str(number))) for number in range(30)))
+    found = await ledgers[1].find("t")
+    assert found is not None
+    assert len(found.done) == 30
+
+
+async def made(wire: Wire, name: str, x: int = 1) -> str:
+    said = await wire("tools/call", **called(name, x))
+    assert said["resultType"] == "task", said
+    found: str = said["taskId"]
+    return found
+
+
+@asynccontextmanager
+async def replicas(package: ModuleType, *handlers: Any) -> AsyncIterator[list[Wire]]:
+    """Clients of servers that share a store, one each."""
+    store = store_of(package)
+    async with (
+        in_memory(server(package, store, handlers[0]), STATELESS, TASKS) as one,
+        in_memory(server(package, store, handlers[1]), STATELESS, TASKS) as other,
+    ):
+        yield [one, other]
+
+
+async def test_any_process_answers_for_a_task(package: ModuleType) -> None:
+    async def asks(_args: Any, ctx: Any) -> str:
+        return str((await ctx.ask.who()).name)
+
+    here, there = Handlers(ask=asks), Handlers(ask=asks)
+    async with replicas(package, here, there) as (one, other):
+        name = await made(one, "ask")
+        said = await other.until(name, "input_required")
+        [key] = said["inputRequests"]
+        answer = {key: {"action": "accept", "content": {"name": "Ada"}}}
+        await other("tasks/update", taskId=name, inputResponses=answer)
+        assert first((await one.until(name, "completed"))["result"]) == "Ada"
+    assert (here.runs, there.runs) == (["ask"], ["ask"])  # whoever got the answer goes on
+
+
+@pytest.mark.parametrize("style", ["later", "at_once"])
+async def test_a_task_is_cancelled_by_another_process(package: ModuleType, style: str) -> None:
+    gate = Gate()
+    async with replicas(package, Handlers(work=getattr(gate, style)), Handlers()) as (one, other):
+        name = await made(one, "work")
+        assert await asyncio.to_thread(gate.begun.wait, 5)
+        await other("tasks/cancel", taskId=name)
+        assert (await one("tasks/get", taskId=name))["status"] == "cancelled"
+        assert await asyncio.to_thread(gate.cancelled.wait, 5)
+
+
+async def died(package: ModuleType, store: Any, tool: str) -> str:
+    """A task that somebody began to run and died over."""
+    found = server(package, store, Handlers(**{tool: Gate().later}))
+    async with in_memory(found, STATELESS, TASKS) as wire:
+        name = await made(wire, tool)
+        await found.tasks.ledger.change(name, lambda now: now.moved("working", done={"once": "kept"}))
+        ledger = found.tasks.ledger
+        before = await ledger.find(name)
+        assert before is not None
+    await store.create(
+        "task", name, before.moved("working", done={"once": "kept"}).dumped(), owner=before.owner, ttl=60
+    )
+    return name
+
+
+@pytest.mark.parametrize(("tool", "status"), [("again", "completed"), ("work", "failed")])
+async def test_a_task_whose_runner_died_is_run_again_only_where_that_is_harmless(
+    package: ModuleType, tool: str, status: str
+) -> None:
+    async def works(_args: Any, ctx: Any) -> str:
+        return str(await ctx.once("once", lambda: "made anew"))
+
+    store = store_of(package)
+    name = await died(package, store, tool)
+    handlers = Handlers(**{tool: works})
+    other = server(package, store, handlers)
+    async with in_memory(other, STATELESS, TASKS) as wire:
+        lease = f"task:{name}"
+        assert await store.hold(lease, "somebody", 60)
+        assert await other.tasks.work(name) is False  # somebody has it
+        assert (await wire("tasks/get", taskId=name))["status"] == "working"
+        await store.release(lease, "somebody")
+        assert await other.tasks.work(name) is True
+        said = await wire("tasks/get", taskId=name)
+        assert said["status"] == status
+        if tool == "again":
+            assert (first(said["result"]), handlers.runs) == ("kept", ["again"])
+        else:
+            assert (said["error"]["code"], handlers.runs) == (-32603, [])
+            assert "died" in said["statusMessage"]
+        assert await other.tasks.work(name) is True  # there is nothing left to do
+        assert len(handlers.runs) <= 1
+        assert await store.hold(lease, "somebody", 60)  # it was given back
+
+
+@pytest.mark.parametrize(("tool", "status"), [("again", "working"), ("work", "failed")])
+async def test_a_server_that_stops_hands_back_what_may_be_repeated(package: ModuleType, tool: str, status: str) -> None:
+    gate, store = Gate(), store_of(package)
+    found = server(package, store, Handlers(**{tool: gate.later}))
+    async with in_memory(found, STATELESS, TASKS) as wire:
+        name = await made(wire, tool)
+        assert await asyncio.to_thread(gate.begun.wait, 5)
+    assert gate.cancelled.is_set()
+    left = await found.tasks.ledger.find(name)
+    assert (left.status, left.run is None) == (status, tool == "again")
+
+
+async def test_whoever_loses_the_lease_stops_and_changes_nothing(
+    package: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = importlib.import_module(f"{package.__name__}._runtime.tasks.runs")
+    monkeypatch.setattr(runs, "RENEWAL", 0.02)
+    gate, store = Gate(), store_of(package)
+    found = server(package, store, Handlers(work=gate.later))
+    async with in_memory(found, STATELESS, TASKS) as wire:
+        name = await made(wire, "work")
+        assert await asyncio.to_thread(gate.begun.wait, 5)
+        [held] = [lease for lease in store._leases if name in lease]
+        store._leases[held] = ("somebody", store._clock() + 60)
+        assert await asyncio.to_thread(gate.cancelled.wait, 5)
+        gate.go.set()
+        await asyncio.sleep(0.05)
+        assert (await wire("tasks/get", taskId=name))["status"] == "working"
+
+
+async def test_a_lease_is_renewed_as_long_as_the_handler_runs(
+    package: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = importlib.import_module(f"{package.__name__}._runtime.tasks.runs")
+    monkeypatch.setattr(runs, "RENEWAL", 0.02)
+    monkeypatch.setattr(runs, "LEASE", 0.1)
+    gate, store = Gate(), store_of(package)
+    async with in_memory(server(package, store, Handlers(work=gate.later)), STATELESS, TASKS) as wire:
+        name = await made(wire, "work")
+        for _ in range(15):
+            await asyncio.sleep(0.02)
+            assert not await store.hold(f"task:{name}", "somebody", 1)
+        gate.go.set()
+        await wire.until(name, "completed")
+
+
+async def test_an_expired_task_ends_its_handler(package: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = importlib.import_module(f"{package.__name__}._runtime.tasks.runs")
+    monkeypatch.setattr(runs, "RENEWAL", 0.05)
+    gate = Gate()
+    async with in_memory(server(package, store_of(package), Handlers(few=gate.later)), STATELESS, TASKS) as wire:
+        await made(wire, "few")
+        assert await asyncio.to_thread(gate.cancelled.wait, 5)
+
+
+class Losing:
+    """A store that can be lost for a while."""
+
+    def __init__(self, store: Any, lost: type[Exception]) -> None:
+        self._store, self._lost = store, lost
+        self.is_lost = False
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._store, name)
+        if not asyncio.iscoroutinefunction(found):
+            return found
+
+        async def asked(*arguments: Any, **more: Any) -> Any:
+            if self.is_lost:
+                raise self._lost("the store is away")
+            return await found(*arguments, **more)
+
+        return asked
+
+
+def losing(package: ModuleType) -> Losing:
+    return Losing(store_of(package), importlib.import_module(f"{package.__name__}._runtime.state.store").StateLost)
+
+
+async def test_while_the_store_is_lost_it_is_said(package: ModuleType) -> None:
+    store, handlers = losing(package), Handlers()
+    async with in_memory(server(package, store, handlers), STATELESS, TASKS) as wire:
+        name = await made(wire, "work")
+        await wire.until(name, "completed")
+        store.is_lost = True
+        lost = {"code": -32603, "message": "The server has lost its state for now; try again later"}
+        for method in ("tasks/get", "tasks/cancel", "tasks/update"):
+            assert await wire(method, taskId=name, inputResponses={}) == {"error": lost}
+        refused = await wire("tools/call", **called("work"))
+        assert refused["isError"]
+        assert "was not started: the server has lost its state" in first(refused)
+        store.is_lost = False
+        assert (await wire("tasks/get", taskId=name))["status"] == "completed"
+        assert first((await wire.until(await made(wire, "work", 8), "completed"))["result"]) == "8"
+    assert handlers.runs == ["work", "work"]
+
+
+async def test_an_end_is_kept_when_the_store_is_back(package: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.import_module(f"{package.__name__}._runtime.tasks.runs"), "RENEWAL", 0.02)
+    store, gate = losing(package), Gate()
+    async with in_memory(server(package, store, Handlers(work=gate.later)), STATELESS, TASKS) as wire:
+        name = await made(wire, "work")
+        assert await asyncio.to_thread(gate.begun.wait, 5)
+        store.is_lost = True
+        await asyncio.sleep(0.1)
+        gate.go.set()
+        await asyncio.sleep(0.1)
+        store.is_lost = False
+        assert first((await wire.until(name, "completed"))["result"]) == "let go"
+
+
+async def test_a_call_and_its_run_are_recorded_as_one(package: ModuleType) -> None:
+    records: list[Any] = []
+
+    async def works(args: Any, ctx: Any) -> str:
+        if args.x == 2:
+            raise package.ToolError("no")
+        if args.x == 3:
+            await asyncio.sleep(60)
+        return "done"
+
+    built = package.build_server(Handlers(work=works), audit=records.append)
+    async with in_memory(built, STATELESS, TASKS) as wire:
+        for x in (1, 2):
+            await wire.until(await made(wire, "work", x), "completed")
+        name = await made(wire, "work", 3)
+        await asyncio.sleep(0.05)
+        await wire("tasks/cancel", taskId=name)
+        await asyncio.sleep(0.05)
+    built.recorder.flush()
+    found = [(one.id, one.outcome, one.tool, tuple(one.keys), one.principal, one.client) for one in records]
+    ids = list(dict.fromkeys(one[0] for one in found))
+    common = ("work", ("x",), "local", "test")
+    assert [one for one in found if one[0] == ids[0]] == [(ids[0], "completed", *common)] * 2
+    assert [one[1] for one in found if one[0] == ids[1]] == ["completed", "tool_error"]
+    assert [one[1] for one in found if one[0] == ids[2]] == ["completed", "cancelled"]
+    assert len(found) == 6
+
+
+async def test_a_run_is_a_span_of_the_trace_of_its_call(package: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    exporter, provider = InMemorySpanExporter(), TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    parent = {"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}
+    runs, service = (
+        importlib.import_module(f"{package.__name__}._runtime.tasks.{name}") for name in ("runs", "service")
+    )
+    monkeypatch.setattr(runs, "get_tracer", provider.get_tracer)
+    monkeypatch.setattr(service, "inject", lambda carrier: carrier.update(parent))
+
+    async def works(args: Any, _ctx: Any) -> str:
+        if args.x == 2:
+            raise KeyError("the safe's code")
+        return "done"
+
+    async with in_memory(package.build_server(Handlers(work=works)), STATELESS, TASKS) as wire:
+        for x in (1, 2):
+            await wire.until(await made(wire, "work", x), "completed")
+    found = [
+        (span.name, span.status.is_ok or span.status.is_unset, len(span.events))
+        for span in exporter.get_finished_spans()
+    ]
+    assert found == [("task work", True, 0), ("task work", False, 0)]
+    for span in exporter.get_finished_spans():
+        assert span.attributes is not None
+        assert f"{span.context.trace_id:032x}" == "0af7651916cd43dd8448eb211c80319c"
+        assert span.attributes["gen_ai.tool.name"] == "work"
+        assert "safe" not in span.to_json()
+
+
+HANDLERS = """
+import asyncio
+
+class Handlers:
+    def __getattr__(self, name):
+        if name.startswith("_"):
+            raise AttributeError(name)
+        async def run(args, ctx):
+            if name == "ask":
+                return (await ctx.ask.who()).name
+            if args.x == 60:
+                await asyncio.sleep(60)
+            return str(args.x)
+        return run
+"""
+
+
+@pytest.mark.parametrize("revision", [HANDSHAKE, STATELESS])
+async def test_tasks_over_stdio(tmp_path: Path, revision: str) -> None:
+    value = {**MANIFEST, "server": {"name": "piped", "version": "1"}}
+    name = generate(tmp_path, {**value, "python": {"handlers": "handlers:Handlers"}})
+    (tmp_path / "handlers.py").write_text(HANDLERS)
+    is_stateless = revision == STATELESS
+    more: dict[str, Any] = {} if is_stateless else {"task": {}}
+
+    def answer(message: dict[str, Any]) -> dict[str, Any]:
+        assert message["method"] == "elicitation/create"
+        return {"action": "accept", "content": {"name": "Ada"}}
+
+    async with over_stdio(name, tmp_path, revision, TASKS, answer) as wire:
+
+        async def begun(tool: str, x: int = 1) -> str:
+            said = await wire("tools/call", **called(tool, x, **more))
+            found: str = said["taskId"] if is_stateless else said["task"]["taskId"]
+            return found
+
+        ask, long = await begun("ask"), await begun("work", 60)
+        waiting = await wire.until(ask, "input_required")
+        if is_stateless:
+            [key] = waiting["inputRequests"]
+            await wire("tasks/update", taskId=ask, inputResponses={key: answer({"method": "elicitation/create"})})
+            assert first((await wire.until(ask, "completed"))["result"]) == "Ada"
+        else:
+            assert first(await wire("tasks/result", taskId=ask)) == "Ada"
+            assert [one["taskId"] for one in (await wire("tasks/list"))["tasks"]] == [ask, long]
+        await wire("tasks/cancel", taskId=long)
+        assert (await wire("tasks/get", taskId=long))["status"] == "cancelled"
+        await begun("work", 60)  # ends with the server

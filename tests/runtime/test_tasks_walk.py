@@ -1,0 +1,182 @@
+"""A random walk over tasks: they are made, run, asked, answered, cancelled, expire, and their runners die.
+
+Beside the ledger stands a model of a few lines, which says what must be there. Nothing here waits: time is a number,
+and what would run is called.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+import hypothesis.strategies as st
+from hypothesis import settings
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule, run_state_machine_as_test
+
+from toolwright.runtime.server.principal import Principal
+from toolwright.runtime.state.memory import MemoryStore
+from toolwright.runtime.tasks.ledger import Ledger
+from toolwright.runtime.tasks.records import OVER, Task
+
+T = TypeVar("T")
+
+MOST = 3
+OWNERS = st.sampled_from(["ada", "bob"])
+NAMES = st.lists(st.sampled_from(["who", "pet", "sum"]), min_size=1, unique=True)
+
+
+class Model:
+    """What must be there of one task."""
+
+    def __init__(self, owner: str, end: float) -> None:
+        self.owner, self.end = owner, end
+        self.status = "working"
+        self.asked: list[str] = []
+        self.answers: dict[str, object] = {}
+        self.result: object = None
+
+
+class Walk(RuleBasedStateMachine):
+    """The walk."""
+
+    tasks = Bundle("tasks")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.loop = asyncio.new_event_loop()
+        self.time = 1000.0
+        self.ledger = Ledger(MemoryStore(lambda: self.time), lambda: self.time)
+        self.models: dict[str, Model] = {}
+        self.keys: dict[str, list[str]] = {}
+        self.count = 0
+
+    def teardown(self) -> None:
+        self.loop.close()
+
+    def done(self, work: Coroutine[Any, Any, T]) -> T:
+        return self.loop.run_until_complete(work)
+
+    def live(self, owner: str | None = None) -> dict[str, Model]:
+        return {
+            name: one
+            for name, one in self.models.items()
+            if one.end > self.time and (owner is None or one.owner == owner)
+        }
+
+    @rule(target=tasks, owner=OWNERS, ttl=st.sampled_from([10.0, 100.0]))
+    def make(self, owner: str, ttl: float) -> str:
+        self.count += 1
+        name = f"t{self.count}"
+        task = Task(
+            id=name,
+            owner=owner,
+            tool="work",
+            arguments={},
+            revision="2026-07-28",
+            transport="memory",
+            course="c",
+            trace={},
+            client=None,
+            principal=Principal("local"),
+            capabilities=None,
+            created=self.time,
+            updated=self.time,
+            ttl=ttl,
+            poll=1.0,
+        )
+        under_way = sum(one.status not in OVER for one in self.live(owner).values())
+        assert self.done(self.ledger.create(task, MOST)) == (under_way < MOST)
+        if under_way < MOST:
+            self.models[name] = Model(owner, self.time + ttl)
+            self.keys[name] = []
+        return name
+
+    @rule(name=tasks, asked=NAMES)
+    def ask(self, name: str, asked: list[str]) -> None:
+        """The run asks, and ends."""
+        model = self.live().get(name)
+
+        def waiting(now: Task) -> Task | None:
+            return now.waiting({one: {"method": one} for one in asked}) if now.status == "working" else None
+
+        made = self.done(self.ledger.change(name, waiting))
+        assert (made is not None) == (model is not None and model.status == "working")
+        if model is not None and made is not None:
+            model.status, model.asked = "input_required", list(asked)
+            assert not {*made.pending} & {*self.keys[name]}, "a key stands for two requests"
+            self.keys[name] += made.pending
+
+    @rule(name=tasks, index=st.integers(0, 9), value=st.integers())
+    def answer(self, name: str, index: int, value: int) -> None:
+        """The client answers one of all questions that there ever were."""
+        if not self.keys.get(name):
+            return
+        model, key = self.live().get(name), self.keys[name][index % len(self.keys[name])]
+        before = self.done(self.ledger.find(name))
+        question = None if before is None else before.pending.get(key)
+        made = self.done(self.ledger.change(name, lambda now: now.answered({key: value, "unknown": 0})))
+        assert (made is not None) == (model is not None and question is not None)
+        if model is not None and question is not None:
+            model.answers[question.name] = value
+            model.asked.remove(question.name)
+            model.status = "input_required" if model.asked else "working"
+
+    @rule(name=tasks, result=st.integers(), is_late=st.booleans())
+    def end(self, name: str, result: int, is_late: bool) -> None:
+        """The run gives a result; one that was cancelled on its way gives it for nothing."""
+        task, model = self.done(self.ledger.find(name)), self.live().get(name)
+        assert (task is None) == (model is None)
+        if task is None or model is None:
+            return
+        if is_late:
+            self.cancel(name)
+        said = {"content": [], "number": result}
+        made = self.done(self.ledger.complete(task, said, lambda now, key: now.moved("completed", result=key)))
+        assert (made is not None) == (model.status not in OVER)
+        if made is not None:
+            model.status, model.result = "completed", said
+
+    @rule(name=tasks)
+    def fail(self, name: str) -> None:
+        model = self.live().get(name)
+        made = self.done(self.ledger.change(name, lambda now: now.moved("failed", error={"code": 1})))
+        assert (made is not None) == (model is not None and model.status not in OVER)
+        if model is not None and made is not None:
+            model.status = "failed"
+
+    @rule(name=tasks)
+    def cancel(self, name: str) -> None:
+        model = self.live().get(name)
+        made = self.done(self.ledger.change(name, lambda now: now.moved("cancelled")))
+        assert (made is not None) == (model is not None and model.status not in OVER)
+        if model is not None and made is not None:
+            model.status = "cancelled"
+
+    @rule(seconds=st.sampled_from([0.5, 5.0, 60.0]))
+    def wait(self, seconds: float) -> None:
+        self.time += seconds
+
+    @rule(name=consumes(tasks))
+    def forget(self, name: str) -> None:
+        """Nobody asks for it any more; it is there all the same, until its time is over."""
+        assert (self.done(self.ledger.find(name)) is not None) == (name in self.live())
+
+    @invariant()
+    def all_is_as_it_must_be(self) -> None:
+        for name, model in self.models.items():
+            task = self.done(self.ledger.find(name))
+            assert (task is not None) == (model.end > self.time)
+            if task is not None:
+                assert task.status == model.status
+                assert task.answers == model.answers
+                assert self.done(self.ledger.result(task)) == model.result
+                if model.status == "input_required":
+                    assert sorted(one.name for one in task.pending.values()) == sorted(model.asked)
+        for owner in ("ada", "bob"):
+            listed = [task.id for task in self.done(self.ledger.owned(owner))]
+            assert sorted(listed) == sorted(self.live(owner))
+
+
+def test_a_random_walk_over_tasks() -> None:
+    run_state_machine_as_test(Walk, settings=settings(max_examples=60, stateful_step_count=40, deadline=None))

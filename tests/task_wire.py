@@ -1,0 +1,260 @@
+"""A client that speaks of tasks on the wire alone, over memory, stdio or HTTP: raw requests, raw results.
+
+It answers what the server asks with functions, and keeps what the server tells.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import json
+import sys
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, Protocol
+
+import anyio
+import httpx2
+from mcp.shared.message import SessionMessage
+from mcp_types import jsonrpc_message_adapter
+
+from server_fixture import ENVELOPE, HELLO
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+EXTENSION = "io.modelcontextprotocol/tasks"
+RELATED = "io.modelcontextprotocol/related-task"
+STATELESS = "2026-07-28"
+HANDSHAKE = "2025-11-25"
+
+Message = dict[str, Any]
+Answer = Callable[[Message], Message]
+
+
+class Transport(Protocol):
+    """Sends messages; what comes back goes to the wire's `heard`."""
+
+    async def send(self, message: Message) -> None:
+        """Send one."""
+
+
+class Wire:
+    """One client.
+
+    Attributes:
+        notes: The notifications of the server, in order.
+        asked: Its requests, in order.
+    """
+
+    def __init__(self, revision: str, capabilities: Mapping[str, Any], answer: Answer | None) -> None:
+        self.revision = revision
+        self.notes: list[Message] = []
+        self.asked: list[Message] = []
+        self.transport: Transport
+        self._capabilities = capabilities
+        self._answer = answer
+        self._ids = itertools.count(1)
+        self._waiting: dict[object, asyncio.Future[Message]] = {}
+
+    async def heard(self, message: Message) -> None:
+        """Take a message of the server."""
+        if "method" not in message:
+            self._waiting.pop(message["id"]).set_result(message)
+        elif "id" in message:
+            self.asked.append(message)
+            if self._answer is not None:
+                await self.transport.send({"id": message["id"], "result": self._answer(message)})
+        else:
+            self.notes.append(message)
+
+    async def open(self) -> Message:
+        """Shake hands, where the revision has that; gives the server's capabilities."""
+        if self.revision >= STATELESS:
+            found: Message = (await self("server/discover"))["capabilities"]
+            return found
+        hello: Message = {**HELLO, "capabilities": self._capabilities, "protocolVersion": self.revision}
+        said = await self("initialize", **hello)
+        await self.transport.send({"method": "notifications/initialized"})
+        capabilities: Message = said["capabilities"]
+        return capabilities
+
+    def start(self, method: str, **params: Any) -> asyncio.Task[Message]:
+        """Send a request, and wait for its answer elsewhere."""
+        return asyncio.ensure_future(self(method, **params))
+
+    async def __call__(self, method: str, *, seconds: float = 8, **params: Any) -> Message:
+        """The result of a request, or `{"error": …}`."""
+        if self.revision >= STATELESS:
+            envelope = {**ENVELOPE, "io.modelcontextprotocol/clientCapabilities": self._capabilities}
+            params = {**params, "_meta": {**envelope, **params.get("_meta", {})}}
+        number = next(self._ids)
+        future = self._waiting[number] = asyncio.get_running_loop().create_future()
+        async with asyncio.timeout(seconds):
+            await self.transport.send({"id": number, "method": method, "params": params})
+            message = await future
+        found: Message = {"error": message["error"]} if "error" in message else message["result"]
+        return found
+
+    async def until(self, task: str, *statuses: str, seconds: float = 5) -> Message:
+        """The task, when it has one of these statuses."""
+        async with asyncio.timeout(seconds):
+            while (said := await self("tasks/get", taskId=task)).get("status") not in statuses:
+                assert "error" not in said, said
+                await asyncio.sleep(0.01)
+        return said
+
+    async def questioned(self, seconds: float = 5) -> None:
+        """Returns when the server has asked something."""
+        async with asyncio.timeout(seconds):
+            while not self.asked:  # noqa: ASYNC110 - what is asked is a list
+                await asyncio.sleep(0.01)
+
+    async def noted(self, method: str, count: int = 1, seconds: float = 5) -> list[Message]:
+        """The parameters of notifications, when there are as many."""
+        async with asyncio.timeout(seconds):
+            while True:
+                found = [note["params"] for note in self.notes if note["method"] == method]
+                if len(found) >= count:
+                    return found
+                await asyncio.sleep(0.01)
+
+
+class _Memory:
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    async def send(self, message: Message) -> None:
+        parsed = jsonrpc_message_adapter.validate_python({"jsonrpc": "2.0", **message}, by_name=False)
+        await self._stream.send(SessionMessage(parsed))
+
+
+@asynccontextmanager
+async def in_memory(
+    server: Any, revision: str, capabilities: Mapping[str, Any], answer: Answer | None = None
+) -> AsyncIterator[Wire]:
+    """A client of a server in this process."""
+    wire = Wire(revision, capabilities, answer)
+    to_server, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](10)
+    outgoing, from_server = anyio.create_memory_object_stream[SessionMessage](100)
+    wire.transport = _Memory(to_server)
+
+    async def listen() -> None:
+        async for item in from_server:
+            await wire.heard(item.message.model_dump(by_alias=True, exclude_unset=True, mode="json"))
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(server.run, incoming, outgoing, server.create_initialization_options())
+        group.start_soon(listen)
+        if revision < STATELESS:
+            await wire.open()
+        yield wire
+        group.cancel_scope.cancel()
+
+
+class _Pipe:
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self._process = process
+
+    async def send(self, message: Message) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+        await self._process.stdin.drain()
+
+
+@asynccontextmanager
+async def over_stdio(
+    package: str, folder: Path, revision: str, capabilities: Mapping[str, Any], answer: Answer | None = None
+) -> AsyncIterator[Wire]:
+    """A client of a server that is a process."""
+    wire = Wire(revision, capabilities, answer)
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        package,
+        cwd=folder,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+    )
+    wire.transport = _Pipe(process)
+    assert process.stdout is not None
+    output = process.stdout
+
+    async def listen() -> None:
+        while line := await output.readline():
+            await wire.heard(json.loads(line))
+
+    listening = asyncio.ensure_future(listen())
+    try:
+        if revision < STATELESS:
+            await wire.open()
+        yield wire
+    finally:
+        assert process.stdin is not None
+        process.stdin.close()
+        await asyncio.wait_for(process.wait(), 10)
+        await listening
+
+
+class _Http:
+    """Streamable HTTP: each message is a POST, and a stream of events may answer it."""
+
+    def __init__(self, client: httpx2.AsyncClient, url: str, wire: Wire) -> None:
+        self._client, self._url, self._wire = client, url, wire
+        self._headers = {"accept": "application/json, text/event-stream"}
+        self._sending: set[asyncio.Task[None]] = set()
+
+    async def send(self, message: Message) -> None:
+        headers = dict(self._headers)
+        params = message.get("params") or {}
+        if self._wire.revision >= STATELESS:
+            headers |= {"mcp-protocol-version": self._wire.revision, "mcp-method": message["method"]}
+            if (name := params.get("name", params.get("taskId"))) is not None:
+                headers["mcp-name"] = name
+        task = asyncio.ensure_future(self._post({"jsonrpc": "2.0", **message}, headers))
+        self._sending.add(task)
+        task.add_done_callback(self._sending.discard)
+        if "id" not in message or "result" in message:
+            await task
+
+    async def _post(self, message: Message, headers: Mapping[str, str]) -> None:
+        async with self._client.stream("POST", self._url, json=message, headers=dict(headers)) as response:
+            if "mcp-session-id" in response.headers:
+                self._headers["mcp-session-id"] = response.headers["mcp-session-id"]
+                self._headers["mcp-protocol-version"] = self._wire.revision
+            if response.headers.get("content-type", "").startswith("text/event-stream"):
+                async for line in response.aiter_lines():
+                    if line.startswith("data:") and line[5:].strip():
+                        await self._wire.heard(json.loads(line[5:]))
+                return
+            body = await response.aread()
+            if body.strip():
+                await self._wire.heard(json.loads(body))
+
+    async def close(self) -> None:
+        for task in [*self._sending]:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+
+
+@asynccontextmanager
+async def over_http(
+    url: str,
+    revision: str,
+    capabilities: Mapping[str, Any],
+    answer: Answer | None = None,
+    headers: Mapping[str, str] | None = None,
+) -> AsyncIterator[Wire]:
+    """A client of a server over HTTP."""
+    wire = Wire(revision, capabilities, answer)
+    async with httpx2.AsyncClient(timeout=20, headers=dict(headers or {})) as client:
+        transport = wire.transport = _Http(client, url, wire)
+        try:
+            if revision < STATELESS:
+                await wire.open()
+            yield wire
+        finally:
+            await transport.close()

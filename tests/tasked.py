@@ -1,0 +1,136 @@
+"""A package whose tools run as tasks, and handlers for it."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import TYPE_CHECKING, Any
+
+from packages import manifest, tool
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+NAMED = {"type": "object", "properties": {"name": {"type": "string", "minLength": 2}}, "required": ["name"]}
+OPTIONAL: dict[str, Any] = {"execution": {"taskSupport": "optional"}}
+REQUIRED: dict[str, Any] = {"execution": {"taskSupport": "required"}}
+NUMBER = {"x": {"type": "integer"}}
+
+MANIFEST = manifest(
+    [
+        tool("work", NUMBER, **OPTIONAL, toolwright={"task": {"pollInterval": "50ms", "ttl": "10m"}}),
+        tool("must", NUMBER, **REQUIRED),
+        tool("never", NUMBER),
+        tool("again", NUMBER, **OPTIONAL, annotations={"idempotentHint": True}),
+        tool(
+            "ask",
+            **OPTIONAL,
+            toolwright={
+                "ask": {
+                    "who": {"message": "Who?", "schema": NAMED},
+                    "pet": {"message": "Pet?", "schema": NAMED},
+                    "sign_in": {"mode": "url", "message": "Sign in"},
+                }
+            },
+        ),
+        tool(
+            "before",
+            **REQUIRED,
+            toolwright={
+                "ask": {
+                    "who": {"message": "Who?", "before": "task", "schema": NAMED},
+                    "pet": {"message": "Pet?", "before": "task", "schema": NAMED},
+                }
+            },
+        ),
+        tool("pay", NUMBER, **OPTIONAL, toolwright={"policy": {"confirm": True}}),
+        tool("slow", NUMBER, **OPTIONAL, toolwright={"policy": {"timeout": "300ms", "concurrency": 1}}),
+        tool("few", NUMBER, **OPTIONAL, toolwright={"task": {"most": 2, "ttl": "1s"}}),
+        tool("rare", NUMBER, **OPTIONAL, toolwright={"policy": {"rateLimit": "2/hour"}}),
+        tool("big", NUMBER, **OPTIONAL, toolwright={"policy": {"maxResultBytes": 200, "maxArgumentBytes": 100}}),
+        tool(
+            "typed",
+            NUMBER,
+            **OPTIONAL,
+            outputSchema={"type": "object", "properties": {"y": {"type": "integer"}}, "required": ["y"]},
+        ),
+    ],
+    name="tasked",
+    python={"features": ["sampling"]},
+)
+
+
+class Handlers:
+    """Each tool does what `does` has for it, and otherwise gives its number.
+
+    Attributes:
+        runs: The tools whose handlers began, in order.
+    """
+
+    def __init__(self, **does: Callable[[Any, Any], Any]) -> None:
+        self.does = does
+        self.runs: list[str] = []
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or name not in {one["name"] for one in MANIFEST["tools"]}:
+            raise AttributeError(name)
+        given = self.does.get(name)
+
+        if given is not None and not asyncio.iscoroutinefunction(given):
+
+            def at_once(args: Any, ctx: Any) -> Any:
+                self.runs.append(name)
+                return given(args, ctx)
+
+            return at_once
+
+        async def later(args: Any, ctx: Any) -> Any:
+            self.runs.append(name)
+            if given is not None:
+                return await given(args, ctx)
+            return {"y": args.x} if name == "typed" else str(getattr(args, "x", None))
+
+        return later
+
+
+class Gate:
+    """A handler that stays until it is let go, or cancelled; it may be an `async def` or a plain `def`.
+
+    Attributes:
+        begun: Set when it began.
+        go: Lets it go.
+        cancelled: Set when it was cancelled.
+    """
+
+    def __init__(self) -> None:
+        self.begun, self.go, self.cancelled = threading.Event(), threading.Event(), threading.Event()
+
+    async def later(self, _args: Any, _ctx: Any) -> str:
+        """An `async def` handler."""
+        self.begun.set()
+        try:
+            while not self.go.is_set():  # noqa: ASYNC110 - it is told from elsewhere
+                await asyncio.sleep(0.005)
+        except asyncio.CancelledError:
+            self.cancelled.set()
+            raise
+        return "let go"
+
+    def at_once(self, _args: Any, ctx: Any) -> str:
+        """A plain `def` handler."""
+        ctx.on_cancel(self.cancelled.set)
+        self.begun.set()
+        while not self.go.is_set() and not self.cancelled.is_set():
+            self.go.wait(0.005)
+        return "let go"
+
+
+def called(name: str, x: int = 1, **more: Any) -> Mapping[str, Any]:
+    """The parameters of a call."""
+    return {"name": name, "arguments": {"x": x} if name not in ("ask", "before") else {}, **more}
+
+
+def first(result: Mapping[str, Any]) -> str:
+    """The text of a result."""
+    text: str = result["content"][0]["text"]
+    return text
