@@ -21,7 +21,7 @@ KINDS: dict[str, tuple[int, dict[str, Any]]] = {
     "one whose tools answer with blocks": (8690, manifest([tool("say")], emit=["server"])),
     "one that asks": (9530, manifest([{**ONE, "toolwright": ASKS}], emit=["server"])),
     "one with resources": (8970, manifest([ONE], emit=["server"], **RESOURCES)),
-    "one whose tools run as tasks": (11000, manifest([{**ONE, **TASK}], emit=["server"])),
+    "one whose tools run as tasks": (11100, manifest([{**ONE, **TASK}], emit=["server"])),
     "one with alternatives": (9300, manifest([EITHER], emit=["server"])),
     "a client of one tool": (5450, manifest([ONE], emit=["client"])),
     "one that answers questions": (6740, manifest([ONE], emit=["client"], python={"features": ["elicitation"]})),

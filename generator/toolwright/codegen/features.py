@@ -271,7 +271,7 @@ def features(manifest: ir.Manifest) -> tuple[str, ...]:
     used |= declared(manifest)
     if every(manifest):
         used.add("client_primitives")
-    if "client" in manifest.emit and used & {"confirmation", "elicitation", "sampling"}:
+    if "client" in manifest.emit and used & {"confirmation", "elicitation", "sampling", "tasks"}:
         used.add("complexity")  # whatever a server sends as the schema of a question is checked
     waiting = [*used]
     while waiting:

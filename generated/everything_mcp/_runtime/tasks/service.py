@@ -141,7 +141,8 @@ class Tasks:
         """Make a task, and have it run; what is asked before that is asked now."""
         tool, terms, line = call.tool, _Terms.of(call.tool), cast("Line", request.channel)
         context: Any = call.context
-        first = [name for name, said in (tool.extension.get("ask") or {}).items() if said.get("before") == "task"]
+        questions: Mapping[str, Any] = tool.extension.get("ask") or {}
+        first = [name for name, said in questions.items() if said.get("before") == "task"]
         await asyncio.gather(*(context.ask.ahead(name) for name in first))
         capabilities, course, now = line.capabilities, CURRENT.get(), self.ledger.now()
         trace: dict[str, str] = {}
@@ -218,5 +219,5 @@ def _required(tool: Tool, is_stateless: bool) -> Refused:
 
 def _bounded(most: float, asked: Any) -> float:
     """The seconds that a task is kept: what the client asks for, as far as the manifest lets it."""
-    wanted = (asked or {}).get("ttl")
+    wanted: float | None = None if asked is None else asked.get("ttl")
     return most if wanted is None else min(most, max(_SHORTEST, wanted / 1000))

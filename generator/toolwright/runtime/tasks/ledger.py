@@ -11,7 +11,7 @@ import json
 import secrets
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
@@ -131,7 +131,7 @@ class Ledger:
         return found
 
     @contextmanager
-    def watching(self, names: Iterable[str]) -> Iterator[asyncio.Event]:
+    def watching(self, names: Iterable[str]) -> Generator[asyncio.Event, None, None]:
         """An event that is set when one of these tasks may have changed; whoever waits clears it."""
         woken = asyncio.Event()
         known = [*names]

@@ -223,9 +223,10 @@ class Methods:
 
 def _announced(method: str, result: Mapping[str, Any]) -> dict[str, Any]:
     """What the server says of itself, with its tasks, as far as the revision has them."""
-    capabilities = {**(result.get("capabilities") or {})}
+    capabilities: dict[str, Any] = {**result["capabilities"]}
     if method == "server/discover":
-        capabilities["extensions"] = {**(capabilities.get("extensions") or {}), wire.EXTENSION: {}}
+        extensions: dict[str, Any] = capabilities.get("extensions") or {}
+        capabilities["extensions"] = {**extensions, wire.EXTENSION: {}}
     elif result.get("protocolVersion") == wire.HANDSHAKE:
         capabilities["tasks"] = _CAPABILITY
     return {**result, "capabilities": capabilities}
