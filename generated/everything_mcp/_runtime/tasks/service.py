@@ -26,10 +26,10 @@ from ..server.parts import Refused
 from ..state.store import StateLost
 from . import wire
 from .engines import engine_for
-from .ledger import Ledger
+from .ledger import KEPT, Full, Ledger
 from .lines import Lines
 from .records import Task
-from .runs import Runs
+from .runs import LEASE, Runs
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping
@@ -47,6 +47,9 @@ TTL: Final = "1h"
 POLL: Final = "1s"
 MOST: Final = 100
 """What holds where the manifest's `task` says nothing else."""
+
+_LOOK: Final = 30.0
+"""Seconds between two looks whether anybody works at a task."""
 
 _SHORTEST: Final = 1.0
 """Seconds that a task is kept, at least."""
@@ -110,6 +113,21 @@ class Tasks:
         """
         made = await self.ledger.change(task.id, lambda now: now.answered(responses))
         if made is not None and made.status == "working":
+            await self.engine.submit(task.id)
+
+    async def look(self, task: Task) -> None:
+        """Have a task worked at that nobody works at: whoever did died, or was told of it in vain.
+
+        Raises:
+            StateLost: Nobody knows whether somebody does.
+        """
+        if task.status != "working" or self.ledger.now() - task.updated < LEASE:
+            return
+        who = secrets.token_hex(8)
+        if not await self._store.hold(f"task-look:{task.id}", who, _LOOK):
+            return
+        if await self._store.hold(f"task:{task.id}", who, LEASE):
+            await self._store.release(f"task:{task.id}", who)
             await self.engine.submit(task.id)
 
     def beginning(self, request: Request, tool: Tool) -> Proceed | None:
@@ -179,6 +197,9 @@ class Tasks:
             except BaseException:
                 await self.ledger.forget(task)
                 raise
+        except Full:
+            text = f"{KEPT:,} tasks of a caller are kept, and no more; try again when the time of some is over."
+            return refusal(text, "limited", "tasks")
         except StateLost:
             text = f"{tool.name} was not started: the server has lost its state for now. Try again later."
             return refusal(text, "limited", "state_lost")
