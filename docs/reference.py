@@ -34,8 +34,7 @@ def manifest() -> str:
         "Made from the manifest's own JSON Schema, which `toolwright schema` prints. What MCP defines is written as",
         "MCP writes it and goes on the wire; what is toolwright's own stands under `toolwright` and never does.",
         "",
-        "As yet, generated servers keep no `handles`: one that declares handles does not start. `check` and `generate`",
-        "warn of it (TW390).",
+        "What `handles` mean for handlers and callers: [State between calls](handles.md); `task`: [Tasks](tasks.md).",
     ]
     lines += _Sections(titles).of("The whole", schema)
     for name, part in schema["$defs"].items():

@@ -354,7 +354,7 @@ MANIFEST: Final[Json] = {
         }
     ],
     "overlay": {"tools": {"gh_issue": {"policy": {"confirm": True}}}},
-    "handles": {"basket": {"state": {"$ref": "#/schemas/Place"}, "ttl": "7d", "idle": "24h"}},
+    "handles": {"basket": {"state": {"$ref": "#/schemas/Place"}, "ttl": "7d", "idle": "24h", "most": 20}},
     "auth": {
         "issuer": "https://a.example",
         "audience": "https://m.example",

@@ -105,6 +105,7 @@ _SCHEMA: Json = {
 }  # fmt: skip
 
 _PLAIN: Json = {"type": "object", "properties": {"q": {"type": "string"}, "api_key": {"type": "string"}}}
+_HANDLE: Json = {"type": "string", "title": "t", "x-handle": "basket"}
 _ICONS: Json = [{"src": "https://example.com/i.png", "mimeType": "image/png", "sizes": ["48x48"], "x-more": "m"}]
 _ASK: Json = {
     "confirm_it": {
@@ -196,6 +197,12 @@ BASE: Json = {
         },
         {"name": "list_it", "description": "d", "inputSchema": _PLAIN,
          "outputSchema": {"type": "array", "items": {"$ref": "#/schemas/Place"}}},
+        {"name": "keep_it", "description": "d",
+         "inputSchema": {"type": "object", "properties": {
+             "own": _HANDLE, "other": {"$ref": "#/$defs/Id"}, "api_key": {"type": "string"},
+             "deep": {"type": "array", "items": {"type": "object", "properties": {"inner": _HANDLE}}}},
+             "$defs": {"Id": _HANDLE}},
+         "outputSchema": {"type": "object", "properties": {"made": _HANDLE}}},
     ],
     "resources": [
         {
@@ -253,7 +260,9 @@ BASE: Json = {
         },
         "x-more": "m",
     },
-    "handles": {"basket": {"state": {"type": "object", "title": "t"}, "ttl": "7d", "idle": "24h", "x-more": "m"}},
+    "handles": {"basket": {
+        "state": {"type": "object", "title": "t", "properties": {"w": {"type": "string", "title": "t"}}},
+        "ttl": "7d", "idle": "24h", "most": 3, "x-more": "m"}},
     "auth": {"issuer": "https://auth.example.com", "audience": "https://mcp.example.com",
              "jwksUri": "https://auth.example.com/keys", "requiredScopes": ["s"], "resource": "https://mcp.example.com/mcp",
              "scopes": {"all": ["s"]}, "onMissing": "challenge", "x-more": "m"},

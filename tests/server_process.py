@@ -6,6 +6,7 @@ import json
 import re
 import select
 import subprocess
+import threading
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
@@ -76,6 +77,11 @@ class Process:
             log += line
         found: str = re.findall(r"serving (http://127\.0\.0\.1:\d+/\S+)", log)[0]
         return found
+
+    def drain(self) -> None:
+        """Leave what it logs from now on unread, however much that is."""
+        assert self.popen.stderr is not None
+        threading.Thread(target=self.popen.stderr.read, daemon=True).start()
 
     def close(self) -> None:
         """End its input."""

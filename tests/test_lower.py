@@ -258,7 +258,7 @@ def test_definitions_hold_shared_schemas_before_2019_09() -> None:
 def test_handles_are_taken_out_of_schemas_only() -> None:
     marked = {"type": "string", "x-handle": "basket"}
     value = {
-        "handles": {"basket": {"state": {"type": "object"}}},
+        "handles": {"basket": {"state": {"type": "object"}, "ttl": "7d"}},
         "schemas": {"Basket": marked},
         "tools": [
             tool(

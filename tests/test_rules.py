@@ -43,8 +43,9 @@ def codes(bundle: Bundle) -> list[str]:
 
 
 def test_every_export_is_a_name_that_no_model_may_take() -> None:
-    exported = {name for table in EXPORTS.values() for exports in table.values() for name in exports}
-    assert exported | {"Context"} == names.EXPORTS
+    exported = {feature: {name for exports in table.values() for name in exports} for feature, table in EXPORTS.items()}
+    assert exported.pop("handles") == names.HANDLE_EXPORTS
+    assert set().union(*exported.values()) | {"Context"} == names.EXPORTS
 
 
 def test_places_of_overlays_are_in_the_overlay() -> None:
@@ -93,33 +94,13 @@ def test_ignored_warnings_of_any_stage_are_left_out() -> None:
     assert rules.suppressed(resolve(bundle), [anywhere, in_tool, elsewhere, error]) == [elsewhere, error]
 
 
-def test_what_is_not_served_is_said_once() -> None:
-    bundle = load(
-        "m.yaml",
-        **{
-            "m.yaml": HEAD + "include: [f.yaml]\nprompts: [{name: ask}]\npageSize: 10\npolicy: {timeout: 10s}\n"
-            "overlay: {tools: {get: {ask: {sure: {mode: url, message: Sure?}}}}}\n",
-            "f.yaml": "prompts: [{name: more}]\nhandles: {basket: {state: {}}}\ntools:\n"
-            "  - {name: get, inputSchema: {type: object}, toolwright: {http: {url: 'https://a/b'}}}\n",
-        },
-    )
-    found = rules.unserved(resolve(bundle))
-    assert shown(bundle, found) == [
-        (
-            "f.yaml:2:1 TW390 checked, but not served yet: `handles` "
-            "(the server does not start with `handles`, since it would take any)"
-        )
-    ]
-
-
 @pytest.mark.parametrize("support", ["optional", "required"])
-def test_all_of_tasks_is_served(support: str) -> None:
+def test_only_tools_that_run_as_tasks_say_how(support: str) -> None:
     of_a_task = {
         "task": {"ttl": "1h"},
         "ask": {"who": {"message": "?", "before": "task", "schema": {"type": "object", "properties": {}}}},
     }
-    served = bundle_of({"tools": [tool({}, execution={"taskSupport": support}, toolwright=of_a_task)]})
-    assert (rules.unserved(resolve(served)), codes(served)) == ([], [])
+    assert codes(bundle_of({"tools": [tool({}, execution={"taskSupport": support}, toolwright=of_a_task)]})) == []
     for never in ({}, {"execution": {"taskSupport": "forbidden"}}, {"execution": None}):
         assert codes(bundle_of({"tools": [tool({}, **never, toolwright=of_a_task)]})) == ["TW259", "TW259"]
 
@@ -144,12 +125,6 @@ def test_bounds_that_leave_one_value_are_fine(dialect: Dialect) -> None:
 )
 def test_required_properties_that_may_be_meant(schema: Mapping[str, Any]) -> None:
     assert not {"TW322", "TW323"} & {*codes(bundle_of({"tools": [tool(schema)]}))}
-
-
-def test_nothing_is_said_where_all_is_served_or_the_warning_is_ignored() -> None:
-    assert rules.unserved(resolve(bundle_of({"tools": [tool({})]}))) == []
-    handles: dict[str, Any] = {"basket": {"state": {}}}
-    assert rules.unserved(resolve(bundle_of({"handles": handles, "lint": {"ignore": ["TW390"]}}))) == []
 
 
 @pytest.mark.parametrize("dialect", dialects.DIALECTS, ids=lambda dialect: dialect.name)

@@ -77,7 +77,7 @@ prompts:
     toolwright: {messages: [{role: user, text: "Review: {{code}}"}], complete: {language: [python, go]}}
 overlay:
   tools: {gh_create_issue: {policy: {confirm: {fallback: allow}}}}
-handles: {basket: {state: {type: object}, ttl: 7d, idle: 24h}}
+handles: {basket: {state: {type: object}, ttl: 7d, idle: 24h, most: 20}}
 auth: {issuer: https://auth.example.com, audience: https://mcp.example.com, jwksUri: "https://a", requiredScopes: []}
 policy: {timeout: 30s, onStateLoss: closed, maxResultBytes: 1000}
 formats: annotate

@@ -129,22 +129,6 @@ async def test_no_parameters_means_none(tmp_path: Path, mode: Any) -> None:
             assert block.text == "Invalid arguments for get_current_time:\n- zone: not a known key"
 
 
-@pytest.mark.parametrize(
-    ("more", "words"),
-    [
-        ({"handles": {"basket": {"state": {"type": "object"}}}}, "declares `handles`"),
-    ],
-)
-def test_what_is_not_served_keeps_a_server_from_starting(tmp_path: Path, more: Mapping[str, Any], words: str) -> None:
-    value = {**manifest([SUM], name="unserved"), **more}
-    assert codes(check(tmp_path, value)) == ["TW390"]
-    with imported(tmp_path, generate(tmp_path, value)) as package:
-        handlers = type("Handlers", (), {"calculate_sum": lambda self, args, ctx: "3"})()
-        for build in (package.build_server, package.asgi_app):
-            with pytest.raises(ValueError, match=words):
-                build(handlers)
-
-
 @pytest.mark.anyio
 async def test_a_retry_has_an_id_of_its_own(tmp_path: Path) -> None:
     ids = []

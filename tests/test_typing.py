@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 import modules
+import packages
 from toolwright.codegen import datamodel
 
 ROOT = Path(__file__).parents[1]
@@ -97,17 +98,64 @@ async def use(weather: WeatherClient) -> None:
     await weather.get_wether(location="Paris")  # error
 """
 
+TASKS = """
+from typing import assert_type
+
+from mcp_types import ContentBlock
+from tasks_mcp import ShipOutput, TasksClient, ToolTask
+
+
+async def right(client: TasksClient) -> None:
+    task = await client.tasks.ship(order_id="7", express=True)
+    assert_type(task, ToolTask[ShipOutput])
+    assert_type(await task, ShipOutput)
+    assert_type(await client.tasks.with_options(ttl=60).ship.resume(task.id), ShipOutput)
+    assert_type(await client.tasks.say.resume(task.id).wait(timeout=5), list[ContentBlock])
+    assert_type([state.message async for state in task.updates()], list[str | None])
+    assert_type([state.id async for state in client.tasks.list()], list[str])
+    ends: bool = task.status == "completed" and task.done()
+    print(ends)
+
+
+async def wrong(client: TasksClient) -> None:
+    await client.tasks.ship(order="7")  # error
+    await client.tasks.ship(order_id=7)  # error
+    await client.tasks.ship("7")  # error
+    await client.tasks.ship()  # error
+    await client.tasks.find()  # error
+    client.tasks.ship.resume(7)  # error
+    task: ToolTask[ShipOutput] = await client.tasks.say()  # error
+    print(task.tracking)  # error
+"""
+
+
+def tasks(folder: Path) -> None:
+    """Make the package that `tasks.py` uses."""
+    schema = {"type": "object", "properties": {"order_id": {"type": "string"}, "express": {"type": "boolean"}}}
+    ship = {"inputSchema": {**schema, "required": ["order_id"], "additionalProperties": False}}
+    output = {"outputSchema": {"type": "object", "properties": {"tracking": {"type": "string"}}}}
+    optional = {"execution": {"taskSupport": "optional"}}
+    tools = [
+        packages.tool("ship", **output, **optional) | ship,
+        packages.tool("say", execution={"taskSupport": "required"}),
+        packages.tool("old", **optional, toolwright={"deprecated": {"use": "say"}}),
+        packages.tool("find"),
+    ]
+    packages.generate(folder, packages.manifest(tools, name="tasks", emit=["client"]))
+    (folder / "tasks.py").write_text(TASKS)
+
 
 @pytest.fixture(scope="module", params=["mypy", "pyright"])
 def checked(request: pytest.FixtureRequest, mypy: list[str], tmp_path_factory: pytest.TempPathFactory) -> Checked:
-    """What a type checker says of `right.py`, `wrong.py` and `defaults.py`, in one run: its start costs most."""
+    """What a type checker says of `right.py`, `wrong.py` and the like, in one run: its start costs most."""
     folder = tmp_path_factory.mktemp("checked")
     (folder / "right.py").write_text(RIGHT)
     (folder / "wrong.py").write_text(WRONG)
     (folder / "defaults.py").write_text(defaults())
+    tasks(folder)
     (folder / "_runtime").mkdir()
     shutil.copy(ROOT / "generator" / "toolwright" / "runtime" / "model.py", folder / "_runtime")
-    config = {"extraPaths": [str(ROOT / "generated")], "strict": ["right.py", "wrong.py"]}
+    config = {"extraPaths": [str(ROOT / "generated")], "strict": ["right.py", "wrong.py", "tasks.py", "tasks_mcp"]}
     (folder / "pyrightconfig.json").write_text(json.dumps(config))
     command = [*mypy, "--no-error-summary"]
     if request.param == "pyright":
@@ -116,7 +164,7 @@ def checked(request: pytest.FixtureRequest, mypy: list[str], tmp_path_factory: p
             pytest.skip("pyright is not installed")
         command = [str(found), "--pythonpath", sys.executable]
     env = {**os.environ, "MYPYPATH": str(ROOT / "generated")}
-    files = ["right.py", "wrong.py", "defaults.py"]
+    files = ["right.py", "wrong.py", "defaults.py", "tasks.py", "tasks_mcp"]
     done = subprocess.run([*command, *files], cwd=folder, env=env, capture_output=True, text=True, check=False)
     return Checked(done.stdout + done.stderr)
 
@@ -136,12 +184,17 @@ class Checked:
 def test_right_handlers_pass(checked: Checked) -> None:
     assert checked.lines("right.py") == set(), checked.printed
     errors = [line for line in checked.printed.splitlines() if re.search(r"rror: |- error", line)]
-    assert [line for line in errors if "wrong.py:" not in line] == []
+    assert [line for line in errors if not re.search(r"(wrong|tasks)\.py:", line)] == []
 
 
 def test_wrong_handlers_are_found(checked: Checked) -> None:
     expected = {number for number, line in enumerate(WRONG.splitlines(), 1) if line.endswith("# error")}
     assert checked.lines("wrong.py") == expected, checked.printed
+
+
+def test_tasks_are_typed_as_their_methods(checked: Checked) -> None:
+    expected = {number for number, line in enumerate(TASKS.splitlines(), 1) if line.endswith("# error")}
+    assert checked.lines("tasks.py") == expected, checked.printed
 
 
 @pytest.mark.parametrize("folder", [ROOT / "generated", *sorted(ROOT.glob("tests/cases/*/expected"))], ids=str)

@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from ._runtime.client import responses as _responses
+from ._runtime.client import tasks as _tasks
 from ._runtime.client.options import OMIT, Omit
 from ._runtime.client.primitives import PrimitivesBinding
 from .registry import PACKAGE
@@ -45,6 +46,14 @@ class EverythingClient(PrimitivesBinding):
         not raised. `.parse()` gives what the method itself would have given.
         """
         return _Responses(self)
+
+    @property
+    def tasks(self) -> _Tasks:
+        """The tools that can be tasks: the same methods, each of which starts one and gives a `ToolTask`.
+
+        `await` of that gives what the method itself gives. `….resume(id)` takes a task up again, in another process too.
+        """
+        return _Tasks(self)
 
     async def test_simple_text(self) -> list[ContentBlock]:
         """Answer with a line of text.
@@ -469,3 +478,15 @@ class _Responses(_responses.Responses):
     test_tool_with_task = _responses.responding(EverythingClient.test_tool_with_task)
     json_schema_2020_12_tool = _responses.responding(EverythingClient.json_schema_2020_12_tool)
     test_header_parameter = _responses.responding(EverythingClient.test_header_parameter)
+
+
+class _Tasks(_tasks.Tasks):
+    """The methods of the tools that can be tasks; each starts one, and `….resume(id)` takes one up again."""
+
+    _package = PACKAGE
+    slow_compute = _tasks.starting(EverythingClient.slow_compute)
+    failing_job = _tasks.starting(EverythingClient.failing_job)
+    protocol_error_job = _tasks.starting(EverythingClient.protocol_error_job)
+    confirm_delete = _tasks.starting(EverythingClient.confirm_delete)
+    multi_input = _tasks.starting(EverythingClient.multi_input)
+    test_tool_with_task = _tasks.starting(EverythingClient.test_tool_with_task)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
 from toolwright import mcp
-from toolwright.diagnostics import Place
+from toolwright.diagnostics import Place, Pointer
 from toolwright.naming import Names
 from toolwright.pycode import Name
 
@@ -32,7 +32,8 @@ class Schema:
     goes on the wire, unless the manifest has it sent without references. `dialect` is the identifier of its
     meta-schema. `shared` maps each JSON pointer in `wire` that a bundled shared schema has (`#/$defs/Place`) to the
     name it has under `schemas`. `own` is `wire` without these, where it is known. `rich` says that strings with a
-    format are more than texts in Python (`python: {formats: rich}`).
+    format are more than texts in Python (`python: {formats: rich}`). `handles` has the kind of handle whose id stands
+    at a place in `wire`, by the place.
     """
 
     wire: Mapping[str, Json]
@@ -41,6 +42,7 @@ class Schema:
     shared: Mapping[str, str] = field(default_factory=dict)
     own: Mapping[str, Json] | None = None
     rich: bool = False
+    handles: Mapping[Pointer, str] = field(default_factory=dict)
 
     @property
     def extended(self) -> tuple[str, ...]:
@@ -90,12 +92,27 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
+class Handle:
+    """A kind of state that the server keeps between calls.
+
+    `id` is the type of its ids. `state` is the shared schema of its states, which has a class only where that has one.
+    `retention` says in a sentence how long one lives.
+    """
+
+    name: str
+    id: Name
+    state: str
+    retention: str
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
 class Tool:
     """One tool: `definition` is the whole of it as `tools/list` sends it; the rest is what the Python view needs.
 
     `policy` is its own with what the manifest says for all tools. `http` is the HTTP call that implements it, where the
     manifest says one, with what its API says for all calls. `bound` are the arguments that the server sets; they are in
-    `input`, which handlers get, and not in `definition`.
+    `input`, which handlers get, and not in `definition`. `has_handles` says that its handler can make and use handles.
     """
 
     name: str
@@ -112,6 +129,12 @@ class Tool:
     policy: Mapping[str, Json] = field(default_factory=dict)
     http: Mapping[str, Json] = field(default_factory=dict)
     bound: frozenset[str] = frozenset()
+    has_handles: bool = False
+
+    @property
+    def has_context(self) -> bool:
+        """Whether its handler gets a context of a class of its own."""
+        return self.has_handles or bool(self.questions)
 
     @property
     def sent(self) -> Schema:
@@ -167,6 +190,11 @@ class Primitive:
     scopes: tuple[str, ...] = ()
 
     @property
+    def has_context(self) -> bool:
+        """Whether its handler gets a context of a class of its own."""
+        return bool(self.questions)
+
+    @property
     def has_model(self) -> bool:
         """Whether there are handlers that get its arguments as a model."""
         return self.handled and self.arguments is not None
@@ -198,6 +226,7 @@ class Manifest:
     `files` are those that travel inside the package, by their paths in it. `document` is the resolved manifest that is
     written as `manifest.json`. `features` are what only handwritten code uses (`python: {features: …}`). `refs` says
     whether the schemas in `document`, and in the definitions of tools, have references; those in `ir.Schema` do.
+    `handles` are the kinds of state that it keeps between calls; the schemas of these states are among the `shared`.
     """
 
     source: str
@@ -217,6 +246,7 @@ class Manifest:
     command: str = ""
     features: frozenset[str] = frozenset()
     refs: Refs = "bundled"
+    handles: tuple[Handle, ...] = ()
 
     @property
     def primitives(self) -> Mapping[mcp.Section, tuple[Primitive, ...]]:

@@ -61,8 +61,8 @@ MODEL_NAMES = frozenset(
 )
 """Names that a module of models imports, so that no class may have one."""
 
-MODEL_PACKAGES = frozenset({"prompts", "resources", "shared"})
-"""Folders of `models/`, which a tool's module must not shadow."""
+MODEL_PACKAGES = frozenset({"handles", "prompts", "resources", "shared"})
+"""Modules and folders of `models/`, which a tool's module must not shadow."""
 
 # What generated annotations, pydantic's `BaseModel` and its metaclass need; `model_…` is known by the prefix.
 _FIELD_NAMES = (
@@ -201,6 +201,16 @@ def shared(name: str) -> Names:
 def shared_class(names: Names) -> Name:
     """The class of the shared schema with these names."""
     return names.stem + "Model" if names.stem in MODEL_NAMES else names.stem
+
+
+def handle_id(kind: str) -> Name:
+    """The type of the ids of the handles of one kind: `basket` gives `BasketId`."""
+    return pascal(method(kind).rstrip("_")) + "Id"
+
+
+def own_handles_class(names: Names) -> Name:
+    """The class of the handles that the handler of a tool has."""
+    return names.stem + "Handles"
 
 
 def circle(first: str) -> Name:

@@ -32,7 +32,7 @@ ALWAYS_KEPT = {"sanitize": "tests/runtime/test_server_hygiene.py::test_results_a
 """What each package can do, whatever its manifest says."""
 
 NOT_FOR_SERVERS = {"onStateLoss", "trusted"}
-"""It is about handles, with which no server starts yet; and for clients."""
+"""It says what other parts do while the state is lost; and is for clients."""
 
 
 def _schema() -> Any:

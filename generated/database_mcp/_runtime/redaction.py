@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections import deque
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -42,7 +42,7 @@ _KEPT: Final = 256
 _CHARACTERS: Final = 1024 * 1024
 """How long they may be together; the last one is kept however long it is."""
 
-_current: ContextVar[tuple[Secret, ...] | None] = ContextVar("secrets", default=None)
+_current: ContextVar[list[Secret] | None] = ContextVar("secrets", default=None)
 _INPUT: Final = re.compile(r"input_value=(?:.*(?=, input_type=)|.*)")
 
 
@@ -63,16 +63,30 @@ def redact(arguments: Mapping[str, Any], pointers: Sequence[str]) -> dict[str, A
 def hiding(tool: Tool, arguments: Mapping[str, Any]) -> Generator[None, None, None]:
     """Let this context, and those that start in it, be in a call of `tool` for the length of the block."""
     secrets: tuple[Secret, ...] = ()
-    if tool.redacted:
+    if hidden := tool.hidden(arguments):
         secrets = _longest_first(
-            {text for pointer in tool.redacted for text in _texts(arguments, steps(pointer), _words(tool))}
+            {text for pointer in hidden for text in _texts(arguments, steps(pointer), _words(tool))}
         )
         _LAST.add(secrets)
-    token = _current.set((*(_current.get() or ()), *secrets))
+    token = _current.set([*(_current.get() or ()), *secrets])
     try:
         yield
     finally:
         _current.reset(token)
+
+
+def hider() -> Callable[[str], None]:
+    """What makes a text a secret of the call in progress from then on, wherever it is called."""
+    current = _current.get()
+
+    def hide(text: str) -> None:
+        if current is None or all(secret.text != text for secret in current):
+            secrets = _longest_first([text])
+            _LAST.add(secrets)
+            if current is not None:
+                current.extend(secrets)
+
+    return hide
 
 
 def scrub(text: str) -> str:
@@ -81,7 +95,7 @@ def scrub(text: str) -> str:
     Where there are secrets, or none are known, what pydantic says of its input goes, too: it may be all arguments.
     """
     current = _current.get()
-    if current == ():
+    if current is not None and not current:
         return text
     return _without_all(_INPUT.sub(f"input_value={REDACTED}", text), _LAST.secrets() if current is None else current)
 

@@ -29,6 +29,7 @@ _BESIDE: Final[Mapping[str, tuple[str, ...]]] = {
     "auth": ("httpx2>=2.10", "pyjwt[crypto]>=2.10"),
     "http": ("httpx2>=2.10",),
     "rates": ("limits>=5.0",),
+    "tasks": ("redis>=8.0", "taskiq>=0.13,<0.14", "taskiq-redis>=1.2.4,<1.3"),
 }
 """What features need beside; the floors of what `mcp` brings are those of `mcp`."""
 

@@ -488,6 +488,8 @@ class _Planner:
                     members = []
                 case Const() | Free("null" | "any"):
                     pass
+                case Free(handle=str(kind)) if not anything:
+                    choices.append({"type": "string", "handle": kind})
                 case Free(name, form) if not (anything and ANY not in shape):
                     choices += [{"type": name, "format": form}] if form else []
                     choices += [{"type": name}] if {"type": name} not in choices else []
@@ -551,6 +553,8 @@ class _Planner:
         match alternative:
             case Free("any"):
                 return _Value(literal(value))
+            case Free(handle=str()):
+                return None
             case Free(name):
                 return _Value(literal(_plain_number(value, name))) if _is_of(value, name) else None
             case Const(name, member):
@@ -595,6 +599,7 @@ def _unshadowed(fields: Sequence[FieldPlan], reserved: Iterable[str]) -> tuple[F
     In the body of a class, the attribute would hide it.
     """
     named = {*reserved, *(name for each in fields for name in referred(each.schema))}
+    named |= {naming.handle_id(kind) for each in fields for kind in handled(each.schema)}
     if any(form for each in fields for form in formatted(each.schema)):
         named |= naming.FORMAT_NAMES
     names = {each.name for each in fields}
@@ -725,6 +730,18 @@ def formatted(schema: Json) -> Iterator[str]:
                 yield from formatted(part)
         case {"items": inner} | {"additionalProperties": inner}:
             yield from formatted(inner)
+
+
+def handled(schema: Json) -> Iterator[str]:
+    """The kinds of handles whose ids a schema with nothing but types has."""
+    match schema:
+        case {"handle": kind}:
+            yield str(kind)
+        case {"anyOf": parts} | {"prefixItems": parts}:
+            for part in parts:
+                yield from handled(part)
+        case {"items": inner} | {"additionalProperties": inner}:
+            yield from handled(inner)
 
 
 def _is_of(value: Json, name: str) -> bool:

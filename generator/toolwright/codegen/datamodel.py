@@ -17,7 +17,16 @@ from typing import TYPE_CHECKING, Any
 
 from toolwright import ir, naming, package_data
 from toolwright.codegen import descriptions, reserved, surface
-from toolwright.codegen.classes import Imported, Part, enumerated, formatted, is_mapping, plan_classes, referred
+from toolwright.codegen.classes import (
+    Imported,
+    Part,
+    enumerated,
+    formatted,
+    handled,
+    is_mapping,
+    plan_classes,
+    referred,
+)
 from toolwright.codegen.docstrings import sentence
 from toolwright.codegen.imports import DATES, Home, as_homes
 from toolwright.codegen.inspection import declared
@@ -462,6 +471,9 @@ def _module(draft: _Draft, written: Mapping[Name, Written]) -> ModelModule:
             Name("pydantic"): {name for plan in draft.plans for name in _pydantic(plan)} | (formats & {"AnyUrl"}),
             draft.runtime + ".model": {name for plan in draft.plans for name in _runtime(plan)},
             draft.runtime + ".maps": {_base(plan) for plan in draft.plans if plan.values is not None},
+            _ids(draft.runtime): {
+                naming.handle_id(kind) for plan in draft.plans for schema in _types(plan) for kind in handled(schema)
+            },
         },
         {each.module: each.name for each in draft.used},
     )
@@ -561,8 +573,18 @@ def _kind(home: Home) -> int:
 
 def _formats(plan: ClassPlan) -> Iterator[str]:
     """The formats of texts in the types of a class."""
-    for schema in (plan.root, plan.values, *(each.schema for each in plan.fields)):
+    for schema in _types(plan):
         yield from formatted(schema)
+
+
+def _types(plan: ClassPlan) -> tuple[Json, ...]:
+    """The types of a class, as schemas."""
+    return (plan.root, plan.values, *(each.schema for each in plan.fields))
+
+
+def _ids(runtime: Name) -> Name:
+    """The module of the types of ids, which stands a folder below the runtime, as modules name it."""
+    return Name(f"{runtime.removesuffix('_runtime')[1:]}handles")
 
 
 def _pydantic(plan: ClassPlan) -> Iterator[Name]:
@@ -718,6 +740,7 @@ def _type(printed: DataType, schema: Json, members: Mapping[Code, Sequence[Code]
     hint = printed.type_hint
     names = {Name(each.import_) for each in printed.all_imports if each.from_ == "typing"}
     names |= {_FORMATS[form] for form in formatted(schema)} - naming.ANNOTATION_NAMES
+    names |= {naming.handle_id(kind) for kind in handled(schema)}
     choices = [one for each in _choices(printed, hint) for one in members.get(each, [each])]
     return Type(trusted(requoted(hint)), tuple(choices), frozenset(names.union(referred(schema))))
 
@@ -760,6 +783,8 @@ def _with_tuples(schema: Json, later: Collection[str] = ()) -> Json:
             return {"type": "object", "x-python-type": _in_tuple(schema)}
         case {"anyOf": choices}:
             return {"anyOf": [_with_tuples(choice, later) for choice in choices]}
+        case {"handle": kind}:
+            return {"type": "object", "x-python-type": naming.handle_id(kind)}
         case {"format": form}:
             return {"type": "object", "x-python-type": _FORMATS[form]}
         case {"type": "array", "items": item}:
@@ -777,6 +802,8 @@ def _in_tuple(schema: Json) -> Code:
             return code("tuple[{}]", join(", ", map(_in_tuple, items)))
         case {"anyOf": choices}:
             return join(" | ", map(_in_tuple, choices))
+        case {"handle": kind}:
+            return naming.handle_id(kind)
         case {"enum": members}:
             return code("Literal[{}]", join(", ", map(literal, members)))
         case {"type": "array", "items": item}:

@@ -26,7 +26,16 @@ EXPORTS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     },
     "lenient": {"._runtime.client.deviation": ("DeviatingResult",)},
     "pages": {"._runtime.client.paging": ("EndlessPages",)},
+    "tasks": {
+        "._runtime.client.task_errors": ("TaskCancelled", "TaskExpired", "TasksUnsupported"),
+        "._runtime.client.task_states": ("ToolTaskState",),
+        "._runtime.client.tasks": ("ToolTask",),
+    },
     "changes": {"._runtime.client.subscriptions": ("ListChanged", "ResourceUpdated", "changes")},
+    "handles": {
+        "._runtime.server.handles": ("Handle", "StaleHandle", "TooManyHandles", "UnknownHandle"),
+        "._runtime.state.store": ("StateLost",),
+    },
     "client_requests": {"._runtime.client.questions": ("Question",)},
 }
 """What a package exports of each of its features, by the modules that define it."""

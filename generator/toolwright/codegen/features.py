@@ -10,11 +10,12 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from toolwright import naming
+from toolwright import ir, naming
+from toolwright.codegen.handles import held, kinds
 from toolwright.pycode import Name
 
 if TYPE_CHECKING:
-    from toolwright import ir
+    from toolwright.codegen.handles import Held
 
 RUNTIME: Final[Mapping[str, tuple[str, ...]]] = {
     "models": ("errors", "lazy", "model", "package", "terminal", "values"),
@@ -122,6 +123,7 @@ RUNTIME: Final[Mapping[str, tuple[str, ...]]] = {
     "rates": ("policy/rates", "policy/windows"),
     "limits": ("policy/limits",),
     "scopes": ("policy/scopes",),
+    "handles": ("handle_places", "server/handles"),
     "client_primitives": ("client/primitives",),
     "headers": ("client/parameter_headers",),
     "changes": ("client/subscriptions",),
@@ -136,6 +138,11 @@ RUNTIME: Final[Mapping[str, tuple[str, ...]]] = {
     "confirmation": ("server/abridging", "server/confirmation"),
     "sampling": ("server/sampling",),
     "tasks": (
+        "client/task_errors",
+        "client/task_requests",
+        "client/task_runs",
+        "client/task_states",
+        "client/tasks",
         "tasks/asking",
         "tasks/channel",
         "tasks/engine",
@@ -149,7 +156,9 @@ RUNTIME: Final[Mapping[str, tuple[str, ...]]] = {
         "tasks/rounds",
         "tasks/runs",
         "tasks/service",
+        "tasks/streams",
         "tasks/wire",
+        "tasks/worker",
     ),
     "primitives": ("primitives",),
     "resources": ("server/resources",),
@@ -180,6 +189,7 @@ _IMPLIED: Final[Mapping[str, tuple[str, ...]]] = {
     "client": ("answers",),
     "server": ("answers",),
     "complexity": ("alternatives", "patterns"),
+    "handles": ("redaction",),
     "http": ("redaction",),
     "large": ("lenient", "resources"),
     "pages": ("shapes",),
@@ -260,7 +270,8 @@ def needs_handlers(manifest: ir.Manifest) -> bool:
 def features(manifest: ir.Manifest) -> tuple[str, ...]:
     """The features of the runtime that the package of a manifest uses, in the order of the table."""
     used = {"models", *manifest.emit, *manifest.features}
-    schemas = _schemas(manifest.tools)
+    states = {handle.state for handle in manifest.handles}
+    schemas = [*_schemas(manifest.tools), *(each.schema for each in manifest.shared if each.name in states)]
     modelled_schemas = (*schemas, *(shared.schema for shared in manifest.shared))
     used |= {"unions"} if any(may_be_union(_own(schema)) for schema in modelled_schemas) else set()
     used |= {"maps"} if any(may_be_mapping(_own(schema)) for schema in modelled_schemas) else set()
@@ -286,8 +297,10 @@ def declared(manifest: ir.Manifest) -> frozenset[str]:
     used: set[str] = set()
     if manifest.emit:
         used |= {*_of_tools(manifest.tools)}
-        if asking_contexts(manifest):
+        if any(tool.questions for tool in manifest.tools) or any(one.questions for one in modelled(manifest)):
             used.add("elicitation")
+        if manifest.handles:
+            used.add("handles")
     if "server" in manifest.emit:
         used |= primitive_features(manifest)
         if manifest.calls:
@@ -496,28 +509,31 @@ class AskMethod:
 
 
 @dataclass(frozen=True, slots=True)
-class AskingContext:
-    """The class of what the handler of something that asks gets as `ctx`."""
+class OwnContext:
+    """The class of what the handler of something that asks, or that has handles, gets as `ctx`."""
 
     stem: Name
     what: str
     questions: tuple[AskMethod, ...]
+    held: Held | None
 
 
-def asking_contexts(manifest: ir.Manifest) -> tuple[AskingContext, ...]:
-    """The contexts of all primitives that ask something."""
-    asking = [(tool, f"the tool ``{tool.name}``") for tool in manifest.tools] + [
+def own_contexts(manifest: ir.Manifest) -> tuple[OwnContext, ...]:
+    """The contexts of all tools that have handles, and of all primitives that ask something."""
+    known = kinds(manifest)
+    owning = [(tool, f"the tool ``{tool.name}``") for tool in manifest.tools] + [
         (primitive, f"the {primitive.kind} ``{primitive.key}``") for primitive in modelled(manifest)
     ]
     return tuple(
-        AskingContext(
+        OwnContext(
             one.names.stem,
             what,
             tuple(
                 AskMethod(Name(question.name), question.schema is None, question.answer, question.message)
                 for question in one.questions
             ),
+            held(one, known) if isinstance(one, ir.Tool) and one.has_handles else None,
         )
-        for one, what in asking
-        if one.questions
+        for one, what in owning
+        if one.has_context
     )

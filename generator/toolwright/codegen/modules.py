@@ -129,6 +129,7 @@ def make(
             classes=module.names,
             method=render.method(method := surface.tool_method(tool, module.parameters, module.extra)),
             response=render.response(method) if method.deprecated else None,
+            task=render.task(method) if method.deprecated and tool.task_support != "forbidden" else None,
             names=method.names,
         )
         for tool, module in made

@@ -15,23 +15,25 @@ from toolwright.codegen.client import client_page
 from toolwright.codegen.docstrings import about, sentence
 from toolwright.codegen.exports import EXPORTS
 from toolwright.codegen.features import (
-    asking_contexts,
     context_module,
     folder_of,
     has_examples,
     modelled,
     needs_handlers,
+    own_contexts,
 )
 from toolwright.codegen.handlers import handlers_page
+from toolwright.codegen.handles import ids_module, kinds, modelled_kinds
 from toolwright.codegen.imports import as_homes
 from toolwright.codegen.literals import docstring
 from toolwright.codegen.registry import registry_page
-from toolwright.codegen.render import Page, responses
+from toolwright.codegen.render import Page, responses, tasks
 from toolwright.pycode import Code, Name
 
 if TYPE_CHECKING:
     from toolwright import ir
-    from toolwright.codegen.features import AskingContext
+    from toolwright.codegen.features import OwnContext
+    from toolwright.codegen.handles import Kind
     from toolwright.codegen.units import Made
 
 
@@ -39,14 +41,16 @@ def of_manifest(manifest: ir.Manifest, used: Sequence[str]) -> tuple[Page, ...]:
     """The pages that say what `manifest` says, whatever its models look like."""
     title = _title(manifest)
     pages = [Page("registry.py", "registry.py", registry_page(title, manifest, used))]
+    if manifest.handles:
+        pages.append(Page("models/handles.py", "module.py", {"source": ids_module(title, manifest)}))
     if "server" not in manifest.emit:
         return tuple(pages)
     pages += [
         Page(f"models/{folder}/__init__.py", "module.py", {"source": docstring(f"Models of the {folder} of {title}.")})
         for folder in sorted({folder_of(primitive) for primitive in modelled(manifest)})
     ]
-    if contexts := asking_contexts(manifest):
-        pages.append(Page("contexts.py", "contexts.py", _contexts(title, used, contexts)))
+    if contexts := own_contexts(manifest):
+        pages.append(Page("contexts.py", "contexts.py", _contexts(title, used, contexts, kinds(manifest))))
     pages += [
         Page("handlers.py", "handlers.py", handlers_page(title, manifest, used)),
         Page(
@@ -109,24 +113,51 @@ def of_models(manifest: ir.Manifest, used: Sequence[str], made: Made) -> tuple[P
 
 
 def _responses(manifest: ir.Manifest, made: Made) -> Iterator[Code]:
-    """The class of the responses of a client that calls tools, and its methods of tools that are deprecated."""
+    """The class of the responses of a client that calls tools, its methods of tools that are deprecated, and tasks."""
     if manifest.tools:
         units = [(tool.names.method, made.units[tool.name].response) for tool in manifest.tools]
         yield responses(manifest.stem, [name for name, response in units if response is None])
         yield from (response for _, response in units if response is not None)
+    tools = [tool for tool in manifest.tools if tool.task_support != "forbidden"]
+    if starting := [(tool.names.method, made.units[tool.name].task) for tool in tools]:
+        yield tasks(manifest.stem, [name for name, task in starting if task is None])
+        yield from (task for _, task in starting if task is not None)
 
 
-def _contexts(title: str, used: Sequence[str], contexts: Sequence[AskingContext]) -> Mapping[str, Any]:
+def _contexts(
+    title: str, used: Sequence[str], contexts: Sequence[OwnContext], known: Sequence[Kind]
+) -> Mapping[str, Any]:
     asked = [one for each in contexts for one in each.questions]
     answers = {one.answer for one in asked if not one.by_url}
-    outcomes = {"Cancelled", "Declined"} | ({"Accepted"} if any(one.by_url for one in asked) else set())
+    states = {kind.model for kind in known if kind.model is not None}
+    outcomes: set[str] = {"Cancelled", "Declined"} if asked else set()
+    outcomes |= {"Accepted"} if any(one.by_url for one in asked) else set()
+    held = [each.held for each in contexts if each.held is not None]
+    has_named, overloads = any(each.named for each in held), any(len(each.named) + each.nested > 1 for each in held)
+    typing = {"Any"} if known else set()
+    typing |= {"Literal"} if has_named else set()
+    does = [words for words, there in (("ask something", asked), ("have handles", known)) if there]
+    of_handles = {"Handles"} | ({"Handle"} if has_named or any(each.nested for each in held) else set())
     return {
-        "doc": f"What handlers of {title} that ask something get as `ctx`.",
-        "answers": answers,
+        "doc": f"What handlers of {title} that {' or '.join(does)} get as `ctx`.",
+        "models": answers | states,
+        "typing": as_homes({"typing": {"TYPE_CHECKING"} | ({"overload"} if overloads else set()) | typing}),
         "runtime": as_homes(
-            {f"._runtime.server.{context_module(used)}": {"Context"}, "._runtime.server.elicitation": {"Ask"}}
+            {
+                f"._runtime.server.{context_module(used)}": {"Context"},
+                "._runtime.server.elicitation": {"Ask"} if asked else set(),
+                "._runtime.server.handles": {"CallHandles"} if known else set(),
+            }
         ),
-        "typing": as_homes({"._runtime.answers": outcomes, ".models": answers}),
+        "types": as_homes(
+            {
+                "._runtime.answers": outcomes,
+                "._runtime.server.handles": of_handles if known else set(),
+                ".models": answers | states | {kind.id for kind in known},
+            }
+        ),
+        "kinds": known,
+        "modelled": modelled_kinds(known),
         "contexts": contexts,
     }
 
@@ -147,14 +178,16 @@ def _package(
         tables += [
             {f"._runtime.server.{context_module(used)}": ("Context",)},
             {".handlers": (naming.handlers_class(manifest.stem),)},
-            {".contexts": [f"{each.stem}Context" for each in asking_contexts(manifest)]},
+            {".contexts": [f"{each.stem}Context" for each in own_contexts(manifest)]},
         ]
     if "client" in manifest.emit:
         tables.append({".client": (naming.client_class(manifest.stem),)})
     classes = [unit.classes for unit in (*made.units.values(), *made.primitives)]
     classes += [module.names for module in made.shared.values()]
+    classes.append(tuple(handle.id for handle in manifest.handles))
     tables.append({".models": [name for names in classes for name in names]})
-    away = tuple(f"._runtime.{half}." for half in ("client", "server") if half not in manifest.emit)
+    halves = {"client": ("client",), "server": ("server", "state")}
+    away = tuple(f"._runtime.{room}." for half, rooms in halves.items() if half not in manifest.emit for room in rooms)
     for table in tables:
         for module, names in table.items():
             if not module.startswith(away):
@@ -182,6 +215,7 @@ def _models(
         if schema.name in made.shared
     }
     homes |= {f".{unit.home}": list(unit.classes) for unit in made.primitives if unit.classes}
+    homes |= {".handles": [handle.id for handle in manifest.handles]} if manifest.handles else {}
     return {
         "doc": f"Models of {title}, each loaded when it is first used.",
         "runtime": Name(".._runtime"),

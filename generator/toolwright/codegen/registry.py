@@ -32,6 +32,7 @@ _ASKED_FOR: Final = frozenset(
         "complexity",
         "confirmation",
         "events",
+        "handles",
         "headers",
         "http",
         "large",

@@ -68,9 +68,25 @@ def responses(stem: Name, tools: Sequence[Name]) -> Code:
     return python(trusted(template.render({"stem": stem, "tools": tools})))
 
 
+def tasks(stem: Name, tools: Sequence[Name]) -> Code:
+    """The class of the tasks of a client.
+
+    Args:
+        stem: How the class of the client starts.
+        tools: The methods of tools that may be tasks, and are not deprecated.
+    """
+    template = _environment().get_template("tasks.py.jinja")
+    return python(trusted(template.render({"stem": stem, "tools": tools})))
+
+
 def response(planned: ClientMethod) -> Code:
     """The method of a tool in the class of responses, formatted as `method` does it."""
     return method(replace(planned, gives_response=True, gives_pages=False))
+
+
+def task(planned: ClientMethod) -> Code:
+    """The method of a tool in the class of tasks, formatted as `method` does it."""
+    return method(replace(planned, gives_task=True, gives_pages=False))
 
 
 def python(source: Code) -> Code:

@@ -14,11 +14,10 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
-from toolwright import naming
+from toolwright import ir, naming
 from toolwright.codegen.exports import EXPORTS
 
 if TYPE_CHECKING:
-    from toolwright import ir
     from toolwright.pycode import Name
 
 _Made = TypeVar("_Made")
@@ -49,7 +48,9 @@ NOTHING = Reserved()
 
 def of(manifest: ir.Manifest) -> Reserved:
     """The names that are taken in the package of a manifest before its models are made."""
-    names: set[str] = {name for table in EXPORTS.values() for listed in table.values() for name in listed}
+    tables = [table for feature, table in EXPORTS.items() if feature != "handles" or manifest.handles]
+    names: set[str] = {name for table in tables for listed in table.values() for name in listed}
+    names |= {handle.id for handle in manifest.handles}
     names |= {naming.handlers_class(manifest.stem), naming.client_class(manifest.stem)}
     names |= {name for tool in manifest.tools for name in of_tool(tool)}
     names |= {name for listed in manifest.primitives.values() for one in listed for name in of_primitive(one)}
@@ -76,9 +77,12 @@ def of_primitive(primitive: ir.Primitive) -> frozenset[str]:
 
 
 def _asking(one: ir.Tool | ir.Primitive) -> Iterator[Name]:
+    if one.has_context:
+        yield naming.context_class(one.names)
+    if isinstance(one, ir.Tool) and one.has_handles:
+        yield naming.own_handles_class(one.names)
     if one.questions:
         yield naming.ask_class(one.names)
-        yield naming.context_class(one.names)
         yield from (question.answer for question in one.questions)
 
 

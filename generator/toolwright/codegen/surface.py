@@ -191,8 +191,8 @@ class ClientMethod:
     """One method of the client, which calls the method `call` of the base with `arguments`.
 
     An argument that is a list itself has the entries of a dictionary. `by_name` says that its parameters are given by
-    their names alone, `gives_model` that it returns a model, `gives_pages` that this is a page of several, and
-    `gives_response` that it stands in the class of responses, and returns one.
+    their names alone, `gives_model` that it returns a model, `gives_pages` that this is a page of several,
+    `gives_response` that it stands in the class of responses, and returns one, and `gives_task` the same of tasks.
     """
 
     role: MethodRole
@@ -208,11 +208,14 @@ class ClientMethod:
     gives_model: bool = False
     gives_pages: bool = False
     gives_response: bool = False
+    gives_task: bool = False
 
     @property
     def annotation(self) -> Code:
         """The type of what it returns, as the module writes it, which imports no model for that."""
         given = code("_models.{}", self.returns.text) if self.gives_model else self.returns.text
+        if self.gives_task:
+            return code("_tasks.ToolTask[{}]", given)
         return code("_responses.CallResponse[{}]", given) if self.gives_response else given
 
     @property
@@ -345,7 +348,7 @@ def _completion_handler(primitive: ir.Primitive) -> HandlerMethod:
 
 
 def _context(one: ir.Tool | ir.Primitive) -> Taken:
-    return Taken(Name("ctx"), plain(naming.context_class(one.names) if one.questions else naming.CONTEXT))
+    return Taken(Name("ctx"), plain(naming.context_class(one.names) if one.has_context else naming.CONTEXT))
 
 
 def asked_methods(document: Mapping[str, Json]) -> Mapping[str, str | None]:

@@ -66,10 +66,14 @@ ANYTHING = AllOf(())
 
 @dataclass(frozen=True, slots=True)
 class Free:
-    """Any value of one scalar type; `any` is any value of any type. `format` is that of a string which has a type."""
+    """Any value of one scalar type; `any` is any value of any type.
+
+    `format` is that of a string which has a type, and `handle` the kind of handle whose id a string is.
+    """
 
     type: Scalar | Literal["any"]
     format: str | None = None
+    handle: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +182,7 @@ class Document:
         self.bundled = schema.shared
         self._merged = merged
         self._rich = schema.rich
+        self._handles = schema.handles
         self._outline = references.Outline(
             schema.place,
             schema.wire,
@@ -338,6 +343,11 @@ class Document:
             shape = _choose(shape, [self._marked(branch) for branch in branches])
         if self._merged and leaf == self.root:
             shape = (_join(_objects(shape) or [OBJECT]),)
+        if (kind := self._handles.get(leaf.pointer)) is not None:
+            shape = tuple(
+                Free("string", handle=kind) if isinstance(each, Free) and each.type == "string" else each
+                for each in shape
+            )
         return tuple(
             (
                 replace(alternative, pointer=leaf.pointer)
@@ -523,7 +533,7 @@ def _union(alternatives: Iterable[Alternative]) -> Shape:
     unique = [*dict.fromkeys(alternatives)]
     free = {alternative.type for alternative in unique if isinstance(alternative, Free)}
     if _STRING in unique:
-        unique = [each for each in unique if not (isinstance(each, Free) and each.format)]
+        unique = [each for each in unique if each == _STRING or not (isinstance(each, Free) and each.type == "string")]
     plain = [each for each in unique if isinstance(each, Object) and not each.properties]
     if len(plain) > 1:
         unique[unique.index(plain[0])] = _join(plain)

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 class Unit:
     """What one primitive adds: the text of its module with its classes, and its methods of the client, formatted.
 
-    `response` is the method of a deprecated tool in the class of responses, which has the others by their names.
+    `response` is the method of a deprecated tool in the class of responses, which has the others by their names, and
+    `task` the same in the class of tasks, where it may be one.
     `names` are those that the methods' signatures need, but for builtins. `home` is where the module of a prompt or
     resource stands below `models`; one without models has no text there.
     """
@@ -26,6 +27,7 @@ class Unit:
     names: frozenset[str]
     home: Name | None = None
     response: Code | None = None
+    task: Code | None = None
 
 
 @dataclass(frozen=True, slots=True)

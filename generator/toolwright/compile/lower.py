@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from toolwright import ir, mcp, naming
-from toolwright.compile import binds, shape
+from toolwright.compile import binds, handles, shape
 from toolwright.compile.bundles import Bundles
 from toolwright.compile.resolve import Declared, Resolved, manifests, meant
 from toolwright.compile.uritemplates import variables
@@ -21,7 +21,7 @@ from toolwright.jsonschema.pointers import pointer_text
 from toolwright.pycode import Name
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from toolwright.compile.source import File
     from toolwright.diagnostics import Place
@@ -50,8 +50,9 @@ def lower(resolved: Resolved, source: str) -> ir.Manifest:
     server = entry["server"]
     formats: ir.Formats = "assert" if entry.get("formats") == "assert" else "annotate"
     wire_names = frozenset(tool.name for tool in resolved.tools)
-    apis, handles = _of_files("apis", resolved), _of_files("handles", resolved)
-    lowered = [_tool(tool, resolved, wire_names, apis) for tool in resolved.tools]
+    apis, kept = _of_files("apis", resolved), handles.declared(resolved)
+    kinds = [*handles.kinds(resolved)]
+    lowered = [_tool(tool, resolved, wire_names, apis, kept) for tool in resolved.tools]
     bundles = Bundles(resolved)
     as_written = [tool for tool in resolved.tools if not _is_changed(tool)]
     apart = {tool.name: bundles.without(tool) for tool in as_written}
@@ -73,22 +74,19 @@ def lower(resolved: Resolved, source: str) -> ir.Manifest:
         templates=tuple(primitive for primitive, _ in primitives[mcp.TEMPLATES]),
         prompts=tuple(primitive for primitive, _ in primitives[mcp.PROMPTS]),
         files={_packed(file): file.data for file in resolved.bundle.files.values()},
-        shared=tuple(
-            ir.SharedSchema(key.name, naming.shared(key.name), _schema(found, resolved), circle=_circle(key, resolved))
-            for key, found in resolved.shared.items()
-            if isinstance(found.schema, dict)
-        ),
+        shared=(*_shared(resolved), *_states(kinds, resolved)),
         emit=frozenset(entry.get("emit") or ("server", "client")),
         formats=formats,
         features=frozenset(python.get("features") or ()),
         refs="inlined" if resolved.inlines else "bundled",
+        handles=tuple(kind for kind, _ in kinds),
         document={
             "toolwright": FORMAT,
             "server": server,
             "formats": formats,
             **{key: entry[key] for key in _OF_ALL if entry.get(key)},
             **({"apis": apis} if apis else {}),
-            **({"handles": handles} if handles else {}),
+            **({"handles": _kept_states(kept, kinds, resolved)} if kept else {}),
             **{
                 section.name: [
                     _entry(one.definition, apart.get(one.name, {}) if isinstance(one, ir.Tool) else {}, extension)
@@ -118,14 +116,18 @@ def _entry(
 
 
 def _of_files(key: str, resolved: Resolved) -> dict[str, ir.Json]:
-    """What all files have under a key: the APIs that tools call, or handles."""
+    """What all files have under a key, by name."""
     return {
         name: value for _, manifest in manifests(resolved.bundle) for name, value in (manifest.get(key) or {}).items()
     }
 
 
 def _tool(
-    declared: Declared, resolved: Resolved, names: frozenset[str], apis: Mapping[str, ir.Json]
+    declared: Declared,
+    resolved: Resolved,
+    names: frozenset[str],
+    apis: Mapping[str, ir.Json],
+    kept: Mapping[str, ir.Json],
 ) -> tuple[ir.Tool, Mapping[str, ir.Json]]:
     """A tool, and what the package's `manifest.json` keeps of its extension."""
     wire, extension = declared.wire, dict(declared.extension)
@@ -135,8 +137,11 @@ def _tool(
         extension["deprecated"] = deprecated
     schemas = {field: _schema(found, resolved) for field, found in resolved.schemas(declared)}
     sent = {field: schema.wire for field, schema in schemas.items()}
+    marked = {field: schema.handles for field, schema in schemas.items()}
     if resolved.inlines:
         sent = {field: resolved.inlined(found).wire for field, found in resolved.schemas(declared)}
+        for field in [field for field, pointers in marked.items() if pointers]:
+            sent[field], marked[field] = handles.sent_inline(schemas[field])
     http = _http(extension.get("http") or {}, apis)
     if http:
         extension["http"] = http
@@ -149,7 +154,11 @@ def _tool(
         sent["inputSchema"] = binds.without(sent["inputSchema"], bound)
     changed: dict[str, ir.Json] = {"name": declared.name, **sent}
     annotations = wire.get("annotations")
-    description = wire.get("description")
+    description = handles.described(wire.get("description"), handles.made(marked), kept)
+    if description != wire.get("description"):
+        changed["description"] = description
+    if kept:
+        extension["handles"] = {handles.SIDES[field]: handles.places(found) for field, found in marked.items() if found}
     policy = {**(resolved.entry.get("policy") or {}), **(extension.get("policy") or {})}
     tool = ir.Tool(
         name=declared.name,
@@ -166,6 +175,7 @@ def _tool(
         policy={key: value for key, value in policy.items() if not key.startswith("x-")},
         http=http,
         bound=frozenset(bound),
+        has_handles=bool(kept),
     )
     return tool, {key: value for key, value in extension.items() if key not in _NOT_SERVED}
 
@@ -177,7 +187,7 @@ def _shaped(schemas: Mapping[str, ir.Schema], http: Mapping[str, ir.Json], decla
         before = schemas.get(field)
         wire = shape.shaped(field, None if before is None else before.wire, http)
         if before is not None and isinstance(wire, dict):
-            made[field] = replace(before, wire=wire, shared=_kept(before.shared, wire), own=None)
+            made[field] = replace(before, wire=wire, shared=_kept(before.shared, wire), own=None, handles={})
         elif isinstance(wire, dict):
             like = schemas["inputSchema"]
             made[field] = ir.Schema(wire, dialects.DRAFT_2020_12.uri, declared.place / field, rich=like.rich)
@@ -292,7 +302,35 @@ def _schema(found: Outline, resolved: Resolved) -> ir.Schema:
     made = resolved.bundled(found)
     dialect, place = found.dialect.uri, found.place
     rich = (resolved.entry.get("python") or {}).get("formats") == "rich"
-    return ir.Schema(wire=made.wire, dialect=dialect, place=place, shared=made.shared, own=made.own, rich=rich)
+    return ir.Schema(made.wire, dialect, place, made.shared, made.own, rich, made.handles)
+
+
+def _shared(resolved: Resolved) -> Iterator[ir.SharedSchema]:
+    """The schemas under `schemas`."""
+    for key, found in resolved.shared.items():
+        if isinstance(found.schema, dict):
+            schema, circle = _schema(found, resolved), _circle(key, resolved)
+            yield ir.SharedSchema(key.name, naming.shared(key.name), schema, circle=circle)
+
+
+def _states(kinds: Sequence[tuple[ir.Handle, Place]], resolved: Resolved) -> Iterator[ir.SharedSchema]:
+    """The schemas of the states of handles that are no shared ones already; clients have none."""
+    if "server" not in (resolved.entry.get("emit") or ("server",)):
+        return
+    for kind, at in kinds:
+        found = resolved.extension_schemas[at]
+        if handles.shared_whole(found) is None and isinstance(found.schema, dict):
+            yield ir.SharedSchema(kind.state, naming.shared(kind.state), _schema(found, resolved))
+
+
+def _kept_states(
+    kept: Mapping[str, ir.Json], kinds: Sequence[tuple[ir.Handle, Place]], resolved: Resolved
+) -> dict[str, ir.Json]:
+    """The kinds of handles as the server has them: each with all that the schema of its states refers to."""
+    return {
+        kind.name: {**kept[kind.name], "state": resolved.bundled(resolved.extension_schemas[at]).wire}
+        for kind, at in kinds
+    }
 
 
 def _circle(key: Key, resolved: Resolved) -> str | None:

@@ -102,7 +102,7 @@ def compile_manifest(
         return Result(None, tuple(found), bundle.documents)
     manifest = lower.lower(resolved, shown or entry)
     manifest = replace(manifest, command=command or f"toolwright generate {manifest.source}")
-    return Result(manifest, (*found, *rules.unserved(resolved)), bundle.documents, not found, steps)
+    return Result(manifest, tuple(found), bundle.documents, not found, steps)
 
 
 def generate(manifest: ir.Manifest, steps: Steps | None = None) -> tuple[Artifact, ...]:

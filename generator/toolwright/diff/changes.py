@@ -73,6 +73,7 @@ CODES: Final = _table(
     ("TW521", "wire", "What is asked in the middle of a call changed."),
     ("TW523", "wire", "What the server sets from the caller's token changed."),
     ("TW522", "wire", "The implementation behind a tool (`http`, or its API) changed."),
+    ("TW524", "wire", "State handles changed: a kind, how long one lives, or where tools have its ids."),
     ("TW530", "wire", "An optional property is new."),
     ("TW531", "wire", "A required property is new."),
     ("TW532", "wire", "A property is gone."),

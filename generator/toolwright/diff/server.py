@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from toolwright import mcp
 from toolwright.diagnostics import Place
-from toolwright.diff import tools
+from toolwright.diff import handles, tools
 from toolwright.diff.changes import Change
 from toolwright.diff.congruence import same
 
@@ -56,6 +56,7 @@ def changes(pair: Pair, old: Mapping[str, Any], new: Mapping[str, Any], files: t
     ]
     apis = [manifest.document.get("apis") or {} for manifest in (pair.old, pair.new)]
     yield from tools.apis(apis[0], apis[1], (places[0], places[1]))
+    yield from handles.kinds(pair.old, pair.new)
     if not same(old.get("protocol"), new.get("protocol")):
         message = "the oldest revision meant changed"
         yield Change("TW507", "wire", "cosmetic", _ABOUT, message, *at("protocol"))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from toolwright import mcp
 from toolwright.codegen.renames import renamed
 from toolwright.diagnostics import Place
+from toolwright.diff import handles
 from toolwright.diff.changes import Change, Impact
 from toolwright.diff.congruence import same
 from toolwright.diff.schemas import Compared
@@ -179,6 +180,8 @@ def _served(
     yield from _bound(old, new, before.get("bind") or {}, after.get("bind") or {}, at)
     yield from _tasks(new, before.get("task") or {}, after.get("task") or {}, at)
     yield from marked(subject(new), before, after, at)
+    places = old.place, new.place
+    yield from handles.marks(subject(new), before.get("handles") or {}, after.get("handles") or {}, places)
     if not same(before.get("http"), after.get("http")):
         places = at[0] / "http", at[1] / "http"
         yield _change(new, "TW522", "may break", "the call behind the tool changed", *places)

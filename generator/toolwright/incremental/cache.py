@@ -14,7 +14,7 @@ from pydantic_core import from_json, to_json
 from toolwright.codegen.units import Unit
 from toolwright.pycode import Name, trusted
 
-_FORMAT: Final = 3
+_FORMAT: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ def load(data: bytes | None) -> Cache:
 def dump(cache: Cache) -> bytes:
     """A cache as the bytes of its file."""
     units = {
-        digest: [unit.module, unit.classes, unit.method, sorted(unit.names), unit.response]
+        digest: [unit.module, unit.classes, unit.method, sorted(unit.names), unit.response, unit.task]
         for digest, unit in cache.units.items()
     }
     sets = {"clean": sorted(cache.clean), "proven": sorted(cache.proven)}
@@ -54,11 +54,12 @@ def dump(cache: Cache) -> bytes:
 
 
 def _unit(row: Any) -> Unit:
-    module, classes, method, names, response = row
+    module, classes, method, names, response, task = row
     return Unit(
         module=trusted(module),
         classes=tuple(map(Name, classes)),
         method=trusted(method),
         names=frozenset(names),
         response=None if response is None else trusted(response),
+        task=None if task is None else trusted(task),
     )

@@ -11,6 +11,7 @@ import posixpath
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from toolwright.compile.handles import declared
 from toolwright.compile.resolve import meant, to_json
 from toolwright.compile.syntax import yamlwriter
 from toolwright.incremental.digests import digest, of_generator
@@ -34,7 +35,7 @@ class Keys:
 def of_resolved(resolved: Resolved, made_by: Sequence[str]) -> Keys:
     """The keys of a resolved manifest; `made_by` is what else goes into all that is generated."""
     rich = (resolved.entry.get("python") or {}).get("formats")
-    settings = [resolved.entry.get("formats"), resolved.entry.get("policy"), rich]
+    settings = [resolved.entry.get("formats"), resolved.entry.get("policy"), rich, declared(resolved)]
     head = hashlib.sha256(to_json([*made_by, *settings]))
     folder = posixpath.dirname(resolved.bundle.entry)
     files = {path: posixpath.relpath(path, folder or ".") for path in resolved.bundle.documents}

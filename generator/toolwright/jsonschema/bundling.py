@@ -30,13 +30,15 @@ class Bundled:
     """`wire` is the schema with all it refers to; `shared` has the name under `schemas` of each bundled pointer.
 
     `own` is `wire` without what was bundled. `uses` are the shared schemas that `own` refers to, in order, where each
-    of those that were bundled has its own name.
+    of those that were bundled has its own name. `handles` are the places in `wire` that were marked as those of
+    handles, each with the name that it was marked with.
     """
 
     wire: Json
     shared: Mapping[str, str]
     own: Json
     uses: tuple[Key, ...] = ()
+    handles: Mapping[Pointer, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,11 @@ class SharedSchemas:
         """For each shared schema those that it leads to and that lead to it, itself among them, in a fixed order."""
         found = circles({key: found.shared() for key, found in self.outlines.items()})
         return {key: tuple(sorted(members)) for members in found for key in members}
+
+    @cached_property
+    def holding(self) -> frozenset[Key]:
+        """Those in which something is marked as the place of a handle."""
+        return frozenset(key for key, found in self.outlines.items() if HANDLE in found.keys)
 
     def reached(self, root: Outline) -> tuple[Key, ...]:
         """The shared schemas that `root` leads to, in the order in which they are first reached."""
@@ -101,7 +108,8 @@ def bundle(root: Outline, shared: SharedSchemas) -> Bundled:
     if itself is not None and not alone and not own and not root.anchors:
         defs, names = _of_circle(itself, keyword, shared)
         wire = edited(root.schema, _edits(root, (), {key: (keyword, key.name) for key in root.shared()}))
-        return Bundled({**wire, keyword: defs}, names, wire)
+        homes_of_all = {key: (keyword, key.name) for key in shared.reached(root)}
+        return Bundled({**wire, keyword: defs}, names, wire, handles=_marked(root, homes_of_all, shared))
     keys = [key for key in shared.reached(root) if key != itself]
     if keys and alone and {key.name for key in keys}.isdisjoint(own) and len({key.name for key in keys}) == len(keys):
         homes: dict[Key, Pointer] = {key: () if key == itself else (keyword, key.name) for key in root.shared()}
@@ -110,19 +118,36 @@ def bundle(root: Outline, shared: SharedSchemas) -> Bundled:
         leading = keyword, itself, frozenset(shared.circles[key][0] for key in root.shared())
         if leading not in shared.names:
             shared.names[leading] = {pointer_text((keyword, key.name)): key.name for key in keys}
-        return Bundled({**wire, keyword: defs}, shared.names[leading], wire, (*root.shared(),))
+        marked = _marked(root, {key: (keyword, key.name) for key in keys}, shared)
+        return Bundled({**wire, keyword: defs}, shared.names[leading], wire, (*root.shared(),), marked)
     taken = _names(keys, own, root.folder.path)
     homes = {key: (keyword, name) for key, name in taken.items()}
     if itself is not None:
         homes[itself] = ()
     wire = edited(root.schema, _edits(root, (), homes))
+    marked = _marked(root, {key: (keyword, name) for key, name in taken.items()}, shared)
     if not keys:
-        return Bundled(wire, {}, wire)
+        return Bundled(wire, {}, wire, handles=marked)
     defs = dict(wire.get(keyword) or {})
     for key in keys:
         found = shared.outlines[key]
         defs[taken[key]] = edited(found.schema, _edits(found, homes[key], homes))
-    return Bundled({**wire, keyword: defs}, {pointer_text(homes[key]): key.name for key in keys}, wire)
+    names = {pointer_text(homes[key]): key.name for key in keys}
+    return Bundled({**wire, keyword: defs}, names, wire, handles=marked)
+
+
+def _marked(root: Outline, homes: Mapping[Key, Pointer], shared: SharedSchemas) -> dict[Pointer, str]:
+    """What is marked as the place of a handle in `root`, and in what is bundled into it at `homes`."""
+    if HANDLE not in root.keys and not shared.holding:
+        return {}
+    parts: list[tuple[Pointer, Outline]] = [((), root)]
+    parts += [(home, shared.outlines[key]) for key, home in homes.items() if key in shared.holding]
+    return {
+        (*home, *pointer): schema[HANDLE]
+        for home, found in parts
+        for pointer, schema in found.having(HANDLE)
+        if isinstance(schema[HANDLE], str)
+    }
 
 
 def kept(key: Key, keyword: str, shared: SharedSchemas) -> Json:
@@ -178,6 +203,11 @@ def _edits(found: Outline, home: Pointer, homes: Mapping[Key, Pointer]) -> dict[
     if moved and isinstance(found.schema, dict) and "$schema" in found.schema:
         edits[("$schema",)] = _GONE  # only the root of a resource may name its dialect (2020-12 Core, 8.1.1)
     return edits
+
+
+def without(value: Json, pointers: Iterable[Pointer]) -> Json:
+    """A value without what stands at some pointers."""
+    return edited(value, dict.fromkeys(pointers, _GONE))
 
 
 def edited(value: Json, edits: Mapping[Pointer, Any]) -> Json:

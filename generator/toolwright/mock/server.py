@@ -70,8 +70,18 @@ def _bare(manifest: ir.Manifest) -> ir.Manifest:
         if key not in _LEFT_OUT
     }
     package = manifest.package + "_mock"  # hides no module that is needed here, whatever the manifest says
-    tools = tuple(replace(tool, input=tool.sent, bound=frozenset()) for tool in manifest.tools)
-    return replace(manifest, package=package, emit=frozenset({"server"}), document=document, tools=tools)
+    tools = tuple(_plain(tool) for tool in manifest.tools)
+    shared = tuple(replace(each, schema=replace(each.schema, handles={})) for each in manifest.shared)
+    return replace(
+        manifest, package=package, emit=frozenset({"server"}), document=document, tools=tools, shared=shared, handles=()
+    )
+
+
+def _plain(tool: ir.Tool) -> ir.Tool:
+    """A tool that gets what callers send, and for which the id of a handle is a text like any other."""
+    output = None if tool.output is None else replace(tool.output, handles={})
+    given = replace(tool.sent, handles={})
+    return replace(tool, input=given, output=output, bound=frozenset(), has_handles=False)
 
 
 def _open(entry: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -87,7 +87,12 @@ class Tool:
     @property
     def context_name(self) -> str:
         """The class of what the tool's handler gets as `ctx`."""
-        return f"{self.stem}Context" if self.extension.get("ask") else "Context"
+        return f"{self.stem}Context" if self.has_context else "Context"
+
+    @property
+    def has_context(self) -> bool:
+        """Whether its handler gets a `ctx` of a class of its own: it may ask something, or the server keeps handles."""
+        return bool(self.extension.get("ask")) or "handles" in self.extension
 
     @property
     def definition(self) -> dict[str, Any]:
@@ -131,6 +136,11 @@ class Tool:
         found: list[str] = self.policy.get("redact") or []
         return found
 
+    def hidden(self, arguments: Mapping[str, Any]) -> list[str]:
+        """JSON Pointers to what nobody but the handler sees of arguments: what is redacted, and the ids of handles."""
+        places = self.package.feature("handles", "handle_places")
+        return self.redacted if places is None else [*self.redacted, *places.hidden(self, arguments)]
+
     def hiding(self, arguments: Mapping[str, Any]) -> AbstractContextManager[None]:
         """The length of a call, in which the log has nothing of what is redacted."""
         redaction = self.package.feature("redaction", "redaction")
@@ -138,10 +148,10 @@ class Tool:
         return hidden
 
     def shown(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """A deep copy of JSON arguments, with `"[redacted]"` in the place of what is redacted."""
-        if not self.redacted:
+        """A deep copy of JSON arguments, with `"[redacted]"` in the place of what is hidden."""
+        if not (hidden := self.hidden(arguments)):
             return copy.deepcopy(dict(arguments))
-        made: dict[str, Any] = self.package.feature("redaction", "redaction").redact(arguments, self.redacted)
+        made: dict[str, Any] = self.package.feature("redaction", "redaction").redact(arguments, hidden)
         return made
 
     @property
@@ -165,7 +175,7 @@ class Tool:
     @property
     def asserts_formats(self) -> bool:
         """Whether `format` is checked (`formats: assert`) or only an annotation (JSON Schema 2020-12, Validation 7)."""
-        return bool(self.package.manifest.get("formats") == "assert")
+        return self.package.asserts_formats
 
 
 class Tools(Mapping[str, Tool]):
@@ -247,6 +257,11 @@ class Package:
         """
         manifest: dict[str, Any] = json.loads(self.data("manifest.json"))
         return manifest
+
+    @property
+    def asserts_formats(self) -> bool:
+        """Whether `format` is checked (`formats: assert`) or only an annotation (JSON Schema 2020-12, Validation 7)."""
+        return bool(self.manifest.get("formats") == "assert")
 
     def data(self, path: str) -> bytes:
         """A file inside the package.

@@ -32,7 +32,7 @@ from .values import Json, is_list, is_mapping
 if TYPE_CHECKING:
     import jsonschema_rs
 
-    from .package import Tool
+    from .package import Package, Tool
 
 _BACKTRACKS: Final = 100_000
 """Steps of one match, about 2 ms; expressions without look-around and back-references need none."""
@@ -57,7 +57,12 @@ def output_validator(tool: Tool) -> Validator | None:
 
 def validator(tool: Tool, schema: Any, redact: Sequence[str] = ()) -> Validator:
     """A validator of the kind that the package's schemas need."""
-    find = tool.package.feature
+    return validator_of(tool.package, schema, redact)
+
+
+def validator_of(package: Package, schema: Any, redact: Sequence[str] = ()) -> Validator:
+    """A validator of the kind that a package's schemas need."""
+    find = package.feature
     full, choices, patterns = (
         find("complexity", "violations"),
         find("alternatives", "alternatives"),
@@ -65,7 +70,7 @@ def validator(tool: Tool, schema: Any, redact: Sequence[str] = ()) -> Validator:
     )
     kind: type[Validator] = full.FullValidator if full else choices.AlternativesValidator if choices else Validator
     make: Compiled = patterns.compiled if patterns else compiled
-    return kind(schema, formats=tool.asserts_formats, redact=redact, compiled=make)
+    return kind(schema, formats=package.asserts_formats, redact=redact, compiled=make)
 
 
 class Compiled(Protocol):

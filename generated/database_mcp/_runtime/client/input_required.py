@@ -50,15 +50,20 @@ async def run_rounds(
         if not isinstance(answer, InputRequiredResult):
             return answer
         if number < bound:
-            responses = await _responses(client, answer)
+            responses = await responses_to(client, answer)
             if responses is None:
                 await anyio.sleep(_PAUSES[min(number, len(_PAUSES) - 1)])
             params = params.model_copy(update={"input_responses": responses, "request_state": answer.request_state})
     raise MCPError(code=INVALID_REQUEST, message=f"the server kept asking for more than {bound} rounds")
 
 
-async def _responses(client: Client, asked: InputRequiredResult) -> InputResponses | None:
-    """What the client's callbacks answer; `None` where nothing was asked."""
+async def responses_to(client: Client, asked: InputRequiredResult) -> InputResponses | None:
+    """What the client's callbacks answer, by the keys of the questions; `None` where nothing was asked.
+
+    Raises:
+        mcp.MCPError: There is no callback for what is asked, or it refused.
+        Exception: What a callback raised.
+    """
     from mcp import MCPError
     from mcp.client import ClientRequestContext
     from mcp_types import ErrorData

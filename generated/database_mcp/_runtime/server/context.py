@@ -98,6 +98,7 @@ class Context:
     task_id: str | None = field(repr=False, default=None)
     cancellation: Cancellation = field(repr=False, default_factory=Cancellation)
     occupancy: Occupancy = field(repr=False, default_factory=Occupancy)
+    _handles: Any = field(repr=False, default=None)
 
     async def progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
         """Tell the caller how far the work is. Does nothing where the caller did not ask.

@@ -164,7 +164,7 @@ class Host:
         return extent
 
     def context(self, request: Request, name: str, stem: str, extension: Mapping[str, Any]) -> Context:
-        """What a handler gets as `ctx`: a class of its own where the manifest declares questions.
+        """What a handler gets as `ctx`: a class of its own where the manifest declares questions, or handles.
 
         Args:
             request: The request.
@@ -173,8 +173,10 @@ class Host:
             extension: What the manifest says about it under `toolwright`.
         """
         kind, more = self.kind, request.more
-        if questions := extension.get("ask"):
+        questions = extension.get("ask")
+        if questions or "handles" in extension:
             kind = getattr(importlib.import_module(f"{self.package.name}.contexts"), f"{stem}Context")
+        if questions:
             more = {**more, "_questions": questions}
         return kind(
             request_id=request.id,

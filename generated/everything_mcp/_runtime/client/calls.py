@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from .arguments import to_json, with_extra
-from .audit import report
+from .audit import Record, report
 from .confirmation import confirm_call
 from .content import checked_result
 from .errors import InvalidResult, ToolFailed
@@ -46,15 +46,7 @@ async def call_model(
         Exception: Whatever else is said of `Binding`.
     """
 
-    def read(result: CallToolResult) -> _Output:
-        value = read_structured(tool, result, mirrored=not session.modern)
-        try:
-            return output.model_validate(value)
-        except (ValidationError, RecursionError) as error:  # no JSON, though the schema has nothing against it
-            wrong = describe_problems(error) if isinstance(error, ValidationError) else "it is nested too deeply"
-            raise InvalidResult(tool.name, [f"result: {wrong}"], result) from None
-
-    return await _perform(session, options, tool, with_extra(tool, arguments, extra), read)
+    return await _perform(session, options, tool, with_extra(tool, arguments, extra), reading(session, tool, output))
 
 
 async def call_content(
@@ -68,6 +60,20 @@ async def call_content(
     return await _perform(session, options, tool, with_extra(tool, arguments, extra), lambda result: result.content)
 
 
+def reading(session: Session, tool: Tool, output: type[_Output]) -> Callable[[CallToolResult], _Output]:
+    """What makes the model of a result of a tool that has an `outputSchema`; it raises `InvalidResult`."""
+
+    def read(result: CallToolResult) -> _Output:
+        value = read_structured(tool, result, mirrored=not session.modern)
+        try:
+            return output.model_validate(value)
+        except (ValidationError, RecursionError) as error:  # no JSON, though the schema has nothing against it
+            wrong = describe_problems(error) if isinstance(error, ValidationError) else "it is nested too deeply"
+            raise InvalidResult(tool.name, [f"result: {wrong}"], result) from None
+
+    return read
+
+
 async def _perform(
     session: Session,
     options: Options,
@@ -79,8 +85,22 @@ async def _perform(
     with tool.hiding(arguments):
         async with report(tool, arguments, options.on_call) as record:
             await confirm_call(tool, arguments, options)
-            result = await session.call(tool, arguments, options)
-            if result.is_error:
-                raise ToolFailed(result)
-            result, record.cleaned = checked_result(tool, result, options.sanitize)
-            return read(result), result
+            tasks = tool.package.feature("tasks", "client.task_runs")
+            call = session.call if tasks is None else tasks.calling(session, tool)
+            result = await call(tool, arguments, options)
+            return taken(tool, result, options, read, record)
+
+
+def taken(
+    tool: Tool, result: CallToolResult, options: Options, read: Callable[[CallToolResult], _T], record: Record
+) -> tuple[_T, CallToolResult]:
+    """What is read of a result, and the result itself, checked and cleaned; `record` is told how much was cleaned.
+
+    Raises:
+        ToolFailed: It has `isError`.
+        InvalidResult: Its content is broken, or what `read` says.
+    """
+    if result.is_error:
+        raise ToolFailed(result)
+    result, record.cleaned = checked_result(tool, result, options.sanitize)
+    return read(result), result

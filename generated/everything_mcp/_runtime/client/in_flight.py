@@ -32,10 +32,14 @@ _LOG: Final = logger(__name__)
 
 @dataclass(slots=True)
 class _Request:
-    """One request: the scope that ends it, the seconds that were left when its clock stopped, and what ended it."""
+    """One request: the scope that ends it, the seconds that were left when its clock stopped, and what ended it.
+
+    The server may ask in the middle of it where it `is_asked_in`.
+    """
 
     scope: CancelScope
     left: float
+    is_asked_in: bool
     error: Exception | None = None
 
     def rest(self, now: float) -> None:
@@ -61,12 +65,18 @@ class InFlight:
         self._requests: list[_Request] = []
         self._questions = 0
 
+    @property
+    def is_asking(self) -> bool:
+        """Whether a callback is answering the server now."""
+        return self._questions > 0
+
     @asynccontextmanager
-    async def request(self, seconds: float | None) -> AsyncGenerator[None, None]:
+    async def request(self, seconds: float | None, *, is_asked_in: bool = True) -> AsyncGenerator[None, None]:
         """The time of one request, from sending it to its answer.
 
         Args:
             seconds: How long the server may take, without the time in which it waits for us; `None` for no bound.
+            is_asked_in: Whether the server may ask in the middle of it.
 
         Raises:
             mcp.MCPError: It took longer (`REQUEST_TIMEOUT`).
@@ -74,7 +84,7 @@ class InFlight:
         """
         import anyio
 
-        request = _Request(anyio.CancelScope(), math.inf if seconds is None else seconds)
+        request = _Request(anyio.CancelScope(), math.inf if seconds is None else seconds, is_asked_in)
         if not self._questions:
             request.go_on(anyio.current_time())
         self._requests.append(request)
@@ -108,9 +118,10 @@ class InFlight:
         except MCPError:
             raise
         except Exception as error:
-            if len(self._requests) == 1:
-                self._requests[0].error = error
-                self._requests[0].scope.cancel()
+            asked_in = [request for request in self._requests if request.is_asked_in]
+            if len(asked_in) == 1:
+                asked_in[0].error = error
+                asked_in[0].scope.cancel()
             else:
                 _LOG.exception("a question of the server could not be answered")
             raise MCPError(code=INTERNAL_ERROR, message="The client could not answer") from error

@@ -16,6 +16,7 @@ from starlette.datastructures import Headers
 
 if TYPE_CHECKING:
     import socket
+    from collections.abc import Callable
 
     from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -26,9 +27,10 @@ _LISTENING: Final = "subscriptions/listen"
 class Draining(uvicorn.Server):
     """A server that lets requests under way end, for a while, when it is asked to stop."""
 
-    def __init__(self, app: ASGIApp, seconds: int) -> None:
-        """Take the application, and how long requests may go on."""
+    def __init__(self, app: ASGIApp, seconds: int, stop: Callable[[], None]) -> None:
+        """Take the application, how long requests may go on, and what is called when the server is asked to stop."""
         self._app = app
+        self._stop = stop
         self._under_way = 0
         self._none = asyncio.Event()
         super().__init__(
@@ -44,6 +46,7 @@ class Draining(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Take no more requests, and end when those under way have."""
+        self._stop()
         ending = asyncio.create_task(self._end_streams())
         await super().shutdown(sockets)
         ending.cancel()

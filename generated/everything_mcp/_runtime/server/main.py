@@ -48,10 +48,15 @@ def main(package: Package, argv: Sequence[str] | None = None) -> None:
     set_up(options.log_level)
     handwritten = Handwritten(options.handlers, package)
     try:
-        if options.http is None:
-            _serve_stdio(handwritten, options)
+        if options.command == "worker":
+            _work(handwritten, options)
+        elif options.workers is None:
+            _serve(handwritten, options)
         else:
-            _serve_http(handwritten, options)
+            from ..tasks.worker import Workers
+
+            with Workers(options.workers, _worker_arguments(package, options)):
+                _serve(handwritten, options)
     except Unusable as error:
         _tell(f"{package.name}: {error}")
         raise SystemExit(error.status) from None
@@ -60,6 +65,13 @@ def main(package: Package, argv: Sequence[str] | None = None) -> None:
         raise SystemExit(2) from None
     except KeyboardInterrupt:
         raise SystemExit(130) from None
+
+
+def _serve(handwritten: Handwritten, options: argparse.Namespace) -> None:
+    if options.http is None:
+        _serve_stdio(handwritten, options)
+    else:
+        _serve_http(handwritten, options)
 
 
 def _tell(text: str) -> None:
@@ -74,6 +86,22 @@ def _parser(package: Package) -> argparse.ArgumentParser:
         prog=f"python -m {package.name}",
         description=f"{title}, an MCP server. Without --http it speaks on standard input and output.",
     )
+    if "tasks" in package.features:
+        parser.add_argument(
+            "command",
+            nargs="?",
+            choices=("worker",),
+            metavar="worker",
+            help="only work at tasks, of all processes with the same --state",
+        )
+        parser.add_argument(
+            "--workers",
+            metavar="N",
+            type=whole_number,
+            help="work at tasks in so many processes beside, and not in this one; needs a --state that is shared",
+        )
+        parser.add_argument("--until-end-of-input", action="store_true", help=argparse.SUPPRESS)
+    parser.set_defaults(command=None, workers=None)
     parser.add_argument("--version", action="version", version=one_line(f"{server['name']} {server['version']}"))
     parser.add_argument(
         "--handlers",
@@ -108,9 +136,9 @@ def _parser(package: Package) -> argparse.ArgumentParser:
     parser.add_argument(
         "--grace",
         metavar="SECONDS",
-        type=seconds,
+        type=whole_number,
         default=_GRACE,
-        help=f"with --http: how long calls under way may go on when the server is asked to stop (default: {_GRACE})",
+        help=f"how long what is under way may go on when the server is asked to stop (default: {_GRACE})",
     )
     parser.add_argument(
         "--scope",
@@ -146,11 +174,35 @@ def address(text: str) -> tuple[str, int] | int:
     return host.removeprefix("[").removesuffix("]") or "127.0.0.1", int(port)
 
 
-def seconds(text: str) -> int:
-    """A number of whole seconds. Raises argparse.ArgumentTypeError."""
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds, such as 30")
+def whole_number(text: str) -> int:
+    """A whole number. Raises argparse.ArgumentTypeError."""
+    if not text.isdecimal() or len(text) > 9:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number, such as 4")
     return int(text)
+
+
+def _worker_arguments(package: Package, options: argparse.Namespace) -> list[str]:
+    """The command line of a process that works at the tasks of this one."""
+    said = {"--handlers": options.handlers, "--audit": options.audit}
+    given = [word for name, value in said.items() if value is not None for word in (name, value)]
+    return ["-m", package.name, "worker", "--state", options.state, "--log-level", options.log_level, *given]
+
+
+def _work(handwritten: Handwritten, options: argparse.Namespace) -> None:
+    from ..tasks.worker import work
+
+    if options.http is not None or options.workers is not None:
+        raise Unusable("a worker serves nothing; leave out --http and --workers")
+    server = _built(handwritten, options)
+    if not server.store.is_shared:
+        raise Unusable("a worker works at the tasks of other processes, so that it needs --state redis://HOST:PORT")
+    try:
+        work(server, until_eof=options.until_end_of_input)
+    except Exception:
+        failure = getattr(server.lifespan, "failure", None)
+        if failure is None:
+            raise
+        refuse("the handlers could not start", failure, status=1)
 
 
 def _serve_stdio(handwritten: Handwritten, options: argparse.Namespace) -> None:
@@ -200,7 +252,7 @@ def _serve_http(handwritten: Handwritten, options: argparse.Namespace) -> None:
         _LOG.warning("only requests for this machine's own names are answered; --allow-host adds others")
     for number in (signal.SIGINT, signal.SIGTERM):  # uvicorn stops, and then sends itself the signal once more
         signal.signal(number, _nothing)
-    server = Draining(app, options.grace)
+    server = Draining(app, options.grace, app.state.server.stop)
     try:
         server.run([listener])
     except SystemExit as end:
@@ -220,7 +272,7 @@ def _built(handwritten: Handwritten, options: argparse.Namespace) -> PackageServ
     handlers = handwritten.load()
     scopes = options.scope if options.http is None else ()
     try:
-        return sdk.build_server(
+        server = sdk.build_server(
             handwritten.package, handlers, state=options.state, local_scopes=scopes, audit=options.audit
         )
     except protections.Unserved as error:
@@ -231,6 +283,13 @@ def _built(handwritten: Handwritten, options: argparse.Namespace) -> PackageServ
         if error.filename is None:
             raise
         raise Unusable(f"--audit is {options.audit!r}, which cannot be written: {_reason(error)}") from None
+    if options.workers is not None and server.tasks is not None:
+        if not server.store.is_shared:
+            raise Unusable("--workers needs a --state that other processes see: redis://HOST:PORT")
+        server.tasks.works = False
+    if server.tasks is not None and server.store.is_shared:
+        server.tasks.engine.grace = options.grace
+    return server
 
 
 def _opened(number: int) -> socket.socket:

@@ -30,9 +30,13 @@ class MemoryEngine:
 
     def __init__(self) -> None:
         """Start with none."""
+        self.grace = 0.0
         self._group: TaskGroup | None = None
         self._work: Work | None = None
         self._context = contextvars.Context()
+
+    def stop(self) -> None:
+        """See the protocol; what is not begun here is begun nowhere."""
 
     async def submit(self, task: str) -> None:
         """See the protocol."""

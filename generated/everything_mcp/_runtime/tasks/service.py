@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import secrets
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -75,6 +75,7 @@ class Tasks:
     Attributes:
         ledger: Where they are.
         engine: What has them run.
+        works: Whether tasks are run in this process, too.
     """
 
     def __init__(self, package: Package, store: Store, recorder: Recorder | None) -> None:
@@ -85,6 +86,7 @@ class Tasks:
         """
         self.ledger = Ledger(store)
         self.engine: Engine = engine_for(store)
+        self.works = True
         self._lines = Lines(self.ledger)
         self._package = package
         self._store = store
@@ -101,8 +103,8 @@ class Tasks:
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None, None]:
-        """The length of a stay in which tasks are run here."""
-        async with self._lines.running(), self.engine.run(self.work):
+        """The length of a stay in which tasks are run here, and clients hear of theirs."""
+        async with self._lines.running(), self.engine.run(self.work) if self.works else nullcontext():
             yield
 
     async def answer(self, task: Task, responses: Mapping[str, Any]) -> None:

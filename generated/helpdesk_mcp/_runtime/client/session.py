@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -22,7 +22,13 @@ from .input_required import run_rounds
 from .pages import fetch_pages
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+    from collections.abc import (
+        AsyncGenerator,
+        AsyncIterator,
+        Awaitable,
+        Callable,
+        Generator,
+    )
 
     from mcp import Client
     from mcp.shared.dispatcher import ProgressFnT
@@ -32,15 +38,14 @@ if TYPE_CHECKING:
         InputRequiredResult,
         PaginatedResult,
         Request,
-        Result,
     )
-    from pydantic import TypeAdapter
+    from pydantic import BaseModel, TypeAdapter, ValidationError
 
     from ..package import Tool
     from .in_flight import InFlight
     from .options import OnProgress, Options
 
-_Result = TypeVar("_Result", bound="Result")
+_Result = TypeVar("_Result", bound="BaseModel")
 _Page = TypeVar("_Page", bound="PaginatedResult")
 
 _VISITS: Final = 3
@@ -76,29 +81,60 @@ class Session:
         Raises:
             ResultTooLarge: The result has more bytes than it may.
         """
-        from mcp import MCPError
         from mcp_types import CallToolRequest, CallToolRequestParams, CallToolResult
 
-        async def send(params: CallToolRequestParams) -> CallToolResult | InputRequiredResult:
-            request = CallToolRequest(params=params)
+        def send(params: CallToolRequestParams) -> Awaitable[CallToolResult | InputRequiredResult]:
+            return self.send(CallToolRequest(params=params), or_question(CallToolResult), options)
+
+        return await self.rounds(tool, CallToolRequestParams(name=tool.name, arguments=arguments), send, options)
+
+    async def rounds(
+        self,
+        tool: Tool,
+        params: CallToolRequestParams,
+        send: Callable[[CallToolRequestParams], Awaitable[_Result | InputRequiredResult]],
+        options: Options,
+    ) -> _Result:
+        """All rounds of a call, with the headers that mirror its arguments.
+
+        Args:
+            tool: The tool.
+            params: The parameters of the first round.
+            send: Sends a round, by `send` of this class.
+            options: Of these, `timeout` and `max_result_bytes` hold for each answer.
+
+        Raises:
+            ResultTooLarge: The result has more bytes than it may.
+        """
+
+        async def send_round(params: CallToolRequestParams) -> _Result | InputRequiredResult:
             if self._headers is None:
-                return await self.send(request, or_question(CallToolResult), options)
-            sent: CallToolResult | InputRequiredResult = await self._headers.sent(
-                tool, options.timeout, lambda: self.send(request, or_question(CallToolResult), options)
-            )
+                return await send(params)
+            sent: _Result | InputRequiredResult = await self._headers.sent(tool, options.timeout, lambda: send(params))
             return sent
 
-        params = CallToolRequestParams(name=tool.name, arguments=arguments)
+        with self.bounded(tool):
+            result = await run_rounds(self.client, params, send_round)
+            self.measure(result, options)
+        return result
+
+    @contextmanager
+    def bounded(self, tool: Tool) -> Generator[None, None, None]:
+        """Let what is too large of a result of `tool` be `ResultTooLarge`."""
+        from mcp import MCPError
+
         try:
-            result = await run_rounds(self.client, params, send)
-            if not isinstance(self.client.server, Guarded):  # else it was bounded before it was parsed
-                Bound(options.max_result_bytes).check(_size(result))
+            yield
         except (MCPError, TooLargeError) as error:
             too_large = error.__cause__ if isinstance(error, MCPError) else error
             if isinstance(too_large, TooLargeError):
                 raise ResultTooLarge(tool.name, too_large.size, too_large.most) from None
             raise
-        return result
+
+    def measure(self, result: BaseModel, options: Options) -> None:
+        """Raise `TooLargeError` where a result has more bytes than it may, and was not bounded before it was parsed."""
+        if not isinstance(self.client.server, Guarded):
+            Bound(options.max_result_bytes).check(_size(result))
 
     def pages(self, fetch: Callable[..., Awaitable[_Page]], options: Options) -> AsyncIterator[_Page]:
         """All pages of a list.
@@ -119,9 +155,23 @@ class Session:
         return fetch_pages(page, options.max_result_bytes)
 
     async def send(
-        self, request: Request[Any, Any], result: type[_Result] | TypeAdapter[_Result], options: Options
+        self,
+        request: Request[Any, Any],
+        result: type[_Result] | TypeAdapter[_Result],
+        options: Options,
+        *,
+        read: Callable[[ValidationError], _Result] | None = None,
+        is_asked_in: bool = True,
     ) -> _Result:
         """Send one request and wait for its result.
+
+        Args:
+            request: The request.
+            result: The kind of its result.
+            options: Of these, `timeout` and `max_result_bytes` hold, and `on_progress` is told.
+            read: What reads a result that the SDK has no such shape for, out of the SDK's complaint; it raises that
+                again where it is none of these.
+            is_asked_in: Whether the server may ask in the middle of it (up to 2025-11-25).
 
         The SDK's own clock rests while it asks a person to sign in, but runs while the server asks in the middle of a
         call, and not yet while a request cannot be sent; so a clock of ours takes its place where that can be.
@@ -137,7 +187,7 @@ class Session:
 
         for number in range(_VISITS + 1):
             try:
-                return await self._send(request, result, options)
+                return await self._send(request, result, options, read, is_asked_in)
             except MCPError as error:
                 if error.code != URL_ELICITATION_REQUIRED:
                     raise
@@ -149,21 +199,35 @@ class Session:
         raise AssertionError
 
     async def _send(
-        self, request: Request[Any, Any], result: type[_Result] | TypeAdapter[_Result], options: Options
+        self,
+        request: Request[Any, Any],
+        result: type[_Result] | TypeAdapter[_Result],
+        options: Options,
+        read: Callable[[ValidationError], _Result] | None,
+        is_asked_in: bool,
     ) -> _Result:
         """Send one request once."""
+        from pydantic import ValidationError
+
         asks = self.in_flight.expects_questions and not self.modern
         ours = asks or isinstance(self.client.server, Guarded)
-        async with self._request(options, options.timeout if ours else None):
-            return await self.client.session.send_request(
-                request,
-                result,
-                request_read_timeout_seconds=math.inf if ours or options.timeout is None else options.timeout,
-                progress_callback=_awaited(options.on_progress),
-            )
+        async with self._request(options, options.timeout if ours else None, is_asked_in):
+            try:
+                return await self.client.session.send_request(
+                    request,
+                    result,
+                    request_read_timeout_seconds=math.inf if ours or options.timeout is None else options.timeout,
+                    progress_callback=_awaited(options.on_progress),
+                )
+            except ValidationError as error:
+                if read is None:
+                    raise
+                return read(error)
 
     @asynccontextmanager
-    async def _request(self, options: Options, seconds: float | None) -> AsyncGenerator[None, None]:
+    async def _request(
+        self, options: Options, seconds: float | None, is_asked_in: bool = True
+    ) -> AsyncGenerator[None, None]:
         """The time and the size of an answer, and what the SDK raises for one that is wrong."""
         from mcp import MCPError
         from mcp_types import CONNECTION_CLOSED, PARSE_ERROR
@@ -171,7 +235,7 @@ class Session:
 
         with safe_to_show(), at_most(options.max_result_bytes) as bound:
             try:
-                async with self.in_flight.request(seconds):
+                async with self.in_flight.request(seconds, is_asked_in=is_asked_in):
                     try:
                         yield
                     except (ValidationError, OverflowError, RecursionError) as error:
@@ -187,7 +251,7 @@ class Session:
                 raise
 
 
-def _size(result: CallToolResult) -> int:
+def _size(result: BaseModel) -> int:
     """The bytes of a result as JSON; 0 where nothing of it can be sent, which is told elsewhere."""
     try:
         return len(result.model_dump_json(by_alias=True, exclude_unset=True))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 import time
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
@@ -25,11 +25,36 @@ if TYPE_CHECKING:
 _CALLS: Final = count(1)
 
 
-@dataclass(slots=True)
 class Record:
-    """What is known of a call beside how it ended: how many strings of its result were cleaned."""
+    """What `on_call` is told of one call.
 
-    cleaned: int = 0
+    Attributes:
+        cleaned: How many strings of its result were cleaned; whoever reads the result says so before the end.
+    """
+
+    def __init__(self, tool: Tool, arguments: Mapping[str, Any], on_call: OnCall | None) -> None:
+        """Take the call; nobody is told yet."""
+        self.cleaned = 0
+        self._tool = tool
+        self._arguments = arguments
+        self._on_call = on_call
+        self._start: CallEvent | None = None
+        self._began = 0.0
+
+    async def begin(self) -> None:
+        """Tell the start, once."""
+        if self._on_call is not None and self._start is None:
+            self._start = CallEvent(next(_CALLS), "start", self._tool.name, self._tool.shown(self._arguments))
+            await _tell(self._on_call, self._start)
+            self._began = time.monotonic()
+
+    async def end(self, error: BaseException | None) -> None:
+        """Tell the end, which is `error` where there is one."""
+        if self._on_call is not None and self._start is not None:
+            outcome: Outcome = "ok" if error is None else _outcome(error)
+            duration = time.monotonic() - self._began
+            end = replace(self._start, phase="end", outcome=outcome, duration=duration, cleaned=self.cleaned)
+            await _tell(self._on_call, end)
 
 
 @asynccontextmanager
@@ -38,23 +63,16 @@ async def report(tool: Tool, arguments: Mapping[str, Any], on_call: OnCall | Non
 
     What `on_call` raises, the call raises.
     """
-    record = Record()
-    if on_call is None:
-        yield record
-        return
-    start = CallEvent(next(_CALLS), "start", tool.name, tool.shown(arguments))
-    await _tell(on_call, start)
-    began = time.monotonic()
-    outcome: Outcome = "ok"
+    record = Record(tool, arguments, on_call)
+    await record.begin()
+    ending: BaseException | None = None
     try:
         yield record
     except BaseException as error:
-        outcome = _outcome(error)
+        ending = error
         raise
     finally:
-        duration = time.monotonic() - began
-        end = replace(start, phase="end", outcome=outcome, duration=duration, cleaned=record.cleaned)
-        await _tell(on_call, end)
+        await record.end(ending)
 
 
 async def _tell(on_call: OnCall, event: CallEvent) -> None:
@@ -83,6 +101,7 @@ def _outcome(error: BaseException) -> Outcome:
         case MCPError(code=code) if code == REQUEST_TIMEOUT:
             return "timeout"
         case Exception():
-            return "error"
+            outcome: Outcome = getattr(error, "__toolwright_outcome__", "error")
+            return outcome
         case _:
             return "cancelled"

@@ -19,7 +19,7 @@ from .bounds import MOST_BLOCKS, Bound, Bounds, TooLargeError
 from .lines import Lines
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Mapping
+    from collections.abc import AsyncGenerator, Callable, Mapping
     from types import TracebackType
 
     from anyio import CancelScope, Event
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from mcp.client import Transport
     from mcp.client._transport import ReadStream, TransportStreams, WriteStream
     from mcp.shared.message import SessionMessage
-    from mcp_types import RequestId
+    from mcp_types import JSONRPCNotification, RequestId
     from pydantic import ValidationError
 
     from .telemetry import Telemetry
@@ -71,6 +71,7 @@ class Guarded(AbstractAsyncContextManager["TransportStreams", bool | None]):
     Attributes:
         over_http: Whether requests have HTTP headers.
         failure: Why the connection ended, in words; `None` where it did not, or was closed.
+        heard: Is told of each notification, those that the SDK knows nothing of, too; `None` for nobody.
     """
 
     def __init__(
@@ -91,6 +92,7 @@ class Guarded(AbstractAsyncContextManager["TransportStreams", bool | None]):
         """
         self.over_http = over_http
         self.failure: str | None = None
+        self.heard: Callable[[JSONRPCNotification], None] | None = None
         self._transport = transport
         self._bounds = lines
         self._lines = None if lines is None else Lines(lines, self._longest, self._too_large)
@@ -112,13 +114,15 @@ class Guarded(AbstractAsyncContextManager["TransportStreams", bool | None]):
 
     def came(self, item: SessionMessage | Exception) -> SessionMessage | Exception:
         """What the client is given for something that came."""
-        from mcp_types import JSONRPCError
+        from mcp_types import JSONRPCError, JSONRPCNotification
 
         line = self._lines.read.popleft() if self._lines is not None and self._lines.read else None
         if isinstance(item, Exception):
             item = _answered(item)
         if isinstance(item, Exception):
             return item
+        if self.heard is not None and isinstance(item.message, JSONRPCNotification):
+            self.heard(item.message)
         if isinstance(item.message, JSONRPCError) and item.message.id is None and len(self._under_way) == 1:
             item.message.id = next(iter(self._under_way))  # it could not read a request, and there is only one
         request = self._under_way.pop(_answers(item) or "", None)

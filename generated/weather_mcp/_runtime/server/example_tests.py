@@ -60,6 +60,9 @@ class Example:
         confirm: Json = self.tool.policy.get("confirm")
         if confirm and not (isinstance(confirm, dict) and confirm.get("fallback") == "allow"):
             return _ASKS.format(name)
+        places = self.tool.package.feature("handles", "handle_places")
+        if places is not None and places.places(self.tool, "input", self.given["input"]):
+            return f"{name} takes the id of a handle, and nobody has one before the server runs"
         return None
 
 

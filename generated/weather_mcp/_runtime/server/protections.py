@@ -25,7 +25,7 @@ KEEPERS: Final[Mapping[str, str]] = {
 """The feature that keeps each part of a policy."""
 
 _ALWAYS: Final = frozenset({"onStateLoss", "sanitize", "trusted"})
-"""What needs no feature: every server keeps it, or it is for clients, or about handles, with which none starts."""
+"""What needs no feature: every server keeps it, or it is for clients, or about what other features keep."""
 
 
 class Unserved(ValueError):
@@ -41,8 +41,6 @@ def check(package: Package) -> None:
     for feature, words in _declared(package):
         if feature not in package.features:
             raise Unserved(f"the manifest declares {words}, and the package has not what keeps it; generate it again")
-    if package.manifest.get("handles"):
-        raise Unserved("the manifest declares `handles`, which this version of toolwright does not serve yet")
 
 
 def _declared(package: Package) -> Iterator[tuple[str, str]]:
@@ -50,6 +48,8 @@ def _declared(package: Package) -> Iterator[tuple[str, str]]:
     manifest: Mapping[str, Any] = package.manifest
     if manifest.get("auth"):
         yield "auth", "`auth`"
+    if manifest.get("handles"):
+        yield "handles", "`handles`"
     if any(tool.extension.get("bind") for tool in package.tools.values()):
         yield "claims", "`bind`"
     if any(tool.task_support != "forbidden" for tool in package.tools.values()):

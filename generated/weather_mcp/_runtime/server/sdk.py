@@ -229,6 +229,11 @@ class PackageServer(Server[Any]):
         """
         return self._rounds is not None and bool(await self._rounds.urls.complete(elicitation))
 
+    def stop(self) -> None:
+        """Begin no more tasks, since the server is going to end; those under way go on."""
+        if self.tasks is not None:
+            self.tasks.engine.stop()
+
     def principal(self, *, over_http: bool) -> Principal:
         """Who sent the request that is being answered, with all scopes that its own hold."""
         found = current(over_http=over_http, user=self._user)

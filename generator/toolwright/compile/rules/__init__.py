@@ -13,6 +13,7 @@ from toolwright.compile.rules import (
     authorization,
     contradictions,
     elicitation,
+    handles,
     headers,
     http,
     lint,
@@ -25,7 +26,6 @@ from toolwright.compile.rules import (
     tools,
     values,
 )
-from toolwright.compile.rules.unserved import find_unserved
 
 if TYPE_CHECKING:
     from toolwright.compile.resolve import Resolved
@@ -60,7 +60,10 @@ _RULES = (
     contradictions.bounds,
     tools.overlays_apply,
     tools.deprecations,
-    tools.handles,
+    handles.known,
+    handles.placed,
+    handles.lasting,
+    handles.used,
     tools.redactions,
     tools.confirmations,
     authorization.bound,
@@ -103,7 +106,7 @@ _RULES = (
 
 _OF_ALL_TOOLS = frozenset(
     {names.unique_on_the_wire, names.unique_in_python, names.unique_classes}
-    | {authorization.possible, tools.overlays_apply, tools.deprecations, tools.public_cache, http.apis}
+    | {authorization.possible, handles.used, tools.overlays_apply, tools.deprecations, tools.public_cache, http.apis}
 )
 """The rules that compare tools, or look for some among all of them; the others look at one thing at a time."""
 
@@ -125,11 +128,3 @@ def check(resolved: Resolved, part: Resolved | None = None) -> list[Diagnostic]:
 def suppressed(resolved: Resolved, diagnostics: list[Diagnostic]) -> list[Diagnostic]:
     """`diagnostics` of any stage without the warnings that `lint: {ignore: …}` silences."""
     return lint.suppressed(resolved, diagnostics)
-
-
-def unserved(resolved: Resolved) -> list[Diagnostic]:
-    """A warning that lists the parts of the manifest that this version checks but does not serve yet, if there are any.
-
-    It is none of the findings of `check`, since it is about all tools at once and may be true of clean ones.
-    """
-    return lint.suppressed(resolved, find_unserved(resolved))

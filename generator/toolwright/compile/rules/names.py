@@ -8,12 +8,15 @@ import sys
 from typing import TYPE_CHECKING
 
 from toolwright import mcp, naming
-from toolwright.compile.resolve import package_place
+from toolwright.compile.handles import kinds as declared_kinds
+from toolwright.compile.handles import shared_whole
+from toolwright.compile.resolve import manifests, package_place
 from toolwright.diagnostics import Diagnostic, Place
 from toolwright.diagnostics.suggestions import shorten
+from toolwright.jsonschema.references import HANDLE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from toolwright.compile.resolve import Declared, Resolved
     from toolwright.jsonschema.references import Outline
@@ -31,6 +34,11 @@ EXPORTS = frozenset(
             "ResultTooLarge",
             "DeviatingResult",
             "EndlessPages",
+            "TaskCancelled",
+            "TaskExpired",
+            "TasksUnsupported",
+            "ToolTask",
+            "ToolTaskState",
             "DriftError",
             "DriftWarning",
             "Accepted",
@@ -55,6 +63,9 @@ EXPORTS = frozenset(
     }
 )
 """What a package exports beside its models and the two classes named after the server."""
+
+HANDLE_EXPORTS = frozenset({"Handle", "StaleHandle", "StateLost", "TooManyHandles", "UnknownHandle"})
+"""What a package with handles exports beside."""
 
 MODEL_NAMES = frozenset({"Annotated", "Any", "Field", "Final", "Literal", "Model", "Nullable", "Root"})
 """What modules of models import, so that a model of that name would hide it."""
@@ -150,11 +161,28 @@ def unique_classes(resolved: Resolved) -> Iterator[Diagnostic]:
             taken[made(tool.names)] = f"is the class of the {field} of `{tool.name}`"
     for one in resolved.declared:
         taken |= dict.fromkeys(_classes(one), f"is a class of `{one.name}`")
+    kinds = dict.fromkeys(name for _, manifest in manifests(resolved.bundle) for name in manifest.get("handles") or ())
+    if kinds:
+        taken |= dict.fromkeys(HANDLE_EXPORTS, "is an export of every package with handles")
+        taken |= {
+            naming.own_handles_class(tool.names): f"is the class of the handles of `{tool.name}`"
+            for tool in resolved.tools
+        }
+        taken |= {naming.context_class(tool.names): f"is a class of `{tool.name}`" for tool in resolved.tools}
+    yield from _unique_ids(resolved, taken)
+    taken |= {naming.handle_id(kind): f"is the type of the ids of `{kind}`" for kind in kinds}
+    taken |= {
+        naming.shared(kind.state).stem: f"is the class of the states of `{kind.name}`"
+        for kind, at in declared_kinds(resolved)
+        if shared_whole(resolved.extension_schemas[at]) is None
+    }
     first: dict[str, Outline] = {}
     for key, found in resolved.shared.items():
         name = naming.shared(key.name).stem
         other = first.setdefault(name, found)
         problem = "is a keyword" if keyword.iskeyword(name) else taken.get(name)
+        if isinstance(found.schema, dict) and naming.handle_id(str(found.schema.get(HANDLE, ""))) == name:
+            problem = None  # the schema of the ids, which has no class
         if problem is None and other is not found:
             problem = f"is the class of `{other.place.pointer[-1]}` at {_at(resolved, other.place.key())}"
         if problem:
@@ -164,6 +192,25 @@ def unique_classes(resolved: Resolved) -> Iterator[Diagnostic]:
                 found.place.key(),
                 "give the schema another name under `schemas`",
             )
+
+
+def _unique_ids(resolved: Resolved, taken: Mapping[str, str]) -> Iterator[Diagnostic]:
+    """The type of the ids of each kind of handle is called like nothing else, and so is the kind itself in Python."""
+    first: dict[str, Place] = {}
+    for path, manifest in manifests(resolved.bundle):
+        for kind in manifest.get("handles") or ():
+            place = Place(path, ("handles", kind), "key")
+            name = naming.handle_id(kind)
+            other = first.setdefault(name, place)
+            problem = f"is that of `{other.pointer[-1]}` at {_at(resolved, other)}"
+            if other == place:
+                problem = taken.get(name, "")
+            if problem:
+                message = f"the ids of the handle `{kind}` would be of the type `{name}`, which {problem}"
+                yield Diagnostic("TW212", message, place, "give the handle another name")
+            if kind.startswith("_"):
+                message = f"the handle `{kind}` starts with an underscore, as what is not for handlers does"
+                yield Diagnostic("TW213", message, place, "give the handle another name")
 
 
 def python_names(resolved: Resolved) -> Iterator[Diagnostic]:

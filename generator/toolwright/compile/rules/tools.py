@@ -1,14 +1,14 @@
-"""Rules about tools: overlays, deprecations, handles, caching, descriptions and hints."""
+"""Rules about tools: overlays, deprecations, caching, descriptions and hints."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from toolwright import mcp
-from toolwright.compile.resolve import entries, manifests, meant, overlays
+from toolwright.compile.resolve import entries, meant, overlays
 from toolwright.diagnostics import Diagnostic, Place
 from toolwright.diagnostics.suggestions import did_you_mean, shorten
-from toolwright.jsonschema.references import HANDLE, Folder, Local, Outline
+from toolwright.jsonschema.references import Folder, Local, Outline
 from toolwright.runtime.texts import BRACES, steps
 
 if TYPE_CHECKING:
@@ -49,24 +49,6 @@ def deprecations(resolved: Resolved) -> Iterator[Diagnostic]:
             continue
         others = [name for name in names if name != tool.name]
         yield Diagnostic("TW251", message, tool.place_of("deprecated", "use"), did_you_mean(use, others, "other tools"))
-
-
-def handles(resolved: Resolved) -> Iterator[Diagnostic]:
-    """`x-handle` names a kind of state that `handles` declares."""
-    declared = [name for _, manifest in manifests(resolved.bundle) for name in manifest.get("handles") or ()]
-    for found in resolved.everything():
-        for pointer, schema in found.having(HANDLE):
-            if schema[HANDLE] not in declared:
-                yield Diagnostic(
-                    "TW252",
-                    f"there is no handle `{schema[HANDLE]}`",
-                    Place(found.place.file, (*found.place.pointer, *pointer, HANDLE)),
-                    (
-                        did_you_mean(str(schema[HANDLE]), declared, "handles")
-                        if declared
-                        else "declare it under `handles`"
-                    ),
-                )
 
 
 def redactions(resolved: Resolved) -> Iterator[Diagnostic]:

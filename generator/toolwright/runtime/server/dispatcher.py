@@ -7,7 +7,7 @@ It knows no transport and nothing of the protocol's library but its content bloc
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from mcp_types import ContentBlock
@@ -16,6 +16,7 @@ from ..errors import is_tool_error
 from ..hygiene import EXTENT, Cleaned, Extent, said
 from ..model import Model, Root
 from ..nesting import DEEPEST, DepthError, is_too_deep
+from ..state.store import StateLost
 from ..validation import Validator, input_validator, output_validator
 from ..values import is_group, is_list, is_object
 from .course import CURRENT, reference
@@ -49,6 +50,8 @@ class Dispatcher:
         self._routes: dict[Tool, _Route] = {}
         self._may_link = "resources" in host.lists.by_name
         self._confirmation = host.package.feature("confirmation", "server.confirmation")
+        handles = host.package.feature("handles", "server.handles")
+        self._handles = None if handles is None else handles.Keeper(host)
 
     async def call(self, call: Call) -> Outcome:
         """Run a call.
@@ -58,6 +61,7 @@ class Dispatcher:
             Suspended: The handler waits for an answer.
         """
         tool, values, context = call.tool, call.arguments, call.context
+        bound: Any = None
         with tool.hiding(values):
             try:
                 route = self._routes.get(tool) or self._prepare(tool)
@@ -67,6 +71,11 @@ class Dispatcher:
                     return _invalid(tool, violations)
                 if (course := CURRENT.get()) is not None:
                     course.is_valid = True
+                if self._handles is not None:
+                    bound = await self._handles.bind(tool, values, context.principal)
+                    if isinstance(bound, Outcome):
+                        return bound
+                    context = replace(context, _handles=bound)
                 is_asked = route.is_confirmed and not call.is_run
                 if is_asked and (reason := await self._confirmation.confirm(tool, values, context)):
                     return refusal(reason, "denied", "not_confirmed")
@@ -74,14 +83,21 @@ class Dispatcher:
                     return await call.begin(call)
                 value = await route.method(route.model.model_validate(values), context=context)
                 try:
-                    return self._result(tool, route, value)
+                    outcome = self._result(tool, route, value)
                 except DepthError as error:
                     return self._unsendable(tool, error)
+                if bound is None:
+                    return outcome
+                wrong: list[str] = await bound.keeper.broken(tool, outcome, bound)
+                return self._broken(tool, wrong) if wrong else outcome
             except BaseException as error:  # a handler's SystemExit must not end the server
                 if context.leaves(error):
                     raise
                 if texts := _told(error):
                     return refusal("\n".join(texts), "tool_error", "tool_error")
+                if _is_lost(error):
+                    text = f"{tool.name} needs what the server keeps between calls, and it has lost that for now."
+                    return refusal(f"{text} Try again later.", "limited", "state_lost")
                 return self._internal(tool, error)
 
     def _prepare(self, tool: Tool) -> _Route:
@@ -242,3 +258,10 @@ def _told(error: BaseException) -> list[str]:
         parts = [_told(inner) for inner in error.exceptions]
         return [text for part in parts for text in part] if all(parts) else []
     return []
+
+
+def _is_lost(error: BaseException) -> bool:
+    """Whether what left a handler says, alone or in a group, that the store cannot be reached."""
+    if is_group(error):
+        return all(map(_is_lost, error.exceptions))
+    return isinstance(error, StateLost)

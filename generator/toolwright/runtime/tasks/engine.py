@@ -18,10 +18,20 @@ a task. Raises StateLost.
 
 
 class Engine(Protocol):
-    """Has tasks worked at."""
+    """Has tasks worked at.
+
+    Attributes:
+        grace: Seconds that tasks under way may go on when a stay ends; then they are cancelled.
+    """
+
+    grace: float
 
     async def submit(self, task: str) -> None:
         """Have a task worked at; when this returns, that is not lost. Raises StateLost."""
+        ...
+
+    def stop(self) -> None:
+        """Begin no more tasks, since the stay is going to end; those under way go on."""
         ...
 
     def run(self, work: Work) -> AbstractAsyncContextManager[None]:

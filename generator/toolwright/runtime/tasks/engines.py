@@ -19,4 +19,8 @@ def engine_for(store: Store) -> Engine:
     """
     if not store.is_shared:
         return MemoryEngine()
-    raise Unfit(f"tasks cannot be kept at {store.url} yet; the tools with `taskSupport` need memory://")
+    try:
+        from .streams import StreamEngine
+    except ImportError as error:
+        raise Unfit(f"tasks in Redis need the packages taskiq and taskiq-redis ({error.name} is missing)") from None
+    return StreamEngine(store)

@@ -27,6 +27,11 @@ if TYPE_CHECKING:
     from ._runtime.client.options import Omit as Omit
     from ._runtime.client.questions import Question as Question
     from ._runtime.client.responses import CallResponse as CallResponse
+    from ._runtime.client.task_errors import TaskCancelled as TaskCancelled
+    from ._runtime.client.task_errors import TaskExpired as TaskExpired
+    from ._runtime.client.task_errors import TasksUnsupported as TasksUnsupported
+    from ._runtime.client.task_states import ToolTaskState as ToolTaskState
+    from ._runtime.client.tasks import ToolTask as ToolTask
     from ._runtime.errors import ToolError as ToolError
     from ._runtime.server.audit import CallRecord as CallRecord
     from ._runtime.server.client_requests import Context as Context
@@ -56,6 +61,9 @@ else:
             "._runtime.client.options": ("OMIT", "CallEvent", "Omit"),
             "._runtime.client.questions": ("Question",),
             "._runtime.client.responses": ("CallResponse",),
+            "._runtime.client.task_errors": ("TaskCancelled", "TaskExpired", "TasksUnsupported"),
+            "._runtime.client.task_states": ("ToolTaskState",),
+            "._runtime.client.tasks": ("ToolTask",),
             "._runtime.errors": ("ToolError",),
             "._runtime.server.audit": ("CallRecord",),
             "._runtime.server.client_requests": ("Context",),

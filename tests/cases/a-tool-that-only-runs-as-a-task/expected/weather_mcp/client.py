@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ._runtime.client import responses as _responses
+from ._runtime.client import tasks as _tasks
 from ._runtime.client.binding import Binding
 from .registry import PACKAGE
 
@@ -37,6 +38,14 @@ class WeatherClient(Binding):
         """
         return _Responses(self)
 
+    @property
+    def tasks(self) -> _Tasks:
+        """The tools that can be tasks: the same methods, each of which starts one and gives a `ToolTask`.
+
+        `await` of that gives what the method itself gives. `….resume(id)` takes a task up again, in another process too.
+        """
+        return _Tasks(self)
+
     async def get(self, *, extra: Mapping[str, Any] | None = None) -> list[ContentBlock]:
         """Gets it.
 
@@ -53,3 +62,10 @@ class _Responses(_responses.Responses):
 
     _package = PACKAGE
     get = _responses.responding(WeatherClient.get)
+
+
+class _Tasks(_tasks.Tasks):
+    """The methods of the tools that can be tasks; each starts one, and `….resume(id)` takes one up again."""
+
+    _package = PACKAGE
+    get = _tasks.starting(WeatherClient.get)

@@ -13,7 +13,7 @@ PACKAGE: Final = Package(
     tools=[
         Tool("get"),
     ],
-    features=["rates", "client_requests", "tasks"],
+    features=["patterns", "alternatives", "complexity", "rates", "client_requests", "tasks"],
 )
 """All that the package consists of."""
 

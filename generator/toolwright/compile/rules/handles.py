@@ -1,0 +1,136 @@
+"""State handles: the kinds that are declared, and where `x-handle` marks their ids."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from toolwright import ir
+from toolwright.codegen.types import Const, Document, Free, Leaf
+from toolwright.compile.resolve import manifests
+from toolwright.diagnostics import Diagnostic, Place
+from toolwright.diagnostics.suggestions import did_you_mean
+from toolwright.jsonschema.references import HANDLE
+from toolwright.runtime.amounts import seconds
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from toolwright.compile.resolve import Declared, Resolved
+    from toolwright.diagnostics import Pointer
+    from toolwright.ir import Json
+    from toolwright.jsonschema.references import Outline
+
+
+def known(resolved: Resolved) -> Iterator[Diagnostic]:
+    """`x-handle` names a kind of state that `handles` declares."""
+    declared = [name for _, manifest in manifests(resolved.bundle) for name in manifest.get("handles") or ()]
+    for found in resolved.everything():
+        for pointer, schema in found.having(HANDLE):
+            if schema[HANDLE] not in declared:
+                yield Diagnostic(
+                    "TW252",
+                    f"there is no handle `{schema[HANDLE]}`",
+                    _at(found, pointer),
+                    (
+                        did_you_mean(str(schema[HANDLE]), declared, "handles")
+                        if declared
+                        else "declare it under `handles`"
+                    ),
+                )
+
+
+def placed(resolved: Resolved) -> Iterator[Diagnostic]:
+    """`x-handle` stands on texts, where somebody can look up what they stand for."""
+    for found in resolved.everything():
+        marked = [*found.having(HANDLE)]
+        if not marked:
+            continue
+        made = resolved.bundled(found)
+        document = Document("", ir.Schema(made.wire, found.dialect.uri, found.place, made.shared))
+        for pointer, schema in marked:
+            if not _is_text(document, pointer):
+                fix = "write it beside `type: string`; of a list, it stands in `items`"
+                yield Diagnostic("TW271", "only a text can be the id of a handle", _at(found, pointer), fix)
+            elif "default" in schema:
+                fix = "leave the default out: ids are made when the server runs"
+                yield Diagnostic("TW271", "no default can be the id of a handle", _at(found, pointer), fix)
+    for tool in resolved.tools:
+        yield from _placed_in(tool, resolved)
+    for place, found in resolved.extension_schemas.items():
+        if "ask" in place.pointer:
+            for each, pointer in _marked(found, resolved):
+                fix = "ask for something that a person knows"
+                yield Diagnostic("TW271", "nobody who is asked knows the id of a handle", _at(each, pointer), fix)
+
+
+def _placed_in(tool: Declared, resolved: Resolved) -> Iterator[Diagnostic]:
+    """The marks in the schemas of one tool."""
+    bound = tool.extension.get("bind") or {}
+    for field, found in resolved.schemas(tool):
+        for each, pointer in _marked(found, resolved):
+            if "http" in tool.extension:
+                message = f"`{tool.name}` is an HTTP call, which neither makes handles nor gets what they stand for"
+                yield Diagnostic("TW271", message, _at(each, pointer), "leave it out, or write a handler for the tool")
+            elif field == "inputSchema" and pointer[:1] == ("properties",) and pointer[1] in bound and each is found:
+                message = f"`{pointer[1]}` is set from a claim, and no issuer of tokens knows the id of a handle"
+                yield Diagnostic("TW271", message, _at(each, pointer), "leave it out")
+
+
+def lasting(resolved: Resolved) -> Iterator[Diagnostic]:
+    """A handle ends: after a time where nobody can be told from others, and not before it could be idle for as long.
+
+    Whoever has the id of a handle that nobody owns has what it stands for, and what never ends fills the store (MCP
+    2026-07-28, server/tools, on state handles).
+    """
+    auth = resolved.entry.get("auth")
+    for at, name, said in _declared(resolved):
+        if "ttl" not in said:
+            if not auth:
+                fix = "write how long one lives, such as `ttl: 7d`"
+                yield Diagnostic("TW270", f"`{name}` has no `ttl`, and no `auth` says whose it is", at.key(), fix)
+        elif "idle" in said and seconds(said["idle"]) > seconds(said["ttl"]):
+            message = f"`{name}` ends after {said['ttl']} anyway, so that `idle: {said['idle']}` never counts"
+            yield Diagnostic("TW337", message, at / "idle", "write a shorter `idle`, or leave it out")
+
+
+def used(resolved: Resolved) -> Iterator[Diagnostic]:
+    """Each kind of handle is given by a tool and taken by one, and so has its ids in two schemas at least."""
+    if "server" not in (resolved.entry.get("emit") or ("server",)):
+        return
+    found: dict[str, set[Json]] = {"inputSchema": set(), "outputSchema": set()}
+    for tool in resolved.tools:
+        for field, outline in resolved.schemas(tool):
+            found[field] |= {_schema(each, pointer)[HANDLE] for each, pointer in _marked(outline, resolved)}
+    for at, name, _ in _declared(resolved):
+        fix = f"mark the property that is its id: `{{type: string, {HANDLE}: {name}}}`"
+        if name not in found["outputSchema"]:
+            yield Diagnostic("TW338", f"no tool gives ids of `{name}` in its result", at.key(), fix)
+        elif name not in found["inputSchema"]:
+            yield Diagnostic("TW338", f"no tool takes ids of `{name}`", at.key(), fix)
+
+
+def _declared(resolved: Resolved) -> Iterator[tuple[Place, str, Mapping[str, Json]]]:
+    for path, manifest in manifests(resolved.bundle):
+        for name, said in (manifest.get("handles") or {}).items():
+            yield Place(path, ("handles", name)), name, said
+
+
+def _marked(root: Outline, resolved: Resolved) -> Iterator[tuple[Outline, Pointer]]:
+    """The marks in a schema and in what it leads to."""
+    for each in resolved.closure(root):
+        yield from ((each, pointer) for pointer, _ in each.having(HANDLE))
+
+
+def _schema(found: Outline, pointer: Pointer) -> Mapping[str, Json]:
+    made: Mapping[str, Json] = found.schemas[pointer]
+    return made
+
+
+def _is_text(document: Document, pointer: Pointer) -> bool:
+    """Whether what stands at a place is a text, or nothing."""
+    kinds = {each.type if isinstance(each, Free | Const) else "" for each in document.shape(Leaf("", pointer))}
+    return "string" in kinds and kinds <= {"string", "null"}
+
+
+def _at(found: Outline, pointer: Pointer) -> Place:
+    return Place(found.place.file, (*found.place.pointer, *pointer, HANDLE))

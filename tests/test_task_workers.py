@@ -1,0 +1,349 @@
+"""Tasks in Redis: worked at by many processes, of which some die."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import pickle
+import random
+import signal
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+import redis.asyncio
+
+import redis_server
+from packages import generate, manifest, tool
+from server_process import Process
+
+pytestmark = pytest.mark.anyio
+
+WHOLE = os.environ.get("TOOLWRIGHT_WHOLE_TASKS") == "1"
+NUMBER, DEATHS = (1000, 20) if WHOLE else (200, 4)
+"""Tasks, and workers that are killed while these run."""
+
+SECONDS = {"seconds": {"type": "number"}, "number": {"type": "integer"}}
+TASK = {"execution": {"taskSupport": "optional"}}
+MANIFEST = manifest(
+    [
+        tool("again", SECONDS, annotations={"idempotentHint": True}, **TASK, toolwright={"task": {"most": 10000}}),
+        tool("once", SECONDS, **TASK, toolwright={"task": {"most": 10000}}),
+        tool("block", SECONDS, **TASK),
+    ],
+    name="process",
+)
+
+HANDLERS = """
+import asyncio, os, time
+
+def note(kind, args):
+    with open("log", "a") as log:
+        log.write(f"{kind} {args.number} {os.getpid()}\\n")
+
+class Work:
+    async def again(self, args, ctx):
+        note("again", args)
+        await asyncio.sleep(args.seconds)
+        return f"did {args.number}"
+
+    async def once(self, args, ctx):
+        note("once", args)
+        await asyncio.sleep(args.seconds)
+        return f"did {args.number}"
+
+    def block(self, args, ctx):
+        note("block", args)
+        time.sleep(args.seconds)
+        return f"did {args.number}"
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    generate(tmp_path, MANIFEST)
+    (tmp_path / "work.py").write_text(HANDLERS)
+    return tmp_path
+
+
+@pytest.fixture
+def start(project: Path) -> Iterator[Callable[..., Process]]:
+    with ExitStack() as ending:
+
+        def started(state: str, *options: str) -> Process:
+            process = Process(project, *options, "--handlers", "work:Work", "--state", state)
+            ending.callback(process.kill)
+            return process
+
+        yield started
+
+
+def served(start: Callable[..., Process], state: str, *options: str) -> tuple[Process, str]:
+    process = start(state, "--http", "127.0.0.1:0", *options)
+    return process, process.url()
+
+
+def worker(start: Callable[..., Process], state: str) -> Process:
+    process = start(state, "worker")
+    process.await_log("working at tasks")
+    process.drain()
+    return process
+
+
+async def asked(http: httpx2.AsyncClient, url: str, method: str, **params: Any) -> dict[str, Any]:
+    meta = {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+        "io.modelcontextprotocol/clientCapabilities": {"extensions": {"io.modelcontextprotocol/tasks": {}}},
+    }
+    headers = {
+        "accept": "application/json, text/event-stream",
+        "mcp-protocol-version": "2026-07-28",
+        "mcp-method": method,
+        "mcp-name": params.get("name") or params["taskId"],
+    }
+    body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": meta}}
+    response = await http.post(url, json=body, headers=headers)
+    text = response.text
+    if response.headers["content-type"].startswith("text/event-stream"):
+        [text] = [line.removeprefix("data: ") for line in text.splitlines() if line.startswith("data: {")]
+    said: dict[str, Any] = json.loads(text)
+    return said
+
+
+async def begun(http: httpx2.AsyncClient, url: str, name: str, number: int, seconds: float) -> str:
+    said = await asked(http, url, "tools/call", name=name, arguments={"number": number, "seconds": seconds})
+    assert said["result"]["resultType"] == "task"
+    return str(said["result"]["taskId"])
+
+
+async def ended(http: httpx2.AsyncClient, url: str, task: str, patience: float = 60) -> dict[str, Any]:
+    end = time.monotonic() + patience
+    while True:
+        said = (await asked(http, url, "tasks/get", taskId=task))["result"]
+        if said["status"] in ("completed", "failed", "cancelled"):
+            return dict(said)
+        assert time.monotonic() < end, said
+        await asyncio.sleep(0.3)
+
+
+def runs(project: Path) -> Counter[str]:
+    log = project / "log"
+    return Counter(" ".join(line.split()[:2]) for line in log.read_text().splitlines()) if log.exists() else Counter()
+
+
+async def test_workers_that_die_lose_no_task(project: Path, start: Callable[..., Process], redis_url: str) -> None:
+    chance = random.Random(1)
+    servers = []
+    for _ in range(2):
+        process, url = served(start, redis_url, "--workers", "0")
+        process.drain()
+        servers.append(url)
+    workers = [worker(start, redis_url) for _ in range(3)]
+
+    async def kill() -> None:
+        for _ in range(DEATHS):
+            await asyncio.sleep(chance.uniform(0.5, 1.5))
+            victim = workers.pop(chance.randrange(len(workers)))
+            victim.popen.send_signal(signal.SIGKILL)
+            workers.append(await asyncio.to_thread(worker, start, redis_url))
+
+    async with httpx2.AsyncClient(timeout=60) as http:
+        killing = asyncio.create_task(kill())
+        places = asyncio.Semaphore(16)
+
+        async def one(number: int) -> tuple[str, dict[str, Any]]:
+            kind = chance.choice(["again", "once"])
+            await asyncio.sleep(chance.uniform(0, DEATHS))
+            async with places:
+                task = await begun(http, chance.choice(servers), kind, number, chance.uniform(0.005, 0.5))
+            await asyncio.sleep(2)
+            async with places:
+                return f"{kind} {number}", await ended(http, chance.choice(servers), task)
+
+        results = dict(await asyncio.gather(*(one(number) for number in range(NUMBER))))
+        await killing
+    counts = runs(project)
+    assert len(results) == NUMBER
+    for name, said in results.items():
+        kind, number = name.split()
+        if said["status"] == "completed":
+            assert said["result"]["content"] == [{"type": "text", "text": f"did {number}"}]
+        else:
+            assert (kind, said["status"]) == ("once", "failed")
+            assert "died" in said["error"]["message"]
+        assert counts[name] >= 1
+        assert kind == "again" or counts[name] == 1
+    assert any(said["status"] == "failed" for said in results.values()), "nobody died at work"
+
+
+async def test_workers_beside_a_server_are_started_anew_and_end_with_it(
+    project: Path, start: Callable[..., Process], redis_url: str
+) -> None:
+    process, url = served(start, redis_url, "--workers", "2", "--grace", "1")
+    async with httpx2.AsyncClient(timeout=60) as http:
+        tasks = [await begun(http, url, "again", number, 0.3) for number in range(8)]
+        for task in tasks:
+            assert (await ended(http, url, task))["status"] == "completed"
+        [first, *_] = pids = {int(line.split()[2]) for line in (project / "log").read_text().splitlines()}
+        assert process.popen.pid not in pids
+        os.kill(first, signal.SIGKILL)
+        process.await_log("working at tasks")
+        task = await begun(http, url, "again", 9, 0.0)
+        assert (await ended(http, url, task))["status"] == "completed"
+    process.popen.send_signal(signal.SIGTERM)
+    assert (await asyncio.to_thread(process.end))[0] == 0
+    for pid in pids:
+        await gone(pid)
+
+
+async def test_workers_do_not_outlive_a_server_that_is_killed(
+    project: Path, start: Callable[..., Process], redis_url: str
+) -> None:
+    process, url = served(start, redis_url, "--workers", "1")
+    async with httpx2.AsyncClient(timeout=60) as http:
+        assert (await ended(http, url, await begun(http, url, "again", 1, 0.0)))["status"] == "completed"
+    pid = int((project / "log").read_text().split()[2])
+    process.popen.kill()
+    await gone(pid)
+
+
+async def gone(pid: int) -> None:
+    def is_gone() -> bool:
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return True
+        stat = Path(f"/proc/{pid}/stat")  # who is dead and not yet waited for has still a number
+        return stat.exists() and stat.read_text().rpartition(")")[2].split()[0] == "Z"
+
+    await until(is_gone)
+
+
+async def until(is_so: Callable[[], bool]) -> None:
+    for _ in range(1000):
+        if is_so():
+            return
+        await asyncio.sleep(0.02)
+    assert is_so()
+
+
+async def test_a_worker_that_is_asked_to_stop_ends_its_task_or_hands_it_back(
+    project: Path, start: Callable[..., Process], redis_url: str
+) -> None:
+    _, url = served(start, redis_url, "--workers", "0")
+    first = start(redis_url, "worker", "--grace", "2")
+    first.await_log("working at tasks")
+    async with httpx2.AsyncClient(timeout=60) as http:
+        short, long, fragile = (
+            await begun(http, url, "once", 1, 1.0),
+            await begun(http, url, "again", 2, 3.5),
+            await begun(http, url, "once", 3, 30.0),
+        )
+        await until(lambda: sum(runs(project).values()) == 3)
+        first.popen.send_signal(signal.SIGTERM)
+        worker(start, redis_url)
+        after = await begun(http, url, "once", 4, 0.0)
+        assert (await ended(http, url, after))["status"] == "completed"
+        assert (await asyncio.to_thread(first.end))[0] == 0
+        assert (await ended(http, url, short))["result"]["content"][0]["text"] == "did 1"
+        assert (await ended(http, url, long))["result"]["content"][0]["text"] == "did 2"
+        said = await ended(http, url, fragile)
+        assert said["error"]["message"] == "The server stopped while it ran; what it did until then may stay done"
+    assert runs(project) == {"once 1": 1, "again 2": 2, "once 3": 1, "once 4": 1}
+
+
+async def test_tasks_outlive_redis(project: Path, start: Callable[..., Process], tmp_path_factory: Any) -> None:
+    options = ("--appendonly", "yes", "--appendfsync", "always")
+    with redis_server.running(tmp_path_factory.mktemp("redis"), *options) as server:
+        _, url = served(start, server.url)
+        async with httpx2.AsyncClient(timeout=60) as http:
+            tasks = [await begun(http, url, "once", number, 1.5) for number in range(5)]
+            server.stop(kill=True)
+            said = await asked(http, url, "tools/call", name="once", arguments={"number": 9, "seconds": 0})
+            assert "lost its state" in said["result"]["content"][0]["text"]
+            assert "lost its state" in (await asked(http, url, "tasks/get", taskId=tasks[0]))["error"]["message"]
+            await asyncio.sleep(2)
+            server.start()
+            for number, task in enumerate(tasks):
+                assert (await ended(http, url, task))["result"]["content"][0]["text"] == f"did {number}"
+            assert (await ended(http, url, await begun(http, url, "again", 7, 0.0)))["status"] == "completed"
+    assert max(runs(project).values()) == 1
+
+
+async def test_what_others_write_among_the_tasks_is_dropped(
+    project: Path, start: Callable[..., Process], redis_url: str
+) -> None:
+    _, url = served(start, redis_url)
+    base, prefix = redis_url.split("?prefix=")
+    async with redis.asyncio.Redis.from_url(base) as client, httpx2.AsyncClient(timeout=60) as http:
+        for data in (b"", b"null", pickle.dumps(Evil()), b"x" * 100_000, b"A" * 32):
+            await client.xadd(f"{prefix}:tasks", {b"data": data})
+        await client.xadd(f"{prefix}:tasks", {b"other": b"x"})
+        assert (await ended(http, url, await begun(http, url, "again", 1, 0.0)))["status"] == "completed"
+        for _ in range(100):
+            if not await client.xlen(f"{prefix}:tasks"):
+                break
+            await asyncio.sleep(0.05)
+        assert await client.xlen(f"{prefix}:tasks") == 0
+    assert not (project / "owned").exists()
+
+
+class Evil:
+    def __reduce__(self) -> Any:
+        return os.system, ("touch owned",)
+
+
+async def test_arguments_and_results_cannot_be_read_in_redis(
+    project: Path, start: Callable[..., Process], redis_url: str
+) -> None:
+    _, url = served(start, redis_url)
+    base, prefix = redis_url.split("?prefix=")
+    async with redis.asyncio.Redis.from_url(base) as client, httpx2.AsyncClient(timeout=60) as http:
+        task = await begun(http, url, "again", 424242, 0.0)
+        assert (await ended(http, url, task))["status"] == "completed"
+        everything = b""
+        for name in await client.keys(f"{prefix}:*"):
+            everything += name + (await client.dump(name) or b"")
+    assert b":task:" in everything
+    for word in (b"424242", b"did", b"anonymous", task.encode()):
+        assert word not in everything
+
+
+@pytest.mark.parametrize("kind", ["again", "block"])
+async def test_a_task_is_cancelled_where_it_runs(
+    kind: str, project: Path, start: Callable[..., Process], redis_url: str
+) -> None:
+    _, url = served(start, redis_url, "--workers", "0")
+    worker(start, redis_url)
+    async with httpx2.AsyncClient(timeout=60) as http:
+        task = await begun(http, url, kind, 1, 2.0)
+        await until(lambda: sum(runs(project).values()) == 1)
+        assert (await asked(http, url, "tasks/cancel", taskId=task))["result"]["resultType"] == "complete"
+        said = await ended(http, url, task, 5)
+        assert (said["status"], "result" in said) == ("cancelled", False)
+        await asyncio.sleep(2.2)
+        assert (await ended(http, url, task, 5))["status"] == "cancelled"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("worker",), "a worker works at the tasks of other processes, so that it needs --state redis://HOST:PORT"),
+        (("--workers", "2"), "--workers needs a --state that other processes see: redis://HOST:PORT"),
+        (("worker", "--http", ":0"), "a worker serves nothing; leave out --http and --workers"),
+        (("--workers", "two"), "'two' is no whole number, such as 4"),
+        (("--state", "redis:/x"), "--state: 'redis:/x' is no place for state"),
+    ],
+)
+def test_mistakes_are_told(arguments: tuple[str, ...], told: str, project: Path) -> None:
+    process = Process(project, *arguments, "--handlers", "work:Work")
+    process.close()
+    status, log, _ = process.end()
+    assert (status, told in log, "Traceback" in log) == (2, True, False), log
