@@ -23,8 +23,8 @@ KINDS: dict[str, tuple[int, dict[str, Any]]] = {
     "one with resources": (9090, manifest([ONE], emit=["server"], **RESOURCES)),
     "one whose tools run as tasks": (11560, manifest([{**ONE, **TASK}], emit=["server"])),
     "one with alternatives": (9420, manifest([EITHER], emit=["server"])),
-    "a client of one tool": (5600, manifest([ONE], emit=["client"])),
-    "one that answers questions": (6890, manifest([ONE], emit=["client"], python={"features": ["elicitation"]})),
+    "a client of one tool": (5610, manifest([ONE], emit=["client"])),
+    "one that answers questions": (6900, manifest([ONE], emit=["client"], python={"features": ["elicitation"]})),
     "both with one tool": (12340, manifest([ONE])),
 }
 """The most lines of runtime that each kind of package may have, blank ones and docstrings included."""
