@@ -19,9 +19,9 @@ RESOURCES: dict[str, Any] = {"resources": [{"uri": "a://b", "name": "b", "toolwr
 KINDS: dict[str, tuple[int, dict[str, Any]]] = {
     "a server with one tool": (8810, manifest([ONE], emit=["server"])),
     "one whose tools answer with blocks": (8810, manifest([tool("say")], emit=["server"])),
-    "one that asks": (9640, manifest([{**ONE, "toolwright": ASKS}], emit=["server"])),
+    "one that asks": (9650, manifest([{**ONE, "toolwright": ASKS}], emit=["server"])),
     "one with resources": (9090, manifest([ONE], emit=["server"], **RESOURCES)),
-    "one whose tools run as tasks": (11520, manifest([{**ONE, **TASK}], emit=["server"])),
+    "one whose tools run as tasks": (11560, manifest([{**ONE, **TASK}], emit=["server"])),
     "one with alternatives": (9420, manifest([EITHER], emit=["server"])),
     "a client of one tool": (5610, manifest([ONE], emit=["client"])),
     "one that answers questions": (6900, manifest([ONE], emit=["client"], python={"features": ["elicitation"]})),
