@@ -137,15 +137,16 @@ class StreamEngine:
             xread_count=1,
             idle_timeout=idle,
         )
+        options: dict[str, Any] = {
+            **store.pool.connection_kwargs,
+            "retry": Retry(ExponentialBackoff(cap=0.5, base=0.05), 3),
+            "legacy_responses": False,
+        }
         self._broker.connection_pool = BlockingConnectionPool(
             connection_class=store.pool.connection_class,
             max_connections=slots + 8,
             timeout=store.pool.timeout,
-            **{
-                **store.pool.connection_kwargs,
-                "retry": Retry(ExponentialBackoff(cap=0.5, base=0.05), 3),
-                "legacy_responses": False,
-            },
+            **options,
         )
         self._broker.formatter = _IdFormatter()
         logging.getLogger("taskiq").setLevel(logging.ERROR)  # it logs each id, and what it does not understand whole
