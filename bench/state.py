@@ -119,9 +119,8 @@ async def _compare(ports: dict[str, int], revision: str, calls: int) -> None:
                 times[name].append(time.perf_counter() - began)
         cost = {name: statistics.median(found) / BLOCK * 1000 for name, found in times.items()}
         ratio = statistics.median(map(truediv, times["Redis"], times["memory"]))
-        print(
-            f"{what}, HTTP, {revision}: {cost['Redis']:.2f} ms in Redis, {ratio:.2f} of memory ({cost['memory']:.2f} ms)"
-        )
+        memory, redis = cost["memory"], cost["Redis"]
+        print(f"{what}, HTTP, {revision}: {redis:.2f} ms in Redis, {ratio:.2f} of memory ({memory:.2f} ms)")
     for connection in opened.values():
         connection.close()
 

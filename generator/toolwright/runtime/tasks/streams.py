@@ -102,7 +102,7 @@ class _Stream(RedisStreamBroker):
                 for entry in entries:
                     yield entry
 
-    def _ack_generator(self, id: str, queue_name: str) -> Callable[[], Awaitable[None]]:  # noqa: A002 - taskiq's word
+    def _ack_generator(self, id: str, queue_name: str) -> Callable[[], Awaitable[None]]:
         async def done() -> None:
             async with Redis(connection_pool=self.connection_pool) as redis, redis.pipeline(transaction=True) as steps:
                 steps.xack(queue_name, self.consumer_group_name, id)
