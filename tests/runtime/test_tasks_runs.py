@@ -6,6 +6,7 @@ import asyncio
 import importlib
 import json
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from operator import methodcaller
 from typing import TYPE_CHECKING, Any
 
@@ -225,6 +226,22 @@ async def test_a_task_whose_runner_died_is_run_again_only_where_that_is_harmless
         assert await other.tasks.work(name) is True  # there is nothing left to do
         assert len(handlers.runs) <= 1
         assert await store.hold(lease, "somebody", 60)  # it was given back
+
+
+@pytest.mark.parametrize(("deaths", "status"), [(2, "completed"), (3, "failed")])
+async def test_a_task_that_kills_its_runners_is_not_run_for_ever(package: ModuleType, deaths: int, status: str) -> None:
+    async def works(_args: Any, _ctx: Any) -> str:
+        return "done"
+
+    store = store_of(package)
+    name = await died(package, store, "again")
+    handlers = Handlers(again=works)
+    other = server(package, store, handlers)
+    await other.tasks.ledger.change(name, lambda now: replace(now, deaths=deaths))
+    assert await other.tasks.work(name) is True
+    task = await other.tasks.ledger.find(name)
+    assert (task.status, task.deaths) == (status, 3)
+    assert handlers.runs == (["again"] if status == "completed" else [])
 
 
 @pytest.mark.parametrize(("tool", "status"), [("again", "completed"), ("work", "failed")])
