@@ -14,7 +14,7 @@ import secrets
 from collections.abc import Callable, Iterable
 
 import shop_mcp as shop
-from shop_stock import Order, SoldOut, Stock
+from shop_stock import Order, SoldOutError, Stock
 
 MOST = 99
 """Pieces of one product in a basket, as the manifest says of a count."""
@@ -104,16 +104,18 @@ class Shop(shop.ShopHandlers):
             raise shop.ToolError("The basket is empty.")
         # From 2026-07-28 on this runs again with the answer, and then the basket may be another one.
         offered = await ctx.once("version", lambda: basket.version)
-        goods = ", ".join(f"{line.count} × {line.name}" for line in offer.lines)
+        goods = ", ".join(f"{line.count} of {line.name}" for line in offer.lines)
         answer = await ctx.ask.payment(f"{goods}: {euros(offer.total)} in all. How do you want to pay?")
         if not isinstance(answer, shop.CheckoutPaymentAnswer):
             raise shop.ToolError("Nothing was ordered, and the basket is as it was.")
         if offered != (await ctx.handles.basket.get(basket.id)).version:
             raise shop.ToolError("The basket changed while you were asked. Look at it, and check out again.")
-        number = hashlib.sha256(basket.id.encode()).hexdigest()[:16]  # one basket is one order, however often it is tried
+        number = hashlib.sha256(basket.id.encode()).hexdigest()[
+            :16
+        ]  # one basket is one order, however often it is tried
         try:
             self.stock.sell(number, ctx.principal.key, answer.payment, items)
-        except SoldOut as error:
+        except SoldOutError as error:
             left = self.products()[str(error)].available
             raise shop.ToolError(f"There are only {left} of {error} left. Nothing was ordered.") from None
         await ctx.handles.basket.delete(basket.id)

@@ -1,8 +1,8 @@
 """The goods and the orders of the shop, in SQLite.
 
-Each method is one short transaction, and each change of what an order is names what it was before: of two calls at once,
-in one process or in two, one finds that the other was faster. So the last of a product is sold once, and an order is
-packed and handed over once, however often it is tried.
+Each method is one short transaction, and each change of what an order is names what it was before: of two calls at
+once, in one process or in two, one finds that the other was faster. So the last of a product is sold once, and an order
+is packed and handed over once, however often it is tried.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 SCHEMA = Path(__file__).with_name("shop.sql").read_text("utf-8")
 
 
-class SoldOut(Exception):
+class SoldOutError(Exception):
     """There is less of a product than is wanted."""
 
 
@@ -48,7 +48,7 @@ class Stock:
             return self.db.execute(sql, (count, count, sku)).rowcount == 1
 
     def sell(self, order: str, owner: str, payment: str, items: Mapping[str, int]) -> None:
-        """Make an order, all of it or nothing; nothing where it is there. Raises SoldOut."""
+        """Make an order, all of it or nothing; nothing where it is there. Raises SoldOutError."""
         with self.db:
             sql = "INSERT OR IGNORE INTO purchase (id, owner, payment) VALUES (?, ?, ?)"
             if not self.db.execute(sql, (order, owner, payment)).rowcount:
@@ -56,7 +56,7 @@ class Stock:
             for sku, count in items.items():
                 sql = "UPDATE product SET free = free - ? WHERE sku = ? AND free >= ?"
                 if not self.db.execute(sql, (count, sku, count)).rowcount:
-                    raise SoldOut(sku)
+                    raise SoldOutError(sku)
                 sql = "INSERT INTO line SELECT ?, sku, ?, price FROM product WHERE sku = ?"
                 self.db.execute(sql, (order, count, sku))
 
