@@ -280,7 +280,9 @@ BASE: Json = {
 
 _FRAGMENT: Json = {"tools": [{"name": "there", "description": "d", "inputSchema": _PLAIN}]}
 FILES = {
-    "other.json": json.dumps({"tools": [{**_FRAGMENT["tools"][0], "name": "here"}]}),
+    "other.json": json.dumps(
+        {"tools": [{**_FRAGMENT["tools"][0], "name": "here", "execution": {"taskSupport": "required"}}]}
+    ),
     "prefixed.json": json.dumps(_FRAGMENT),
     "words.txt": "words",
     "dot.png": "\x00",

@@ -213,6 +213,8 @@ class _Http:
             headers |= {"mcp-protocol-version": self._wire.revision, "mcp-method": message["method"]}
             if (name := params.get("name", params.get("taskId"))) is not None:
                 headers["mcp-name"] = name
+        elif message.get("method") != "initialize":
+            headers["mcp-protocol-version"] = self._wire.revision
         task = asyncio.ensure_future(self._post({"jsonrpc": "2.0", **message}, headers))
         self._sending.add(task)
         task.add_done_callback(self._sending.discard)
@@ -223,7 +225,6 @@ class _Http:
         async with self._client.stream("POST", self._url, json=message, headers=dict(headers)) as response:
             if "mcp-session-id" in response.headers:
                 self._headers["mcp-session-id"] = response.headers["mcp-session-id"]
-                self._headers["mcp-protocol-version"] = self._wire.revision
             if response.headers.get("content-type", "").startswith("text/event-stream"):
                 async for line in response.aiter_lines():
                     if line.startswith("data:") and line[5:].strip():

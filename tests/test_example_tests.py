@@ -69,6 +69,17 @@ def run(folder: Path, value: Mapping[str, Any], **environment: str) -> tuple[int
     return done.returncode, done.stdout + done.stderr
 
 
+def test_an_example_with_the_id_of_a_handle_is_left_out(tmp_path: Path) -> None:
+    handle = {"type": "string", "x-handle": "basket"}
+    value = case({"input": {"n": 1}}, {"name": "with", "input": {"n": 1, "id": "b1"}})
+    value["handles"] = {"basket": {"state": {}, "ttl": "1d"}}
+    value["tools"][0]["inputSchema"]["properties"]["id"] = handle
+    status, said = run(tmp_path, value)
+    assert status == 0, said
+    assert re.findall(r"test_example\[test_it: (.+?)\] (\w+)", said) == [("example 1", "PASSED"), ("with", "SKIPPED")]
+    assert "test_it takes the id of a handle" in said
+
+
 def test_each_example_is_a_test(tmp_path: Path) -> None:
     status, said = run(tmp_path, case({"name": "one", "input": {"n": 1}, "output": {"n": 5}}, {"input": {"n": 2}}))
     assert status == 0, said

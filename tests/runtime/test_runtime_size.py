@@ -17,15 +17,15 @@ EITHER = tool("find", {"by": {"anyOf": [{"type": "string", "pattern": "^a"}, {"t
 RESOURCES: dict[str, Any] = {"resources": [{"uri": "a://b", "name": "b", "toolwright": {"text": "B"}}]}
 
 KINDS: dict[str, tuple[int, dict[str, Any]]] = {
-    "a server with one tool": (8690, manifest([ONE], emit=["server"])),
-    "one whose tools answer with blocks": (8690, manifest([tool("say")], emit=["server"])),
-    "one that asks": (9530, manifest([{**ONE, "toolwright": ASKS}], emit=["server"])),
-    "one with resources": (8970, manifest([ONE], emit=["server"], **RESOURCES)),
-    "one whose tools run as tasks": (11000, manifest([{**ONE, **TASK}], emit=["server"])),
-    "one with alternatives": (9300, manifest([EITHER], emit=["server"])),
-    "a client of one tool": (5450, manifest([ONE], emit=["client"])),
-    "one that answers questions": (6740, manifest([ONE], emit=["client"], python={"features": ["elicitation"]})),
-    "both with one tool": (12100, manifest([ONE])),
+    "a server with one tool": (8810, manifest([ONE], emit=["server"])),
+    "one whose tools answer with blocks": (8810, manifest([tool("say")], emit=["server"])),
+    "one that asks": (9650, manifest([{**ONE, "toolwright": ASKS}], emit=["server"])),
+    "one with resources": (9090, manifest([ONE], emit=["server"], **RESOURCES)),
+    "one whose tools run as tasks": (11560, manifest([{**ONE, **TASK}], emit=["server"])),
+    "one with alternatives": (9420, manifest([EITHER], emit=["server"])),
+    "a client of one tool": (5610, manifest([ONE], emit=["client"])),
+    "one that answers questions": (6900, manifest([ONE], emit=["client"], python={"features": ["elicitation"]})),
+    "both with one tool": (12340, manifest([ONE])),
 }
 """The most lines of runtime that each kind of package may have, blank ones and docstrings included."""
 

@@ -12,7 +12,7 @@ import pytest
 from mcp.server.auth.provider import AccessToken
 
 from packages import generate, imported, manifest, tool
-from server_fixture import exchange
+from server_fixture import exchange, opened
 from serving import asgi
 from task_wire import HANDSHAKE, RELATED, Wire, in_memory, over_http
 from tasked import MANIFEST, Gate, Handlers, called, first
@@ -517,6 +517,42 @@ async def test_without_tokens_each_session_has_its_own(package: ModuleType) -> N
             assert (await other("tasks/get", taskId=name))["error"]["code"] == -32602
             assert (await other("tasks/list"))["tasks"] == []
             assert len((await one("tasks/list"))["tasks"]) == 1
+
+
+async def test_without_sessions_nobody_is_listed(package: ModuleType) -> None:
+    with asgi(package.asgi_app(Handlers(), stateless=True)) as url:
+        async with over_http(f"{url}/mcp", HANDSHAKE, {}) as wire:
+            name = await made(wire, "work", 9)
+            assert first(await wire("tasks/result", taskId=name)) == "9"
+            assert await wire("tasks/list") == {"tasks": []}
+
+
+async def test_before_the_handshake_there_are_no_tasks(package: ModuleType) -> None:
+    async with opened(package.build_server(Handlers())) as (send, receive):
+        await send({"id": 1, "method": "tasks/list", "params": {}})
+        assert (await receive())["error"]["code"] == -32602
+
+
+async def test_who_lacks_the_scopes_of_a_tool_sees_none_of_its_tasks(tmp_path: Path) -> None:
+    limited = tool("work", execution={"taskSupport": "optional"}, toolwright={"policy": {"scopes": ["films"]}})
+    auth = {"issuer": "https://issuer.example", "audience": "https://films.example"}
+
+    class Scoped:
+        """Each token is its scopes; all are of one person."""
+
+        async def verify_token(self, token: str) -> AccessToken:
+            return AccessToken(token=token, client_id="c", scopes=token.split(","), subject="ada")
+
+    with imported(tmp_path, generate(tmp_path, manifest([limited], name="scoped", auth=auth))) as package:
+        handlers = type("H", (), {"work": lambda self, args, ctx: "done"})()
+        with asgi(package.asgi_app(handlers, token_verifier=Scoped())) as url:
+            films, books = ({"authorization": f"Bearer {scope}"} for scope in ("films", "books"))
+            async with over_http(f"{url}/mcp", HANDSHAKE, {}, headers=films) as wire:
+                name = await made(wire, "work")
+                assert first(await wire("tasks/result", taskId=name)) == "done"
+            async with over_http(f"{url}/mcp", HANDSHAKE, {}, headers=books) as wire:
+                assert (await wire("tasks/result", taskId=name))["error"]["code"] == -32602
+                assert (await wire("tasks/list"))["tasks"] == []
 
 
 async def test_questions_come_over_http_on_the_stream_of_the_result(package: ModuleType) -> None:

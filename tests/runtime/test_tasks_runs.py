@@ -227,6 +227,53 @@ async def test_a_task_whose_runner_died_is_run_again_only_where_that_is_harmless
         assert await store.hold(lease, "somebody", 60)  # it was given back
 
 
+@pytest.mark.parametrize(("tool", "status"), [("again", "completed"), ("work", "failed")])
+async def test_whoever_looks_finds_that_a_runner_died(
+    package: ModuleType, tool: str, status: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = store_of(package)
+    name = await died(package, store, tool)
+    other = server(package, store, Handlers())
+    async with in_memory(other, STATELESS, TASKS) as wire:
+        assert (await wire("tasks/get", taskId=name))["status"] == "working"  # a moment ago somebody ran it
+        now = other.tasks.ledger.now()
+        monkeypatch.setattr(other.tasks.ledger, "now", lambda: now + 11)
+        assert await store.hold(f"task:{name}", "somebody", 60)
+        await wire("tasks/get", taskId=name)
+        await asyncio.sleep(0.05)
+        assert (await wire("tasks/get", taskId=name))["status"] == "working"  # and somebody still does
+        await store.release(f"task:{name}", "somebody")
+        store._leases.pop(f"task-look:{name}")
+        await wire.until(name, status)
+
+
+async def test_a_task_that_nobody_was_told_of_is_found(package: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = package.build_server(Handlers())
+
+    async def lost(_name: str) -> None:
+        """A word that goes nowhere."""
+
+    async with in_memory(found, STATELESS, TASKS) as wire:
+        with monkeypatch.context() as patch:
+            patch.setattr(found.tasks.engine, "submit", lost)
+            name = await made(wire, "work", 3)
+        await asyncio.sleep(0.05)
+        assert (await wire("tasks/get", taskId=name))["status"] == "working"
+        now = found.tasks.ledger.now()
+        monkeypatch.setattr(found.tasks.ledger, "now", lambda: now + 11)
+        assert first((await wire.until(name, "completed"))["result"]) == "3"
+
+
+async def test_so_many_are_kept_of_one_owner(package: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    ledger = importlib.import_module(f"{package.__name__}._runtime.tasks.ledger")
+    monkeypatch.setattr(ledger, "KEPT", 2)
+    async with in_memory(package.build_server(Handlers()), STATELESS, TASKS) as wire:
+        for _ in range(2):
+            await wire.until(await made(wire, "work"), "completed")
+        refused = await wire("tools/call", **called("work"))
+        assert "tasks of a caller are kept, and no more" in first(refused)
+
+
 @pytest.mark.parametrize(("tool", "status"), [("again", "working"), ("work", "failed")])
 async def test_a_server_that_stops_hands_back_what_may_be_repeated(package: ModuleType, tool: str, status: str) -> None:
     gate, store = Gate(), store_of(package)
