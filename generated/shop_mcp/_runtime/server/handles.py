@@ -177,11 +177,11 @@ class Handles(Generic[_State, _Id]):
         """
         kind, keeper, bound = self._kind, self._bound.keeper, self._bound
         checked = self._checked(state)
-        if await keeper.find(kind, handle.id, bound) is None:
-            raise self._unknown()
         data = self._data(handle.created, checked)
         key = _key(bound.principal.key, handle.id)
         if not await keeper.store.replace(kind.stored, key, data, version=handle.version):
+            if await keeper.find(kind, handle.id, bound) is None:
+                raise self._unknown()
             raise StaleHandle(f"Somebody else changed this {kind.noun} meanwhile, and nothing was kept. Try again.")
         return replace(handle, state=self._typed(checked), version=handle.version + 1)
 
@@ -192,8 +192,6 @@ class Handles(Generic[_State, _Id]):
             StateLost: The store cannot be reached.
         """
         kind, bound = self._kind, self._bound
-        if await bound.keeper.find(kind, handle_id, bound) is None:
-            return False
         bound.known.discard((kind.name, handle_id))
         return await bound.keeper.store.delete(kind.stored, _key(bound.principal.key, handle_id))
 

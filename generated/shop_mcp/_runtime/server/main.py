@@ -53,9 +53,7 @@ def main(package: Package, argv: Sequence[str] | None = None) -> None:
         elif options.workers is None:
             _serve(handwritten, options)
         else:
-            from ..tasks.worker import Workers
-
-            with Workers(options.workers, _worker_arguments(package, options)):
+            with package.feature("tasks", "tasks.worker").Workers(options.workers, _worker_arguments(package, options)):
                 _serve(handwritten, options)
     except Unusable as error:
         _tell(f"{package.name}: {error}")
@@ -189,15 +187,13 @@ def _worker_arguments(package: Package, options: argparse.Namespace) -> list[str
 
 
 def _work(handwritten: Handwritten, options: argparse.Namespace) -> None:
-    from ..tasks.worker import work
-
     if options.http is not None or options.workers is not None:
         raise Unusable("a worker serves nothing; leave out --http and --workers")
     server = _built(handwritten, options)
     if not server.store.is_shared:
         raise Unusable("a worker works at the tasks of other processes, so that it needs --state redis://HOST:PORT")
     try:
-        work(server, until_eof=options.until_end_of_input)
+        handwritten.package.feature("tasks", "tasks.worker").work(server, until_eof=options.until_end_of_input)
     except Exception:
         failure = getattr(server.lifespan, "failure", None)
         if failure is None:

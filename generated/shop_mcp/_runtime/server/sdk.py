@@ -212,7 +212,7 @@ class PackageServer(Server[Any]):
         self._rounds = None if asking is None else asking.Asking(_PATIENCE, store)
         methods = package.feature("tasks", "tasks.methods")
         if methods is not None:
-            self.middleware.append(methods.Methods(self, self.tasks, lambda ctx: _Channel(ctx, subscriptions)))
+            self.middleware.append(methods.Methods(self, self.tasks, partial(_channel, subscriptions)))
         self.middleware.append(_Answers(self, lists, answers, subscriptions, self._rounds))
         if scopes is not None:
             self.middleware.append(scopes.Listening(self.scopes, self.principal))
@@ -377,6 +377,10 @@ def _is_admissible(ctx: ServerRequestContext[Any, Any], has_sessions: bool) -> b
     except (KeyError, ValueError):
         return False
     return True
+
+
+def _channel(subscriptions: Subscriptions, ctx: ServerRequestContext[Any, Any]) -> _Channel:
+    return _Channel(ctx, subscriptions)
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ from .seals import SHORTEST, Broken, Seals
 from .store import Listener, Record, StateLost, Unfit
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+    from collections.abc import AsyncGenerator, Callable, Generator, Sequence
 
     from ..package import Package
 
@@ -329,7 +329,7 @@ class RedisStore:
         return self._seals
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _told(self) -> Generator[None, None, None]:
         """The length of one exchange with Redis. Raises StateLost."""
         try:
             yield

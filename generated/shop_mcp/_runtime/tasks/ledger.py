@@ -12,7 +12,7 @@ import json
 import secrets
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
@@ -27,11 +27,15 @@ _RESULT: Final = "task-result"
 _PLACE: Final = "task-place"
 _TOPIC: Final = "task"
 
-_KEPT: Final = 10_000
+KEPT: Final = 10_000
 """Tasks of one owner that are kept, also those that are over."""
 
 _BRIEFLY: Final = 1.0
 """Seconds that a result is kept, at least."""
+
+
+class Full(Exception):
+    """An owner has as many tasks as are kept."""
 
 
 class Ledger:
@@ -45,19 +49,19 @@ class Ledger:
         store.hear(_TOPIC, self._hear)
 
     async def create(self, task: Task, most: int) -> bool:
-        """Keep a new task; whether its owner had fewer than `most` of this tool under way. Raises StateLost."""
+        """Keep a new task; whether its owner had fewer than `most` of this tool under way.
+
+        Raises:
+            StateLost: Nobody knows whether it is kept.
+            Full: Too many tasks of its owner are kept, also those that are over.
+        """
         owner = json.dumps([task.owner, task.tool])
         if not await self._store.create(_PLACE, task.id, b"", owner=owner, ttl=task.ttl, most=most):
             return False
-        is_kept = False
-        try:
-            is_kept = await self._store.create(
-                _TASK, task.id, task.dumped(), owner=task.owner, ttl=task.ttl, most=_KEPT
-            )
-        finally:
-            if not is_kept:
-                await self._store.delete(_PLACE, task.id)
-        return is_kept
+        if not await self._store.create(_TASK, task.id, task.dumped(), owner=task.owner, ttl=task.ttl, most=KEPT):
+            await self._store.delete(_PLACE, task.id)
+            raise Full
+        return True
 
     async def forget(self, task: Task) -> None:
         """Keep a task no longer. Raises StateLost."""
@@ -132,7 +136,7 @@ class Ledger:
         return found
 
     @contextmanager
-    def watching(self, names: Iterable[str]) -> Iterator[asyncio.Event]:
+    def watching(self, names: Iterable[str]) -> Generator[asyncio.Event, None, None]:
         """An event that is set when one of these tasks may have changed; whoever waits clears it."""
         woken = asyncio.Event()
         known = [*names]

@@ -81,6 +81,8 @@ class Methods:
             "tasks/list": self._list,
             "tasks/cancel": self._cancel,
         }
+        for method in self._handshake:
+            server.add_request_handler(method, types.RequestParams, _admitted)
         self._stateless: Mapping[str, Callable[[ServerRequestContext[Any, Any]], Awaitable[dict[str, Any]]]] = {
             "tasks/get": self._details,
             "tasks/update": self._update,
@@ -93,7 +95,7 @@ class Methods:
             return await call_next(ctx)
         try:
             if ctx.method.startswith("tasks/"):
-                return await self._answer(ctx)
+                return await self._answer(ctx, call_next)
             if ctx.method == "subscriptions/listen" and (names := _heard(ctx.params)):
                 return await self._listen(ctx, call_next, names)
         except Refused as error:
@@ -105,14 +107,14 @@ class Methods:
             return _announced(ctx.method, result)
         return result
 
-    async def _answer(self, ctx: ServerRequestContext[Any, Any]) -> dict[str, Any]:
+    async def _answer(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> dict[str, Any]:
         is_stateless = ctx.protocol_version >= FIRST_STATELESS
         methods = self._stateless if is_stateless else self._handshake
         if ctx.method not in methods or (not is_stateless and ctx.protocol_version != wire.HANDSHAKE):
             raise Refused(types.METHOD_NOT_FOUND, "Method not found", ctx.method)
         if not is_stateless:
             if ctx.session.client_params is None:
-                raise Refused(types.INVALID_PARAMS, "Invalid request parameters", "")
+                await call_next(ctx)  # the SDK refuses who has not shaken hands, where there are hands to shake
             return await methods[ctx.method](ctx)
         name = _One.model_validate(ctx.params or {}, by_name=False).task_id
         if ctx.request is not None and decode_header_value(ctx.request.headers.get(MCP_NAME_HEADER)) != name:
@@ -132,6 +134,7 @@ class Methods:
         task = await self._tasks.ledger.find(known)
         if task is None or not self._may_see(ctx, task):
             raise Refused(types.INVALID_PARAMS, "Task not found")
+        await self._tasks.look(task)
         return task
 
     def _may_see(self, ctx: ServerRequestContext[Any, Any], task: Task) -> bool:
@@ -169,8 +172,10 @@ class Methods:
 
     async def _list(self, ctx: ServerRequestContext[Any, Any]) -> dict[str, Any]:
         cursor = types.PaginatedRequestParams.model_validate(ctx.params or {}, by_name=False).cursor
-        principal = self._server.principal(over_http=ctx.request is not None)
-        every = await self._tasks.ledger.owned(owner_of(principal, self._line(ctx), ctx.protocol_version))
+        principal, line = self._server.principal(over_http=ctx.request is not None), self._line(ctx)
+        if principal.kind == "anonymous" and line.session is None:  # whoever knows none of its ids hears of none
+            return {"tasks": []}
+        every = await self._tasks.ledger.owned(owner_of(principal, line, ctx.protocol_version))
         after = ("", "") if cursor is None else _read(cursor)
         left = [task for task in every if _position(task) > after and self._may_see(ctx, task)]
         page = [wire.in_handshake_era(task) for task in left[:_PAGE]]
@@ -222,11 +227,16 @@ class Methods:
             return await call_next(replace(ctx, session=listener.session))
 
 
+async def _admitted(_ctx: object, _params: object) -> types.EmptyResult:
+    return types.EmptyResult()
+
+
 def _announced(method: str, result: Mapping[str, Any]) -> dict[str, Any]:
     """What the server says of itself, with its tasks, as far as the revision has them."""
-    capabilities = {**(result.get("capabilities") or {})}
+    capabilities: dict[str, Any] = {**result["capabilities"]}
     if method == "server/discover":
-        capabilities["extensions"] = {**(capabilities.get("extensions") or {}), wire.EXTENSION: {}}
+        extensions: dict[str, Any] = capabilities.get("extensions") or {}
+        capabilities["extensions"] = {**extensions, wire.EXTENSION: {}}
     elif result.get("protocolVersion") == wire.HANDSHAKE:
         capabilities["tasks"] = _CAPABILITY
     return {**result, "capabilities": capabilities}

@@ -159,8 +159,8 @@ class Task:
     def loaded(cls, data: bytes) -> Task:
         """The task in JSON that `dumped` gave."""
         said: dict[str, Any] = json.loads(data)
-        who = said.pop("principal")
-        said["principal"] = Principal(**{**who, "scopes": frozenset(who["scopes"])})
+        who: dict[str, Any] = said.pop("principal")
+        said["principal"] = replace(Principal(**who), scopes=frozenset(who["scopes"]))
         said["pending"] = {key: Question(*parts) for key, parts in said["pending"].items()}
         said["used"] = tuple(said["used"])
         said["client"] = None if said["client"] is None else tuple(said["client"])

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -288,7 +288,7 @@ class Runs:
 
 
 @contextmanager
-def _span(leg: _Leg) -> Iterator[None]:
+def _span(leg: _Leg) -> Generator[None, None, None]:
     """The length of a run, as OpenTelemetry hears of it: a span of the trace in which the task was made."""
     task, tracer = leg.task, get_tracer("toolwright")
     found = {**of_request("tools/call", {"name": task.tool}), "mcp.protocol.version": task.revision}

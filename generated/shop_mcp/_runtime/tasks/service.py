@@ -26,10 +26,10 @@ from ..server.parts import Refused
 from ..state.store import StateLost
 from . import wire
 from .engines import engine_for
-from .ledger import Ledger
+from .ledger import KEPT, Full, Ledger
 from .lines import Lines
 from .records import Task
-from .runs import Runs
+from .runs import LEASE, Runs
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping
@@ -47,6 +47,9 @@ TTL: Final = "1h"
 POLL: Final = "1s"
 MOST: Final = 100
 """What holds where the manifest's `task` says nothing else."""
+
+_LOOK: Final = 30.0
+"""Seconds between two looks whether anybody works at a task."""
 
 _SHORTEST: Final = 1.0
 """Seconds that a task is kept, at least."""
@@ -114,6 +117,21 @@ class Tasks:
         if made is not None and made.status == "working":
             await self.engine.submit(task.id)
 
+    async def look(self, task: Task) -> None:
+        """Have a task worked at that nobody works at: whoever did died, or was told of it in vain.
+
+        Raises:
+            StateLost: Nobody knows whether somebody does.
+        """
+        if task.status != "working" or self.ledger.now() - task.updated < LEASE:
+            return
+        who = secrets.token_hex(8)
+        if not await self._store.hold(f"task-look:{task.id}", who, _LOOK):
+            return
+        if await self._store.hold(f"task:{task.id}", who, LEASE):
+            await self._store.release(f"task:{task.id}", who)
+            await self.engine.submit(task.id)
+
     def beginning(self, request: Request, tool: Tool) -> Proceed | None:
         """What makes a task of a call; `None` where the call is answered with its result.
 
@@ -143,7 +161,8 @@ class Tasks:
         """Make a task, and have it run; what is asked before that is asked now."""
         tool, terms, line = call.tool, _Terms.of(call.tool), cast("Line", request.channel)
         context: Any = call.context
-        first = [name for name, said in (tool.extension.get("ask") or {}).items() if said.get("before") == "task"]
+        questions: Mapping[str, Any] = tool.extension.get("ask") or {}
+        first = [name for name, said in questions.items() if said.get("before") == "task"]
         await asyncio.gather(*(context.ask.ahead(name) for name in first))
         capabilities, course, now = line.capabilities, CURRENT.get(), self.ledger.now()
         trace: dict[str, str] = {}
@@ -180,6 +199,9 @@ class Tasks:
             except BaseException:
                 await self.ledger.forget(task)
                 raise
+        except Full:
+            text = f"{KEPT:,} tasks of a caller are kept, and no more; try again when the time of some is over."
+            return refusal(text, "limited", "tasks")
         except StateLost:
             text = f"{tool.name} was not started: the server has lost its state for now. Try again later."
             return refusal(text, "limited", "state_lost")
@@ -220,5 +242,5 @@ def _required(tool: Tool, is_stateless: bool) -> Refused:
 
 def _bounded(most: float, asked: Any) -> float:
     """The seconds that a task is kept: what the client asks for, as far as the manifest lets it."""
-    wanted = (asked or {}).get("ttl")
+    wanted: float | None = None if asked is None else asked.get("ttl")
     return most if wanted is None else min(most, max(_SHORTEST, wanted / 1000))
