@@ -104,7 +104,7 @@ class Shop(shop.ShopHandlers):
             raise shop.ToolError("The basket is empty.")
         # From 2026-07-28 on this runs again with the answer, and then the basket may be another one.
         offered = await ctx.once("version", lambda: basket.version)
-        goods = ", ".join(f"{line.count} of {line.name}" for line in offer.lines)
+        goods = ", ".join(f"{line.name} ({line.count})" for line in offer.lines)
         answer = await ctx.ask.payment(f"{goods}: {euros(offer.total)} in all. How do you want to pay?")
         if not isinstance(answer, shop.CheckoutPaymentAnswer):
             raise shop.ToolError("Nothing was ordered, and the basket is as it was.")

@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from ._runtime.client.options import Omit as Omit
     from ._runtime.client.questions import Question as Question
     from ._runtime.client.responses import CallResponse as CallResponse
+    from ._runtime.client.subscriptions import ListChanged as ListChanged
+    from ._runtime.client.subscriptions import ResourceUpdated as ResourceUpdated
+    from ._runtime.client.subscriptions import changes as changes
     from ._runtime.client.task_errors import TaskCancelled as TaskCancelled
     from ._runtime.client.task_errors import TaskExpired as TaskExpired
     from ._runtime.client.task_errors import TasksUnsupported as TasksUnsupported
@@ -104,6 +107,7 @@ else:
             "._runtime.client.options": ("OMIT", "CallEvent", "Omit"),
             "._runtime.client.questions": ("Question",),
             "._runtime.client.responses": ("CallResponse",),
+            "._runtime.client.subscriptions": ("ListChanged", "ResourceUpdated", "changes"),
             "._runtime.client.task_errors": ("TaskCancelled", "TaskExpired", "TasksUnsupported"),
             "._runtime.client.task_states": ("ToolTaskState",),
             "._runtime.client.tasks": ("ToolTask",),

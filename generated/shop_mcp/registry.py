@@ -38,6 +38,7 @@ PACKAGE: Final = Package(
         "limits",
         "scopes",
         "handles",
+        "changes",
         "client_requests",
         "confirmation",
         "tasks",
