@@ -2,10 +2,11 @@
 
     python bench/serving.py [CALLS]
     python bench/serving.py guards [CALLS]
+    python bench/serving.py state [CALLS]
 
 Over stdio the SDK's server is on its own stdio. Over HTTP all are on uvicorn, on this machine's own network. FastMCP is
 installed into an environment of its own, `bench/.venv`, where there is none yet. With `guards`, only what a rate limit,
-scopes and an audit file cost is measured.
+scopes and an audit file cost is measured; with `state`, only what state in Redis costs.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import guards
+import state
 from over_http import HANDSHAKE, STATELESS, calls_a_second
 from peers import fastmcp
 from servers import Process, served
@@ -154,13 +156,16 @@ def over_http(servers: Mapping[str, Sequence[str]], cwd: Path, calls: int) -> No
 
 def main() -> None:
     """Print the ratios."""
-    only_guards = sys.argv[1:2] == ["guards"]
-    given = sys.argv[1 + only_guards :]
+    parts = {"guards": lambda folder, calls: guards.compare(folder, calls, CALL), "state": state.compare}
+    only = sys.argv[1] if sys.argv[1:] and sys.argv[1] in parts else None
+    given = sys.argv[1 + (only is not None) :]
     calls = int(given[0]) if given else 2000
     with tempfile.TemporaryDirectory() as made_in:
         folder = Path(made_in)
-        guards.compare(folder, calls, CALL)
-        if only_guards:
+        for name, measure_part in parts.items():
+            if only in (None, name):
+                measure_part(folder, calls)
+        if only is not None:
             return
         listed = tools(TOOLS)
         manifest = {"toolwright": 1, "server": {"name": "bench", "version": "1"}, "tools": listed}

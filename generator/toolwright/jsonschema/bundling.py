@@ -108,8 +108,9 @@ def bundle(root: Outline, shared: SharedSchemas) -> Bundled:
     if itself is not None and not alone and not own and not root.anchors:
         defs, names = _of_circle(itself, keyword, shared)
         wire = edited(root.schema, _edits(root, (), {key: (keyword, key.name) for key in root.shared()}))
-        homes_of_all = {key: (keyword, key.name) for key in shared.reached(root)}
-        return Bundled({**wire, keyword: defs}, names, wire, handles=_marked(root, homes_of_all, shared))
+        reached = shared.reached(root) if shared.holding else ()
+        marked = _marked(root, {key: (keyword, key.name) for key in reached}, shared)
+        return Bundled({**wire, keyword: defs}, names, wire, handles=marked)
     keys = [key for key in shared.reached(root) if key != itself]
     if keys and alone and {key.name for key in keys}.isdisjoint(own) and len({key.name for key in keys}) == len(keys):
         homes: dict[Key, Pointer] = {key: () if key == itself else (keyword, key.name) for key in root.shared()}
