@@ -9,6 +9,7 @@ import asyncio
 import importlib
 import json
 import os
+import re
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
@@ -455,6 +456,20 @@ async def test_there_are_limits(shop: ModuleType) -> None:
                 await client.ship_order(order_id="0" * 16)
         with pytest.raises(shop.ToolFailed, match="ship_order may be called 20 times in a minute"):
             await client.ship_order(order_id="0" * 16)
+
+
+# The page
+
+
+def test_the_way_on_the_page_is_the_way(shop: ModuleType) -> None:
+    page = (ROOT / "docs" / "shop.md").read_text("utf-8")
+    [program, shown] = re.findall(r"^```python\n(.*?)^```\n\n```\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)[0]
+    done = forked.python(["-c", program], ROOT, conformance.paths())
+    said, expected = done.stdout.splitlines(), shown.splitlines()
+    assert done.returncode == 0, done.stderr
+    assert said[:5] + said[-2:-1] == expected[:5] + expected[-2:-1]  # how often the client looks, depends on the day
+    assert [line for line in said if line.startswith("?")] == [line for line in expected if line.startswith("?")]
+    assert re.fullmatch("TP[0-9A-F]{10}", said[-1])
 
 
 # Two processes

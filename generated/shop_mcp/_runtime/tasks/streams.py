@@ -103,7 +103,7 @@ class _Stream(RedisStreamBroker):
                 for entry in entries:
                     yield entry
 
-    def _ack_generator(self, id: str, queue_name: str) -> Callable[[], Awaitable[None]]:  # noqa: A002 - taskiq's word
+    def _ack_generator(self, id: str, queue_name: str) -> Callable[[], Awaitable[None]]:
         async def done() -> None:
             async with Redis(connection_pool=self.connection_pool) as redis, redis.pipeline(transaction=True) as steps:
                 steps.xack(queue_name, self.consumer_group_name, id)
@@ -137,15 +137,16 @@ class StreamEngine:
             xread_count=1,
             idle_timeout=idle,
         )
+        options: dict[str, Any] = {
+            **store.pool.connection_kwargs,
+            "retry": Retry(ExponentialBackoff(cap=0.5, base=0.05), 3),
+            "legacy_responses": False,
+        }
         self._broker.connection_pool = BlockingConnectionPool(
             connection_class=store.pool.connection_class,
             max_connections=slots + 8,
             timeout=store.pool.timeout,
-            **{
-                **store.pool.connection_kwargs,
-                "retry": Retry(ExponentialBackoff(cap=0.5, base=0.05), 3),
-                "legacy_responses": False,
-            },
+            **options,
         )
         self._broker.formatter = _IdFormatter()
         logging.getLogger("taskiq").setLevel(logging.ERROR)  # it logs each id, and what it does not understand whole

@@ -85,9 +85,7 @@ class Workers:
         """Have one process run until all is over."""
         while not self._over.is_set():
             # What a process writes is for the log: standard output may be the server's wire.
-            with subprocess.Popen(  # noqa: S603 - our own
-                self._arguments, stdin=subprocess.PIPE, stdout=sys.stderr.fileno()
-            ) as process:
+            with subprocess.Popen(self._arguments, stdin=subprocess.PIPE, stdout=sys.stderr.fileno()) as process:
                 self._processes.add(process)
                 if self._over.is_set():
                     process.terminate()
