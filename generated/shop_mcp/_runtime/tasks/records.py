@@ -72,6 +72,7 @@ class Task:
         pending: What it waits for, by the keys on the wire.
         used: All keys that there were on the wire; none stands for two requests.
         run: Who runs it; also whoever died over it.
+        deaths: How many died over it.
     """
 
     id: str
@@ -100,6 +101,7 @@ class Task:
     pending: Mapping[str, Question] = field(default_factory=dict[str, Question])
     used: tuple[str, ...] = ()
     run: str | None = None
+    deaths: int = 0
 
     @property
     def is_over(self) -> bool:

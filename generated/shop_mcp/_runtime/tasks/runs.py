@@ -55,6 +55,9 @@ LEASE: Final = 10.0
 RENEWAL: Final = 3.0
 """Seconds between two renewals."""
 
+DEATHS: Final = 3
+"""Runners that may die over a task: more would say that it kills them."""
+
 _RETRY: Final = 0.5
 """Seconds between two attempts to keep how a task ended."""
 
@@ -125,8 +128,10 @@ class Runs:
         tool = self._host.package.tools.get(task.tool)
         if tool is None:
             return _failed(task, types.INTERNAL_ERROR, "There is no such tool any more")
-        if task.run is None or _may_repeat(tool):
+        if task.run is None:
             return replace(task, run=holder)
+        if _may_repeat(tool) and task.deaths < DEATHS:
+            return replace(task, run=holder, deaths=task.deaths + 1)
         return _failed(task, types.INTERNAL_ERROR, "The process that ran it died; what it did until then may stay done")
 
     async def _run(self, leg: _Leg) -> None:
