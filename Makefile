@@ -48,7 +48,7 @@ lint-black:
 
 lint-mypy:
 	$(BIN)/mypy generator/toolwright examples tests generated/weather_mcp generated/helpdesk_mcp \
-		generated/database_mcp generated/everything_mcp
+		generated/database_mcp generated/shop_mcp generated/everything_mcp
 
 lint-pyright:
 	$(BIN)/pyright generated examples

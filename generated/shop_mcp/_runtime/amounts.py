@@ -1,0 +1,27 @@
+# Part of toolwright's runtime, copied as it is. DO NOT EDIT.
+"""Durations and sizes as manifests write them: `10s`, `64KiB`.
+
+Takes what `check` has accepted; gives numbers.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+_SECONDS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_BYTES: Final = {"B": 1, "KiB": 1024, "MiB": 1024**2, "GiB": 1024**3}
+_LETTERS: Final = "BKMGTibmshd"
+
+
+def seconds(duration: str) -> float:
+    """A duration, such as `10s`, in seconds."""
+    number = duration.rstrip(_LETTERS)
+    return int(number) * _SECONDS[duration[len(number) :]]
+
+
+def size(written: str | int) -> int:
+    """A size, such as `64KiB`, in bytes."""
+    if isinstance(written, int):
+        return written
+    number = written.rstrip(_LETTERS)
+    return int(number) * _BYTES[written[len(number) :]]

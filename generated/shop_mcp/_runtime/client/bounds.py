@@ -1,0 +1,110 @@
+# Part of toolwright's runtime, copied as it is. DO NOT EDIT.
+"""How much a server may send: for one message, and, where that is said, in all.
+
+Takes the bytes of messages after decoding, so that what is compressed counts as what it becomes; says when they are too
+many. The bound of a request goes with its context, as a `contextvars` variable, to whatever reads the answer.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+MAX_RESULT_BYTES: Final = 64 * 1024 * 1024
+"""Bytes of one message by default: as many as a manifest's file may have. Honest results have passed 1 MiB."""
+
+MOST_BLOCKS: Final = 10_000
+"""Blocks of content in one result: each costs a hundred times the memory that its bytes do."""
+
+_OF_REQUEST: ContextVar[Bound | None] = ContextVar("of_request", default=None)
+
+
+class TooLargeError(Exception):
+    """The server sent more than it may; the message says how much that is.
+
+    Attributes:
+        size: The bytes that had come when that was seen; more may have followed.
+        most: The bytes that there may be.
+    """
+
+    def __init__(self, message: str, size: int, most: int) -> None:
+        """Say how much came."""
+        super().__init__(message)
+        self.size = size
+        self.most = most
+
+
+@dataclass(slots=True)
+class Bound:
+    """How many bytes the answer to one request may have, and what was found too large, once it was.
+
+    Attributes:
+        most: Bytes after decoding; `None` for no bound.
+        broken: What is raised where there is more; `None` as long as there is not.
+    """
+
+    most: int | None
+    broken: TooLargeError | None = None
+
+    def check(self, size: int, who: str = "the server's answer has") -> None:
+        """Raise TooLargeError where `size` bytes are more than there may be."""
+        if self.most is not None and size > self.most:
+            self.broken = TooLargeError(f"{who} more than {self.most:,} bytes", size, self.most)
+            raise self.broken
+
+
+@contextmanager
+def at_most(most: int | None) -> Generator[Bound, None, None]:
+    """Bound the answers to the requests that are sent in the block; gives the bound, which says whether it held.
+
+    Args:
+        most: Bytes after decoding; `None` for no bound.
+    """
+    bound = Bound(most)
+    token = _OF_REQUEST.set(bound)
+    try:
+        yield bound
+    finally:
+        _OF_REQUEST.reset(token)
+
+
+@dataclass(slots=True)
+class Bounds:
+    """The bounds of one connection.
+
+    Attributes:
+        each: Bytes of a message that answers no request with a bound of its own; `None` for no bound.
+        total: Bytes of all messages; `None` for no bound.
+        exceeded: What the server sent too much of last, in words; `None` where it never did.
+    """
+
+    each: int | None = MAX_RESULT_BYTES
+    total: int | None = None
+    exceeded: str | None = None
+    _seen: int = 0
+
+    def here(self) -> Bound:
+        """The bound of an answer to the request in whose context this is called."""
+        return _OF_REQUEST.get() or Bound(self.each)
+
+    def add(self, size: int) -> None:
+        """Take note of bytes that came.
+
+        Raises:
+            TooLargeError: They are more than all may be.
+        """
+        self._seen += size
+        self.check(self._seen, Bound(self.total), "the server sent")
+
+    def check(self, size: int, bound: Bound, who: str = "the server's answer has") -> None:
+        """Raise TooLargeError where `size` bytes are more than `bound` allows, and take note of it."""
+        try:
+            bound.check(size, who)
+        except TooLargeError as error:
+            self.exceeded = str(error)
+            raise

@@ -1,0 +1,471 @@
+# Part of toolwright's runtime, copied as it is. DO NOT EDIT.
+"""The bases of generated models: a Python view of JSON that never refuses or changes what its schema accepts.
+
+Takes JSON objects (`model_validate`) or Python values (the constructor), and gives JSON back
+(`model_dump(mode="json")`) with the wire's names. Nothing is coerced: a string is never read as a number, nor a boolean
+as 1. It never decides whether an instance is valid; that is the schema's business.
+"""
+
+from __future__ import annotations
+
+import copy
+import threading
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import partial
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    ClassVar,
+    Final,
+    Generic,
+    Protocol,
+    TypeAlias,
+    TypeVar,
+    cast,
+)
+
+from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, RootModel
+from pydantic_core import PydanticSerializationUnexpectedValue, core_schema
+
+if TYPE_CHECKING:
+    from typing import Self, Unpack
+
+    from pydantic_core import CoreSchema
+
+T = TypeVar("T")
+
+
+class Alternatives(Protocol):
+    """What tells the alternatives of a union apart; `unions` does, in packages whose models have such."""
+
+    def choose(self, union: Any, exact: Callable[[Any], Any]) -> Any:
+        """The core schema of a union, with each alternative made `exact`."""
+
+    def refer(self, cls: type[BaseModel], reference: str) -> None:
+        """Take note of a reference to a model."""
+
+    def note(self, cls: type[BaseModel], reference: str, fields: Mapping[str, Any], keys: Mapping[str, str]) -> None:
+        """Take note of a model, by pydantic's reference to it, of its fields and of their names on the wire."""
+
+
+ALTERNATIVES: Final[list[Alternatives]] = []
+"""What is asked of unions; without it, pydantic chooses."""
+
+
+class Formats(Protocol):
+    """What texts with a format are in Python; `formats` says it, in packages whose models have such."""
+
+    def with_texts(self, union: Any) -> Any:
+        """The core schema of a union in which texts are read as its types."""
+
+    def with_default(self, field: Any) -> Any:
+        """The core schema of a field whose default is read as other texts of it are."""
+
+    def write(self, value: object) -> str | None:
+        """The text of a value, where it is of such a type."""
+
+
+FORMATS: Final[list[Formats]] = []
+"""What is asked of types that stand for texts, where models have such."""
+
+
+_NULL_ALLOWED = "null allowed"
+
+
+@dataclass(frozen=True, slots=True)
+class _NullAllowed:
+    """Marks an optional field whose schema allows `null`, so that `None` can be a value and not only an absence.
+
+    The mark is left in pydantic's core schema: what pydantic knows of a field is not whole while a class waits for
+    one that is defined after it.
+    """
+
+    def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """The schema of the type, marked."""
+        schema = handler(source)
+        return cast("CoreSchema", {**schema, "metadata": {**schema.get("metadata", {}), _NULL_ALLOWED: True}})
+
+
+Nullable: TypeAlias = Annotated[T | None, _NullAllowed()]
+"""The type of an optional field whose schema allows `null`.
+
+`x: Nullable[T] = None` is `None` when the key is absent and when it is `null`; `"x" in model.model_fields_set` tells
+which, and a `None` that was set goes out as `null`. `x: T | None = None`, without `Nullable`, is `None` only when the
+key is absent, and that `None` never goes out.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class _Wire:
+    """What a class must know of its fields, computed once.
+
+    `aliases` has the wire name of each field that is called differently in Python. The rest are the fields that can
+    stay away: `absent` are those whose `None` means absence; `fixed`, with their wire names, those with a default that
+    cannot change in place; `growing` those with a default that can, with their wire names and what makes it.
+    """
+
+    aliases: Mapping[str, str]
+    absent: frozenset[str]
+    fixed: Mapping[str, str]
+    growing: tuple[tuple[str, str, Callable[[], object]], ...]
+
+    def defaulted(self) -> Iterator[tuple[str, str]]:
+        """The fields, with their wire names, of which only `model_fields_set` tells whether they were given."""
+        yield from self.fixed.items()
+        yield from ((name, key) for name, key, _ in self.growing)
+
+
+def _wire(cls: type[Model]) -> _Wire:
+    if not cls.__pydantic_complete__:
+        cls.model_rebuild()
+    return cls.__toolwright_wire__
+
+
+def _to_wire(wire: _Wire, values: Mapping[str, object]) -> dict[str, object]:
+    """The arguments of a constructor under their wire names; `None` where it only means absence is left out."""
+    return {
+        wire.aliases.get(name, name): value
+        for name, value in values.items()
+        if value is not None or name not in wire.absent
+    }
+
+
+def _serializer(cls: type[Model]) -> Callable[..., Any]:
+    """The function that serializes instances of `cls`."""
+
+    def serialize(
+        model: Model, handler: core_schema.SerializerFunctionWrapHandler, info: core_schema.SerializationInfo
+    ) -> Any:
+        if not isinstance(model, cls):
+            raise PydanticSerializationUnexpectedValue(f"Expected `{cls.__name__}`")
+        wire = cls.__toolwright_wire__
+        data = handler(model)
+        given = model.__pydantic_fields_set__
+        values = model.__dict__
+        by_wire = info.by_alias is not False
+        for name in wire.fixed.keys() - given:
+            data.pop(wire.fixed[name] if by_wire else name, None)
+        for name, key, make in wire.growing:
+            if name not in given and _same(values.get(name), make()):
+                data.pop(key if by_wire else name, None)
+        return data
+
+    return serialize
+
+
+def _unmixed(hidden: Mapping[str, str]) -> Callable[..., Any]:
+    """Validation of fields that does not take an extra key for a field that has another name on the wire.
+
+    Pydantic notes both in one set of names; `hidden` are the fields, with their wire names, for which that matters.
+    """
+
+    def validate(value: Mapping[str, object], handler: Callable[[object], Any]) -> Any:
+        fields, extra, given = handler(value)
+        for name in hidden.keys() & extra.keys() if extra else ():
+            if hidden[name] not in value:
+                given.discard(name)
+        return fields, extra, given
+
+    return validate
+
+
+def _same(value: object, default: object) -> bool:
+    """Equal as JSON: unlike `==`, this tells `True` from `1`."""
+    return value == default and repr(value) == repr(default)
+
+
+def _model_part(schema: Any, kind: str = "model") -> Any:
+    """The part of a core schema that is of this kind, below the functions of a subclass's validators."""
+    while schema["type"] != kind:
+        if not schema["type"].startswith("function-") or "schema" not in schema:
+            return None
+        schema = schema["schema"]
+    return schema
+
+
+def _is_none(value: object) -> bool:
+    return value is None
+
+
+def _without_null(schema: Any) -> Any:
+    """The schema of an optional field which, when its key is there, cannot be `null`."""
+    if schema["type"] == "nullable":
+        return schema["schema"]
+    if schema["type"] == "default":
+        return {**schema, "schema": _without_null(schema["schema"])}
+    return schema
+
+
+def _integral(value: object) -> int | float:
+    """The integer of a float such as `1.0`.
+
+    `1e23` is 10**23 in JSON, but another number as a float and so as an `int`; such a float stays what it is.
+    """
+    if isinstance(value, float) and value.is_integer():
+        whole = int(value)
+        return whole if whole == _written(value) else value
+    raise ValueError("not an integer")
+
+
+def _written(value: float) -> int:
+    """The integer that a float without a fraction stands for in JSON, where digits count and not bits."""
+    return int(value) if abs(value) < _EXACT else int(Decimal(repr(value)))
+
+
+_EXACT = 2**53
+
+
+_INT = core_schema.union_schema(
+    [
+        core_schema.int_schema(strict=True),
+        core_schema.no_info_plain_validator_function(_integral, json_schema_input_schema=core_schema.int_schema()),
+    ],
+    mode="left_to_right",
+    custom_error_type="int_type",
+)
+_FLOAT = core_schema.union_schema(
+    [core_schema.int_schema(strict=True), core_schema.float_schema(strict=True)],
+    mode="left_to_right",
+    custom_error_type="float_type",
+)
+_BOOL = core_schema.bool_schema(strict=True)
+
+
+def _exact(schema: Any) -> Any:
+    """The same core schema, but that it takes each JSON value as it is or refuses it.
+
+    An integer may be written `1.0`, a number stays the `int` or `float` that it is (2**53 + 1 has no `float`), and `1`
+    and `true` are different values, which pydantic's own literals do not know.
+    """
+    match schema["type"]:
+        case "int":
+            return _INT
+        case "float":
+            return _FLOAT
+        case "bool":
+            return _BOOL
+        case "literal":
+            return _exact_literal(schema)
+        case "nullable" | "default":
+            return {**schema, "schema": _exact(schema["schema"])}
+        case "list" | "set" | "frozenset" if "items_schema" in schema:
+            return {**schema, "items_schema": _exact(schema["items_schema"])}
+        case "tuple":
+            return {**schema, "items_schema": [_exact(item) for item in schema["items_schema"]]}
+        case "dict" if "values_schema" in schema:
+            return {**schema, "values_schema": _exact(schema["values_schema"])}
+        case "union":
+            for formats in FORMATS:
+                schema = formats.with_texts(schema)
+            if schema["type"] != "union":
+                return schema
+            if ALTERNATIVES:
+                return ALTERNATIVES[-1].choose(schema, _exact)
+            return {**schema, "choices": [_exact(choice) for choice in schema["choices"]]}
+        case _:
+            return schema
+
+
+def _exact_literal(schema: Any) -> Any:
+    if not any(isinstance(value, int) for value in schema["expected"]):
+        return schema
+    members = {(isinstance(value, bool), value): value for value in schema["expected"]}
+    expected = ", ".join(repr(value) for value in schema["expected"])
+
+    def choose(value: object, _: object) -> object:
+        if isinstance(value, str | int | float):
+            written = _written(value) if isinstance(value, float) and value.is_integer() else value
+            if (isinstance(value, bool), written) in members:
+                member = members[isinstance(value, bool), written]
+                return member if member == value else value
+        raise ValueError(f"expected one of {expected}")
+
+    as_it_is = core_schema.simple_ser_schema("any")
+    return core_schema.no_info_wrap_validator_function(choose, schema, serialization=as_it_is)
+
+
+def _is_marked(schema: Any) -> bool:
+    """Whether a field's schema has the mark of `Nullable`."""
+    while schema["type"] == "default":
+        schema = schema["schema"]
+    return bool(schema.get("metadata", {}).get(_NULL_ALLOWED))
+
+
+class _Building(threading.local):
+    """What is known while core schemas are made; nothing in between.
+
+    Attributes:
+        now: The class whose fields pydantic looks at.
+        met: The classes that it met, each with the references to it.
+    """
+
+    now: type[BaseModel] | None = None
+    met: dict[type[BaseModel], list[Any]] | None = None
+
+
+_BUILDING: Final = _Building()
+
+
+def _one_by_one(cls: type[BaseModel], handler: GetCoreSchemaHandler, make: Callable[[], CoreSchema]) -> CoreSchema:
+    """The core schema of a class, as `make` makes it; where a field holds another class, a reference to it.
+
+    Pydantic would go down into each class that it meets, and come to the end of Python's stack where a hundred lead to
+    each other. So they wait until this one is done, and the references learn what pydantic calls them.
+    """
+    met = _BUILDING.met
+    if met is not None and cls is not _BUILDING.now:
+        name = f"{cls.__module__}.{cls.__qualname__}:{id(cls)}"
+        reference = core_schema.definition_reference_schema(name)
+        met.setdefault(cls, []).append(reference)
+        for alternatives in ALTERNATIVES:
+            alternatives.refer(cls, name)
+        return reference
+    if met is not None:
+        return make()
+    met = _BUILDING.met = {cls: []}
+    _BUILDING.now = cls
+    try:
+        made: dict[type[BaseModel], CoreSchema] = {cls: make()}
+        while waiting := [other for other in met if other not in made]:
+            for other in waiting:
+                _BUILDING.now = other
+                made[other] = handler.generate_schema(other)
+    finally:
+        _BUILDING.met = _BUILDING.now = None
+    for other, references in met.items():
+        for reference in references:
+            reference["schema_ref"] = _name_in(made[other])
+    return made[cls]
+
+
+def _name_in(schema: Any) -> str:
+    """What pydantic calls the class of a core schema."""
+    return str(schema["schema_ref"] if schema["type"] == "definition-ref" else _model_part(schema)["ref"])
+
+
+class Model(BaseModel):
+    """Base of the models of JSON objects.
+
+    The constructor takes Python names, `model_validate` the wire's names. Keys that the schema does not name are kept
+    (`model_extra`), unless the schema forbids them. A field goes out if it was set or if it differs from its default
+    now; so an instance that came in goes out as it was, and a list that grew from its default goes out too.
+    """
+
+    __test__: ClassVar[bool] = False  # pytest takes no model for a test, whatever its name
+
+    model_config = ConfigDict(
+        defer_build=True,  # until a class is used, since others that it needs may come later
+        extra="allow",
+        protected_namespaces=(),
+        ser_json_inf_nan="constants",  # else they would go out as `null`
+        serialize_by_alias=True,
+        validate_by_alias=True,
+        validate_by_name=False,
+    )
+
+    __toolwright_wire__: ClassVar[_Wire]
+    _toolwright_redacted: ClassVar[frozenset[str]] = frozenset()
+
+    def __init_subclass__(cls, *, redacted: Collection[str] = (), **kwargs: Unpack[ConfigDict]) -> None:
+        """Take the names, on the wire, of what the manifest's `policy.redact` keeps out of `repr`, `str` and logs."""
+        super().__init_subclass__(**kwargs)
+        cls._toolwright_redacted |= {*redacted}
+
+    def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
+        """What `repr` shows: all, but for redacted fields and, where there are such, what the schema does not name."""
+        hidden, fields = self._toolwright_redacted, type(self).__pydantic_fields__
+        for name, value in super().__repr_args__():
+            known = fields.get(name or "")
+            if not hidden or (known is not None and (known.alias or name) not in hidden):
+                yield name, value
+
+    if not TYPE_CHECKING:  # type checkers derive the parameters from the fields
+
+        def __init__(self, /, **values: object) -> None:
+            wire = _wire(type(self))
+            super().__init__(**_to_wire(wire, values))
+
+        # As for the method that this one replaces: validation need not come through here.
+        __init__.__pydantic_base_init__ = True
+
+        @classmethod
+        def model_construct(cls, _fields_set: set[str] | None = None, **values: object) -> Self:
+            """An instance of trusted Python values, by Python names, without validation."""
+            return super().model_construct(_fields_set, **_to_wire(_wire(cls), values))
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: type[BaseModel], handler: GetCoreSchemaHandler) -> CoreSchema:
+        """What pydantic makes of the fields, without its coercions, and with our rule of what goes out."""
+        return _one_by_one(cls, handler, lambda: cls._toolwright_schema(source, handler))
+
+    @classmethod
+    def _toolwright_schema(cls, source: type[BaseModel], handler: GetCoreSchemaHandler) -> CoreSchema:
+        schema = handler(source)
+        model = _model_part(handler.resolve_ref_schema(schema))
+        if model is None or model["cls"] is not cls or "serialization" in model:
+            return schema
+        fields = _model_part(model["schema"], "model-fields")
+        if fields is None:
+            return schema
+        absent: set[str] = set()
+        fixed: dict[str, str] = {}
+        growing: list[tuple[str, str, Callable[[], object]]] = []
+        keys = {name: str(part.get("serialization_alias", name)) for name, part in fields["fields"].items()}
+        for name, part in fields["fields"].items():
+            info = cls.__pydantic_fields__[name]
+            key = keys[name]
+            marked = _is_marked(part["schema"])
+            part["schema"] = _exact(part["schema"])
+            if info.is_required():
+                continue
+            for formats in FORMATS:
+                part["schema"] = formats.with_default(part["schema"])
+            if info.default_factory is not None:
+                growing.append((name, key, partial(info.get_default, call_default_factory=True)))
+            elif isinstance(info.default, list | dict | tuple):
+                growing.append((name, key, partial(copy.deepcopy, part["schema"]["default"])))
+            elif info.default is None and not marked:
+                absent.add(name)
+                part["schema"] = _without_null(part["schema"])
+                part["serialization_exclude_if"] = _is_none
+            else:
+                fixed[name] = key
+        cls.__toolwright_wire__ = _Wire(
+            aliases={name: key for name, key in keys.items() if key != name},
+            absent=frozenset(absent),
+            fixed=fixed,
+            growing=tuple(growing),
+        )
+        for alternatives in ALTERNATIVES:
+            alternatives.note(cls, str(model["ref"]), fields["fields"], keys)
+        if "extras_schema" in fields:
+            fields["extras_schema"] = _exact(fields["extras_schema"])
+        hidden = {name: key for name, key in cls.__toolwright_wire__.defaulted() if name != key}
+        if hidden:
+            model["schema"] = core_schema.no_info_wrap_validator_function(_unmixed(hidden), model["schema"])
+        model["serialization"] = core_schema.wrap_serializer_function_ser_schema(_serializer(cls), info_arg=True)
+        return schema
+
+
+class Root(RootModel[T], Generic[T]):
+    """Base of the models of JSON values that are not objects; `root` is the value."""
+
+    __test__: ClassVar[bool] = False
+
+    model_config = ConfigDict(defer_build=True, ser_json_inf_nan="constants")
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: type[BaseModel], handler: GetCoreSchemaHandler) -> CoreSchema:
+        """What pydantic makes of the root's type, without its coercions."""
+
+        def make() -> CoreSchema:
+            schema = handler(source)
+            model = _model_part(handler.resolve_ref_schema(schema))
+            if model is not None and model["cls"] is cls:
+                model["schema"] = _exact(model["schema"])
+            return schema
+
+        return _one_by_one(cls, handler, make)

@@ -1,0 +1,298 @@
+# Part of toolwright's runtime, copied as it is. DO NOT EDIT.
+"""What one generated package consists of: its tools, resources and prompts, by their names on the wire.
+
+Takes a row for each, which says what cannot be derived from its name; gives mappings whose entries lead to their model
+classes and to their definitions in the package's `manifest.json`. Neither is loaded before it is asked for, so that a
+thousand tools cost nothing at start. It never imports the protocol's library.
+"""
+
+from __future__ import annotations
+
+import copy
+import importlib
+import json
+import pkgutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import KW_ONLY, dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from .model import Model, Root
+
+_OURS: Final = "toolwright"
+
+
+def stem_of(method: str) -> str:
+    """The start of the names of a primitive's classes, by its method: `get_weather` gives `GetWeather`."""
+    return "".join(part[:1].upper() + part[1:] for part in method.split("_"))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tool:
+    """One tool.
+
+    Attributes:
+        name: The name on the wire.
+        method: The name of the method in the handlers and in the client; by default that on the wire.
+        stem: The start of the names of the tool's classes; by default the method in PascalCase.
+        module: Where the classes are, below `models`; by default the method.
+    """
+
+    name: str
+    _: KW_ONLY
+    method: str = ""
+    stem: str = ""
+    module: str = ""
+    _package: Package | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        """Derive what is not said."""
+        method = self.method or self.name
+        object.__setattr__(self, "method", method)
+        object.__setattr__(self, "stem", self.stem or stem_of(method))
+        object.__setattr__(self, "module", self.module or method)
+
+    @property
+    def package(self) -> Package:
+        """The package that the tool belongs to."""
+        if self._package is None:
+            raise LookupError(f"the tool {self.name!r} belongs to no package")
+        return self._package
+
+    @property
+    def Input(self) -> type[Model]:
+        """The model of the tool's arguments: a class, as in `TOOLS["get-weather"].Input(location="Paris")`."""
+        model: type[Model] = self.package.model(self.module, self.input_name)
+        return model
+
+    @property
+    def Output(self) -> type[Model | Root[Any]] | None:
+        """The model of the tool's result; `None` where the tool has no `outputSchema`."""
+        if self.output_name is None:
+            return None
+        model: type[Model | Root[Any]] = self.package.model(self.module, self.output_name)
+        return model
+
+    @property
+    def input_name(self) -> str:
+        """The name of the class `Input`."""
+        return f"{self.stem}Input"
+
+    @property
+    def output_name(self) -> str | None:
+        """The name of the class `Output`; `None` where the tool has no `outputSchema`."""
+        return f"{self.stem}Output" if self.definition.get("outputSchema") is not None else None
+
+    @property
+    def context_name(self) -> str:
+        """The class of what the tool's handler gets as `ctx`."""
+        return f"{self.stem}Context" if self.has_context else "Context"
+
+    @property
+    def has_context(self) -> bool:
+        """Whether its handler gets a `ctx` of a class of its own: it may ask something, or the server keeps handles."""
+        return bool(self.extension.get("ask")) or "handles" in self.extension
+
+    @property
+    def definition(self) -> dict[str, Any]:
+        """The tool as it goes on the wire (MCP, schema, `Tool`), key order and nulls included. Not to be changed."""
+        return self.package.entries("tools")[self.name][0]
+
+    @property
+    def accepts(self) -> dict[str, Any]:
+        """The schema of the arguments that handlers get: the `inputSchema` with what the server sets itself."""
+        schema: dict[str, Any] = self.definition["inputSchema"]
+        bound: dict[str, Any] = self.extension.get("bind") or {}
+        if not bound:
+            return schema
+        properties = {**schema.get("properties", {}), **{name: said["schema"] for name, said in bound.items()}}
+        return {**schema, "properties": properties, "required": [*schema.get("required", ()), *bound]}
+
+    @property
+    def listed(self) -> dict[str, Any]:
+        """The tool as `tools/list` has it: without an `outputSchema` that is not kept in every case. Not to be changed.
+
+        A tool with an `outputSchema` MUST give what conforms to it (MCP 2025-11-25, server/tools, "Output Schema"), and
+        clients refuse a result without `structuredContent`; so what a lenient call does not promise is not listed.
+        """
+        if not self.is_lenient:
+            return self.definition
+        return {key: value for key, value in self.definition.items() if key != "outputSchema"}
+
+    @property
+    def extension(self) -> dict[str, Any]:
+        """What the manifest says about the tool under `toolwright`, which never goes on the wire."""
+        return self.package.entries("tools")[self.name][1]
+
+    @property
+    def policy(self) -> dict[str, Any]:
+        """The tool's policy in the manifest: its own, and of the default of all tools what it does not say itself."""
+        return {**(self.package.manifest.get("policy") or {}), **(self.extension.get("policy") or {})}
+
+    @property
+    def redacted(self) -> list[str]:
+        """JSON Pointers to the arguments that nobody but the handler sees."""
+        found: list[str] = self.policy.get("redact") or []
+        return found
+
+    def hidden(self, arguments: Mapping[str, Any]) -> list[str]:
+        """JSON Pointers to what nobody but the handler sees of arguments: what is redacted, and the ids of handles."""
+        places = self.package.feature("handles", "handle_places")
+        return self.redacted if places is None else [*self.redacted, *places.hidden(self, arguments)]
+
+    def hiding(self, arguments: Mapping[str, Any]) -> AbstractContextManager[None]:
+        """The length of a call, in which the log has nothing of what is redacted."""
+        redaction = self.package.feature("redaction", "redaction")
+        hidden: AbstractContextManager[None] = nullcontext() if redaction is None else redaction.hiding(self, arguments)
+        return hidden
+
+    def shown(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """A deep copy of JSON arguments, with `"[redacted]"` in the place of what is hidden."""
+        if not (hidden := self.hidden(arguments)):
+            return copy.deepcopy(dict(arguments))
+        made: dict[str, Any] = self.package.feature("redaction", "redaction").redact(arguments, hidden)
+        return made
+
+    @property
+    def task_support(self) -> str:
+        """Whether a call may or must go on as a task: `forbidden`, `optional` or `required` (MCP 2025-11-25)."""
+        execution: dict[str, Any] = self.definition.get("execution") or {}
+        support: str = execution.get("taskSupport") or "forbidden"
+        return support
+
+    @property
+    def is_bound(self) -> bool:
+        """Whether the manifest says which HTTP call the tool is, so that it needs no handler."""
+        return "http" in self.extension
+
+    @property
+    def is_lenient(self) -> bool:
+        """Whether what the HTTP call gives need not fit the `outputSchema` (`http: {output: lenient}`)."""
+        http: dict[str, Any] = self.extension.get("http") or {}
+        return http.get("output") == "lenient"
+
+    @property
+    def asserts_formats(self) -> bool:
+        """Whether `format` is checked (`formats: assert`) or only an annotation (JSON Schema 2020-12, Validation 7)."""
+        return self.package.asserts_formats
+
+
+class Tools(Mapping[str, Tool]):
+    """All tools of a package, in the manifest's order."""
+
+    def __init__(self, package: Package, rows: Sequence[Tool]) -> None:
+        """List the tools of a package."""
+        self._name = package.name
+        self._tools = {row.name: replace(row, _package=package) for row in rows}
+
+    def __getitem__(self, name: str) -> Tool:
+        """The tool with this name on the wire; `KeyError` where there is none."""
+        return self._tools[name]
+
+    def __iter__(self) -> Iterator[str]:
+        """The names on the wire, in the manifest's order."""
+        return iter(self._tools)
+
+    def __len__(self) -> int:
+        """How many tools there are."""
+        return len(self._tools)
+
+    def __repr__(self) -> str:
+        """The package and its tools' names."""
+        return f"Tools({self._name!r}, {list(self._tools)!r})"
+
+
+class Package:
+    """One generated package.
+
+    Attributes:
+        name: The name it is imported by.
+        tools: Its tools, by their names on the wire.
+        resources: Its resources, by their URIs.
+        templates: Its resource templates, by their URI templates.
+        prompts: Its prompts, by their names on the wire.
+        handlers: Where its handlers are if nobody says otherwise, as `module:name`.
+        features: What its runtime can do beside what every package needs.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        tools: Sequence[Tool] = (),
+        resources: Sequence[Any] = (),
+        templates: Sequence[Any] = (),
+        prompts: Sequence[Any] = (),
+        handlers: str | None = None,
+        features: Sequence[str] = (),
+    ) -> None:
+        """Put a package together."""
+        self.name = name
+        self.tools = Tools(self, tools)
+        self.resources = {row.uri: row for row in resources}
+        self.templates = {row.uri: row for row in templates}
+        self.prompts = {row.name: row for row in prompts}
+        self.handlers = handlers
+        self.features = frozenset(features)
+        self._entries: dict[str, dict[str, tuple[dict[str, Any], dict[str, Any]]]] = {}
+
+    def feature(self, name: str, module: str) -> Any:
+        """A module of the runtime that belongs to a feature; `None` where the package does not have the feature.
+
+        It is imported by name, since a package without the feature has no such module.
+
+        Args:
+            name: The feature.
+            module: The module, such as `server.prompts`.
+        """
+        return importlib.import_module(f".{module}", __package__) if name in self.features else None
+
+    @cached_property
+    def manifest(self) -> dict[str, Any]:
+        """The package's `manifest.json`. Not to be changed.
+
+        Raises:
+            FileNotFoundError: The package has lost its `manifest.json`.
+        """
+        manifest: dict[str, Any] = json.loads(self.data("manifest.json"))
+        return manifest
+
+    @property
+    def asserts_formats(self) -> bool:
+        """Whether `format` is checked (`formats: assert`) or only an annotation (JSON Schema 2020-12, Validation 7)."""
+        return bool(self.manifest.get("formats") == "assert")
+
+    def data(self, path: str) -> bytes:
+        """A file inside the package.
+
+        Raises:
+            FileNotFoundError: The package has lost it.
+        """
+        found = pkgutil.get_data(self.name, path)
+        if found is None:
+            raise FileNotFoundError(f"{path} of the package {self.name!r} cannot be read")
+        return found
+
+    def model(self, module: str, name: str) -> Any:
+        """A class of a module below `models`."""
+        return getattr(importlib.import_module(f"{self.name}.models.{module}"), name)
+
+    def entries(self, section: str) -> Mapping[str, tuple[dict[str, Any], dict[str, Any]]]:
+        """A list of the manifest, such as `prompts`, by key: for each entry what goes on the wire, and what is ours."""
+        if section not in self._entries:
+            key = _KEYS[section]
+            bundles = self.feature("bundles", "bundles") if section == "tools" else None
+            whole: Mapping[str, Any] = {} if bundles is None else bundles.put_together(self.manifest)
+            self._entries[section] = {
+                entry[key]: (
+                    {name: value for name, value in whole.get(entry[key], entry).items() if name != _OURS},
+                    entry.get(_OURS) or {},
+                )
+                for entry in self.manifest.get(section) or ()
+            }
+        return self._entries[section]
+
+
+_KEYS: Final = {"tools": "name", "resources": "uri", "resourceTemplates": "uriTemplate", "prompts": "name"}

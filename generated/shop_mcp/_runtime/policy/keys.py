@@ -1,0 +1,219 @@
+# Part of toolwright's runtime, copied as it is. DO NOT EDIT.
+"""The keys that an authorization server signs its tokens with.
+
+Takes the issuer; finds its keys through its metadata (RFC 8414; OpenID Connect Discovery 1.0), keeps them for a while,
+and asks again when a token names a key that is not among them, though not at each such token.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from http import HTTPStatus
+from typing import Any, Final
+from urllib.parse import urlsplit, urlunsplit
+
+import anyio
+import httpx2
+from jwt import PyJWK
+from jwt.exceptions import PyJWTError
+
+from ..logs import logger
+from ..server.guard import Unavailable
+from ..values import Json, is_list, is_object
+
+_LOG: Final = logger(__name__)
+
+_KEPT: Final = 3600.0
+"""Seconds for which keys hold without being asked for again."""
+
+_PAUSE: Final = 30.0
+"""Seconds between two questions to the issuer, whatever tokens name."""
+
+_FIRST_PAUSE: Final = 5.0
+"""The same, as long as the issuer has given none."""
+
+_LONGEST: Final = 86400.0
+"""Seconds for which keys hold that cannot be asked for again; one of them may have been withdrawn since."""
+
+_TIMEOUT: Final = 5.0
+"""Seconds that one answer may take."""
+
+_LARGEST: Final = 512 * 1024
+"""Bytes of an answer."""
+
+_SHOWN: Final = 200
+"""Characters of what an answer says that are logged."""
+
+ALGORITHMS: Final[Mapping[str, tuple[str, str | None]]] = {
+    **dict.fromkeys(("RS256", "RS384", "RS512", "PS256", "PS384", "PS512"), ("RSA", None)),
+    "ES256": ("EC", "P-256"),
+    "ES384": ("EC", "P-384"),
+    "ES512": ("EC", "P-521"),
+    "EdDSA": ("OKP", "Ed25519"),
+}
+"""The signatures that are taken, with the type and the curve of their keys: none that both sides have the key of, and
+not `none` (RFC 8725, 3.1)."""
+
+_LOCAL: Final = ("localhost", "127.0.0.1", "::1")
+
+
+class Keys:
+    """The keys of one issuer."""
+
+    def __init__(
+        self,
+        issuer: str,
+        jwks_uri: str | None = None,
+        *,
+        pause: float = _PAUSE,
+        kept: float = _KEPT,
+        longest: float = _LONGEST,
+        transport: httpx2.AsyncBaseTransport | None = None,
+    ) -> None:
+        """Name the issuer.
+
+        Args:
+            issuer: Its identifier.
+            jwks_uri: Where its keys are; by default its metadata say so.
+            pause: Seconds between two questions to it.
+            kept: Seconds after which keys are asked for again.
+            longest: Seconds after which they hold no more where the issuer does not answer.
+            transport: What requests go through; by default the network.
+        """
+        self._issuer, self._uri = issuer, jwks_uri
+        self._pause, self._kept, self._longest = pause, kept, longest
+        self._transport = transport
+        self._keys: Sequence[Mapping[str, Any]] = ()
+        self._ready: dict[tuple[str | None, str], PyJWK] = {}
+        self._asked = self._had = -float("inf")
+        self._lock = anyio.Lock()
+
+    async def find(self, kid: str | None, algorithm: str) -> PyJWK | None:
+        """The key with an identifier, for signatures of a kind; without an identifier, the only key for them.
+
+        Whoever names a known key does not wait while another asks for the keys again.
+
+        Raises:
+            Unavailable: No keys can be had.
+        """
+        found = self._known(kid, algorithm)
+        if found is None or (self._age > self._kept and not self._lock.locked()):
+            async with self._lock:
+                if time.monotonic() > self._asked + (self._pause if self._keys else min(self._pause, _FIRST_PAUSE)):
+                    await self._ask()
+            found = self._known(kid, algorithm)
+        if not self._keys or self._age > self._longest:
+            raise Unavailable(f"the keys of {self._issuer} cannot be had")
+        return found
+
+    @property
+    def _age(self) -> float:
+        return time.monotonic() - self._had
+
+    def _known(self, kid: str | None, algorithm: str) -> PyJWK | None:
+        """The one key that fits; several may have one identifier where their types differ (RFC 7517, 4.5)."""
+        if (kid, algorithm) in self._ready:
+            return self._ready[kid, algorithm]
+        fitting = [key for key in self._keys if kid in (None, key.get("kid")) and _fits(key, algorithm)]
+        found = _key(fitting[0], algorithm) if len(fitting) == 1 else None
+        if found is not None:
+            self._ready[kid, algorithm] = found
+        return found
+
+    async def _ask(self) -> None:
+        """Ask for the keys; those that are there stay where there is no answer."""
+        self._asked = time.monotonic()
+        try:
+            is_away = self._issuer.startswith("https:")  # a proxy of the environment knows nothing of this machine
+            async with httpx2.AsyncClient(timeout=_TIMEOUT, transport=self._transport, trust_env=is_away) as client:
+                with anyio.fail_after(4 * _TIMEOUT, shield=True):  # others wait for it, too
+                    uri = self._uri or await self._discover(client)
+                    found = await _json(client, uri)
+            self._keys = _signing(found.get("keys"))
+            self._ready = {}
+            self._had = time.monotonic()
+        except (httpx2.HTTPError, httpx2.InvalidURL, OSError, RecursionError, ValueError) as error:
+            _LOG.warning("the keys of %s cannot be had: %s", self._issuer, str(error) or type(error).__name__)
+
+    async def _discover(self, client: httpx2.AsyncClient) -> str:
+        """Where the keys are, as the issuer's metadata say (MCP 2025-11-25, basic/authorization, discovery)."""
+        reasons: list[str] = []
+        for url in _metadata_urls(self._issuer):
+            try:
+                found = await _json(client, url)
+            except (httpx2.HTTPError, RecursionError, ValueError) as error:
+                reasons.append(f"{url}: {str(error) or type(error).__name__}")
+                continue
+            if found.get("issuer") != self._issuer:
+                reasons.append(f"{url}: it is the metadata of {str(found.get('issuer'))[:_SHOWN]!r}")
+                continue
+            uri = found.get("jwks_uri")
+            if not isinstance(uri, str) or not _is_trustworthy(uri, self._issuer):
+                raise ValueError(f"{url}: `jwks_uri` is {str(uri)[:_SHOWN]!r}, which is no https URL")
+            return uri
+        raise ValueError("; ".join(reasons))
+
+
+def _is_trustworthy(url: str, issuer: str) -> bool:
+    """Whether nobody on the way can change what comes from a URL: `https`, or `http` where the issuer is here, too.
+
+    Raises:
+        ValueError: It is no URL.
+    """
+    parts, of_issuer = urlsplit(url), urlsplit(issuer)
+    is_here = parts.hostname in _LOCAL and of_issuer.scheme == "http" and of_issuer.hostname in _LOCAL
+    return bool(parts.hostname) and (parts.scheme == "https" or (parts.scheme == "http" and is_here))
+
+
+def _metadata_urls(issuer: str) -> Iterator[str]:
+    """Where an issuer's metadata may be, in the order of MCP."""
+    parts = urlsplit(issuer)
+    path = parts.path.rstrip("/")
+    places = [f"/.well-known/oauth-authorization-server{path}", f"/.well-known/openid-configuration{path}"]
+    for place in dict.fromkeys([*places, f"{path}/.well-known/openid-configuration"]):
+        yield urlunsplit((parts.scheme, parts.netloc, place, "", ""))
+
+
+async def _json(client: httpx2.AsyncClient, url: str) -> Mapping[str, Any]:
+    """A JSON object. Raises ValueError, httpx2.HTTPError."""
+    body = bytearray()
+    async with client.stream("GET", url, headers={"Accept": "application/json"}) as response:
+        if response.status_code != HTTPStatus.OK:
+            raise ValueError(f"HTTP {response.status_code}")
+        async for part in response.aiter_bytes():
+            body += part
+            if len(body) > _LARGEST:
+                raise ValueError(f"the answer has more than {_LARGEST:,} bytes")
+    found: Json = json.loads(body)
+    if not is_object(found):
+        raise ValueError("the answer is no JSON object")
+    return found
+
+
+def _signing(keys: object) -> list[Mapping[str, Any]]:
+    """The keys of a set that verify signatures (RFC 7517). Raises ValueError."""
+    if not is_list(keys):
+        raise ValueError("what is at `jwks_uri` is no set of keys")
+    return [key for key in keys if is_object(key) and key.get("use", "sig") == "sig" and _verifies(key)]
+
+
+def _verifies(key: Mapping[str, Any]) -> bool:
+    operations = key.get("key_ops")
+    return operations is None or (is_list(operations) and "verify" in operations)
+
+
+def _fits(key: Mapping[str, Any], algorithm: str) -> bool:
+    """Whether a key is for signatures of one kind."""
+    kind, curve = ALGORITHMS[algorithm]
+    return key.get("kty") == kind and key.get("alg", algorithm) == algorithm and (not curve or key.get("crv") == curve)
+
+
+def _key(found: Mapping[str, Any], algorithm: str) -> PyJWK | None:
+    """A key, ready to be used; `None` where it is none."""
+    try:
+        return PyJWK(dict(found), algorithm)
+    except (PyJWTError, TypeError, ValueError) as error:
+        _LOG.warning("a key cannot be used: %s", error)
+        return None

@@ -1,0 +1,205 @@
+# Part of toolwright's runtime, copied as it is. DO NOT EDIT.
+"""The limits of calls: how many at once, how long, how large.
+
+Takes calls; lets them through, stops them, or refuses them with a result that says which limit they met and when to try
+again. What is refused has not been validated, and no model was made of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+from collections import deque
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import anyio
+
+from .. import amounts
+from ..server.outcomes import Outcome, refusal
+
+if TYPE_CHECKING:
+    from ..package import Tool
+    from ..server.steps import Call, Proceed
+
+
+class Limits:
+    """The limits of one server's tools: a step that their calls go through."""
+
+    def __init__(self) -> None:
+        """Nothing runs so far."""
+        self._bounds: dict[Tool, _Bounds] = {}
+
+    async def __call__(self, proceed: Proceed, call: Call) -> Outcome:
+        """Let a call through as far as its limits allow."""
+        bounds = self._bounds.get(call.tool) or self._bounds.setdefault(call.tool, _Bounds.of(call.tool))
+        name = call.tool.name
+        if bounds.arguments is not None and call.size is not None and call.size > bounds.arguments:
+            return refusal(
+                f"The arguments of {name} are too large: {call.size:,} bytes, where {bounds.arguments:,} may be. "
+                "Try again with less.",
+                "limited",
+                "argument_size",
+            )
+        if call.begin is not None:  # what takes time and a place is the run of the task
+            return await proceed(call)
+        if bounds.timeout is None and bounds.slots is None:
+            return self._sized(bounds, call, await proceed(call))
+        if bounds.slots is not None and (call.is_answer or call.is_run):
+            await bounds.slots.retake()  # it was let in before, and a person has answered since, or it is a task
+        elif bounds.slots is not None and not bounds.slots.take():
+            most = bounds.slots.most
+            number = "one call" if most == 1 else f"{most:,} calls"
+            text = f"{name} runs {number} at once, and no more; try again when one has ended."
+            return refusal(text, "limited", "concurrency")
+        return await self._kept(bounds, proceed, call)
+
+    async def _kept(self, bounds: _Bounds, proceed: Proceed, call: Call) -> Outcome:
+        """The outcome of a call that has its place, under its clock."""
+        timeout = bounds.timeout
+        with anyio.CancelScope(deadline=math.inf if timeout is None else anyio.current_time() + timeout) as scope:
+            keeper = call.context.occupancy.keeper = _Keeper(scope, bounds.slots)
+            try:
+                outcome = await proceed(call)
+                if not scope.cancel_called or outcome.ending != "failed":  # a failure may be the cancelled handler's
+                    return self._sized(bounds, call, outcome)
+            finally:
+                keeper.leave()
+        return refusal(
+            f"{call.tool.name} took longer than {call.tool.policy['timeout']} and was stopped. "
+            "What it did until then may stay done; try again with less work, or later.",
+            "limited",
+            "timeout",
+        )
+
+    @staticmethod
+    def _sized(bounds: _Bounds, call: Call, outcome: Outcome) -> Outcome:
+        if bounds.result is None or outcome.ending not in ("completed", "tool_error"):
+            return outcome
+        size = len(json.dumps(outcome.result, ensure_ascii=False).encode())
+        if size <= bounds.result:
+            return outcome
+        return refusal(
+            f"The result of {call.tool.name} is too large: {size:,} bytes, where {bounds.result:,} may be. "
+            "The call was made; ask for less at once.",
+            "limited",
+            "result_size",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Bounds:
+    """The limits of one tool, looked up once."""
+
+    slots: _Slots | None
+    timeout: float | None
+    arguments: int | None
+    result: int | None
+
+    @classmethod
+    def of(cls, tool: Tool) -> _Bounds:
+        policy: Mapping[str, Any] = tool.policy
+        most, timeout = policy.get("concurrency"), policy.get("timeout")
+        arguments, result = policy.get("maxArgumentBytes"), policy.get("maxResultBytes")
+        is_cut = "large" in (tool.extension.get("http") or {})  # what is too large is a link there
+        return cls(
+            slots=None if most is None else _Slots(most),
+            timeout=None if timeout is None else amounts.seconds(timeout),
+            arguments=None if arguments is None else amounts.size(arguments),
+            result=None if result is None or is_cut else amounts.size(result),
+        )
+
+
+class _Slots:
+    """The places of one tool."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self._taken = 0
+        self._waiting: deque[anyio.Event] = deque()
+
+    def take(self) -> bool:
+        """Whether a place was free; if so, it is taken."""
+        if self._taken >= self.most:
+            return False
+        self._taken += 1
+        return True
+
+    async def retake(self) -> None:
+        """Take a place, also where one has to be waited for; whoever waits goes before new calls."""
+        if self.take():
+            return
+        woken = anyio.Event()
+        self._waiting.append(woken)
+        try:
+            await woken.wait()
+        except BaseException:
+            if woken.is_set():
+                self.leave()  # it was handed over meanwhile
+            else:
+                self._waiting.remove(woken)
+            raise
+
+    def leave(self) -> None:
+        """Hand a place over to whoever waits first, or free it."""
+        if self._waiting:
+            self._waiting.popleft().set()
+        else:
+            self._taken -= 1
+
+
+class _Keeper:
+    """The clock and the place of one call; the place is left when the call and all its threads have."""
+
+    def __init__(self, scope: anyio.CancelScope, slots: _Slots | None) -> None:
+        self._scope = scope
+        self._slots = slots
+        self._has_place = slots is not None
+        self._holders = 1
+        self._resting = 0
+
+    @asynccontextmanager
+    async def resting(self) -> AsyncGenerator[None, None]:
+        """The length of a wait for a person; several may be waited for at once."""
+        self._resting += 1
+        if self._resting == 1:
+            self._left = self._scope.deadline - anyio.current_time()
+            self._scope.deadline = math.inf
+            self._free()
+        try:
+            yield
+        finally:
+            self._resting -= 1
+            if not self._resting:
+                await self._return()
+
+    async def _return(self) -> None:
+        if self._slots is not None and not self._has_place:
+            await self._slots.retake()
+            self._has_place = True
+        self._scope.deadline = anyio.current_time() + self._left
+
+    def hold(self) -> Callable[[], None]:
+        """Keep the place until what this gives is called, in any thread."""
+        self._holders += 1
+        loop = asyncio.get_running_loop()
+
+        def let_go() -> None:
+            with suppress(RuntimeError):  # the loop is closed: there is no place left to keep
+                loop.call_soon_threadsafe(self.leave)
+
+        return let_go
+
+    def leave(self) -> None:
+        """The call, or a thread of it, has ended."""
+        self._holders -= 1
+        if not self._holders:
+            self._free()
+
+    def _free(self) -> None:
+        if self._slots is not None and self._has_place:
+            self._has_place = False
+            self._slots.leave()

@@ -1,0 +1,91 @@
+# Part of toolwright's runtime, copied as it is. DO NOT EDIT.
+"""How often a tool may be called: a moving window for each principal and tool.
+
+Takes calls; lets them through, or refuses them with a result that says when to try again (MCP 2025-11-25, server/tools,
+"Security Considerations": servers MUST rate limit tool invocations). What is refused has not been validated.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import time
+from typing import TYPE_CHECKING, Final
+
+from limits import RateLimitItem, parse
+from limits.aio.storage import RedisStorage, Storage
+from limits.aio.strategies import MovingWindowRateLimiter
+from limits.errors import StorageError
+
+from ..logs import logger
+from ..server.outcomes import Outcome, refusal
+from .windows import Windows
+
+if TYPE_CHECKING:
+    from ..package import Tool
+    from ..server.steps import Call, Proceed
+    from ..state.store import Store
+
+_LOG: Final = logger(__name__)
+
+_LOST: Final = "calls are counted nowhere, for now, since the server has lost its state"
+
+
+class Rates:
+    """The rates of one server's tools: a step that their calls go through.
+
+    Attributes:
+        uncounted: Calls that were let through while the store was lost (`onStateLoss: open`).
+    """
+
+    def __init__(self, store: Store) -> None:
+        """Say where calls are counted."""
+        self._counter = MovingWindowRateLimiter(_storage(store))
+        self._limits: dict[Tool, RateLimitItem | None] = {}
+        self.uncounted = 0
+
+    async def __call__(self, proceed: Proceed, call: Call) -> Outcome:
+        """Let a call through, and count it; one that goes on with what it began has been counted."""
+        if call.tool not in self._limits:
+            rate = call.tool.policy.get("rateLimit")
+            self._limits[call.tool] = parse(rate) if rate else None
+        limit = self._limits[call.tool]
+        if limit is None or call.is_answer:
+            return await proceed(call)
+        key = hashlib.sha256(json.dumps([call.tool.name, call.principal.key]).encode()).hexdigest()
+        try:
+            is_let_in = await self._counter.hit(limit, key)
+            reset = 0.0 if is_let_in else (await self._counter.get_window_stats(limit, key)).reset_time
+        except StorageError:
+            return await self._unknown(proceed, call)
+        if is_let_in:
+            return await proceed(call)
+        wait = max(1, math.ceil(reset - time.time()))
+        number = "once" if limit.amount == 1 else f"{limit.amount:,} times"
+        window = "an hour" if limit.GRANULARITY.name == "hour" else f"a {limit.GRANULARITY.name}"
+        text = f"{call.tool.name} may be called {number} in {window}; this call is one too many."
+        seconds = "1 second" if wait == 1 else f"{wait:,} seconds"
+        return refusal(f"{text} Try again in {seconds}.", "limited", "rate_limit")
+
+    async def _unknown(self, proceed: Proceed, call: Call) -> Outcome:
+        """What happens to a call while nobody knows how many there were: what the manifest's `onStateLoss` says."""
+        if call.tool.policy.get("onStateLoss") != "open":
+            text = f"{call.tool.name} may be called only so often, and {_LOST}. Try again later."
+            return refusal(text, "limited", "state_lost")
+        self.uncounted += 1
+        if self.uncounted & (self.uncounted - 1) == 0:  # the first, the second, the fourth …
+            _LOG.warning("%s; %d let through so far (`onStateLoss: open`)", _LOST, self.uncounted)
+        return await proceed(call)
+
+
+def _storage(store: Store) -> Storage:
+    if store.pool is None:
+        return Windows()
+    return RedisStorage(
+        "async+redis://",
+        wrap_exceptions=True,
+        implementation="redispy",
+        key_prefix=f"{store.prefix}:rate",
+        connection_pool=store.pool,
+    )

@@ -1,0 +1,166 @@
+# Part of toolwright's runtime, copied as it is. DO NOT EDIT.
+"""Which scopes the tools, resources and prompts of a package need, and who has them.
+
+Takes the manifest's scopes; says what a principal may use. Scopes may hold others (`auth: {scopes: {admin: [write]}}`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
+
+from mcp.shared.uri_template import UriTemplate
+
+from ..values import is_list, is_mapping, is_object
+
+if TYPE_CHECKING:
+    from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+
+    from ..package import Package
+    from ..server.principal import Principal
+
+_SECTIONS: Final = ("tools", "resources", "resourceTemplates", "prompts")
+
+
+class Scopes:
+    """The scopes of one package.
+
+    Attributes:
+        challenges: Whether what a caller over HTTP lacks scopes for is listed, and asks for them.
+        every: All scopes that something needs.
+    """
+
+    def __init__(self, package: Package) -> None:
+        """Take the package."""
+        auth: Mapping[str, Any] = package.manifest.get("auth") or {}
+        self.challenges: bool = auth.get("onMissing") == "challenge"
+        self._required: Sequence[str] = auth.get("requiredScopes") or ()
+        self._held: Mapping[str, Sequence[str]] = auth.get("scopes") or {}
+        self._package = package
+        self._needed = {section: dict(_needed(package, section)) for section in _SECTIONS}
+        self._of_section = {
+            section: frozenset(scope for scopes in needed.values() for scope in scopes)
+            for section, needed in self._needed.items()
+        }
+        others = {scope for scopes in self._of_section.values() for scope in scopes}
+        self.every: Sequence[str] = tuple(dict.fromkeys((*self._required, *sorted(others))))
+
+    def widened(self, principal: Principal) -> Principal:
+        """A principal with the scopes that its own hold."""
+        return replace(principal, scopes=_closure(principal.scopes, self._held)) if self._held else principal
+
+    def relevant(self, principal: Principal, section: str) -> frozenset[str]:
+        """The scopes of a principal that a list depends on."""
+        return principal.scopes & self._of_section[section]
+
+    def lacks(self, principal: Principal) -> Sequence[str]:
+        """The scopes that something needs and a principal has not."""
+        return sorted(frozenset[str]().union(*self._of_section.values()) - principal.scopes)
+
+    def allows(self, principal: Principal, section: str, key: str) -> bool:
+        """Whether a principal may use an entry of a list."""
+        needed = self._needed[section].get(key)
+        return not needed or principal.scopes.issuperset(needed)
+
+    def reaches(self, principal: Principal, uri: str) -> bool:
+        """Whether a principal may hear of a resource: what it may not read is as if it were not there."""
+        if uri in self._package.resources:
+            return self.allows(principal, "resources", uri)
+        fitting = [template for template in self._package.templates if _parsed(template).match(uri) is not None]
+        return not fitting or any(self.allows(principal, "resourceTemplates", each) for each in fitting)
+
+    def shows(self, principal: Principal, section: str, key: str) -> bool:
+        """Whether a list shows an entry to a principal."""
+        return (self.challenges and principal.kind != "local") or self.allows(principal, section, key)
+
+    def lacking(self, principal: Principal, message: object) -> Sequence[str]:
+        """All scopes that a JSON-RPC message needs, where its sender lacks some of them; else none.
+
+        Scopes that the caller has by others stand there, too, since a new token replaces the one that is there.
+        """
+        if not is_object(message) or not self.challenges:
+            return ()
+        targets = [*self._targets(message.get("method"), message.get("params"))]
+        if all(self.allows(principal, *target) for target in targets):
+            return ()
+        needed = [scope for section, key in targets for scope in self._needed[section][key]]
+        return tuple(dict.fromkeys((*self._required, *needed)))
+
+    def _targets(self, method: object, params: object) -> Iterator[tuple[str, str]]:
+        """What a request is about: lists, each with the key of an entry of it that needs scopes."""
+        several = [(method, params)]
+        if method == "subscriptions/listen":
+            several = [("resources/subscribe", {"uri": uri}) for uri in _heard(params)]
+        targets = (self._target(*each) for each in several)
+        yield from (target for target in targets if target is not None)
+
+    def _target(self, method: object, params: object) -> tuple[str, str] | None:
+        match method, params:
+            case "tools/call", {"name": str(key)}:
+                found = ("tools", key)
+            case "prompts/get", {"name": str(key)}:
+                found = ("prompts", key)
+            case "completion/complete", {"ref": {"type": "ref/prompt", "name": str(key)}}:
+                found = ("prompts", key)
+            case "completion/complete", {"ref": {"type": "ref/resource", "uri": str(key)}}:
+                found = ("resourceTemplates", key)
+            case "resources/read" | "resources/subscribe", {"uri": str(key)}:
+                found = ("resources", key) if key in self._package.resources else self._template(key)
+            case _:
+                return None
+        return found if found[1] in self._needed[found[0]] else None
+
+    def _template(self, uri: str) -> tuple[str, str]:
+        """The first template that a URI fits, as for reading it."""
+        fits = (template for template in self._package.templates if _parsed(template).match(uri) is not None)
+        return "resourceTemplates", next(fits, "")
+
+
+class Listening:
+    """A middleware of the SDK: callers hear only of the resources that they may read, and are told which these are."""
+
+    def __init__(self, scopes: Scopes, principal: Callable[..., Principal]) -> None:
+        """Take the scopes, and what says who asks."""
+        self._scopes, self._principal = scopes, principal
+
+    async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+        """Pass a request on, without the resources that are not there for its sender."""
+        if ctx.method != "subscriptions/listen" or not (uris := _heard(ctx.params)):
+            return await call_next(ctx)
+        params: dict[str, Any] = {**(ctx.params or {})}
+        principal = self._principal(over_http=ctx.request is not None)
+        heard = [uri for uri in uris if not isinstance(uri, str) or self._scopes.reaches(principal, uri)]
+        params["notifications"] = {**params["notifications"], "resourceSubscriptions": heard}
+        return await call_next(replace(ctx, params=params))
+
+
+def _heard(params: object) -> Sequence[Any]:
+    """The resources that a caller wants to hear of, in whatever form it says so."""
+    wanted = params.get("notifications") if is_mapping(params) else None
+    uris = wanted.get("resourceSubscriptions") if is_mapping(wanted) else None
+    return uris if is_list(uris) else ()
+
+
+def _needed(package: Package, section: str) -> Iterable[tuple[str, Sequence[str]]]:
+    policies: Mapping[str, Mapping[str, Any]]
+    if section == "tools":
+        policies = {name: tool.policy for name, tool in package.tools.items()}
+    else:
+        policies = {key: extension.get("policy") or {} for key, (_, extension) in package.entries(section).items()}
+    return ((key, policy["scopes"]) for key, policy in policies.items() if policy.get("scopes"))
+
+
+def _closure(scopes: frozenset[str], held: Mapping[str, Sequence[str]]) -> frozenset[str]:
+    found, waiting = set(scopes), [*scopes]
+    while waiting:
+        new = {*held.get(waiting.pop(), ())} - found
+        found |= new
+        waiting += new
+    return frozenset(found)
+
+
+@cache
+def _parsed(template: str) -> UriTemplate:
+    return UriTemplate.parse(template)

@@ -1,0 +1,176 @@
+# Part of toolwright's runtime, copied as it is. DO NOT EDIT.
+"""Access tokens that are JWTs (RFC 9068).
+
+Takes a token; says whom it is for, or that it is not valid here. Whoever sent it learns no more than that; the log has
+the reason, and never the token.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any, Final
+
+import jwt
+from jwt import PyJWK
+from jwt.exceptions import PyJWTError
+from mcp.server.auth.provider import AccessToken
+
+from ..logs import CLEANERS, logger
+from ..values import is_list
+from .keys import ALGORITHMS, Keys
+
+_LOG: Final = logger(__name__)
+
+SKEW: Final = 30.0
+"""Seconds by which clocks may differ."""
+
+_LONGEST: Final = 16 * 1024
+"""Characters of a token."""
+
+_PLAIN: Final = "jwt"
+_TYPES: Final = ("at+jwt", "application/at+jwt", _PLAIN)
+_OTHERS: Final = frozenset({"at_hash", "c_hash", "events", "nonce", "s_hash"})
+"""Claims of ID tokens and of logout tokens (OpenID Connect Core 1.0, 2 and 3.3.2.11; Back-Channel Logout 1.0, 2.4)."""
+
+_VERIFIED: Final = 1000
+"""Tokens that need not be verified again; they are known by their SHA-256 digests."""
+
+_SHOWN: Final = 80
+"""Characters of what a token says that are logged."""
+
+_JWT: Final = re.compile(r"\beyJ[\w-]{8,}\.[\w-]+\.[\w-]*")
+
+CLEANERS.append(lambda text: _JWT.sub("[token]", text))
+
+
+@dataclass(frozen=True, slots=True)
+class _Verified:
+    """A token whose signature was verified, and what with."""
+
+    token: AccessToken
+    key: PyJWK
+    kid: str | None
+    algorithm: str
+
+
+class Tokens:
+    """Verifies the tokens of one issuer, for one audience: a `TokenVerifier` of the SDK."""
+
+    def __init__(self, auth: Mapping[str, Any], keys: Keys | None = None) -> None:
+        """Take the manifest's `auth`; `keys` are the issuer's."""
+        self._issuer: str = auth["issuer"]
+        self._audience: str = auth["audience"]
+        self._keys = Keys(self._issuer, auth.get("jwksUri")) if keys is None else keys
+        self._verified: OrderedDict[bytes, _Verified] = OrderedDict()
+
+    async def verify_token(self, token: str) -> AccessToken | None:
+        """Whom a token is for; `None` where it is not valid here.
+
+        Raises:
+            Unavailable: The issuer's keys cannot be had.
+        """
+        try:
+            digest = sha256(token.encode()).digest()
+            found = await self._known(digest) or await self._verify(token)
+        except (PyJWTError, ValueError) as error:
+            _LOG.info("a token was refused: %s", error)
+            return None
+        self._verified[digest] = found
+        self._verified.move_to_end(digest)
+        if len(self._verified) > _VERIFIED:
+            self._verified.popitem(last=False)
+        return found.token.model_copy(update={"claims": dict(found.token.claims or {})})
+
+    async def _known(self, digest: bytes) -> _Verified | None:
+        """What was verified before, where it has not expired, and its key is still the one that verified it."""
+        found = self._verified.pop(digest, None)
+        if found is None or (found.token.expires_at or 0) <= time.time():
+            return None
+        return found if await self._keys.find(found.kid, found.algorithm) is found.key else None
+
+    async def _verify(self, token: str) -> _Verified:
+        """What a token says. Raises PyJWTError, ValueError."""
+        header, key, claims = await self._claims(token)
+        _check_kind(header, claims)
+        access = AccessToken(
+            token="",
+            client_id=_client(claims) or "",
+            scopes=_scopes(claims),
+            expires_at=int(claims["exp"]) + int(SKEW),
+            resource=self._audience,
+            subject=_text(claims.get("sub")),
+            claims=claims,
+        )
+        return _Verified(access, key, header.get("kid"), header["alg"])
+
+    async def _claims(self, token: str) -> tuple[dict[str, Any], PyJWK, dict[str, Any]]:
+        """The header of a token that its issuer signed for here, the key, and the claims.
+
+        Raises:
+            PyJWTError: It is not valid.
+            ValueError: Likewise.
+        """
+        if len(token) > _LONGEST:
+            raise ValueError(f"it has {len(token):,} characters")
+        header = jwt.get_unverified_header(token)
+        algorithm = str(header.get("alg"))
+        if algorithm not in ALGORITHMS:
+            raise ValueError(f"its signature is of the kind {_short(algorithm)}")
+        key = await self._keys.find(header.get("kid"), algorithm)
+        if key is None:
+            raise ValueError(f"its key {_short(header.get('kid'))} is none of its issuer's for {algorithm}")
+        claims: dict[str, Any] = jwt.decode(
+            token,
+            key,
+            algorithms=[algorithm],
+            audience=self._audience,
+            issuer=self._issuer,
+            leeway=SKEW,
+            options={"require": ["exp", "iss", "aud"], "enforce_minimum_key_length": True},
+        )
+        return header, key, claims
+
+
+def _check_kind(header: Mapping[str, Any], claims: Mapping[str, Any]) -> None:
+    """Let access tokens pass that say for whom they are.
+
+    Many issuers write the type `JWT` where RFC 9068 has `at+jwt`; then what else the issuer signs is told apart by its
+    claims (RFC 8725, 3.12).
+
+    Raises:
+        ValueError: It is another kind of token, or nobody's.
+    """
+    kind = str(header.get("typ", _PLAIN)).lower()
+    if kind not in _TYPES:
+        raise ValueError(f"it is of the type {_short(header.get('typ'))}")
+    if kind == _PLAIN and (found := _OTHERS & claims.keys()):
+        raise ValueError(f"it is no access token: it has {', '.join(sorted(found))}")
+    if not (_text(claims.get("sub")) or _client(claims)):
+        raise ValueError("it says neither whose it is nor which client's")
+
+
+def _client(claims: Mapping[str, Any]) -> str | None:
+    """The client that a token was issued to: `client_id` (RFC 9068, 2.2), or `azp` where others write that."""
+    return _text(claims.get("client_id") or claims.get("azp"))
+
+
+def _short(value: object) -> str:
+    """A value for the log, which whoever sends tokens must not fill."""
+    return repr(str(value)[:_SHOWN])
+
+
+def _scopes(claims: Mapping[str, Any]) -> list[str]:
+    """The scopes of a token: `scope` is a text (RFC 9068, 2.2.3), `scp` a text or a list where others write that."""
+    said = claims.get("scope", claims.get("scp"))
+    if isinstance(said, str):
+        return said.split()
+    return [each for each in said if isinstance(each, str)] if is_list(said) else []
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None

@@ -1,0 +1,79 @@
+# Part of toolwright's runtime, copied as it is. DO NOT EDIT.
+"""The rows of what a package has beside its tools: resources, resource templates and prompts.
+
+Takes what cannot be derived from the name on the wire, and derives the rest.
+"""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass
+
+from .package import stem_of
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """One resource.
+
+    Attributes:
+        uri: Its URI.
+        method: The handlers' method that reads it; `None` where the manifest has the content.
+    """
+
+    uri: str
+    _: KW_ONLY
+    method: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """One resource template.
+
+    Attributes:
+        uri: The URI template (RFC 6570).
+        method: The handlers' method that reads what it leads to.
+        stem: The start of the names of its classes; by default the method in PascalCase.
+        completes: The handlers' method that completes the variables that are left to it.
+    """
+
+    uri: str
+    _: KW_ONLY
+    method: str
+    stem: str = ""
+    completes: str | None = None
+
+    def __post_init__(self) -> None:
+        """Derive what is not said."""
+        object.__setattr__(self, "stem", self.stem or stem_of(self.method))
+
+    @property
+    def params_name(self) -> str:
+        """The class of its variables."""
+        return f"{self.stem}Params"
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """One prompt.
+
+    Attributes:
+        name: The name on the wire.
+        method: The handlers' method that makes its messages; `None` where the manifest has them.
+        stem: The start of the names of its classes; by default the method in PascalCase.
+        completes: The handlers' method that completes the arguments that are left to it.
+    """
+
+    name: str
+    _: KW_ONLY
+    method: str | None = None
+    stem: str = ""
+    completes: str | None = None
+
+    def __post_init__(self) -> None:
+        """Derive what is not said."""
+        object.__setattr__(self, "stem", self.stem or stem_of(self.method or ""))
+
+    @property
+    def args_name(self) -> str:
+        """The class of its arguments."""
+        return f"{self.stem}Args"

@@ -1,0 +1,123 @@
+# Part of toolwright's runtime, copied as it is. DO NOT EDIT.
+"""The handlers' own life: entered when the server starts, left when it stops.
+
+Takes a handlers object, which may be an async context manager, and what else lives as long; gives the lifespan of a
+server. However many connections a server has, all is entered once, before the first, and left once, after the last.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import anyio.to_thread
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Callable
+
+    from typing_extensions import TypeIs
+
+
+def is_entered(handlers: object) -> TypeIs[AbstractAsyncContextManager[Any, Any]]:
+    """Whether handlers are an async context manager."""
+    return isinstance(handlers, AbstractAsyncContextManager)
+
+
+class Lifespan:
+    """The lifespan of one server, shared by its connections."""
+
+    def __init__(
+        self,
+        handlers: object,
+        around: Callable[[], AbstractAsyncContextManager[object]],
+        last: Callable[[], object] | None = None,
+        within: Callable[[], AbstractAsyncContextManager[object]] = nullcontext,
+    ) -> None:
+        """Take the handlers; what is no async context manager needs no care.
+
+        Args:
+            handlers: The handlers.
+            around: Makes what is entered before them and left after them.
+            last: Is called when all is over.
+            within: Makes what is entered after them and left before them.
+        """
+        self.failure: Exception | None = None
+        """Why the handlers could not start, where they could not."""
+        self._manager = handlers if is_entered(handlers) else None
+        self._around = around
+        self._life: _Life | None = None
+        self._last = last
+        self._within = within
+
+    @asynccontextmanager
+    async def __call__(self, _server: object) -> AsyncGenerator[dict[str, Any], None]:
+        """Keep the handlers alive while the body runs."""
+        try:
+            async with self._alive():
+                yield {}
+        finally:
+            if self._last is not None:
+                with anyio.CancelScope(shield=True):
+                    await anyio.to_thread.run_sync(self._last)
+
+    @asynccontextmanager
+    async def _alive(self) -> AsyncGenerator[None, None]:
+        if self._life is None or not self._life.users:
+            self._life = _Life(self._both(), self._life)
+        life = self._life
+        life.users += 1
+        try:
+            try:
+                await life.started()
+            except Exception as error:
+                self.failure = error
+                raise
+            yield
+        finally:
+            life.users -= 1
+            if not life.users:
+                with anyio.CancelScope(shield=True):
+                    await life.end()
+
+    @asynccontextmanager
+    async def _both(self) -> AsyncGenerator[None, None]:
+        async with self._around(), nullcontext() if self._manager is None else self._manager, self._within():
+            yield
+
+
+class _Life:
+    """One stay in the context manager, in a task of its own: it must be left in the task that entered it."""
+
+    def __init__(self, manager: AbstractAsyncContextManager[Any], before: _Life | None) -> None:
+        self.users = 0
+        self._ready = asyncio.Event()
+        self._over = asyncio.Event()
+        self._task = asyncio.create_task(self._live(manager, before))
+
+    async def _live(self, manager: AbstractAsyncContextManager[Any], before: _Life | None) -> None:
+        if before is not None and not before._task.done():
+            await asyncio.wait([before._task])
+        async with manager:
+            self._ready.set()
+            await self._over.wait()
+
+    async def started(self) -> None:
+        """Wait until the manager is entered; raises what that raises."""
+        ready = asyncio.create_task(self._ready.wait())
+        try:
+            await asyncio.wait([ready, self._task], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            ready.cancel()
+        if self._task.done():
+            self._task.result()
+
+    async def end(self) -> None:
+        """Leave the manager; raises what that raises. Where it is not entered yet, entering is cancelled."""
+        self._over.set()
+        if not self._ready.is_set():
+            self._task.cancel()
+        await asyncio.wait([self._task])
+        if self._ready.is_set():
+            self._task.result()

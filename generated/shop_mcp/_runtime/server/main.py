@@ -1,0 +1,325 @@
+# Part of toolwright's runtime, copied as it is. DO NOT EDIT.
+"""The command `python -m` of a generated package: find the handlers, build the server, serve.
+
+Takes the command line; what is wrong with it, or with what it names, is a line on standard error and status 2, never a
+traceback. Logging is set up here and nowhere else, on standard error.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import socket
+import sys
+from typing import TYPE_CHECKING, Final
+
+from ..logs import logger, set_up
+from ..state.store import Unfit
+from ..terminal import one_line, visible
+from . import handler_check
+from .handler_loading import Handwritten, Unusable, refuse
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..package import Package
+    from .sdk import PackageServer
+
+_LOG: Final = logger(__name__)
+_LEVELS: Final = ("debug", "info", "warning", "error")
+_EVERYWHERE: Final = ("0.0.0.0", "::")
+"""What is compared with, and not bound to."""
+_GRACE: Final = 5  # seconds for open requests when the HTTP server stops
+
+
+def main(package: Package, argv: Sequence[str] | None = None) -> None:
+    """Run a package's server, on standard input and output or over HTTP, until it is asked to stop.
+
+    Args:
+        package: The package.
+        argv: The command line, by default the process's.
+
+    Raises:
+        SystemExit: With 2 where the command line or the handlers are wrong, with 1 where the address cannot be had or
+            the handlers do not start, with 130 where it is interrupted before it serves.
+    """
+    options = _parser(package).parse_args(argv)
+    set_up(options.log_level)
+    handwritten = Handwritten(options.handlers, package)
+    try:
+        if options.command == "worker":
+            _work(handwritten, options)
+        elif options.workers is None:
+            _serve(handwritten, options)
+        else:
+            with package.feature("tasks", "tasks.worker").Workers(options.workers, _worker_arguments(package, options)):
+                _serve(handwritten, options)
+    except Unusable as error:
+        _tell(f"{package.name}: {error}")
+        raise SystemExit(error.status) from None
+    except handler_check.Unfit as error:
+        _tell(f"{package.name}: {error}")
+        raise SystemExit(2) from None
+    except KeyboardInterrupt:
+        raise SystemExit(130) from None
+
+
+def _serve(handwritten: Handwritten, options: argparse.Namespace) -> None:
+    if options.http is None:
+        _serve_stdio(handwritten, options)
+    else:
+        _serve_http(handwritten, options)
+
+
+def _tell(text: str) -> None:
+    """Say why the server does not run."""
+    sys.stderr.write(f"{visible(text)}\n")
+
+
+def _parser(package: Package) -> argparse.ArgumentParser:
+    server, handlers = package.manifest["server"], package.handlers
+    title = one_line(server.get("title") or server["name"])
+    parser = argparse.ArgumentParser(
+        prog=f"python -m {package.name}",
+        description=f"{title}, an MCP server. Without --http it speaks on standard input and output.",
+    )
+    if "tasks" in package.features:
+        parser.add_argument(
+            "command",
+            nargs="?",
+            choices=("worker",),
+            metavar="worker",
+            help="only work at tasks, of all processes with the same --state",
+        )
+        parser.add_argument(
+            "--workers",
+            metavar="N",
+            type=whole_number,
+            help="work at tasks in so many processes beside, and not in this one; needs a --state that is shared",
+        )
+        parser.add_argument("--until-end-of-input", action="store_true", help=argparse.SUPPRESS)
+    parser.set_defaults(command=None, workers=None)
+    parser.add_argument("--version", action="version", version=one_line(f"{server['name']} {server['version']}"))
+    parser.add_argument(
+        "--handlers",
+        metavar="MODULE:NAME",
+        default=handlers,
+        help="a class to make the handlers from, a function that makes them, or the handlers themselves"
+        + (f" (default: {handlers})" if handlers else ""),
+    )
+    parser.add_argument(
+        "--http",
+        metavar="HOST:PORT",
+        type=address,
+        help="serve Streamable HTTP at this address; fd:N is a listener that is open already",
+    )
+    parser.add_argument("--path", default="/mcp", help="with --http: where the endpoint is (default: /mcp)")
+    parser.add_argument(
+        "--allow-host",
+        metavar="HOST",
+        action="append",
+        default=[],
+        help="with --http: answer requests for this host, too, such as api.example.com; may be given several times",
+    )
+    parser.add_argument(
+        "--health", action="store_true", help="with --http: answer /livez and /readyz, for those who look after servers"
+    )
+    parser.add_argument(
+        "--stateless",
+        action="store_true",
+        help="with --http: keep no sessions, so that older clients, too, may call any of several processes; "
+        "they are asked nothing and hear of no changes",
+    )
+    parser.add_argument(
+        "--grace",
+        metavar="SECONDS",
+        type=whole_number,
+        default=_GRACE,
+        help=f"how long what is under way may go on when the server is asked to stop (default: {_GRACE})",
+    )
+    parser.add_argument(
+        "--scope",
+        metavar="SCOPE",
+        action="append",
+        default=[],
+        help="without --http: a scope that the local user has, such as notes:write; may be given several times",
+    )
+    parser.add_argument(
+        "--state",
+        metavar="URL",
+        default="memory://",
+        help="where state lives: memory:// is this process (default); redis://HOST:PORT is shared by many",
+    )
+    parser.add_argument(
+        "--audit",
+        metavar="FILE",
+        help="append a line of JSON for each call of a tool, refused and failed ones too; - is standard error",
+    )
+    parser.add_argument(
+        "--log-level", choices=_LEVELS, default="info", help="what to log on standard error (default: info)"
+    )
+    return parser
+
+
+def address(text: str) -> tuple[str, int] | int:
+    """A host and a port, or the number of an open listener. Raises argparse.ArgumentTypeError."""
+    host, _, port = text.rpartition(":")
+    if host == "fd" and port.isdecimal():
+        return int(port)
+    if not port.isdecimal() or int(port) > 65535:  # the largest there is
+        raise argparse.ArgumentTypeError(f"{text!r} is not HOST:PORT, such as 127.0.0.1:8000")
+    return host.removeprefix("[").removesuffix("]") or "127.0.0.1", int(port)
+
+
+def whole_number(text: str) -> int:
+    """A whole number. Raises argparse.ArgumentTypeError."""
+    if not text.isdecimal() or len(text) > 9:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number, such as 4")
+    return int(text)
+
+
+def _worker_arguments(package: Package, options: argparse.Namespace) -> list[str]:
+    """The command line of a process that works at the tasks of this one."""
+    said = {"--handlers": options.handlers, "--audit": options.audit}
+    given = [word for name, value in said.items() if value is not None for word in (name, value)]
+    return ["-m", package.name, "worker", "--state", options.state, "--log-level", options.log_level, *given]
+
+
+def _work(handwritten: Handwritten, options: argparse.Namespace) -> None:
+    if options.http is not None or options.workers is not None:
+        raise Unusable("a worker serves nothing; leave out --http and --workers")
+    server = _built(handwritten, options)
+    if not server.store.is_shared:
+        raise Unusable("a worker works at the tasks of other processes, so that it needs --state redis://HOST:PORT")
+    try:
+        handwritten.package.feature("tasks", "tasks.worker").work(server, until_eof=options.until_end_of_input)
+    except Exception:
+        failure = getattr(server.lifespan, "failure", None)
+        if failure is None:
+            raise
+        refuse("the handlers could not start", failure, status=1)
+
+
+def _serve_stdio(handwritten: Handwritten, options: argparse.Namespace) -> None:
+    from . import stdio
+
+    for number, stream in enumerate((sys.stdin, sys.stdout)):
+        if stream is None:  # so Python has it where the descriptor is closed
+            raise Unusable(f"standard {'output' if number else 'input'} is closed; start the server from an MCP client")
+    if sys.stdin.isatty():
+        _LOG.info("speaking MCP on standard input and output, as a client expects; --http serves over the network")
+    with stdio.wire() as held:  # also while the handlers are imported: they may print
+        server = _built(handwritten, options)
+        server.observer.transport = "stdio"
+        if server.scopes is not None and (lacking := server.scopes.lacks(server.principal(over_http=False))):
+            words = " ".join(f"--scope {scope}" for scope in lacking)
+            _LOG.info("what needs scopes is not there for the local user without %s", words)
+        try:
+            stdio.run(server, held)
+        except BaseExceptionGroup:  # so the SDK's tasks wrap what a server raises at its start
+            failure = getattr(server.lifespan, "failure", None)
+            if failure is None:
+                raise
+            refuse("the handlers could not start", failure, status=1)
+
+
+def _serve_http(handwritten: Handwritten, options: argparse.Namespace) -> None:
+    from . import asgi
+    from .draining import Draining
+    from .shutdown import end_without_threads
+
+    if not options.path.startswith("/"):
+        raise Unusable(f"--path is {options.path!r}; it starts with /")
+    where = _opened(options.http) if isinstance(options.http, int) else (str(options.http[0]), int(options.http[1]))
+    host = where[0] if isinstance(where, tuple) else str(where.getsockname()[0])
+    hosts = [*options.allow_host, *([] if host in _EVERYWHERE else [f"[{host}]" if ":" in host else host])]
+    app = asgi.asgi_app(
+        _built(handwritten, options),
+        path=options.path,
+        allowed_hosts=hosts,
+        stateless=options.stateless,
+        health=options.health,
+    )
+    listener = listen(*where) if isinstance(where, tuple) else where
+    host, port = listener.getsockname()[:2]
+    _LOG.info("serving http://%s:%d%s", f"[{host}]" if ":" in host else host, port, options.path)
+    if host in _EVERYWHERE and not options.allow_host:
+        _LOG.warning("only requests for this machine's own names are answered; --allow-host adds others")
+    for number in (signal.SIGINT, signal.SIGTERM):  # uvicorn stops, and then sends itself the signal once more
+        signal.signal(number, _nothing)
+    server = Draining(app, options.grace, app.state.server.stop)
+    try:
+        server.run([listener])
+    except SystemExit as end:
+        if server.started:
+            raise
+        failure = getattr(app.state.server.lifespan, "failure", None)
+        if failure is None:
+            raise Unusable("the server could not start; the log says why", status=1) from end
+        refuse("the handlers could not start", failure, status=1)
+    end_without_threads()
+
+
+def _built(handwritten: Handwritten, options: argparse.Namespace) -> PackageServer:
+    """The server. Raises Unusable."""
+    from . import protections, sdk
+
+    handlers = handwritten.load()
+    scopes = options.scope if options.http is None else ()
+    try:
+        server = sdk.build_server(
+            handwritten.package, handlers, state=options.state, local_scopes=scopes, audit=options.audit
+        )
+    except protections.Unserved as error:
+        raise Unusable(str(error)) from None
+    except Unfit as error:
+        raise Unusable(f"--state: {error}") from None
+    except OSError as error:
+        if error.filename is None:
+            raise
+        raise Unusable(f"--audit is {options.audit!r}, which cannot be written: {_reason(error)}") from None
+    if options.workers is not None and server.tasks is not None:
+        if not server.store.is_shared:
+            raise Unusable("--workers needs a --state that other processes see: redis://HOST:PORT")
+        server.tasks.works = False
+    if server.tasks is not None and server.store.is_shared:
+        server.tasks.engine.grace = options.grace
+    return server
+
+
+def _opened(number: int) -> socket.socket:
+    """The listener with that descriptor. Raises Unusable."""
+    try:
+        found = socket.socket(fileno=number)
+        if not found.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+            raise Unusable(f"--http is fd:{number}, which is no listener", status=1)
+        return socket.socket(found.family, socket.SOCK_STREAM, socket.IPPROTO_TCP, fileno=found.detach())
+    except OSError as error:
+        raise Unusable(f"--http is fd:{number}, which is no open listener: {_reason(error)}", status=1) from None
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A listener that says that it is TCP's, which `socket.create_server` leaves out.
+
+    Only where that is said does asyncio send small answers at once (TCP_NODELAY); else each waits for 40 ms.
+
+    Raises:
+        Unusable: The address cannot be had.
+    """
+    try:
+        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        listener = socket.create_server(address[:2], family=family)
+        return socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP, fileno=listener.detach())
+    except (OSError, UnicodeError) as error:  # the latter of a name that no host can have
+        raise Unusable(f"cannot serve at {host}:{port}: {_reason(error)}", status=1) from None
+
+
+def _reason(error: OSError | UnicodeError) -> str:
+    if isinstance(error, UnicodeError | socket.gaierror) or error.errno is None:
+        return str(error)
+    return os.strerror(error.errno)
+
+
+def _nothing(_number: int, _frame: object) -> None:
+    """What is done at a signal that another hears, too."""

@@ -1,0 +1,145 @@
+# Part of toolwright's runtime, copied as it is. DO NOT EDIT.
+"""What was sent to sessions over HTTP, kept for clients that come back for it (MCP 2025-11-25, basic/transports).
+
+Takes messages; gives them again, as they were sent. All sessions share one budget of bytes, so that sessions that
+nobody comes back to cannot fill the memory; what is gone is lost, as it would be without.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections import Counter, OrderedDict, deque
+from itertools import count
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+
+from mcp.server.streamable_http import EventMessage, EventStore
+from mcp_types import jsonrpc_message_adapter
+
+from ..logs import logger
+
+if TYPE_CHECKING:
+    from mcp.server.streamable_http import EventCallback
+    from mcp_types import JSONRPCMessage
+
+_LOG: Final = logger(__name__)
+
+_TOTAL: Final = 64 * 1024 * 1024
+"""Bytes that the messages of all sessions may take together; the newest is kept however large it is."""
+
+_SESSION: Final = 4 * 1024 * 1024
+"""Bytes that the messages of one session may take together; its newest is kept however large it is."""
+
+_EVENTS: Final = 512
+"""Messages that are kept of one session."""
+
+_EACH: Final = 512
+"""Bytes that a message takes beside its text, about."""
+
+_Key: TypeAlias = tuple[int, int]
+"""A session, and the number of a message in it."""
+
+
+class _Event(NamedTuple):
+    stream: str
+    text: bytes | None
+
+    @property
+    def size(self) -> int:
+        return _EACH + len(self.text or b"")
+
+
+class Archive:
+    """The messages of all sessions, the oldest first."""
+
+    def __init__(self, size: int = _TOTAL) -> None:
+        """Say how many bytes they may take together."""
+        self._largest = size
+        self._events: OrderedDict[_Key, _Event] = OrderedDict()
+        self._sizes: Counter[int] = Counter()
+        self._sessions = count(1)
+
+    def session(self, events: int = _EVENTS, size: int = _SESSION) -> Replay:
+        """The store of a new session; what it keeps goes when the store itself does."""
+        session = next(self._sessions)
+        numbers: deque[int] = deque()
+        store = Replay(self, session, numbers, events, size)
+        weakref.finalize(store, self._forget, session, numbers).atexit = False
+        return store
+
+    @property
+    def size(self) -> int:
+        """Bytes that all messages take, about."""
+        return self._sizes.total()
+
+    def size_of(self, session: int) -> int:
+        """Bytes that the messages of a session take, about."""
+        return self._sizes[session]
+
+    def add(self, session: int, number: int, stream: str, text: bytes | None) -> None:
+        """Keep a message, in the place of the oldest where that is needed."""
+        event = _Event(stream, text)
+        self._events[session, number] = event
+        self._sizes[session] += event.size
+        while self.size > self._largest and len(self._events) > 1:
+            self.drop(*next(iter(self._events)))
+
+    def drop(self, session: int, number: int) -> None:
+        """Keep a message no longer, if it is kept."""
+        if (event := self._events.pop((session, number), None)) is not None:
+            self._sizes[session] -= event.size
+
+    def get(self, session: int, number: int) -> _Event | None:
+        """A message that is kept."""
+        return self._events.get((session, number))
+
+    def _forget(self, session: int, numbers: deque[int]) -> None:
+        for number in numbers:
+            self.drop(session, number)
+        del self._sizes[session]
+
+
+class Replay(EventStore):
+    """The last messages of one session."""
+
+    def __init__(self, archive: Archive, session: int, numbers: deque[int], events: int, size: int) -> None:
+        """Take what `Archive.session` says."""
+        self._archive = archive
+        self._session = session
+        self._numbers = numbers
+        self._most = events
+        self._largest = size
+        self._number = 0
+
+    async def store_event(self, stream_id: str, message: JSONRPCMessage | None) -> str:
+        """Keep a message; gives its id, which names its stream."""
+        self._number += 1
+        self._archive.add(self._session, self._number, stream_id, None if message is None else text_of(message))
+        self._numbers.append(self._number)
+        while len(self._numbers) > self._most or (self._is_full() and len(self._numbers) > 1):
+            self._archive.drop(self._session, self._numbers.popleft())
+        return f"{self._number}/{stream_id}"
+
+    async def replay_events_after(self, last_event_id: str, send_callback: EventCallback) -> str | None:
+        """Send what came after an event on its stream; gives the stream, `None` where nothing is known of it."""
+        number, _, stream_id = last_event_id.partition("/")
+        found = [(one, self._archive.get(self._session, one)) for one in self._numbers]
+        kept = [(one, event.text) for one, event in found if event is not None and event.stream == stream_id]
+        if not kept or not number.isdecimal() or len(number) > len(str(self._number)):
+            return None
+        for position, text in kept:
+            if position > int(number) and text is not None:
+                message = jsonrpc_message_adapter.validate_json(text, by_name=False)
+                await send_callback(EventMessage(message, f"{position}/{stream_id}"))
+        return stream_id
+
+    def _is_full(self) -> bool:
+        return self._archive.size_of(self._session) > self._largest
+
+
+def text_of(message: JSONRPCMessage) -> bytes | None:
+    """A message as it is sent; one that cannot be sent cannot be sent again either."""
+    try:
+        return message.model_dump_json(by_alias=True, exclude_unset=True).encode()
+    except ValueError:
+        _LOG.exception("a message cannot be written as JSON")
+        return None

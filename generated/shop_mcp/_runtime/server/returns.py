@@ -1,0 +1,63 @@
+# Part of toolwright's runtime, copied as it is. DO NOT EDIT.
+"""What a handler gives back: content, and `Reply`, which carries more than a model.
+
+Takes and gives plain values; the server makes results of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeAlias, TypeVar
+
+from mcp_types import ContentBlock
+
+T_co = TypeVar("T_co", covariant=True)
+T = TypeVar("T")
+
+Content: TypeAlias = str | ContentBlock | Sequence[ContentBlock]
+"""What a tool without an `outputSchema` answers: text, one block, or several."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply(Generic[T_co]):
+    """A result that carries more than its model.
+
+    Args:
+        model: The output model; for a tool without an `outputSchema`, the content itself.
+        content: Blocks to send after the model's JSON text (or after the content itself).
+        meta: The result's `_meta`.
+        structured: The result's `structuredContent`, as JSON or a model, for a tool without an `outputSchema`; `None`
+            for none. Before 2026-07-28 only an object goes out. With an `outputSchema`, it is made of the `model`.
+    """
+
+    model: T_co
+    content: Sequence[ContentBlock] = ()
+    meta: dict[str, Any] | None = None
+    structured: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Unstructured(Reply[Content]):
+    """A result that is content alone, although its tool has an `outputSchema`: what others answered, and does not fit.
+
+    The `model` is the content.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class Tolerated(Reply[Any]):
+    """What others answered, which need not fit the `outputSchema`.
+
+    Args:
+        otherwise: What to send instead where it does not; takes the value as JSON text, and its violations.
+    """
+
+    otherwise: Callable[[str, Sequence[str]], Unstructured] = field(kw_only=True)
+
+
+Returns: TypeAlias = T | Reply[T] | Awaitable[T | Reply[T]]
+"""What a handler may give back for a result of type `T`: it, a `Reply` around it, or an awaitable of either."""
+
+MaybeAwaitable: TypeAlias = T | Awaitable[T]
+"""What a method for anything but a tool may give back: a value of type `T`, or an awaitable of one."""

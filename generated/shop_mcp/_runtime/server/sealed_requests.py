@@ -1,0 +1,64 @@
+# Part of toolwright's runtime, copied as it is. DO NOT EDIT.
+"""The seal of what clients keep for the server between the rounds of a call (MCP 2026-07-28, `requestState`).
+
+Takes messages; the SDK seals and opens, with a key that all processes with the same store have, so that the next round
+may come to any of them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
+from mcp.shared.exceptions import MCPError
+from mcp_types import INTERNAL_ERROR
+from mcp_types.methods import INPUT_REQUIRED_METHODS, is_input_required
+
+from ..state.store import StateLost
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+
+    from ..state.store import Store
+
+_LOST: Final = "The server has lost its state for now, and cannot ask or go on where it asked; try again later"
+
+
+class SealedRequests:
+    """A middleware that seals and opens the states of requests."""
+
+    def __init__(self, store: Store, audience: str, seconds: float) -> None:
+        """Take where the keys are, the server's name, and how long a state holds."""
+        self._store = store
+        self._audience = audience
+        self._seconds = seconds
+        self._keys: Sequence[bytes] = ()
+        self._boundary: RequestStateBoundary | None = None
+
+    async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+        """Have a request answered by a server that sees no seals."""
+        if ctx.method not in INPUT_REQUIRED_METHODS:
+            return await call_next(ctx)
+        if self._boundary is None or "requestState" in (ctx.params or {}):
+            await self._renew()
+        if self._boundary is not None:
+            return await self._boundary(ctx, call_next)
+        if "requestState" in (ctx.params or {}):
+            raise MCPError(INTERNAL_ERROR, _LOST)
+        result = await call_next(ctx)
+        if is_input_required(result):
+            raise MCPError(INTERNAL_ERROR, _LOST)
+        return result
+
+    async def _renew(self) -> None:
+        """Take the keys that hold now; while the store is lost, those that are known."""
+        try:
+            keys = await self._store.secrets()
+        except StateLost:
+            return
+        if keys != self._keys:
+            self._keys = keys
+            security = RequestStateSecurity(keys=keys, ttl=self._seconds)
+            self._boundary = RequestStateBoundary(security, default_audience=self._audience)

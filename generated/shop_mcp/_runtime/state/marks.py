@@ -1,0 +1,60 @@
+# Part of toolwright's runtime, copied as it is. DO NOT EDIT.
+"""Which states of requests have come back: an answer fits one call (MCP 2026-07-28, "Multi Round-Trip Requests").
+
+Takes the marks of states; says whether one comes for the first time. The seal of a state keeps it from being changed,
+and bounds how long it holds; it does not keep it from being sent again.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_MOST: Final = 100_000
+"""States that are remembered; a hundred bytes each."""
+
+
+def new_mark() -> str:
+    """A mark for a new state. Those that are made later sort behind those that are made before."""
+    return f"{time.time_ns():020}.{secrets.token_hex(8)}"
+
+
+class Marks:
+    """The marks that this process has seen.
+
+    Where there are too many, the older half of them is forgotten, and with it every state that was made before those is
+    refused, so that none is ever taken twice.
+    """
+
+    def __init__(self, clock: Callable[[], float], most: int = _MOST) -> None:
+        """Remember at most so many; `clock` tells the time in seconds."""
+        self._clock = clock
+        self._most = most
+        self._ends: dict[str, float] = {}
+        self._oldest = ""
+
+    def spend(self, mark: str, seconds: float) -> bool:
+        """Whether a mark comes for the first time; `seconds` is how long it must be remembered."""
+        now = self._clock()
+        while self._ends and self._ends[first := next(iter(self._ends))] <= now:
+            del self._ends[first]
+        if len(self._ends) >= self._most:
+            self._forget_half()
+        if mark in self._ends or mark <= self._oldest:
+            return False
+        self._ends[mark] = now + seconds
+        return True
+
+    def __len__(self) -> int:
+        """How many are remembered."""
+        return len(self._ends)
+
+    def _forget_half(self) -> None:
+        older = sorted(self._ends)[: (len(self._ends) + 1) // 2]
+        self._oldest = older[-1]
+        for mark in older:
+            del self._ends[mark]

@@ -1,0 +1,35 @@
+# Part of toolwright's runtime, copied as it is. DO NOT EDIT.
+"""The places where state can be kept, by their URLs.
+
+Takes a URL; gives the store that is there. What Redis needs is loaded only where it is asked for.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .memory import MemoryStore
+from .store import MEMORY, Store, Unfit
+
+if TYPE_CHECKING:
+    from ..package import Package
+
+
+def store_at(url: str, package: Package) -> Store:
+    """The store at a URL.
+
+    Args:
+        url: `memory://`, or `redis://…`, `rediss://…` or `unix://…` as the library `redis` takes it. There, `?prefix=…`
+            is what the names of all that is kept begin with; by default that is the server's name.
+        package: The package whose state it is.
+
+    Raises:
+        Unfit: There is no store of that kind, or what it needs is not installed.
+    """
+    if url == MEMORY:
+        return MemoryStore()
+    if url.startswith(("redis://", "rediss://", "unix://")):
+        from .redis import redis_store
+
+        return redis_store(url, package)
+    raise Unfit(f"{url!r} is no place for state; there are memory:// and redis://HOST:PORT (rediss:// with TLS)")

@@ -1,0 +1,66 @@
+# Part of toolwright's runtime, copied as it is. DO NOT EDIT.
+"""Seals: what lies in a store that others can read and write is neither read nor made by them.
+
+Takes bytes and the place where they are kept; gives them encrypted and authenticated (AES-256-GCM), so that they open
+at that place only.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from typing import TYPE_CHECKING, Final
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+SHORTEST: Final = 32
+"""Bytes that a key has at least."""
+
+_INFO: Final = b"toolwright/state/v1"
+_NAME: Final = 4
+_NONCE: Final = 12
+
+
+class Broken(Exception):
+    """A seal that none of these keys made, or not at this place."""
+
+
+class Seals:
+    """Seals with the first of some keys; opens what any of them sealed, so that keys can be changed one by one."""
+
+    def __init__(self, keys: Sequence[bytes]) -> None:
+        """Take the keys.
+
+        Raises:
+            ValueError: There is none, or one is too short.
+        """
+        if not keys or any(len(key) < SHORTEST for key in keys):
+            raise ValueError(f"a key has at least {SHORTEST} bytes")
+        derived = [HKDF(algorithm=SHA256(), length=32, salt=None, info=_INFO).derive(key) for key in keys]
+        self._ciphers = {hashlib.sha256(key).digest()[:_NAME]: AESGCM(key) for key in derived}
+        self._first = next(iter(self._ciphers))
+
+    def seal(self, data: bytes, place: str) -> bytes:
+        """The data, sealed for a place."""
+        nonce = os.urandom(_NONCE)
+        return self._first + nonce + self._ciphers[self._first].encrypt(nonce, data, place.encode())
+
+    def open(self, sealed: bytes, place: str) -> bytes:
+        """The data that was sealed for a place.
+
+        Raises:
+            Broken: It was not, or with another key.
+        """
+        cipher = self._ciphers.get(sealed[:_NAME])
+        if cipher is None:
+            raise Broken("an unknown key")
+        try:
+            return cipher.decrypt(sealed[_NAME : _NAME + _NONCE], sealed[_NAME + _NONCE :], place.encode())
+        except (InvalidTag, ValueError):
+            raise Broken("the seal is broken") from None

@@ -1,0 +1,156 @@
+# Part of toolwright's runtime, copied as it is. DO NOT EDIT.
+"""The store: where a server keeps what outlives a request.
+
+One protocol, two kinds: `memory://` is this process, and `redis://` is shared by all processes that serve the same
+manifest, and outlives them. Whoever keeps something need not know which of the two it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from typing import Any, Final, Protocol, TypeAlias
+
+MEMORY: Final = "memory://"
+"""The store that is this process."""
+
+
+class StateLost(Exception):
+    """The store cannot be reached, so that nobody knows what it holds."""
+
+
+class Unfit(ValueError):
+    """The URL of a store is none that this server can keep its state at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """Something that is kept.
+
+    Attributes:
+        data: What it is.
+        version: How often it was replaced; `Store.replace` compares it.
+    """
+
+    data: bytes
+    version: int
+
+
+Listener: TypeAlias = Callable[[bytes | None], Awaitable[None]]
+"""Hears what is published; `None` says that some of it may have been missed."""
+
+
+class Store(Protocol):
+    """What is kept, by kind and key.
+
+    All methods but `hear` and `run` raise `StateLost`. Seconds are from now on, by the store's own clock.
+    """
+
+    @property
+    def url(self) -> str:
+        """Where it is, without what no log may have."""
+        ...
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether other processes see it, and it outlives this one."""
+        ...
+
+    @property
+    def pool(self) -> Any:
+        """Its connections, for libraries that keep something there by themselves; `None` in memory."""
+        ...
+
+    @property
+    def prefix(self) -> str:
+        """What the names of all that it keeps begin with, for such libraries."""
+        ...
+
+    async def create(
+        self,
+        kind: str,
+        key: str,
+        data: bytes,
+        *,
+        owner: str,
+        ttl: float | None,
+        idle: float | None = None,
+        most: int | None = None,
+    ) -> bool:
+        """Keep something new.
+
+        Args:
+            kind: What it is, such as `task`.
+            key: What it is found by, among those of its kind; nobody may have used it.
+            data: What to keep.
+            owner: Whose it is; `owned` finds it by that.
+            ttl: Seconds after which it is over.
+            idle: Seconds after which it is over where nobody has read or replaced it.
+            most: How much of this kind one owner may have.
+
+        Returns:
+            Whether it is kept: the owner had less than `most`.
+        """
+        ...
+
+    async def get(self, kind: str, key: str) -> Record | None:
+        """What is kept; `None` where there is nothing, or it is over. Reading is use, as `idle` counts it."""
+        ...
+
+    async def replace(self, kind: str, key: str, data: bytes, *, version: int) -> bool:
+        """Keep `data` in the place of what had this version; whether that was still there. Replacing is use."""
+        ...
+
+    async def delete(self, kind: str, key: str) -> bool:
+        """Keep it no longer; whether it was there."""
+        ...
+
+    async def owned(self, kind: str, owner: str) -> list[tuple[str, Record]]:
+        """All of a kind that an owner has, with its keys, the oldest first. That is no use, as `idle` counts it."""
+        ...
+
+    async def spend(self, mark: str, seconds: float) -> bool:
+        """Whether a mark comes for the first time. Of several at once that is true of one.
+
+        Args:
+            mark: What `new_mark` gave.
+            seconds: How long it must be remembered.
+        """
+        ...
+
+    async def hold(self, name: str, holder: str, seconds: float) -> bool:
+        """Take a lease for so many seconds, or renew it; whether no other holder has it."""
+        ...
+
+    async def release(self, name: str, holder: str) -> None:
+        """Give a lease back, where this holder has it."""
+        ...
+
+    async def members(self, name: str) -> frozenset[str]:
+        """All members of a set."""
+        ...
+
+    async def switch(self, name: str, member: str, *, on: bool) -> bool:
+        """Put a member into a set, or take it out; whether that changed the set."""
+        ...
+
+    async def publish(self, topic: str, data: bytes) -> None:
+        """Have all hear who listen to a topic, in this process and in others."""
+        ...
+
+    def hear(self, topic: str, listener: Listener) -> Callable[[], None]:
+        """Have a listener hear what is published, as long as the store runs; gives what ends that."""
+        ...
+
+    async def secrets(self) -> Sequence[bytes]:
+        """Keys of 32 bytes that all processes with this store know, and nobody else, the newest first."""
+        ...
+
+    async def check(self) -> bool:
+        """Whether the store can be reached."""
+        ...
+
+    def run(self) -> AbstractAsyncContextManager[None]:
+        """The length of a stay in which others' words are heard; it may be entered again when it is over."""
+        ...

@@ -1,0 +1,87 @@
+# Part of toolwright's runtime, copied as it is. DO NOT EDIT.
+"""The way from a task's handler to its client, who has its answer already and may be gone.
+
+Takes what a handler says; keeps progress as the task's message, and tells the connection that the task was made on.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from typing import TYPE_CHECKING, Any, Final, NoReturn
+
+import mcp_types as types
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
+    from ..server.context import LogLevel
+    from .lines import Lines
+    from .records import Task
+
+_LEVELS: Final[Mapping[LogLevel, int]] = {
+    "debug": logging.DEBUG,
+    "info": logging.INFO,
+    "notice": logging.INFO,
+    "warning": logging.WARNING,
+    "error": logging.ERROR,
+    "critical": logging.CRITICAL,
+    "alert": logging.CRITICAL,
+    "emergency": logging.CRITICAL,
+}
+
+_LONGEST: Final = 500
+"""Characters of a task's message."""
+
+
+class TaskChannel:
+    """The way to the client of one task."""
+
+    def __init__(self, task: Task, lines: Lines, log: logging.Logger, say: Callable[[str], Awaitable[None]]) -> None:
+        """Take the connections that there are, the server's log, and what keeps the task's message."""
+        self._task = task
+        self._lines = lines
+        self._log = log
+        self._say = say
+
+    @property
+    def capabilities(self) -> types.ClientCapabilities | None:
+        """What the client could do when it called."""
+        said = self._task.capabilities
+        return None if said is None else types.ClientCapabilities.model_validate(said, by_name=False)
+
+    async def progress(self, done: float, total: float | None, message: str | None) -> None:
+        """Keep it as the task's message, and tell it."""
+        await self._say(_words(done, total, message))
+        await self._lines.progress(self._task.id, done, total, message)
+
+    async def log(self, level: LogLevel, data: Any, logger: str | None) -> None:
+        """Tell it, or write it to the server's log where there is no connection to tell."""
+        if not await self._lines.log(self._task.id, level, data, logger):
+            text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
+            self._log.log(_LEVELS[level], "%s: %s", logger or self._task.tool, text)
+
+    async def subscribe(self, uri: str) -> None:
+        """Nothing to do: no task subscribes."""
+
+    async def release(self) -> None:
+        """Nothing to do: no stream waits."""
+
+    async def request(self, request: types.ServerRequest, result: type[Any]) -> NoReturn:
+        """Questions of tasks are no requests. Raises RuntimeError."""
+        raise RuntimeError(
+            f"a task cannot send {request.method} for a {result.__name__}"
+        )  # its rounds keep questions instead
+
+    def asked_to_visit(self, elicitation: str) -> None:
+        """Nothing to do: whoever hears of the task hears of its questions."""
+
+    async def visited(self, elicitation: str) -> bool:
+        """Tell that all is done at a URL, where there is a connection to tell."""
+        return await self._lines.visited(self._task.id, elicitation)
+
+
+def _words(done: float, total: float | None, message: str | None) -> str:
+    """Progress in words: `3 of 10: packing`."""
+    share = f"{done:g}" if total is None else f"{done:g} of {total:g}"
+    return (share if message is None else f"{share}: {message}")[:_LONGEST]

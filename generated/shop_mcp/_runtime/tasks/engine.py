@@ -1,0 +1,40 @@
+# Part of toolwright's runtime, copied as it is. DO NOT EDIT.
+"""What runs tasks: in this process, or in any of those that share a store.
+
+Takes ids of tasks; has the work done for each. An engine knows no tasks, and keeps nothing of them but their ids.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
+from typing import Protocol, TypeAlias
+
+Work: TypeAlias = Callable[[str], Awaitable[bool]]
+"""Does what is to be done for a task, by its id; gives whether that is done.
+
+Else somebody else is at it, and it is to be looked at again later. It may be called at any time, and several times for
+a task. Raises StateLost.
+"""
+
+
+class Engine(Protocol):
+    """Has tasks worked at.
+
+    Attributes:
+        grace: Seconds that tasks under way may go on when a stay ends; then they are cancelled.
+    """
+
+    grace: float
+
+    async def submit(self, task: str) -> None:
+        """Have a task worked at; when this returns, that is not lost. Raises StateLost."""
+        ...
+
+    def stop(self) -> None:
+        """Begin no more tasks, since the stay is going to end; those under way go on."""
+        ...
+
+    def run(self, work: Work) -> AbstractAsyncContextManager[None]:
+        """The length of a stay in which tasks are worked at here; it may be entered again when it is over."""
+        ...

@@ -1,0 +1,156 @@
+# Part of toolwright's runtime, copied as it is. DO NOT EDIT.
+"""The tasks of a server, as its store keeps them: the one place where a task changes.
+
+Takes tasks and ways to change them; gives tasks. A change is compared with what is there, so that of two at once none
+is lost, and what is over stays as it is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+import time
+from collections import defaultdict
+from collections.abc import Callable, Generator, Iterable, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+from .records import Task
+
+if TYPE_CHECKING:
+    from ..state.store import Store
+
+_TASK: Final = "task"
+_RESULT: Final = "task-result"
+_PLACE: Final = "task-place"
+_TOPIC: Final = "task"
+
+KEPT: Final = 10_000
+"""Tasks of one owner that are kept, also those that are over."""
+
+_BRIEFLY: Final = 1.0
+"""Seconds that a result is kept, at least."""
+
+
+class Full(Exception):
+    """An owner has as many tasks as are kept."""
+
+
+class Ledger:
+    """All tasks."""
+
+    def __init__(self, store: Store, clock: Callable[[], float] = time.time) -> None:
+        """Take the store; `clock` tells the seconds since 1970."""
+        self._store = store
+        self._waiting: defaultdict[str, set[asyncio.Event]] = defaultdict(set)
+        self.now = clock
+        store.hear(_TOPIC, self._hear)
+
+    async def create(self, task: Task, most: int) -> bool:
+        """Keep a new task; whether its owner had fewer than `most` of this tool under way.
+
+        Raises:
+            StateLost: Nobody knows whether it is kept.
+            Full: Too many tasks of its owner are kept, also those that are over.
+        """
+        owner = json.dumps([task.owner, task.tool])
+        if not await self._store.create(_PLACE, task.id, b"", owner=owner, ttl=task.ttl, most=most):
+            return False
+        if not await self._store.create(_TASK, task.id, task.dumped(), owner=task.owner, ttl=task.ttl, most=KEPT):
+            await self._store.delete(_PLACE, task.id)
+            raise Full
+        return True
+
+    async def forget(self, task: Task) -> None:
+        """Keep a task no longer. Raises StateLost."""
+        await self._store.delete(_TASK, task.id)
+        await self._store.delete(_PLACE, task.id)
+
+    async def find(self, name: str) -> Task | None:
+        """The task with this id. Raises StateLost."""
+        record = await self._store.get(_TASK, name)
+        return None if record is None else Task.loaded(record.data)
+
+    async def owned(self, owner: str) -> list[Task]:
+        """All tasks of an owner, the oldest first. Raises StateLost."""
+        found = [Task.loaded(record.data) for _, record in await self._store.owned(_TASK, owner)]
+        return sorted(found, key=lambda task: (task.created, task.id))
+
+    async def change(self, name: str, make: Callable[[Task], Task | None]) -> Task | None:
+        """Change a task that is not over.
+
+        Args:
+            name: Its id.
+            make: Makes the new one of what it is now; `None` where it stays. May be called several times.
+
+        Returns:
+            The new one; `None` where nothing changed.
+
+        Raises:
+            StateLost: Nobody knows whether it changed.
+        """
+        while True:
+            record = await self._store.get(_TASK, name)
+            task = None if record is None else Task.loaded(record.data)
+            if record is None or task is None or task.is_over or (made := make(task)) is None:
+                return None
+            made = replace(made, updated=max(self.now(), task.updated))
+            if await self._store.replace(_TASK, name, made.dumped(), version=record.version):
+                break
+        if made.is_over:
+            await self._store.delete(_PLACE, name)
+        await self._store.publish(_TOPIC, name.encode())
+        return made
+
+    async def complete(
+        self, task: Task, result: Mapping[str, Any], make: Callable[[Task, str], Task | None]
+    ) -> Task | None:
+        """Change a task that has a result, which is kept for as long as the task.
+
+        Args:
+            task: The task.
+            result: The result, in the newest revision's form.
+            make: Makes the new task, with the name of its result; `None` where it stays.
+
+        Returns:
+            The new one; `None` where nothing changed.
+
+        Raises:
+            StateLost: Nobody knows whether it changed.
+            TypeError: The result is no JSON.
+        """
+        key, data = secrets.token_urlsafe(16), json.dumps(result, ensure_ascii=False, separators=(",", ":")).encode()
+        left = max(_BRIEFLY, task.created + task.ttl - self.now())
+        await self._store.create(_RESULT, key, data, owner=task.id, ttl=left)
+        changed = await self.change(task.id, lambda now: make(now, key))
+        if changed is None:
+            await self._store.delete(_RESULT, key)
+        return changed
+
+    async def result(self, task: Task) -> dict[str, Any] | None:
+        """The result of a task; `None` where it has none, or it is over with it. Raises StateLost."""
+        record = None if task.result is None else await self._store.get(_RESULT, task.result)
+        found: dict[str, Any] | None = None if record is None else json.loads(record.data)
+        return found
+
+    @contextmanager
+    def watching(self, names: Iterable[str]) -> Generator[asyncio.Event, None, None]:
+        """An event that is set when one of these tasks may have changed; whoever waits clears it."""
+        woken = asyncio.Event()
+        known = [*names]
+        for name in known:
+            self._waiting[name].add(woken)
+        try:
+            yield woken
+        finally:
+            for name in known:
+                self._waiting[name].discard(woken)
+                if not self._waiting[name]:
+                    del self._waiting[name]
+
+    async def _hear(self, data: bytes | None) -> None:
+        names = [*self._waiting] if data is None else [data.decode()]
+        for woken in [woken for name in names for woken in self._waiting.get(name, ())]:
+            woken.set()

@@ -1,0 +1,91 @@
+# Part of toolwright's runtime, copied as it is. DO NOT EDIT.
+"""Clients of 2026-07-28 that hear of tasks on a stream of `subscriptions/listen`.
+
+Takes the request; adds to what the SDK's stream tells (the extension, "Task Status Notifications"). The SDK
+acknowledges what it knows itself, so that its acknowledgement gets the tasks on its way.
+"""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, Final, cast
+
+import anyio
+import mcp_types as types
+from mcp.server.subscriptions import SUBSCRIPTION_ID_META_KEY
+
+from ..logs import logger
+from ..state.store import StateLost
+from . import wire
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Sequence
+
+    from mcp.server.context import ServerRequestContext
+    from mcp.server.session import ServerSession
+
+    from .ledger import Ledger
+
+_LOG: Final = logger(__name__)
+
+
+class Listener:
+    """One stream."""
+
+    def __init__(self, ctx: ServerRequestContext[Any, Any], ledger: Ledger, names: Sequence[str]) -> None:
+        """Take the request, and the tasks that it hears of."""
+        self._session = ctx.session
+        self._request_id = ctx.request_id
+        self._ledger = ledger
+        self._names = names
+        self._acknowledged = anyio.Event()
+
+    @property
+    def session(self) -> ServerSession:
+        """What the SDK sends its own notifications with."""
+        return cast("ServerSession", self)
+
+    async def send_notification(
+        self, notification: types.ServerNotification, related_request_id: types.RequestId | None = None
+    ) -> None:
+        """Send what the SDK sends; its acknowledgement with the tasks."""
+        if isinstance(notification, types.SubscriptionsAcknowledgedNotification):
+            honored = notification.params.notifications
+            honored = types.SubscriptionFilter.model_validate({**honored.model_dump(), "taskIds": [*self._names]})
+            params = notification.params.model_copy(update={"notifications": honored})
+            notification = notification.model_copy(update={"params": params})
+        await self._session.send_notification(notification, related_request_id)
+        self._acknowledged.set()
+
+    @asynccontextmanager
+    async def telling(self) -> AsyncGenerator[None, None]:
+        """The length of a stay in which the client is told."""
+        async with anyio.create_task_group() as group:
+            group.start_soon(self._tell)
+            try:
+                yield
+            finally:
+                group.cancel_scope.cancel()
+
+    async def _tell(self) -> None:
+        """Tell of each task as it is, and then of each change."""
+        told: dict[str, dict[str, Any]] = {}
+        await self._acknowledged.wait()
+        with self._ledger.watching(self._names) as woken:
+            while True:
+                for name in self._names:
+                    try:
+                        task = await self._ledger.find(name)
+                        said = None if task is None else wire.detailed(task, await self._ledger.result(task))
+                    except StateLost:
+                        _LOG.warning("a client cannot be told of its task, since the server has lost its state")
+                        continue
+                    if said is not None and said != told.get(name):
+                        told[name] = said
+                        meta = {SUBSCRIPTION_ID_META_KEY: self._request_id}
+                        notice = wire.ListenedTo(params={**said, "_meta": meta})
+                        await self._session.send_notification(
+                            cast("types.ServerNotification", notice), related_request_id=self._request_id
+                        )
+                await woken.wait()
+                woken.clear()

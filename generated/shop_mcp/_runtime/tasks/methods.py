@@ -1,0 +1,268 @@
+# Part of toolwright's runtime, copied as it is. DO NOT EDIT.
+"""The methods of tasks, and what the server says of itself, in both eras.
+
+Takes messages, above the SDK's models, which know no task results; answers `tasks/*` (MCP 2025-11-25,
+basic/utilities/tasks; the extension, "Task Polling" and what follows) and passes on the others.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+import anyio
+import mcp_types as types
+from mcp.shared.exceptions import MCPError
+from mcp.shared.inbound import MCP_NAME_HEADER, decode_header_value
+
+from ..nesting import is_too_deep
+from ..revisions import FIRST_STATELESS
+from ..server.parts import Refused
+from ..state.store import StateLost
+from ..values import is_list, is_mapping
+from . import wire
+from .asking import Asker
+from .listening import Listener
+from .service import declares, owner_of, undeclared
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+
+    from ..server.sdk import PackageServer
+    from .lines import Line
+    from .records import Task
+    from .service import Tasks
+
+_PAGE: Final = 50
+"""Tasks on a page of the list."""
+
+_LOOK: Final = 5.0
+"""Seconds between two looks at a task that somebody waits for, where nothing is heard of it."""
+
+_POSITION: Final = re.compile(r"(\d{13}\.\d{6}) ([0-9a-f]{64})", re.ASCII)
+
+_CAPABILITY: Final[Mapping[str, Any]] = {"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}}
+
+_LOST: Final = "The server has lost its state for now; try again later"
+
+
+class _One(types.RequestParams):
+    """The parameters of a request about one task."""
+
+    task_id: str
+
+
+class _Update(_One):
+    """The parameters of `tasks/update`."""
+
+    input_responses: dict[str, Any]
+
+
+class Methods:
+    """The middleware of the SDK."""
+
+    def __init__(
+        self, server: PackageServer, tasks: Tasks, line: Callable[[ServerRequestContext[Any, Any]], Line]
+    ) -> None:
+        """Take the server, its tasks, and what gives the way to the client of a request."""
+        self._server = server
+        self._tasks = tasks
+        self._line = line
+        self._asker = Asker(tasks)
+        self._handshake: Mapping[str, Callable[[ServerRequestContext[Any, Any]], Awaitable[dict[str, Any]]]] = {
+            "tasks/get": self._status,
+            "tasks/result": self._result,
+            "tasks/list": self._list,
+            "tasks/cancel": self._cancel,
+        }
+        for method in self._handshake:
+            server.add_request_handler(method, types.RequestParams, _admitted)
+        self._stateless: Mapping[str, Callable[[ServerRequestContext[Any, Any]], Awaitable[dict[str, Any]]]] = {
+            "tasks/get": self._details,
+            "tasks/update": self._update,
+            "tasks/cancel": self._ask_to_stop,
+        }
+
+    async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+        """Answer a request about tasks; pass on any other message."""
+        if ctx.request_id is None:
+            return await call_next(ctx)
+        try:
+            if ctx.method.startswith("tasks/"):
+                return await self._answer(ctx, call_next)
+            if ctx.method == "subscriptions/listen" and (names := _heard(ctx.params)):
+                return await self._listen(ctx, call_next, names)
+        except Refused as error:
+            raise MCPError(error.code, error.message, error.data) from None
+        except StateLost:
+            raise MCPError(types.INTERNAL_ERROR, _LOST) from None
+        result = await call_next(ctx)
+        if ctx.method in ("initialize", "server/discover") and is_mapping(result):
+            return _announced(ctx.method, result)
+        return result
+
+    async def _answer(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> dict[str, Any]:
+        is_stateless = ctx.protocol_version >= FIRST_STATELESS
+        methods = self._stateless if is_stateless else self._handshake
+        if ctx.method not in methods or (not is_stateless and ctx.protocol_version != wire.HANDSHAKE):
+            raise Refused(types.METHOD_NOT_FOUND, "Method not found", ctx.method)
+        if not is_stateless:
+            if ctx.session.client_params is None:
+                await call_next(ctx)  # the SDK refuses who has not shaken hands, where there are hands to shake
+            return await methods[ctx.method](ctx)
+        name = _One.model_validate(ctx.params or {}, by_name=False).task_id
+        if ctx.request is not None and decode_header_value(ctx.request.headers.get(MCP_NAME_HEADER)) != name:
+            text = f"{MCP_NAME_HEADER} header does not match the request body's 'taskId' parameter"
+            raise Refused(types.HEADER_MISMATCH, text)
+        self._require(ctx)
+        said = await methods[ctx.method](ctx)
+        return {"resultType": "complete", **said, "_meta": {types.SERVER_INFO_META_KEY: self._server.server_info_stamp}}
+
+    def _require(self, ctx: ServerRequestContext[Any, Any]) -> None:
+        if not declares(self._line(ctx)):
+            raise undeclared()
+
+    async def _find(self, ctx: ServerRequestContext[Any, Any], name: str | None = None) -> Task:
+        """The task that a request is about. Whether it is over with, another's, or never was, nobody is told."""
+        known = _One.model_validate(ctx.params or {}, by_name=False).task_id if name is None else name
+        task = await self._tasks.ledger.find(known)
+        if task is None or not self._may_see(ctx, task):
+            raise Refused(types.INVALID_PARAMS, "Task not found")
+        await self._tasks.look(task)
+        return task
+
+    def _may_see(self, ctx: ServerRequestContext[Any, Any], task: Task) -> bool:
+        principal = self._server.principal(over_http=ctx.request is not None)
+        if task.owner != owner_of(principal, self._line(ctx), ctx.protocol_version):
+            return False
+        scopes = self._server.scopes
+        return scopes is None or scopes.allows(principal, "tools", task.tool)
+
+    # 2025-11-25
+
+    async def _status(self, ctx: ServerRequestContext[Any, Any]) -> dict[str, Any]:
+        return wire.in_handshake_era(await self._find(ctx))
+
+    async def _result(self, ctx: ServerRequestContext[Any, Any]) -> dict[str, Any]:
+        """Wait for the end, and ask meanwhile what the task waits for."""
+        task = await self._find(ctx)
+        with self._tasks.ledger.watching([task.id]) as woken:
+            while not task.is_over:
+                if task.pending:
+                    await self._asker.ask(ctx, task)
+                else:
+                    with anyio.move_on_after(_LOOK):
+                        await woken.wait()
+                woken.clear()
+                task = await self._find(ctx)
+        if task.status == "cancelled":
+            raise Refused(types.INVALID_REQUEST, "The task was cancelled")
+        if task.error is not None:
+            raise Refused(task.error["code"], task.error["message"], task.error.get("data"))
+        result = await self._tasks.ledger.result(task)
+        if result is None:
+            raise Refused(types.INVALID_PARAMS, "Task not found")
+        return wire.final(task, result, self._server.package.tools[task.tool].definition, ctx.protocol_version)
+
+    async def _list(self, ctx: ServerRequestContext[Any, Any]) -> dict[str, Any]:
+        cursor = types.PaginatedRequestParams.model_validate(ctx.params or {}, by_name=False).cursor
+        principal, line = self._server.principal(over_http=ctx.request is not None), self._line(ctx)
+        if principal.kind == "anonymous" and line.session is None:  # whoever knows none of its ids hears of none
+            return {"tasks": []}
+        every = await self._tasks.ledger.owned(owner_of(principal, line, ctx.protocol_version))
+        after = ("", "") if cursor is None else _read(cursor)
+        left = [task for task in every if _position(task) > after and self._may_see(ctx, task)]
+        page = [wire.in_handshake_era(task) for task in left[:_PAGE]]
+        return {"tasks": page, **({"nextCursor": _cursor(left[_PAGE - 1])} if len(left) > _PAGE else {})}
+
+    async def _cancel(self, ctx: ServerRequestContext[Any, Any]) -> dict[str, Any]:
+        task = await self._find(ctx)
+        if (made := await self._cancelled(task)) is None:
+            status = wire.in_handshake_era(await self._find(ctx))["status"]
+            raise Refused(types.INVALID_PARAMS, f"Cannot cancel task: already in terminal status {status!r}")
+        return wire.in_handshake_era(made)
+
+    # 2026-07-28
+
+    async def _details(self, ctx: ServerRequestContext[Any, Any]) -> dict[str, Any]:
+        task = await self._find(ctx)
+        return wire.detailed(task, await self._tasks.ledger.result(task))
+
+    async def _update(self, ctx: ServerRequestContext[Any, Any]) -> dict[str, Any]:
+        task = await self._find(ctx)
+        responses = _Update.model_validate(ctx.params or {}, by_name=False).input_responses
+        if is_too_deep(responses):
+            raise Refused(types.INVALID_PARAMS, "The answers are nested too deeply")
+        await self._tasks.answer(task, responses)
+        return {}
+
+    async def _ask_to_stop(self, ctx: ServerRequestContext[Any, Any]) -> dict[str, Any]:
+        await self._cancelled(await self._find(ctx))
+        return {}
+
+    async def _cancelled(self, task: Task) -> Task | None:
+        return await self._tasks.ledger.change(
+            task.id, lambda now: now.moved("cancelled", "It was cancelled by request.")
+        )
+
+    async def _listen(
+        self, ctx: ServerRequestContext[Any, Any], call_next: CallNext, names: list[str]
+    ) -> HandlerResult:
+        """Have a client hear of those of its tasks that there are (the extension, "Task Status Notifications")."""
+        self._require(ctx)
+        there: list[str] = []
+        for name in names:
+            try:
+                there.append((await self._find(ctx, name)).id)
+            except Refused:  # nobody is told what is not there
+                continue
+        listener = Listener(ctx, self._tasks.ledger, there)
+        async with listener.telling():
+            return await call_next(replace(ctx, session=listener.session))
+
+
+async def _admitted(_ctx: object, _params: object) -> types.EmptyResult:
+    return types.EmptyResult()
+
+
+def _announced(method: str, result: Mapping[str, Any]) -> dict[str, Any]:
+    """What the server says of itself, with its tasks, as far as the revision has them."""
+    capabilities: dict[str, Any] = {**result["capabilities"]}
+    if method == "server/discover":
+        extensions: dict[str, Any] = capabilities.get("extensions") or {}
+        capabilities["extensions"] = {**extensions, wire.EXTENSION: {}}
+    elif result.get("protocolVersion") == wire.HANDSHAKE:
+        capabilities["tasks"] = _CAPABILITY
+    return {**result, "capabilities": capabilities}
+
+
+def _heard(params: object) -> list[str]:
+    """The tasks that a client wants to hear of."""
+    wanted = params.get("notifications") if is_mapping(params) else None
+    names = wanted.get("taskIds") if is_mapping(wanted) else None
+    return list(dict.fromkeys(name for name in names if isinstance(name, str))) if is_list(names) else []
+
+
+def _position(task: Task) -> tuple[str, str]:
+    """Where a task is in the list, which says nothing of its id."""
+    return f"{task.created:020.6f}", hashlib.sha256(task.id.encode()).hexdigest()
+
+
+def _cursor(task: Task) -> str:
+    return base64.urlsafe_b64encode(" ".join(_position(task)).encode()).decode()
+
+
+def _read(cursor: str) -> tuple[str, str]:
+    try:
+        found = _POSITION.fullmatch(base64.urlsafe_b64decode(cursor).decode())
+    except ValueError:
+        found = None
+    if found is None:
+        raise Refused(types.INVALID_PARAMS, "Invalid cursor")
+    return found[1], found[2]

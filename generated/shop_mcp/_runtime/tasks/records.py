@@ -1,0 +1,169 @@
+# Part of toolwright's runtime, copied as it is. DO NOT EDIT.
+"""What is known of one task, and how it may change.
+
+Takes and gives JSON, as the store keeps it. The statuses and the ways between them are those of MCP 2025-11-25
+(basic/utilities/tasks, "Task Status Lifecycle"), which are also those of the extension for 2026-07-28.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Literal, TypeAlias
+
+from ..server.course import Transport
+from ..server.principal import Principal
+
+Status: TypeAlias = Literal["working", "input_required", "completed", "failed", "cancelled"]
+
+OVER: Final[frozenset[Status]] = frozenset({"completed", "failed", "cancelled"})
+"""The statuses that never change again."""
+
+_NEXT: Final[Mapping[Status, frozenset[Status]]] = {
+    "working": frozenset({"working", "input_required", *OVER}),
+    "input_required": frozenset({"working", "input_required", *OVER}),
+}
+"""The statuses that may follow each; one that follows itself has another message or fewer questions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Something that a task waits for.
+
+    Attributes:
+        name: What the handler calls it.
+        request: What the client is asked: `method` and `params`.
+    """
+
+    name: str
+    request: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """One task.
+
+    Attributes:
+        id: What clients know it by.
+        owner: Whose it is.
+        tool: The tool.
+        arguments: Its arguments, valid and with those that the server sets.
+        revision: The revision that its caller spoke.
+        transport: What the call came over.
+        course: What the log and the record of calls know it by.
+        trace: The trace that it belongs to, as W3C Trace Context has it in headers.
+        client: The name and the version that the client program says it has.
+        principal: Who called.
+        capabilities: What the client can do.
+        created: When it was made, in seconds since 1970.
+        updated: When it changed last.
+        ttl: Seconds that it is kept, from its making.
+        poll: Seconds between two looks at it that are enough.
+        status: Where it is.
+        message: That in words.
+        is_error: Whether it completed with an `isError` result.
+        result: What its result is kept by.
+        error: The JSON-RPC error that it failed with.
+        answers: The client's answers, by the names of questions.
+        done: What `ctx.once` gave, by its keys.
+        tries: How often each question was asked.
+        pending: What it waits for, by the keys on the wire.
+        used: All keys that there were on the wire; none stands for two requests.
+        run: Who runs it; also whoever died over it.
+        deaths: How many died over it.
+    """
+
+    id: str
+    owner: str
+    tool: str
+    arguments: Mapping[str, Any]
+    revision: str
+    transport: Transport
+    course: str
+    trace: Mapping[str, str]
+    client: tuple[str, str] | None
+    principal: Principal
+    capabilities: Mapping[str, Any] | None
+    created: float
+    updated: float
+    ttl: float
+    poll: float
+    status: Status = "working"
+    message: str | None = None
+    is_error: bool = False
+    result: str | None = None
+    error: Mapping[str, Any] | None = None
+    answers: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    done: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    tries: Mapping[str, int] = field(default_factory=dict[str, int])
+    pending: Mapping[str, Question] = field(default_factory=dict[str, Question])
+    used: tuple[str, ...] = ()
+    run: str | None = None
+    deaths: int = 0
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it never changes again."""
+        return self.status in OVER
+
+    def moved(self, status: Status, message: str | None = None, **changes: Any) -> Task:
+        """The task in another status; only one that needs input waits for anything.
+
+        Raises:
+            ValueError: There is no way from here to there.
+        """
+        if status not in _NEXT.get(self.status, ()):
+            raise ValueError(f"no task that is {self.status} becomes {status}")
+        if status != "input_required":
+            changes["pending"] = {}
+        return replace(self, status=status, message=message, **changes)
+
+    def waiting(self, requests: Mapping[str, Mapping[str, Any]], **changes: Any) -> Task:
+        """The task as it waits for answers, by the names of the questions; each has a key that was never used."""
+        pending: dict[str, Question] = {}
+        for name, request in requests.items():
+            key, number = name, 1
+            while key in self.used or key in pending:
+                number += 1
+                key = f"{name}~{number}"
+            pending[key] = Question(name, request)
+        used = (*self.used, *pending)
+        return self.moved("input_required", "It waits for input.", pending=pending, used=used, run=None, **changes)
+
+    def answered(self, responses: Mapping[str, Any]) -> Task | None:
+        """The task with answers to what it waits for; `None` where they are to nothing of that."""
+        given = {self.pending[key].name: response for key, response in responses.items() if key in self.pending}
+        if not given or self.status != "input_required":
+            return None
+        left = {key: question for key, question in self.pending.items() if key not in responses}
+        answers = {**self.answers, **given}
+        if left:
+            return replace(self, pending=left, answers=answers)
+        return self.moved("working", answers=answers)
+
+    def dumped(self) -> bytes:
+        """The task as JSON."""
+        said = {one.name: getattr(self, one.name) for one in dataclasses.fields(self)}
+        said["principal"] = {
+            "kind": self.principal.kind,
+            "issuer": self.principal.issuer,
+            "subject": self.principal.subject,
+            "client": self.principal.client,
+            "scopes": sorted(self.principal.scopes),
+            "claims": self.principal.claims,
+        }
+        said["pending"] = {key: [question.name, question.request] for key, question in self.pending.items()}
+        return json.dumps(said, ensure_ascii=False, separators=(",", ":")).encode()
+
+    @classmethod
+    def loaded(cls, data: bytes) -> Task:
+        """The task in JSON that `dumped` gave."""
+        said: dict[str, Any] = json.loads(data)
+        who: dict[str, Any] = said.pop("principal")
+        said["principal"] = replace(Principal(**who), scopes=frozenset(who["scopes"]))
+        said["pending"] = {key: Question(*parts) for key, parts in said["pending"].items()}
+        said["used"] = tuple(said["used"])
+        said["client"] = None if said["client"] is None else tuple(said["client"])
+        return cls(**said)

@@ -1,0 +1,246 @@
+# Part of toolwright's runtime, copied as it is. DO NOT EDIT.
+"""The tasks of one server: which calls become tasks, and what runs them.
+
+Takes calls of tools with `taskSupport`; gives tasks in place of results (MCP 2025-11-25, basic/utilities/tasks,
+"Creating Tasks"; the extension, "Task Creation").
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+from contextlib import asynccontextmanager, nullcontext
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, cast
+
+import mcp_types as types
+from opentelemetry.propagate import inject
+
+from ..amounts import seconds
+from ..hygiene import clean
+from ..revisions import FIRST_STATELESS
+from ..server.course import CURRENT, note
+from ..server.outcomes import Outcome, refusal
+from ..server.parts import Refused
+from ..state.store import StateLost
+from . import wire
+from .engines import engine_for
+from .ledger import KEPT, Full, Ledger
+from .lines import Lines
+from .records import Task
+from .runs import LEASE, Runs
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Mapping
+
+    from ..package import Package, Tool
+    from ..server.audit import Recorder
+    from ..server.parts import Host, Request
+    from ..server.principal import Principal
+    from ..server.steps import Call, Proceed
+    from ..state.store import Store
+    from .engine import Engine
+    from .lines import Line
+
+TTL: Final = "1h"
+POLL: Final = "1s"
+MOST: Final = 100
+"""What holds where the manifest's `task` says nothing else."""
+
+_LOOK: Final = 30.0
+"""Seconds between two looks whether anybody works at a task."""
+
+_SHORTEST: Final = 1.0
+"""Seconds that a task is kept, at least."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Terms:
+    """What the manifest's `task` says of a tool."""
+
+    ttl: float
+    poll: float
+    most: int
+
+    @classmethod
+    def of(cls, tool: Tool) -> _Terms:
+        said: Mapping[str, Any] = tool.extension.get("task") or {}
+        return cls(seconds(said.get("ttl", TTL)), seconds(said.get("pollInterval", POLL)), said.get("most", MOST))
+
+
+class Tasks:
+    """The tasks of one server.
+
+    Attributes:
+        ledger: Where they are.
+        engine: What has them run.
+        works: Whether tasks are run in this process, too.
+    """
+
+    def __init__(self, package: Package, store: Store, recorder: Recorder | None) -> None:
+        """Take the package, where its state is, and who records calls.
+
+        Raises:
+            Unfit: No engine goes with the store.
+        """
+        self.ledger = Ledger(store)
+        self.engine: Engine = engine_for(store)
+        self.works = True
+        self._lines = Lines(self.ledger)
+        self._package = package
+        self._store = store
+        self._recorder = recorder
+        self._runs: Runs | None = None
+
+    def serve(self, host: Host, run: Proceed) -> None:
+        """Take what handlers are given, and the way of a run."""
+        self._runs = Runs(self._store, self.ledger, self._lines, host, run, self._recorder)
+
+    async def work(self, task: str) -> bool:
+        """Do what is to be done for a task: see `Work`."""
+        return self._runs is not None and await self._runs.work(task)
+
+    @asynccontextmanager
+    async def running(self) -> AsyncGenerator[None, None]:
+        """The length of a stay in which tasks are run here, and clients hear of theirs."""
+        async with self._lines.running(), self.engine.run(self.work) if self.works else nullcontext():
+            yield
+
+    async def answer(self, task: Task, responses: Mapping[str, Any]) -> None:
+        """Give answers to what a task waits for; it goes on where all are there. Others are left aside.
+
+        Raises:
+            StateLost: Nobody knows whether they are kept.
+        """
+        made = await self.ledger.change(task.id, lambda now: now.answered(responses))
+        if made is not None and made.status == "working":
+            await self.engine.submit(task.id)
+
+    async def look(self, task: Task) -> None:
+        """Have a task worked at that nobody works at: whoever did died, or was told of it in vain.
+
+        Raises:
+            StateLost: Nobody knows whether somebody does.
+        """
+        if task.status != "working" or self.ledger.now() - task.updated < LEASE:
+            return
+        who = secrets.token_hex(8)
+        if not await self._store.hold(f"task-look:{task.id}", who, _LOOK):
+            return
+        if await self._store.hold(f"task:{task.id}", who, LEASE):
+            await self._store.release(f"task:{task.id}", who)
+            await self.engine.submit(task.id)
+
+    def beginning(self, request: Request, tool: Tool) -> Proceed | None:
+        """What makes a task of a call; `None` where the call is answered with its result.
+
+        Raises:
+            Refused: The tool runs only as a task, or never, and the caller wants it otherwise.
+        """
+        line = cast("Line", request.channel)
+        support, is_stateless = tool.task_support, request.revision >= FIRST_STATELESS
+        asked: Any = request.params.get("task") if request.revision == wire.HANDSHAKE else None
+        if support == "forbidden":
+            if asked is not None:
+                note("invalid", "task_support")
+                raise Refused(types.METHOD_NOT_FOUND, f"{clean(tool.name)} does not run as a task; call it without")
+            return None
+        if not (declares(line) if is_stateless else asked is not None):
+            if support == "required":
+                note("invalid", "task_support")
+                raise _required(tool, is_stateless)
+            return None
+
+        async def begin(call: Call) -> Outcome:
+            return await self._begin(call, request, asked)
+
+        return begin
+
+    async def _begin(self, call: Call, request: Request, asked: Any) -> Outcome:
+        """Make a task, and have it run; what is asked before that is asked now."""
+        tool, terms, line = call.tool, _Terms.of(call.tool), cast("Line", request.channel)
+        context: Any = call.context
+        questions: Mapping[str, Any] = tool.extension.get("ask") or {}
+        first = [name for name, said in questions.items() if said.get("before") == "task"]
+        await asyncio.gather(*(context.ask.ahead(name) for name in first))
+        capabilities, course, now = line.capabilities, CURRENT.get(), self.ledger.now()
+        trace: dict[str, str] = {}
+        inject(trace)
+        task = Task(
+            id=secrets.token_urlsafe(24),
+            owner=owner_of(request.principal, line, request.revision),
+            tool=tool.name,
+            arguments=call.arguments,
+            revision=request.revision,
+            transport="memory" if course is None else course.transport,
+            course=secrets.token_hex(8) if course is None else course.id,
+            trace=trace,
+            client=line.client,
+            principal=request.principal,
+            capabilities=(
+                None if capabilities is None else capabilities.model_dump(mode="json", by_alias=True, exclude_none=True)
+            ),
+            created=now,
+            updated=now,
+            ttl=_bounded(terms.ttl, asked),
+            poll=terms.poll,
+            **context.rounds.kept,
+        )
+        try:
+            if not await self.ledger.create(task, terms.most):
+                number = "one task" if terms.most == 1 else f"{terms.most:,} tasks"
+                text = f"{tool.name} runs {number} of a caller at once, and no more; try again when one has ended."
+                return refusal(text, "limited", "tasks")
+            if request.revision < FIRST_STATELESS:
+                self._lines.open(task, line)
+            try:
+                await self.engine.submit(task.id)
+            except BaseException:
+                await self.ledger.forget(task)
+                raise
+        except Full:
+            text = f"{KEPT:,} tasks of a caller are kept, and no more; try again when the time of some is over."
+            return refusal(text, "limited", "tasks")
+        except StateLost:
+            text = f"{tool.name} was not started: the server has lost its state for now. Try again later."
+            return refusal(text, "limited", "state_lost")
+        if request.revision < FIRST_STATELESS:
+            return Outcome({"task": wire.in_handshake_era(task)})
+        return Outcome({"resultType": "task", **wire.brief(task)})
+
+
+def declares(line: Line) -> bool:
+    """Whether a client of 2026-07-28 knows tasks."""
+    said = line.capabilities
+    return said is not None and wire.EXTENSION in (said.extensions or {})
+
+
+def undeclared() -> Refused:
+    """What a client of 2026-07-28 is told that does not (the extension, "Capability Negotiation")."""
+    return Refused(
+        types.MISSING_REQUIRED_CLIENT_CAPABILITY,
+        f"This needs a client with the extension {wire.EXTENSION!r}",
+        {"requiredCapabilities": {"extensions": {wire.EXTENSION: {}}}},
+    )
+
+
+def owner_of(principal: Principal, line: Line, revision: str) -> str:
+    """Whose a task is: without a token, over HTTP, that of the session that it was made in."""
+    if principal.kind != "anonymous" or revision >= FIRST_STATELESS:
+        return principal.key
+    return json.dumps([principal.key, line.session])
+
+
+def _required(tool: Tool, is_stateless: bool) -> Refused:
+    if is_stateless:
+        return undeclared()
+    return Refused(
+        types.METHOD_NOT_FOUND, f"{clean(tool.name)} runs only as a task; call it with `task` ({wire.HANDSHAKE})"
+    )
+
+
+def _bounded(most: float, asked: Any) -> float:
+    """The seconds that a task is kept: what the client asks for, as far as the manifest lets it."""
+    wanted: float | None = None if asked is None else asked.get("ttl")
+    return most if wanted is None else min(most, max(_SHORTEST, wanted / 1000))

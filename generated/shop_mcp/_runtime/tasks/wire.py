@@ -1,0 +1,89 @@
+# Part of toolwright's runtime, copied as it is. DO NOT EDIT.
+"""Tasks as they go on the wire: in 2025-11-25, and in the extension for 2026-07-28.
+
+Takes tasks; gives JSON. The two call the same things by different names, and a tool that ends with `isError` failed in
+the one and completed in the other.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
+
+import mcp_types as types
+
+from ..revisions import result_for
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from .records import Task
+
+EXTENSION: Final = "io.modelcontextprotocol/tasks"
+"""What a client of 2026-07-28 declares that knows tasks."""
+
+RELATED: Final = "io.modelcontextprotocol/related-task"
+
+HANDSHAKE: Final = "2025-11-25"
+"""The one revision that has tasks as a part of its own."""
+
+
+class ListenedTo(types.Notification[dict[str, Any], str]):
+    """`notifications/tasks`, of the extension."""
+
+    method: str = "notifications/tasks"
+    params: dict[str, Any]
+
+
+def related(task: str) -> dict[str, Any]:
+    """The `_meta` of what belongs to a task (MCP 2025-11-25, "Associating Task-Related Messages")."""
+    return {RELATED: {"taskId": task}}
+
+
+def in_handshake_era(task: Task) -> dict[str, Any]:
+    """A task (MCP 2025-11-25, schema, `Task`)."""
+    return {
+        **_common(task, "failed" if task.is_error else task.status),
+        "ttl": _milliseconds(task.ttl),
+        "pollInterval": _milliseconds(task.poll),
+    }
+
+
+def brief(task: Task) -> dict[str, Any]:
+    """A task (the extension, `Task`)."""
+    return {
+        **_common(task, task.status),
+        "ttlMs": _milliseconds(task.ttl),
+        "pollIntervalMs": _milliseconds(task.poll),
+    }
+
+
+def detailed(task: Task, result: Mapping[str, Any] | None) -> dict[str, Any]:
+    """A task with what its status brings along (the extension, `DetailedTask`)."""
+    said = brief(task)
+    if task.status == "completed":
+        said["result"] = {"resultType": "complete", **(result or {})}
+    elif task.status == "failed":
+        said["error"] = task.error
+    elif task.status == "input_required":
+        said["inputRequests"] = {key: question.request for key, question in task.pending.items()}
+    return said
+
+
+def final(task: Task, result: dict[str, Any], definition: Mapping[str, Any], revision: str) -> dict[str, Any]:
+    """What `tasks/result` gives: the result as the call would have given it, with the task that it belongs to."""
+    fitting = result_for(result, definition, revision)
+    return {**fitting, "_meta": {**fitting.get("_meta", {}), **related(task.id)}}
+
+
+def _common(task: Task, status: str) -> dict[str, Any]:
+    said = {"taskId": task.id, "status": status, "createdAt": _time(task.created), "lastUpdatedAt": _time(task.updated)}
+    return said if task.message is None else {**said, "statusMessage": task.message}
+
+
+def _time(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _milliseconds(seconds: float) -> int:
+    return max(1, round(seconds * 1000))
