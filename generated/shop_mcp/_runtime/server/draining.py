@@ -8,7 +8,8 @@ sends streams of events cuts all of them off at once, and the answers that they 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Final
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final, cast
 
 import uvicorn
 from sse_starlette.sse import AppStatus
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from starlette.types import ASGIApp, Receive, Scope, Send
+
+_LATE: Final = 0.25
+"""Seconds in which those may say what they want whose connection was there before the server was asked to stop."""
 
 _LISTENING: Final = "subscriptions/listen"
 """The method whose requests are never answered but by their end (MCP 2026-07-28)."""
@@ -48,8 +52,31 @@ class Draining(uvicorn.Server):
         """Take no more requests, and end when those under way have."""
         self._stop()
         ending = asyncio.create_task(self._end_streams())
+        await self._close(sockets or [])
         await super().shutdown(sockets)
         ending.cancel()
+
+    async def _close(self, listeners: list[socket.socket]) -> None:
+        """Take what waits at the listeners, close them at once, and leave a moment to what was taken.
+
+        Who was told that the connection is there must not be cut off without an answer: nobody could know whether the
+        request was carried out. Who comes later is refused, and knows.
+        """
+        waiting: list[socket.socket] = []
+        for listener in listeners:
+            with suppress(OSError):  # as soon as none waits
+                while True:
+                    waiting.append(listener.accept()[0])
+        for server in self.servers:
+            server.close()
+        loop = asyncio.get_running_loop()
+        for connection in waiting:
+            await loop.connect_accepted_socket(self._protocol, connection)
+        await asyncio.sleep(_LATE)
+
+    def _protocol(self) -> asyncio.Protocol:
+        make = cast("Callable[..., asyncio.Protocol]", self.config.http_protocol_class)
+        return make(config=self.config, server_state=self.server_state, app_state=self.lifespan.state)
 
     async def _end_streams(self) -> None:
         if self._under_way:
