@@ -110,9 +110,8 @@ class Shop(shop.ShopHandlers):
             raise shop.ToolError("Nothing was ordered, and the basket is as it was.")
         if offered != (await ctx.handles.basket.get(basket.id)).version:
             raise shop.ToolError("The basket changed while you were asked. Look at it, and check out again.")
-        number = hashlib.sha256(basket.id.encode()).hexdigest()[
-            :16
-        ]  # one basket is one order, however often it is tried
+        # One basket is one order, however often it is tried.
+        number = hashlib.sha256(basket.id.encode()).hexdigest()[:16]
         try:
             self.stock.sell(number, ctx.principal.key, answer.payment, items)
         except SoldOutError as error:
