@@ -199,8 +199,8 @@ def test_a_line_of_a_file_of_variables_is_told_by_its_place(project: Path, tmp_p
 def test_a_project_with_several_servers_needs_a_name(tmp_path: Path) -> None:
     done = toolwright("install", "claude", "--print", cwd=ROOT)
     assert done.returncode == 2
-    named = (
-        "specs/database.yaml, specs/helpdesk.yaml, specs/shop.yaml, specs/weather.yaml, specs/everything/everything.yaml"
+    named = ", ".join(
+        f"specs/{name}.yaml" for name in ("database", "helpdesk", "shop", "weather", "everything/everything")
     )
     assert f"the project has 5 manifests; name one: {named}" in done.stderr
     done = toolwright("install", "claude", "--print", "specs/weather.yaml", cwd=ROOT)

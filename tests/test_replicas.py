@@ -24,6 +24,7 @@ pytestmark = pytest.mark.anyio
 MANIFEST = manifest(
     [
         tool("hit", toolwright={"policy": {"rateLimit": "100/minute"}}),
+        tool("often", toolwright={"policy": {"rateLimit": "20/second"}}),
         tool("plain"),
         tool("switch", {"name": {"type": "string"}, "on": {"type": "boolean"}}),
         tool("touch", {"uri": {"type": "string"}}),
@@ -47,13 +48,16 @@ MANIFEST = manifest(
 
 HANDLERS = """
 import asyncio
-import json
+import time
 
 class Shop:
     async def hit(self, args, ctx):
         return "hit"
 
     plain = hit
+
+    async def often(self, args, ctx):
+        return str(time.monotonic())
 
     async def switch(self, args, ctx):
         await (ctx.tools.enable if args.on else ctx.tools.disable)(args.name)
@@ -136,6 +140,23 @@ async def test_a_rate_holds_for_all_processes_together(replicas: Callable[..., R
         assert time.monotonic() - began < 50, "all in one window"
     assert answers.count("hit") == 100
     assert {answer[:44] for answer in answers} == {"hit", "hit may be called 100 times in a minute; thi"}
+
+
+async def test_no_window_has_more_than_the_rate(replicas: Callable[..., Replicas]) -> None:
+    urls, end = replicas(4).urls, time.monotonic() + 4
+    times: list[float] = []
+
+    async def call(url: str) -> None:
+        async with connected(url) as client:
+            while time.monotonic() < end:
+                answer = await told(client, "often")
+                times.extend([] if " " in answer else [float(answer)])
+
+    await asyncio.gather(*(call(url) for url in urls for _ in range(3)))
+    times.sort()
+    # A handler is called a little after its call was counted.
+    assert all(last - first > 0.9 for first, last in zip(times, times[20:], strict=False))
+    assert len(times) > 40, "the windows that come later let calls in, too"
 
 
 @pytest.mark.parametrize("mode", ERAS)

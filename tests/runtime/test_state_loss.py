@@ -1,0 +1,82 @@
+"""What a server does while nobody knows what its store holds: what its manifest says."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import mcp
+import pytest
+from mcp_types import ElicitResult
+
+from packages import generate, imported, manifest, tool
+
+pytestmark = pytest.mark.anyio
+
+NOWHERE = "redis://127.0.0.1:1/0"
+"""A store that nobody can reach."""
+
+LIMITED = tool("limited", toolwright={"policy": {"rateLimit": "1/minute"}})
+ASKS = tool("asks", toolwright={"ask": {"sure": {"message": "Sure?", "schema": {"type": "object", "properties": {}}}}})
+ERAS = ("legacy", "2026-07-28")
+
+
+class Handlers:
+    async def limited(self, _args: Any, _ctx: Any) -> str:
+        return "let in"
+
+    async def plain(self, _args: Any, ctx: Any) -> str:
+        await ctx.tools.disable("limited")
+        return "switched"
+
+    async def asks(self, _args: Any, ctx: Any) -> str:
+        return type(await ctx.ask.sure()).__name__
+
+
+@pytest.fixture(params=["closed", "open", None])
+def policy(request: pytest.FixtureRequest) -> dict[str, str]:
+    return {} if request.param is None else {"policy": {"onStateLoss": request.param}}
+
+
+@pytest.fixture
+def package(policy: dict[str, str], tmp_path: Path) -> Iterator[ModuleType]:
+    value = manifest([LIMITED, ASKS, tool("plain")], name="lossy", emit=["server"], **policy)
+    with imported(tmp_path, generate(tmp_path, value)) as found:
+        yield importlib.import_module(f"{found.__name__}.server")
+
+
+@pytest.mark.parametrize("mode", ERAS)
+async def test_limited_calls_are_refused_or_let_through(
+    mode: Any, policy: dict[str, Any], package: ModuleType, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with mcp.Client(package.build_server(Handlers(), state=NOWHERE), mode=mode) as client:
+        results = [await client.call_tool("limited", {}) for _ in range(3)]
+    is_open = policy.get("policy") == {"onStateLoss": "open"}
+    assert [result.is_error for result in results] == [not is_open] * 3
+    text = "limited may be called only so often, and calls are counted nowhere, for now, since the server has lost its"
+    said: Any = [result.content[0] for result in results]
+    assert all(block.text == "let in" if is_open else block.text.startswith(text) for block in said)
+    assert ("2 let through so far (`onStateLoss: open`)" in caplog.text) == is_open
+    assert caplog.text.count("is lost") == 1
+
+
+@pytest.mark.parametrize("mode", ERAS)
+async def test_what_needs_no_state_goes_on(mode: Any, package: ModuleType) -> None:
+    async def answer(*_: Any) -> ElicitResult:
+        return ElicitResult(action="decline")
+
+    async with mcp.Client(
+        package.build_server(Handlers(), state=NOWHERE), mode=mode, elicitation_callback=answer
+    ) as client:
+        assert {one.name for one in (await client.list_tools()).tools} == {"limited", "asks", "plain"}
+        switched = await client.call_tool("plain", {})
+        assert switched.is_error, "it would be off in this process alone"
+        if mode == "legacy":
+            asked: Any = (await client.call_tool("asks", {})).content[0]
+            assert asked.text == "Declined"
+        else:
+            with pytest.raises(mcp.MCPError, match="has lost its state for now, and cannot ask"):
+                await client.call_tool("asks", {})
