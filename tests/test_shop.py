@@ -290,6 +290,45 @@ async def test_one_basket_gives_one_order(shop: ModuleType) -> None:
         assert "unknown or has expired" in str(failed)
 
 
+async def test_a_checkout_that_broke_off_is_not_a_second_order(
+    shop: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = handlers()
+    kept = importlib.import_module("shop_mcp._runtime.server.handles").Handles
+
+    async def lost(self: Any, handle_id: Any) -> bool:
+        raise shop.StateLost
+
+    async with visiting(shop, own, on_question=Customer()) as client:
+        basket = await filled(client, TEA_01=3)
+        with monkeypatch.context() as broken:
+            broken.setattr(kept, "delete", lost)
+            with pytest.raises(shop.ToolFailed, match="lost"):
+                await client.checkout(basket_id=basket)
+        assert amounts(own.stock, "TEA-01") == (37, 40)
+        order = await client.checkout(basket_id=basket)
+        assert amounts(own.stock, "TEA-01") == (37, 40)
+    assert order.total == 1350
+
+
+def test_a_run_that_was_taken_over_changes_nothing_any_more(shop: ModuleType) -> None:
+    stock = importlib.import_module("shop_stock").Stock(":memory:")
+    stock.sell("order", LOCAL, "card", {"TEA-01": 4})
+    stock.pick("order", "first")
+    stock.pick("order", "second")
+    assert amounts(stock, "TEA-01") == (36, 36)
+    stock.put_back("order", "first")
+    assert not stock.hand_over("order", "first", "P1", neighbour=True)
+    assert amounts(stock, "TEA-01") == (36, 36)
+    assert stock.hand_over("order", "second", "P2", neighbour=False)
+    for run in ("first", "second"):
+        stock.put_back("order", run)
+        stock.pick("order", run)
+    assert amounts(stock, "TEA-01") == (36, 36)
+    assert stock.order("order", LOCAL).parcel == "P2"
+    stock.db.close()
+
+
 @ERAS
 async def test_nobody_pays_for_a_basket_that_was_not_shown(era: str, shop: ModuleType) -> None:
     own = handlers()
