@@ -126,9 +126,11 @@ async def begun(http: httpx2.AsyncClient, url: str, name: str, number: int, seco
 async def ended(http: httpx2.AsyncClient, url: str, task: str, patience: float = 60) -> dict[str, Any]:
     end = time.monotonic() + patience
     while True:
-        said = (await asked(http, url, "tasks/get", taskId=task))["result"]
+        answer = await asked(http, url, "tasks/get", taskId=task)
+        assert "result" in answer, answer
+        said: dict[str, Any] = answer["result"]
         if said["status"] in ("completed", "failed", "cancelled"):
-            return dict(said)
+            return said
         assert time.monotonic() < end, said
         await asyncio.sleep(0.3)
 

@@ -8,6 +8,7 @@ from contextlib import closing
 from typing import Any
 
 import pytest
+from sse_starlette.sse import AppStatus
 
 from toolwright.runtime.server.draining import Draining
 from toolwright.runtime.server.main import listen
@@ -54,6 +55,7 @@ async def test_who_was_connected_before_is_answered_and_who_comes_later_is_refus
     links[-1].sendall(REQUEST % 8)  # said only now
     await ending
     assert stopped == ["stopped"]
+    assert (AppStatus.should_exit, AppStatus.enable_automatic_graceful_drain) == (False, True)
     for number, link in enumerate(links):
         with closing(link):
             assert (await asyncio.to_thread(_answer, link)).endswith(b"/%d" % number)

@@ -55,6 +55,7 @@ class Draining(uvicorn.Server):
         await self._close(sockets or [])
         await super().shutdown(sockets)
         ending.cancel()
+        AppStatus.should_exit, AppStatus.enable_automatic_graceful_drain = False, True  # they are the whole process's
 
     async def _close(self, listeners: list[socket.socket]) -> None:
         """Take what waits at the listeners, close them at once, and leave a moment to what was taken.

@@ -149,7 +149,9 @@ class StreamEngine:
             **options,
         )
         self._broker.formatter = _IdFormatter()
-        logging.getLogger("taskiq").setLevel(logging.ERROR)  # it logs each id, and what it does not understand whole
+        logging.getLogger("taskiq").setLevel(
+            logging.CRITICAL
+        )  # it logs ids, messages whole, and each task that is stopped
 
     async def submit(self, task: str) -> None:
         """See the protocol."""
@@ -187,6 +189,9 @@ class StreamEngine:
                 is_done = await job
             except StateLost:
                 return  # it is given out again
+            except Exception:  # noqa: BLE001 - likewise, and taskiq goes on
+                _LOG.exception("a task could not be worked at")
+                return
             if is_done:
                 await context.ack()
 

@@ -82,6 +82,8 @@ def redis_store(url: str, package: Package) -> RedisStore:
             socket_timeout=_PATIENCE,
             health_check_interval=_PATIENCE,
             retry=no_retry,
+            # With these, the library does not look whether a connection that it kept has ended meanwhile.
+            maint_notifications_config=_library("redis.maint_notifications").MaintNotificationsConfig(enabled=False),
         )
     except (ValueError, TypeError, failure) as error:
         raise Unfit(f"the URL of the state is not understood: {error}") from None
