@@ -1,26 +1,31 @@
-"""A random walk over tasks: they are made, run, asked, answered, cancelled, expire, and their runners die.
+"""Random walks over tasks: they are made, run, asked, answered, cancelled, expire, and their runners die.
 
 Beside the ledger stands a model of a few lines, which says what must be there. Nothing here waits: time is a number,
-and what would run is called.
+and what would run is called. In Redis nothing expires meanwhile; there, processes end and others go on.
 """
 
 from __future__ import annotations
 
 import asyncio
+import secrets
 from collections.abc import Coroutine
-from typing import Any, TypeVar
+from types import SimpleNamespace
+from typing import Any, ClassVar, TypeVar
 
 import hypothesis.strategies as st
 from hypothesis import settings
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule, run_state_machine_as_test
 
+import redis_server
 from toolwright.runtime.server.principal import Principal
 from toolwright.runtime.state.memory import MemoryStore
+from toolwright.runtime.state.places import store_at
 from toolwright.runtime.tasks.ledger import Ledger
 from toolwright.runtime.tasks.records import OVER, Task
 
 T = TypeVar("T")
 
+PACKAGE: Any = SimpleNamespace(name="walk_mcp", manifest={"server": {"name": "walk"}})
 MOST = 3
 OWNERS = st.sampled_from(["ada", "bob"])
 NAMES = st.lists(st.sampled_from(["who", "pet", "sum"]), min_size=1, unique=True)
@@ -46,10 +51,14 @@ class Walk(RuleBasedStateMachine):
         super().__init__()
         self.loop = asyncio.new_event_loop()
         self.time = 1000.0
-        self.ledger = Ledger(MemoryStore(lambda: self.time), lambda: self.time)
+        self.ledger = self.opened()
         self.models: dict[str, Model] = {}
         self.keys: dict[str, list[str]] = {}
         self.count = 0
+
+    def opened(self) -> Ledger:
+        """The ledger of a process that starts now."""
+        return Ledger(MemoryStore(lambda: self.time), lambda: self.time)
 
     def teardown(self) -> None:
         self.loop.close()
@@ -180,3 +189,32 @@ class Walk(RuleBasedStateMachine):
 
 def test_a_random_walk_over_tasks() -> None:
     run_state_machine_as_test(Walk, settings=settings(max_examples=60, stateful_step_count=40, deadline=None))
+
+
+class SharedWalk(Walk):
+    """The walk over tasks in Redis."""
+
+    server: ClassVar[str]
+
+    def __init__(self) -> None:
+        self.url = f"{self.server}?prefix={secrets.token_hex(8)}"
+        super().__init__()
+
+    def opened(self) -> Ledger:
+        self.store = store_at(self.url, PACKAGE)
+        return Ledger(self.store, lambda: self.time)
+
+    def teardown(self) -> None:
+        self.done(self.store.pool.disconnect())
+        super().teardown()
+
+    @rule()
+    def wait(self) -> None:
+        """The process ends, and another goes on."""
+        self.done(self.store.pool.disconnect())
+        self.ledger = self.opened()
+
+
+def test_a_random_walk_over_tasks_in_redis(shared_redis: redis_server.RedisServer) -> None:
+    kind = type("Walk", (SharedWalk,), {"server": shared_redis.url})
+    run_state_machine_as_test(kind, settings=settings(max_examples=8, stateful_step_count=30, deadline=None))
