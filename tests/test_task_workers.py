@@ -310,9 +310,9 @@ async def test_arguments_and_results_cannot_be_read_in_redis(
     async with redis.asyncio.Redis.from_url(base) as client, httpx2.AsyncClient(timeout=60) as http:
         task = await begun(http, url, "again", 424242, 0.0)
         assert (await ended(http, url, task))["status"] == "completed"
-        everything = b""
-        for name in await client.keys(f"{prefix}:*"):
-            everything += name + (await client.dump(name) or b"")
+        names: list[Any] = await client.keys(f"{prefix}:*")
+        dumps: list[Any] = [await client.dump(name) for name in names]
+        everything = b"".join([*names, *(dump or b"" for dump in dumps)])
     assert b":task:" in everything
     for word in (b"424242", b"did", b"anonymous", task.encode()):
         assert word not in everything

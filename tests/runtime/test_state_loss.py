@@ -37,12 +37,12 @@ class Handlers:
 
 
 @pytest.fixture(params=["closed", "open", None])
-def policy(request: pytest.FixtureRequest) -> dict[str, str]:
+def policy(request: pytest.FixtureRequest) -> dict[str, Any]:
     return {} if request.param is None else {"policy": {"onStateLoss": request.param}}
 
 
 @pytest.fixture
-def package(policy: dict[str, str], tmp_path: Path) -> Iterator[ModuleType]:
+def package(policy: dict[str, Any], tmp_path: Path) -> Iterator[ModuleType]:
     value = manifest([LIMITED, ASKS, tool("plain")], name="lossy", emit=["server"], **policy)
     with imported(tmp_path, generate(tmp_path, value)) as found:
         yield importlib.import_module(f"{found.__name__}.server")
@@ -65,7 +65,7 @@ async def test_limited_calls_are_refused_or_let_through(
 
 @pytest.mark.parametrize("mode", ERAS)
 async def test_what_needs_no_state_goes_on(mode: Any, package: ModuleType) -> None:
-    async def answer(*_: Any) -> ElicitResult:
+    async def answer(context: Any, params: Any) -> ElicitResult:
         return ElicitResult(action="decline")
 
     async with mcp.Client(
