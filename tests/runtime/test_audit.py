@@ -305,7 +305,7 @@ def test_what_is_refused_over_http_is_recorded(tmp_path: Path) -> None:
     with ExitStack() as opened:
         package = opened.enter_context(imported(tmp_path, "guarded_mcp"))
         url = opened.enter_context(asgi(package.asgi_app(Handlers(), token_verifier=Verifier(), audit=path)))
-        for token, status in ((None, 401), ("bad", 401), ("good", 403), ("good-use", 403)):
+        for token, status in ((None, 401), ("wrong", 401), ("good", 403), ("good-use", 403)):
             headers = {"MCP-Protocol-Version": "2025-11-25", "Accept": "application/json, text/event-stream"}
             if token is not None:
                 headers["Authorization"] = f"Bearer {token}"
@@ -320,7 +320,7 @@ def test_what_is_refused_over_http_is_recorded(tmp_path: Path) -> None:
     last = lines(path)[-1]
     assert (last["issuer"], last["oauth_client"]) == ("https://auth.example.com", "app")
     assert (last["principal"], last["transport"]) == ("token", "http")
-    assert "bad" not in path.read_text()
+    assert "wrong" not in path.read_text()
 
 
 async def test_values_are_there_only_where_the_manifest_says_so(tmp_path: Path) -> None:
