@@ -103,9 +103,19 @@ class Runs:
         self._host = host
         self._proceed = run
         self._recorder = recorder
+        self._under_way: set[str] = set()
 
     async def work(self, name: str) -> bool:
         """Run a task, if it is to be run: see `Work`."""
+        if name in self._under_way:  # also where the store was away for longer than a lease lasts
+            return False
+        self._under_way.add(name)
+        try:
+            return await self._work(name)
+        finally:
+            self._under_way.discard(name)
+
+    async def _work(self, name: str) -> bool:
         holder, lease = secrets.token_hex(8), f"task:{name}"
         if not await self._store.hold(lease, holder, LEASE):
             return False
