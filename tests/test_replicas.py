@@ -154,8 +154,9 @@ async def test_no_window_has_more_than_the_rate(replicas: Callable[..., Replicas
 
     await asyncio.gather(*(call(url) for url in urls for _ in range(3)))
     times.sort()
-    # A handler is called a little after its call was counted.
-    assert all(last - first > 0.9 for first, last in zip(times, times[20:], strict=False))
+    for seconds in (1, 2, 3):  # on a busy machine a handler may be called half a second after its call was counted
+        more = times[20 * seconds :]
+        assert all(last - first > seconds - 0.5 for first, last in zip(times, more, strict=False))
     assert len(times) > 40, "the windows that come later let calls in, too"
 
 

@@ -164,7 +164,7 @@ async def test_workers_that_die_lose_no_task(project: Path, start: Callable[...,
             kind = chance.choice(["again", "once"])
             await asyncio.sleep(chance.uniform(0, DEATHS))
             async with places:
-                task = await begun(http, chance.choice(servers), kind, number, chance.uniform(0.005, 0.5))
+                task = await begun(http, chance.choice(servers), kind, number, chance.uniform(0.005, 1.0))
             await asyncio.sleep(2)
             async with places:
                 return f"{kind} {number}", await ended(http, chance.choice(servers), task)
