@@ -195,6 +195,8 @@ async def test_workers_beside_a_server_are_started_anew_and_end_with_it(
             assert (await ended(http, url, task))["status"] == "completed"
         [first, *_] = pids = {int(line.split()[2]) for line in (project / "log").read_text().splitlines()}
         assert process.popen.pid not in pids
+        said = command_line(first)
+        assert said[said.index(b"--grace") + 1] == b"1", "it stops as its server does"
         os.kill(first, signal.SIGKILL)
         process.await_log("working at tasks")
         task = await begun(http, url, "again", 9, 0.0)
@@ -214,6 +216,10 @@ async def test_workers_do_not_outlive_a_server_that_is_killed(
     pid = int((project / "log").read_text().split()[2])
     process.popen.kill()
     await gone(pid)
+
+
+def command_line(pid: int) -> list[bytes]:
+    return Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
 
 
 async def gone(pid: int) -> None:

@@ -181,9 +181,15 @@ def whole_number(text: str) -> int:
 
 def _worker_arguments(package: Package, options: argparse.Namespace) -> list[str]:
     """The command line of a process that works at the tasks of this one."""
-    said = {"--handlers": options.handlers, "--audit": options.audit}
-    given = [word for name, value in said.items() if value is not None for word in (name, value)]
-    return ["-m", package.name, "worker", "--state", options.state, "--log-level", options.log_level, *given]
+    said = {
+        "--state": options.state,
+        "--grace": options.grace,
+        "--log-level": options.log_level,
+        "--handlers": options.handlers,
+        "--audit": options.audit,
+    }
+    given = [word for name, value in said.items() if value is not None for word in (name, str(value))]
+    return ["-m", package.name, "worker", *given]
 
 
 def _work(handwritten: Handwritten, options: argparse.Namespace) -> None:
