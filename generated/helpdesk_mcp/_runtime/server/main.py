@@ -181,15 +181,9 @@ def whole_number(text: str) -> int:
 
 def _worker_arguments(package: Package, options: argparse.Namespace) -> list[str]:
     """The command line of a process that works at the tasks of this one."""
-    said = {
-        "--state": options.state,
-        "--grace": options.grace,
-        "--log-level": options.log_level,
-        "--handlers": options.handlers,
-        "--audit": options.audit,
-    }
-    given = [word for name, value in said.items() if value is not None for word in (name, str(value))]
-    return ["-m", package.name, "worker", *given]
+    names = ("state", "grace", "log-level", "handlers", "audit")
+    said = ((f"--{name}", getattr(options, name.replace("-", "_"))) for name in names)
+    return ["-m", package.name, "worker", *(str(word) for one in said if one[1] is not None for word in one)]
 
 
 def _work(handwritten: Handwritten, options: argparse.Namespace) -> None:
