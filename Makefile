@@ -2,9 +2,11 @@ PYTHON ?= python3
 export PYTHONDONTWRITEBYTECODE :=  # the tests start hundreds of processes, which would compile everything anew
 BIN := .venv/bin
 CODE := generator examples tests bench
+CORPUS_TESTS := tests/test_corpus.py tests/test_models.py tests/test_suite.py tests/test_openapi_servers.py \
+	tests/test_inlining.py tests/test_mutations.py tests/test_uritemplates.py
 CHECKS := lint-ruff lint-black lint-mypy lint-pyright lint-generated lint-docs
 
-.PHONY: demo test lint $(CHECKS) corpus subsumption payloads conformance openapi docs generate clean
+.PHONY: demo test lint $(CHECKS) verify torture corpus subsumption payloads conformance openapi docs generate clean
 
 demo: .venv/ready
 	$(BIN)/toolwright generate
@@ -14,11 +16,19 @@ demo: .venv/ready
 test: lint
 	$(BIN)/pytest -n 4 --dist worksteal
 
+# What CI runs after `make test` where the corpus is: all of the corpus and all payloads, with fixed seeds; some ten minutes.
+verify: .venv/ready
+	TOOLWRIGHT_WHOLE_CORPUS=1 TOOLWRIGHT_WHOLE_PAYLOADS=1 $(BIN)/pytest -n 2 --dist worksteal --hypothesis-seed=0 \
+		$(CORPUS_TESTS) tests/test_payloads.py
+
+# The attacks that docs/security.md has figures of, and a soak, against real servers; minutes. `make test` takes a sample.
+torture: .venv/ready
+	$(BIN)/python bench/torture/run.py
+
 # All tools of public servers, all documents of APIs, all official cases and more random ones, of which `make test` takes
 # a sample; minutes.
 corpus: .venv/ready
-	TOOLWRIGHT_WHOLE_CORPUS=1 $(BIN)/pytest -n 2 tests/test_corpus.py tests/test_models.py tests/test_suite.py \
-		tests/test_openapi_servers.py tests/test_inlining.py tests/test_mutations.py tests/test_uritemplates.py
+	TOOLWRIGHT_WHOLE_CORPUS=1 $(BIN)/pytest -n 2 $(CORPUS_TESTS)
 
 # Ten thousands of random schemas and edits, of which `make test` takes some hundreds.
 subsumption: .venv/ready
