@@ -1,7 +1,7 @@
 PYTHON ?= python3
 export PYTHONDONTWRITEBYTECODE :=  # the tests start hundreds of processes, which would compile everything anew
 BIN := .venv/bin
-CODE := generator examples tests bench
+CODE := generator runtime examples tests bench
 CORPUS_TESTS := tests/test_corpus.py tests/test_models.py tests/test_suite.py tests/test_openapi_servers.py \
 	tests/test_inlining.py tests/test_mutations.py tests/test_uritemplates.py
 CHECKS := lint-ruff lint-black lint-mypy lint-pyright lint-generated lint-docs
@@ -57,11 +57,11 @@ lint-black:
 	$(BIN)/black --check --quiet $(CODE) generated
 
 lint-mypy:
-	$(BIN)/mypy generator/toolwright examples tests generated/weather_mcp generated/helpdesk_mcp \
+	$(BIN)/mypy generator/toolwright runtime/toolwright_runtime examples tests generated/weather_mcp generated/helpdesk_mcp \
 		generated/database_mcp generated/shop_mcp generated/everything_mcp
 
 lint-pyright:
-	$(BIN)/pyright generated examples
+	$(BIN)/pyright runtime generated examples
 
 lint-generated:
 	$(BIN)/toolwright generate --check
@@ -79,9 +79,9 @@ generate: .venv/ready
 clean:
 	rm -rf .venv
 
-.venv/ready: pyproject.toml
+.venv/ready: pyproject.toml runtime/pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "toolwright needs Python 3.11 or newer: make PYTHON=python3.11 …")'
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --group dev -e .
+	$(BIN)/python -m pip install --quiet --group dev -e ./runtime -e .
 	@touch $@

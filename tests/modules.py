@@ -11,8 +11,8 @@ from toolwright import ir, naming
 from toolwright.codegen import datamodel
 from toolwright.codegen.surface import ClassRole
 from toolwright.diagnostics import Place
-from toolwright.runtime import formats, maps, unions
-from toolwright.runtime import model as runtime
+from toolwright_runtime import formats, maps, unions
+from toolwright_runtime import model as runtime
 
 LATEST = "https://json-schema.org/draft/2020-12/schema"
 PLACE = Place("tools.yaml")

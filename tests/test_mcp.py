@@ -10,10 +10,10 @@ import pytest
 from mcp_types.version import SUPPORTED_PROTOCOL_VERSIONS
 
 from toolwright import mcp, package_data
-from toolwright.runtime import package, revisions
-from toolwright.runtime.client import drift
-from toolwright.runtime.client.confirmation import is_dangerous
-from toolwright.runtime.server import elicitation, lists, sdk
+from toolwright_runtime import package, revisions
+from toolwright_runtime.client import drift
+from toolwright_runtime.client.confirmation import is_dangerous
+from toolwright_runtime.server import elicitation, lists, sdk
 
 
 def test_the_revisions_are_those_of_the_sdk() -> None:

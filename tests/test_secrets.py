@@ -27,7 +27,7 @@ from fake_api import Asked, api
 from packages import generate, imported, manifest, tool
 from processes import running
 from serving import asgi
-from toolwright.runtime.redaction import mask
+from toolwright_runtime.redaction import mask
 
 SECRET = "s3cr3t-Ωmega\n\"quoted\" 'twice' & 100%/part"
 IN_A_URL = SECRET.replace("\n", " ")

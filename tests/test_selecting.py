@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from instances import valid
 from toolwright.jsonschema.selecting import Selecting
-from toolwright.runtime.http.selections import found, select, steps_of, tree_of
+from toolwright_runtime.http.selections import found, select, steps_of, tree_of
 
 Json = Any
 

@@ -22,7 +22,7 @@ from processes import running
 from toolwright.compile.syntax import yamltext, yamlwriter
 from toolwright.diagnostics import Diagnostic, Place, Span, printers
 from toolwright.diff import printers as changes
-from toolwright.runtime.terminal import HIDDEN, MARK, one_line, visible
+from toolwright_runtime.terminal import HIDDEN, MARK, one_line, visible
 
 ROOT = Path(__file__).parents[1] / "generator" / "toolwright"
 

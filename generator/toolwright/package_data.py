@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
+import toolwright_runtime
+
 ROOT: Final = Path(__file__).parent
 """The folder of toolwright's own code."""
 
-RUNTIME: Final = ROOT / "runtime"
-"""What generated packages run on, and get a copy of."""
+RUNTIME: Final = Path(toolwright_runtime.__file__).parent
+"""What generated packages run on."""
 
 MANIFEST_SCHEMA: Final = ROOT / "compile" / "manifest.schema.json"
 """The JSON Schema of manifests."""

@@ -27,6 +27,7 @@ VISITS_PER_CHARACTER: Final = 20
 
 _SAFE: Final = 20_000  # a schema that unfolds to no more looks at each part of a value no oftener
 _SMALL: Final = 2_000
+_FEW_VISITS: Final = 2_000
 _MOST_STEPS: Final = 500_000  # of the reckoning itself; about 0.5 s
 _REFERENCES: Final = ("$ref", "$dynamicRef", "$recursiveRef")
 _LISTED: Final = ("allOf", "anyOf", "oneOf")
@@ -90,6 +91,19 @@ class Reckoning:
         unfolded = self._unfolded() if isinstance(schema, dict) else 1
         self.is_explosive = unfolded > _SAFE
         self.multiplies = unfolded > _SMALL or any(is_back for links in self._links.values() for _, is_back in links)
+
+    def forbids(self, value: Any, size: int) -> bool:
+        """Whether it would take too long to validate a value that has so many characters as JSON."""
+        most = MOST_VISITS + VISITS_PER_CHARACTER * size
+        try:
+            return self.is_explosive and self.visits(value, most) > most
+        except RecursionError:  # of schemas within schemas
+            return True
+
+    def has_few_reasons(self, value: Any, size: int) -> bool:
+        """Whether all that is wrong with a value is found soon."""
+        most = _FEW_VISITS + size
+        return not self.multiplies or self.visits(value, most, remembering=False) <= most
 
     def visits(self, value: Json, most: int, *, remembering: bool = True) -> int:
         """How often the validator looks at `value` and its parts, at most; above `most` it is not counted on.

@@ -19,7 +19,6 @@ from uuid import UUID
 from pydantic import AnyUrl, ConfigDict, TypeAdapter
 from pydantic_core import PydanticSerializationUnexpectedValue, core_schema
 
-from .model import FORMATS
 from .values import is_list, is_object
 
 T = TypeVar("T")
@@ -299,19 +298,3 @@ def _written_within(value: Any) -> Any:
         return [_written_within(below) for below in value]
     text = write(value)
     return value if text is None else text
-
-
-def install() -> None:
-    """Let the models that are made from here on have such types."""
-    FORMATS[:] = [_HERE]
-
-
-class _Here:
-    """This module, as models and callers ask it."""
-
-    with_texts = staticmethod(with_texts)
-    with_default = staticmethod(with_default)
-    write = staticmethod(write)
-
-
-_HERE: Final = _Here()

@@ -83,6 +83,5 @@ def _marked(tool: Tool, side: Side) -> _Marked | None:
             del schema["required"]
     for pointer, kind in pointers.items():
         at(schema, pointer)[_MARK] = kind
-    patterns = tool.package.feature("patterns", "patterns")
-    make = patterns.compiled if patterns else validation.compiled
-    return _Marked(validation.validator(tool, schema), make(schema, formats=tool.asserts_formats))
+    evaluator = validation.compiled(schema, formats=tool.asserts_formats)
+    return _Marked(validation.validator(tool, schema), evaluator)

@@ -1,4 +1,4 @@
-"""A package whose names are loaded when they are first used.
+"""Packages whose names are loaded when they are first used, and the interface between them and this runtime.
 
 Takes a table of homes (module, relative to the package, to the names it holds) and gives the module functions of
 PEP 562. It never imports a home before one of its names is asked for.
@@ -9,25 +9,63 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+API: Final = 1
+"""The interface that code which is generated today needs."""
+
+OLDEST: Final = 1
+"""The oldest interface that this runtime still serves: that of today, and the one before."""
+
+
+class IncompatibleRuntimeError(ImportError):
+    """A package was generated for an interface that this runtime does not serve."""
 
 
 def lazy(
-    package: str, homes: Mapping[str, Sequence[str]]
+    package: str, homes: Mapping[str, Sequence[str]], *, api: int | None = None
 ) -> tuple[Callable[[str], object], Callable[[], list[str]], list[str]]:
-    """The `__getattr__`, `__dir__` and `__all__` of a package.
+    """The `__getattr__`, `__dir__` and `__all__` of a package, or of a module.
 
     Args:
-        package: The package's own `__name__`.
+        package: Its own `__name__`.
         homes: For each module, written relative to the package (`.client`), the names that it defines.
+        api: The interface that the package needs, if it is a generated one: it has what this runtime exports, too.
+
+    Raises:
+        IncompatibleRuntimeError: This runtime does not serve that interface.
     """
     home_of = {name: home for home, names in homes.items() for name in names}
+    if api is not None:
+        check(package, api)
+        home_of = {**dict.fromkeys(importlib.import_module(_RUNTIME).__all__, _RUNTIME), **home_of}
 
     def load(name: str) -> object:
         home = home_of.get(name)
         if home is None:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        value = getattr(importlib.import_module(home, package), name)
-        setattr(sys.modules[package], name, value)
+        module = sys.modules[package]
+        value = getattr(importlib.import_module(home, module.__package__), name)
+        setattr(module, name, value)
         return value
 
     return load, lambda: sorted(home_of), list(home_of)
+
+
+def check(package: str, api: int) -> None:
+    """Let a package be imported that was generated for an interface.
+
+    Raises:
+        IncompatibleRuntimeError: This runtime does not serve it.
+    """
+    if OLDEST <= api <= API:
+        return
+    served = f"{API}" if OLDEST == API else f"{OLDEST} to {API}"
+    remedy = "pip install --upgrade toolwright-runtime" if api > API else "toolwright generate"
+    raise IncompatibleRuntimeError(
+        f"{package} needs interface {api} of toolwright-runtime, but the installed one serves {served}; run: {remedy}",
+        name=package,
+    )
+
+
+_RUNTIME: Final = "toolwright_runtime"

@@ -20,7 +20,6 @@ from typing import (
     ClassVar,
     Final,
     Generic,
-    Protocol,
     TypeAlias,
     TypeVar,
     cast,
@@ -29,46 +28,14 @@ from typing import (
 from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, RootModel
 from pydantic_core import PydanticSerializationUnexpectedValue, core_schema
 
+from . import formats, unions
+
 if TYPE_CHECKING:
     from typing import Self, Unpack
 
     from pydantic_core import CoreSchema
 
 T = TypeVar("T")
-
-
-class Alternatives(Protocol):
-    """What tells the alternatives of a union apart; `unions` does, in packages whose models have such."""
-
-    def choose(self, union: Any, exact: Callable[[Any], Any]) -> Any:
-        """The core schema of a union, with each alternative made `exact`."""
-
-    def refer(self, cls: type[BaseModel], reference: str) -> None:
-        """Take note of a reference to a model."""
-
-    def note(self, cls: type[BaseModel], reference: str, fields: Mapping[str, Any], keys: Mapping[str, str]) -> None:
-        """Take note of a model, by pydantic's reference to it, of its fields and of their names on the wire."""
-
-
-ALTERNATIVES: Final[list[Alternatives]] = []
-"""What is asked of unions; without it, pydantic chooses."""
-
-
-class Formats(Protocol):
-    """What texts with a format are in Python; `formats` says it, in packages whose models have such."""
-
-    def with_texts(self, union: Any) -> Any:
-        """The core schema of a union in which texts are read as its types."""
-
-    def with_default(self, field: Any) -> Any:
-        """The core schema of a field whose default is read as other texts of it are."""
-
-    def write(self, value: object) -> str | None:
-        """The text of a value, where it is of such a type."""
-
-
-FORMATS: Final[list[Formats]] = []
-"""What is asked of types that stand for texts, where models have such."""
 
 
 _NULL_ALLOWED = "null allowed"
@@ -257,13 +224,8 @@ def _exact(schema: Any) -> Any:
         case "dict" if "values_schema" in schema:
             return {**schema, "values_schema": _exact(schema["values_schema"])}
         case "union":
-            for formats in FORMATS:
-                schema = formats.with_texts(schema)
-            if schema["type"] != "union":
-                return schema
-            if ALTERNATIVES:
-                return ALTERNATIVES[-1].choose(schema, _exact)
-            return {**schema, "choices": [_exact(choice) for choice in schema["choices"]]}
+            schema = formats.with_texts(schema)
+            return unions.choose(schema, _exact) if schema["type"] == "union" else schema
         case _:
             return schema
 
@@ -319,8 +281,7 @@ def _one_by_one(cls: type[BaseModel], handler: GetCoreSchemaHandler, make: Calla
         name = f"{cls.__module__}.{cls.__qualname__}:{id(cls)}"
         reference = core_schema.definition_reference_schema(name)
         met.setdefault(cls, []).append(reference)
-        for alternatives in ALTERNATIVES:
-            alternatives.refer(cls, name)
+        unions.refer(cls, name)
         return reference
     if met is not None:
         return make()
@@ -420,8 +381,7 @@ class Model(BaseModel):
             part["schema"] = _exact(part["schema"])
             if info.is_required():
                 continue
-            for formats in FORMATS:
-                part["schema"] = formats.with_default(part["schema"])
+            part["schema"] = formats.with_default(part["schema"])
             if info.default_factory is not None:
                 growing.append((name, key, partial(info.get_default, call_default_factory=True)))
             elif isinstance(info.default, list | dict | tuple):
@@ -438,8 +398,7 @@ class Model(BaseModel):
             fixed=fixed,
             growing=tuple(growing),
         )
-        for alternatives in ALTERNATIVES:
-            alternatives.note(cls, str(model["ref"]), fields["fields"], keys)
+        unions.note(cls, str(model["ref"]), fields["fields"], keys)
         if "extras_schema" in fields:
             fields["extras_schema"] = _exact(fields["extras_schema"])
         hidden = {name: key for name, key in cls.__toolwright_wire__.defaulted() if name != key}

@@ -12,12 +12,13 @@ import importlib
 import json
 import pkgutil
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from .model import Model, Root
 
 _OURS: Final = "toolwright"
@@ -138,21 +139,25 @@ class Tool:
 
     def hidden(self, arguments: Mapping[str, Any]) -> list[str]:
         """JSON Pointers to what nobody but the handler sees of arguments: what is redacted, and the ids of handles."""
-        places = self.package.feature("handles", "handle_places")
-        return self.redacted if places is None else [*self.redacted, *places.hidden(self, arguments)]
+        if "handles" not in self.extension:
+            return self.redacted
+        from . import handle_places
+
+        return [*self.redacted, *handle_places.hidden(self, arguments)]
 
     def hiding(self, arguments: Mapping[str, Any]) -> AbstractContextManager[None]:
         """The length of a call, in which the log has nothing of what is redacted."""
-        redaction = self.package.feature("redaction", "redaction")
-        hidden: AbstractContextManager[None] = nullcontext() if redaction is None else redaction.hiding(self, arguments)
-        return hidden
+        from . import redaction
+
+        return redaction.hiding(self, arguments)
 
     def shown(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """A deep copy of JSON arguments, with `"[redacted]"` in the place of what is hidden."""
         if not (hidden := self.hidden(arguments)):
             return copy.deepcopy(dict(arguments))
-        made: dict[str, Any] = self.package.feature("redaction", "redaction").redact(arguments, hidden)
-        return made
+        from . import redaction
+
+        return redaction.redact(arguments, hidden)
 
     @property
     def task_support(self) -> str:
@@ -213,7 +218,6 @@ class Package:
         templates: Its resource templates, by their URI templates.
         prompts: Its prompts, by their names on the wire.
         handlers: Where its handlers are if nobody says otherwise, as `module:name`.
-        features: What its runtime can do beside what every package needs.
     """
 
     def __init__(
@@ -225,7 +229,6 @@ class Package:
         templates: Sequence[Any] = (),
         prompts: Sequence[Any] = (),
         handlers: str | None = None,
-        features: Sequence[str] = (),
     ) -> None:
         """Put a package together."""
         self.name = name
@@ -234,19 +237,7 @@ class Package:
         self.templates = {row.uri: row for row in templates}
         self.prompts = {row.name: row for row in prompts}
         self.handlers = handlers
-        self.features = frozenset(features)
         self._entries: dict[str, dict[str, tuple[dict[str, Any], dict[str, Any]]]] = {}
-
-    def feature(self, name: str, module: str) -> Any:
-        """A module of the runtime that belongs to a feature; `None` where the package does not have the feature.
-
-        It is imported by name, since a package without the feature has no such module.
-
-        Args:
-            name: The feature.
-            module: The module, such as `server.prompts`.
-        """
-        return importlib.import_module(f".{module}", __package__) if name in self.features else None
 
     @cached_property
     def manifest(self) -> dict[str, Any]:
@@ -262,6 +253,37 @@ class Package:
     def asserts_formats(self) -> bool:
         """Whether `format` is checked (`formats: assert`) or only an annotation (JSON Schema 2020-12, Validation 7)."""
         return bool(self.manifest.get("formats") == "assert")
+
+    @cached_property
+    def policies(self) -> frozenset[str]:
+        """The keys that policies set: those of tools, with the defaults of all, and of resources and prompts."""
+        said: list[Mapping[str, Any]] = [tool.policy for tool in self.tools.values()]
+        said += [
+            extension.get("policy") or {}
+            for section in ("resources", "resourceTemplates", "prompts")
+            for _, extension in self.entries(section).values()
+        ]
+        return frozenset(key for policy in said for key, value in policy.items() if value)
+
+    @cached_property
+    def has_tasks(self) -> bool:
+        """Whether calls of some tool may go on as tasks."""
+        return any(tool.task_support != "forbidden" for tool in self.tools.values())
+
+    @cached_property
+    def has_calls(self) -> bool:
+        """Whether some tool is an HTTP call."""
+        return any(tool.is_bound for tool in self.tools.values())
+
+    @property
+    def has_handles(self) -> bool:
+        """Whether the server keeps state between calls."""
+        return bool(self.manifest.get("handles"))
+
+    @property
+    def has_scopes(self) -> bool:
+        """Whether something needs scopes, or scopes hold others."""
+        return "scopes" in self.policies or bool((self.manifest.get("auth") or {}).get("scopes"))
 
     def data(self, path: str) -> bytes:
         """A file inside the package.
@@ -282,8 +304,7 @@ class Package:
         """A list of the manifest, such as `prompts`, by key: for each entry what goes on the wire, and what is ours."""
         if section not in self._entries:
             key = _KEYS[section]
-            bundles = self.feature("bundles", "bundles") if section == "tools" else None
-            whole: Mapping[str, Any] = {} if bundles is None else bundles.put_together(self.manifest)
+            whole: Mapping[str, Any] = _whole(self.manifest) if section == "tools" else {}
             self._entries[section] = {
                 entry[key]: (
                     {name: value for name, value in whole.get(entry[key], entry).items() if name != _OURS},
@@ -292,6 +313,15 @@ class Package:
                 for entry in self.manifest.get(section) or ()
             }
         return self._entries[section]
+
+
+def _whole(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The tools whose schemas are not whole in `manifest.json`, with whole ones."""
+    if "bundled" not in manifest:
+        return {}
+    from .bundles import put_together
+
+    return put_together(manifest)
 
 
 _KEYS: Final = {"tools": "name", "resources": "uri", "resourceTemplates": "uriTemplate", "prompts": "name"}

@@ -8,16 +8,12 @@ Escapes that mean something else in other languages, such as `\\Z`, stay as they
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final
+from typing import Final
 from urllib.parse import quote
 
 from jsonschema_rs import validator_for
 
-from . import validation
 from .values import Json
-
-if TYPE_CHECKING:
-    import jsonschema_rs
 
 _DATA: Final = frozenset({"const", "default", "enum", "examples"})
 _NAMED_SCHEMAS: Final = frozenset(
@@ -32,21 +28,6 @@ _SETS: Final = frozenset("dDpPsSwW")
 _REFERENCES: Final = ("$ref", "$dynamicRef")
 _URI: Final = "%#/:?&=@!$'()*+,;~"  # what `quote` may leave, beside letters, digits, `_`, `.` and `-`
 _LONE_PERCENT: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
-
-
-def compiled(schema: Any, *, formats: bool) -> jsonschema_rs.Validator:
-    """The library's validator of a schema, whose patterns are put into other words where it does not take them.
-
-    Raises:
-        ValueError: The schema is not valid in its dialect, or refers to what it does not hold.
-    """
-    try:
-        return validation.compiled(schema, formats=formats)
-    except ValueError:
-        said = translated(schema)
-        if said == schema:
-            raise
-        return validation.compiled(said, formats=formats)
 
 
 def translated(schema: Json) -> Json:

@@ -17,7 +17,6 @@ from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, quote_plus
 
-from .logs import CLEANERS
 from .texts import steps
 from .values import Json
 
@@ -227,6 +226,3 @@ def _without_piece(text: str, edge: str, at: int) -> str:
         made += [text[done:start], REDACTED]
         done = end
     return "".join([*made, text[done:]])
-
-
-CLEANERS.append(scrub)  # from here on no line of the log has a secret

@@ -19,7 +19,6 @@ from weakref import WeakValueDictionary
 from pydantic import BaseModel, RootModel
 from pydantic_core import ValidationError, core_schema
 
-from .model import ALTERNATIVES
 from .values import Json, is_list
 
 CLASSES: Final[WeakValueDictionary[str, type[BaseModel]]] = WeakValueDictionary()
@@ -311,19 +310,3 @@ def _is_scalar(_: object) -> bool:
 
 def _may_be(_: object) -> bool:
     return True
-
-
-def install() -> None:
-    """Let the models that are made from here on be told apart."""
-    ALTERNATIVES[:] = [_HERE]
-
-
-class _Here:
-    """This module, as models ask it."""
-
-    choose = staticmethod(choose)
-    refer = staticmethod(refer)
-    note = staticmethod(note)
-
-
-_HERE: Final = _Here()

@@ -14,7 +14,7 @@ from difflib import get_close_matches
 from functools import cache, partial
 from itertools import islice
 from math import isfinite
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 from jsonschema_rs import (
     FancyRegexOptions,
@@ -23,16 +23,21 @@ from jsonschema_rs import (
     validator_for,
 )
 
-from .faults import Branches, Fault, Kind, Path, Surplus
+from .faults import Fault, Kind, Path, Surplus
 from .faults import told as fault_of
 from .instances import told
+from .logs import logger
 from .texts import steps
 from .values import Json, is_list, is_mapping
 
 if TYPE_CHECKING:
     import jsonschema_rs
 
+    from .complexity import Reckoning
     from .package import Package, Tool
+    from .violations import Cuts
+
+_LOG: Final = logger(__name__)
 
 _BACKTRACKS: Final = 100_000
 """Steps of one match, about 2 ms; expressions without look-around and back-references need none."""
@@ -56,54 +61,47 @@ def output_validator(tool: Tool) -> Validator | None:
 
 
 def validator(tool: Tool, schema: Any, redact: Sequence[str] = ()) -> Validator:
-    """A validator of the kind that the package's schemas need."""
+    """A validator of a schema of the tool's."""
     return validator_of(tool.package, schema, redact)
 
 
 def validator_of(package: Package, schema: Any, redact: Sequence[str] = ()) -> Validator:
-    """A validator of the kind that a package's schemas need."""
-    find = package.feature
-    full, choices, patterns = (
-        find("complexity", "violations"),
-        find("alternatives", "alternatives"),
-        find("patterns", "patterns"),
-    )
-    kind: type[Validator] = full.FullValidator if full else choices.AlternativesValidator if choices else Validator
-    make: Compiled = patterns.compiled if patterns else compiled
-    return kind(schema, formats=package.asserts_formats, redact=redact, compiled=make)
-
-
-class Compiled(Protocol):
-    """What makes the library's validator of a schema."""
-
-    def __call__(self, schema: Any, *, formats: bool) -> jsonschema_rs.Validator:
-        """The validator; `ValueError` where the schema is not valid."""
-        ...
+    """A validator of a schema of the package's."""
+    return Validator(schema, formats=package.asserts_formats, redact=redact)
 
 
 def compiled(schema: Any, *, formats: bool) -> jsonschema_rs.Validator:
-    """The library's validator of a schema.
+    """The library's validator of a schema, whose patterns are put into other words where it does not take them.
 
     Raises:
         ValueError: The schema is not valid in its dialect, or refers to what it does not hold.
     """
+    try:
+        return _compiled(schema, formats=formats)
+    except ValueError:
+        from .patterns import translated
+
+        said = translated(schema)
+        if said == schema:
+            raise
+        return _compiled(said, formats=formats)
+
+
+def _compiled(schema: Any, *, formats: bool) -> jsonschema_rs.Validator:
     options = FancyRegexOptions(backtrack_limit=_BACKTRACKS)
     return validator_for(schema, validate_formats=formats, pattern_options=options, offline=True)
 
 
 class Validator:
-    """One schema, compiled: one that is read in one way, such as most tools have."""
+    """One schema, compiled. What takes long, or takes many words to explain, is only looked at where it can happen."""
 
-    def __init__(
-        self, schema: Any, *, formats: bool = False, redact: Sequence[str] = (), compiled: Compiled = compiled
-    ) -> None:
+    def __init__(self, schema: Any, *, formats: bool = False, redact: Sequence[str] = ()) -> None:
         """Compile a schema.
 
         Args:
             schema: In the dialect that its `$schema` names, by default 2020-12.
             formats: Whether `format` is checked; else it is an annotation (JSON Schema 2020-12, Validation, 7.2).
             redact: JSON Pointers to values that are never shown.
-            compiled: Makes the library's validator.
 
         Raises:
             ValueError: The schema is not valid in its dialect, or refers to what it does not hold.
@@ -112,6 +110,12 @@ class Validator:
         self._redacted = [told(steps(pointer)) for pointer in redact]
         self._compile = partial(compiled, formats=formats)
         self._validator = self._compile(schema)
+        self._reckoning: Reckoning | None = None
+        self._cuts: Cuts | None = None
+        if _may_multiply(schema):
+            from .complexity import Reckoning
+
+            self._reckoning = Reckoning(schema, self._compile)
 
     def violations(self, value: Any, root: str = "arguments", *, size: int | None = None) -> list[str]:
         """What is wrong with `value`: one line each, at most ten and one that counts the rest; none where it is valid.
@@ -135,7 +139,7 @@ class Validator:
         if self._validator.is_valid(value):
             return []
         looking = self._looking(value, size)
-        found = dict.fromkeys(line for fault in looking for line in self._lines(fault, root))
+        found = dict.fromkeys(line for fault in looking for line in self.lines(fault, root))
         lines = [*found] or [f"{root}: does not fit the schema"]
         if len(lines) > _SHOWN:
             return [*lines[:_SHOWN], f"… and {len(lines) - _SHOWN} more"]
@@ -145,7 +149,7 @@ class Validator:
         """What is wrong with a value: where, the keyword that failed, and the lines that `violations` has for it."""
         size = len(json.dumps(value))
         for fault in () if self._is_too_complex(value, size) else self._looking(value, size):
-            yield fault.path, str(fault.schema_path[-1]) if fault.schema_path else "", [*self._lines(fault, root)]
+            yield fault.path, str(fault.schema_path[-1]) if fault.schema_path else "", [*self.lines(fault, root)]
 
     def places(self, value: Any) -> list[Path]:
         """Where the violations of `value` are, one path each; none where it is valid or too complex."""
@@ -154,9 +158,9 @@ class Validator:
             return []
         return [fault.path for fault in self._looking(value, size)]
 
-    def _is_too_complex(self, _value: Any, _size: int, /) -> bool:
-        """Whether it would take too long to validate a value."""
-        return False
+    def _is_too_complex(self, value: Any, size: int) -> bool:
+        """Whether it would take too long to validate a value; see `complexity`."""
+        return self._reckoning is not None and self._reckoning.forbids(value, size)
 
     def _strange(self, value: Any, error: Exception, root: str) -> str:
         """The line for a value that is not JSON."""
@@ -165,7 +169,7 @@ class Validator:
         except (RecursionError, StopIteration):  # it holds itself, or has keys that are no strings
             return f"{root}: is not JSON: {error}"
         shown = str(stray) if isinstance(stray, float) else f"a value of type {type(stray).__name__}"
-        return f"{self._place(path, root)}: expected a JSON value, got {shown}"
+        return f"{self.place(path, root)}: expected a JSON value, got {shown}"
 
     def _looking(self, value: Any, size: int) -> Iterator[Fault]:
         """What is wrong with a value; one thing of a big value, since finding all may take seconds."""
@@ -173,7 +177,22 @@ class Validator:
         return faults if size <= _BIG else islice(faults, 1)
 
     def _faults(self, value: Any, size: int) -> Iterator[Fault]:
-        """What is wrong with a value."""
+        """What is wrong with a value: with all reasons at once where they are few."""
+        if self._reckoning is None:
+            yield from self._all_faults(value, size)
+            return
+        from .violations import Cuts, Looking
+
+        try:
+            if self._reckoning.has_few_reasons(value, size):
+                yield from self._all_faults(value, size)
+                return
+            self._cuts = self._cuts or Cuts(self._schema, self._compile)
+            yield from Looking(self._cuts, value).faults()
+        except (RecursionError, ValueError) as error:  # a reference that the cuts have cut, or a path too long
+            _LOG.debug("the reasons of a violation were not found: %s", error)
+
+    def _all_faults(self, value: Any, size: int) -> Iterator[Fault]:
         return (fault_of(error, value) for error in self._errors(value, size))
 
     def _errors(self, value: Any, size: int) -> Iterable[ValidationError]:
@@ -185,20 +204,22 @@ class Validator:
             return (error,)
         return ()
 
-    def _lines(self, fault: Fault, root: str, depth: int = 0) -> Iterator[str]:
+    def lines(self, fault: Fault, root: str, depth: int = 0) -> Iterator[str]:
         """The lines for one fault: several where it names several keys, or one alternative was clearly meant."""
         path = fault.path
         if fault.branches is not None:
-            yield from self._alternatives(fault, fault.branches(), root, depth)
+            from .alternatives import reasons
+
+            yield from reasons(self, fault, fault.branches(), root, depth)
             return
         match fault.kind:
             case None:
-                yield f"{self._place(path, root)}: does not fit the schema"
+                yield f"{self.place(path, root)}: does not fit the schema"
             case ValidationErrorKind.Required(name):
                 if self._hidden(path):
-                    yield f"{self._place(path, root)}: a required key is missing in it"
+                    yield f"{self.place(path, root)}: a required key is missing in it"
                 else:
-                    yield f"{self._place((*path, name), root)}: required, but missing{self._written(fault, name)}"
+                    yield f"{self.place((*path, name), root)}: required, but missing{self._written(fault, name)}"
             case (
                 ValidationErrorKind.AdditionalProperties(names)
                 | ValidationErrorKind.UnevaluatedProperties(names)
@@ -206,30 +227,26 @@ class Validator:
             ):
                 known = self._known(fault)
                 if self._hidden(path):
-                    yield f"{self._place(path, root)}: not all of its keys are known"
+                    yield f"{self.place(path, root)}: not all of its keys are known"
                     return
                 for number, name in enumerate(names):
                     near = _nearest(name, known) if number < _SHOWN else None
                     hint = f"; did you mean {_quoted(near)}?" if near else ""
-                    yield f"{self._place((*path, name), root)}: not a known key{hint}"
+                    yield f"{self.place((*path, name), root)}: not a known key{hint}"
             case ValidationErrorKind.UnevaluatedItems(items):
-                yield f"{self._place(path, root)}: {_count(len(items), 'item')} more than the schema allows"
+                yield f"{self.place(path, root)}: {_count(len(items), 'item')} more than the schema allows"
             case ValidationErrorKind.OneOfMultipleValid(branches):
                 fitting = [number for number, errors in enumerate(branches, 1) if not errors]
-                yield f"{self._place(path, root)}: {several(fitting)}"
+                yield f"{self.place(path, root)}: {several(fitting)}"
             case ValidationErrorKind.PropertyNames(inner):
                 key = inner.instance if isinstance(inner.instance, str) else ""
-                yield f"{self._place((*path, key), root)}: not allowed as a key; expected {expected(inner.kind)}"
+                yield f"{self.place((*path, key), root)}: not allowed as a key; expected {expected(inner.kind)}"
             case ValidationErrorKind.FalseSchema():
-                yield f"{self._place(path, root)}: not allowed here"
+                yield f"{self.place(path, root)}: not allowed here"
             case kind:
-                yield f"{self._place(path, root)}: expected {expected(kind)}{self._got(fault)}"
+                yield f"{self.place(path, root)}: expected {expected(kind)}{self.got(fault)}"
 
-    def _alternatives(self, fault: Fault, branches: Branches, root: str, _depth: int, /) -> Iterator[str]:
-        """Why no alternative fits."""
-        yield f"{self._place(fault.path, root)}: fits none of the {len(branches)} alternatives"
-
-    def _got(self, fault: Fault, options: Iterable[Any] = ()) -> str:
+    def got(self, fault: Fault, options: Iterable[Any] = ()) -> str:
         """What stands there, with the one of `options`, or of the values that are allowed, that comes near."""
         path, value, kind = fault.path, fault.instance, fault.kind
         if self._hidden(path) or (isinstance(value, str) and self._holds_secret(path)):
@@ -271,7 +288,7 @@ class Validator:
         shown = told(path)
         return next((len(secret) for secret in self._redacted if shown[: len(secret)] == secret), None)
 
-    def _place(self, path: Path, root: str) -> str:
+    def place(self, path: Path, root: str) -> str:
         """`path` as people write it; below a secret it ends where the secret starts."""
         place = ""
         for step in path[: self._redacted_length(path)]:
@@ -285,6 +302,26 @@ class Validator:
 
 
 _PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,99}")
+
+
+_REFERENCES: Final = ("$dynamicRef", "$recursiveRef", "$ref")
+_MANY: Final = 1_000
+"""Keys of a schema; with fewer, only references can have the validator look at one value in many ways."""
+
+
+def _may_multiply(schema: Json) -> bool:
+    """Whether the validator may have to look at one value in many ways."""
+    waiting, count = [schema], 0
+    while waiting:
+        here = waiting.pop()
+        if isinstance(here, dict):
+            count += len(here)
+            if count > _MANY or any(isinstance(here.get(keyword), str) for keyword in _REFERENCES):
+                return True
+            waiting += here.values()
+        elif isinstance(here, list):
+            waiting += here
+    return False
 
 
 def several(fitting: Sequence[int]) -> str:

@@ -16,18 +16,8 @@ from urllib.parse import quote, unquote
 
 from jsonschema_rs import ValidationErrorKind
 
-from .alternatives import AlternativesValidator
-from .complexity import (
-    MOST_VISITS,
-    VISITS_PER_CHARACTER,
-    Compile,
-    Reckoning,
-    identifier,
-    is_old,
-)
+from .complexity import Compile, identifier, is_old
 from .faults import Branches, Fault, Path, told
-from .logs import logger
-from .patterns import compiled
 from .texts import steps
 from .values import Json
 
@@ -35,13 +25,8 @@ if TYPE_CHECKING:
     import jsonschema_rs
     from jsonschema_rs import ValidationError
 
-    from .validation import Compiled
-
 Pointer = tuple[str, ...]
 
-_LOG: Final = logger(__name__)
-
-_FEW_VISITS: Final = 2_000
 _MARK: Final = "toolwright:cut "
 _ROOT: Final = "toolwright:cuts"  # and nothing that a schema of ours is called
 _CHOICES: Final = ("anyOf", "oneOf")
@@ -55,38 +40,6 @@ _FREE_LOOKS: Final = 30
 _FREE_PARTS: Final = 300_000  # of values, in these looks
 _PARTS: Final = 100_000  # of values that are looked at; the validator takes up to 10 µs for each
 _LOOKS_AT_ONE: Final = 3  # at one choice for one value; a schema that is a choice of itself would go on for ever
-
-
-class FullValidator(AlternativesValidator):
-    """A validator of schemas of any kind."""
-
-    def __init__(
-        self, schema: Any, *, formats: bool = False, redact: Sequence[str] = (), compiled: Compiled = compiled
-    ) -> None:
-        """Compile a schema; see the base."""
-        super().__init__(schema, formats=formats, redact=redact, compiled=compiled)
-        self._reckoning = Reckoning(schema, self._compile)
-        self._cuts: Cuts | None = None
-
-    def _is_too_complex(self, value: Any, size: int, /) -> bool:
-        """Whether it would take too long to validate a value; see `complexity`."""
-        most = MOST_VISITS + VISITS_PER_CHARACTER * size
-        try:
-            return self._reckoning.is_explosive and self._reckoning.visits(value, most) > most
-        except RecursionError:  # of schemas within schemas
-            return True
-
-    def _faults(self, value: Any, size: int) -> Iterator[Fault]:
-        """What is wrong with a value: with all reasons at once where they are few."""
-        most = _FEW_VISITS + size
-        try:
-            if not self._reckoning.multiplies or self._reckoning.visits(value, most, remembering=False) <= most:
-                yield from super()._faults(value, size)
-                return
-            self._cuts = self._cuts or Cuts(self._schema, self._compile)
-            yield from Looking(self._cuts, value).faults()
-        except (RecursionError, ValueError) as error:  # a reference that the cuts have cut, or a path too long
-            _LOG.debug("the reasons of a violation were not found: %s", error)
 
 
 @dataclass(frozen=True, slots=True)

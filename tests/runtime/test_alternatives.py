@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 import modules
 import trees
-from toolwright.runtime import patterns
-from toolwright.runtime.complexity import MOST_VISITS, Reckoning
-from toolwright.runtime.violations import Cuts, Looking
-from toolwright.runtime.violations import FullValidator as Validator
+from toolwright_runtime import validation
+from toolwright_runtime.complexity import MOST_VISITS, Reckoning
+from toolwright_runtime.validation import Validator
+from toolwright_runtime.violations import Cuts, Looking
 
 DEPTHS = (5, 25, 50, 95)
 TAGGED = ({"kind": "a"}, {"kind": "z"})
@@ -130,9 +130,9 @@ NODES = st.recursive(
 def test_the_second_schema_finds_faults_where_the_first_does(tagged: bool, keyword: str, node: Any) -> None:
     schema = trees.schema(keyword, tagged=tagged)
     validator = Validator(schema)
-    cuts = Cuts(schema, lambda one: patterns.compiled(one, formats=False))
+    cuts = Cuts(schema, lambda one: validation.compiled(one, formats=False))
     value = {"node": node}
-    assert patterns.compiled(cuts.schema, formats=False).is_valid(value) == (not validator.violations(value))
+    assert validation.compiled(cuts.schema, formats=False).is_valid(value) == (not validator.violations(value))
     found = {fault.path for fault in Looking(cuts, value).faults()}
     assert found == {fault.path for fault in validator._faults(value, 10**9)}
 
@@ -155,7 +155,7 @@ def test_what_is_shallow_is_not_refused_where_the_schema_is_deep() -> None:
 
 
 def reckoning(schema: Any) -> Reckoning:
-    return Reckoning(schema, lambda one: patterns.compiled(one, formats=False))
+    return Reckoning(schema, lambda one: validation.compiled(one, formats=False))
 
 
 def test_the_work_is_reckoned_as_the_validator_does_it() -> None:
@@ -226,7 +226,7 @@ def test_a_large_value_is_looked_at_a_few_times_only() -> None:
             return super().errors(number, value)
 
     validator = Validator(trees.schema())
-    validator._cuts = Counted(trees.schema(), lambda one: patterns.compiled(one, formats=False))
+    validator._cuts = Counted(trees.schema(), lambda one: validation.compiled(one, formats=False))
     assert validator.violations({"node": {"kind": "a", "children": leaves}})
     assert 0 < len(looks) <= 4
 

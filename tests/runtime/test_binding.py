@@ -22,12 +22,12 @@ from mcp.server.lowlevel import Server
 
 from serving import served
 from toolwright.naming import CLIENT_NAMES
-from toolwright.runtime.client.binding import OMIT, Binding, CallEvent, Omit
-from toolwright.runtime.client.confirmation import is_dangerous
-from toolwright.runtime.client.errors import CallRefused, InvalidResult, ToolFailed
-from toolwright.runtime.model import Model, Root
-from toolwright.runtime.package import Package, Tool
-from toolwright.runtime.redaction import redact
+from toolwright_runtime.client.binding import OMIT, Binding, CallEvent, Omit
+from toolwright_runtime.client.confirmation import is_dangerous
+from toolwright_runtime.client.errors import CallRefused, InvalidResult, ToolFailed
+from toolwright_runtime.model import Model, Root
+from toolwright_runtime.package import Package, Tool
+from toolwright_runtime.redaction import redact
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -396,7 +396,7 @@ def nested(levels: int) -> list[Any]:
 async def test_what_json_has_not_is_not_sent(
     value: Any, error: type[Exception], message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("toolwright.runtime.client.arguments.FORMATS", [])  # no package here has `formats: rich`
+    monkeypatch.setattr("toolwright_runtime.client.arguments.FORMATS", [])  # no package here has `formats: rich`
     script = Script(_render())
     events: list[CallEvent] = []
     async with ShapesClient.connect(script.server, on_call=events.append) as client:
@@ -559,7 +559,7 @@ async def test_an_answer_has_60_seconds_unless_said_otherwise(given: Any, own: f
 
 @pytest.mark.parametrize("kind", [*ERAS, "http"])
 async def test_a_silent_server_is_given_up(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("toolwright.runtime.client.binding.TIMEOUT", 0.3)
+    monkeypatch.setattr("toolwright_runtime.client.binding.TIMEOUT", 0.3)
     async with _reached(kind, Script(_never)) as client:
         with anyio.fail_after(10), pytest.raises(mcp.MCPError) as raised:
             await client.ping()
@@ -999,6 +999,6 @@ def test_an_option_that_the_package_does_not_serve_names_its_feature(option: str
 
 def test_importing_a_client_does_not_import_the_sdk() -> None:
     heavy = "{'mcp', 'mcp_types', 'anyio', 'httpx2'}"
-    code = f"import sys, toolwright.runtime.client.binding; print({heavy} & set(sys.modules))"
+    code = f"import sys, toolwright_runtime.client.binding; print({heavy} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "set()\n"

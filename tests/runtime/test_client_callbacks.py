@@ -17,13 +17,13 @@ import pydantic
 import pytest
 
 from serving import KINDS, Handler, Handling, ask, reached
-from toolwright.runtime.answers import Accepted, Cancelled, Declined
-from toolwright.runtime.client.binding import OMIT, Omit
-from toolwright.runtime.client.live import list_prompts, list_resource_templates, list_resources, list_tools
-from toolwright.runtime.client.primitives import PrimitivesBinding
-from toolwright.runtime.client.questions import Question
-from toolwright.runtime.model import Model
-from toolwright.runtime.package import Package, Tool
+from toolwright_runtime.answers import Accepted, Cancelled, Declined
+from toolwright_runtime.client.binding import OMIT, Omit
+from toolwright_runtime.client.live import list_prompts, list_resource_templates, list_resources, list_tools
+from toolwright_runtime.client.primitives import PrimitivesBinding
+from toolwright_runtime.client.questions import Question
+from toolwright_runtime.model import Model
+from toolwright_runtime.package import Package, Tool
 
 pytestmark = pytest.mark.anyio
 

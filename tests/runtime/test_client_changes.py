@@ -16,10 +16,10 @@ from mcp.shared import subscriptions
 from mcp.shared.subscriptions import event_to_notification
 
 from serving import KINDS, Handling, reached, served
-from toolwright.runtime.client import subscriptions as listening
-from toolwright.runtime.client.binding import Binding
-from toolwright.runtime.client.subscriptions import Change, ListChanged, ResourceUpdated, changes
-from toolwright.runtime.package import Package, Tool
+from toolwright_runtime.client import subscriptions as listening
+from toolwright_runtime.client.binding import Binding
+from toolwright_runtime.client.subscriptions import Change, ListChanged, ResourceUpdated, changes
+from toolwright_runtime.package import Package, Tool
 
 if TYPE_CHECKING:
     from mcp.shared.subscriptions import ServerEvent

@@ -15,11 +15,11 @@ import pytest
 
 import hostile
 from hostile import HANDSHAKE, STATELESS, Attacker, Said, listening
-from toolwright.runtime.client.errors import InvalidResult, ResultTooLarge, ToolFailed
-from toolwright.runtime.client.options import CallEvent
-from toolwright.runtime.client.primitives import PrimitivesBinding
-from toolwright.runtime.model import Model
-from toolwright.runtime.package import Package, Tool
+from toolwright_runtime.client.errors import InvalidResult, ResultTooLarge, ToolFailed
+from toolwright_runtime.client.options import CallEvent
+from toolwright_runtime.client.primitives import PrimitivesBinding
+from toolwright_runtime.model import Model
+from toolwright_runtime.package import Package, Tool
 
 pytestmark = pytest.mark.anyio
 

@@ -18,9 +18,9 @@ from mcp.server.lowlevel import Server
 from conftest import ROOT
 from packages import imported
 from serving import KINDS, Handling, reached, served
-from toolwright.runtime.client.binding import Binding
-from toolwright.runtime.client.drift import DriftError, DriftWarning, compare
-from toolwright.runtime.package import Package, Tool
+from toolwright_runtime.client.binding import Binding
+from toolwright_runtime.client.drift import DriftError, DriftWarning, compare
+from toolwright_runtime.package import Package, Tool
 
 MODERN = "2026-07-28"
 

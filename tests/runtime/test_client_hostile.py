@@ -21,13 +21,13 @@ import pytest
 
 import hostile
 from hostile import HANDSHAKE, STATELESS, Attacker, Said, events, filled, listening
-from toolwright.runtime.client.bounds import Bounds, TooLargeError
-from toolwright.runtime.client.errors import InvalidResult, ResultTooLarge
-from toolwright.runtime.client.live import list_prompts, list_resource_templates, list_resources, list_tools
-from toolwright.runtime.client.network import _Events
-from toolwright.runtime.client.primitives import PrimitivesBinding
-from toolwright.runtime.model import Model
-from toolwright.runtime.package import Package, Tool
+from toolwright_runtime.client.bounds import Bounds, TooLargeError
+from toolwright_runtime.client.errors import InvalidResult, ResultTooLarge
+from toolwright_runtime.client.live import list_prompts, list_resource_templates, list_resources, list_tools
+from toolwright_runtime.client.network import _Events
+from toolwright_runtime.client.primitives import PrimitivesBinding
+from toolwright_runtime.model import Model
+from toolwright_runtime.package import Package, Tool
 
 pytestmark = pytest.mark.anyio
 

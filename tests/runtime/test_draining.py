@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from sse_starlette.sse import AppStatus
 
-from toolwright.runtime.server.draining import Draining
-from toolwright.runtime.server.main import listen
+from toolwright_runtime.server.draining import Draining
+from toolwright_runtime.server.main import listen
 
 REQUEST = b"GET /%d HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
 

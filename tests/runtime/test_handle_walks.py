@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
 import redis_server
-from toolwright.runtime.server.handles import (
+from toolwright_runtime.server.handles import (
     Bound,
     Handle,
     Handles,
@@ -25,10 +25,10 @@ from toolwright.runtime.server.handles import (
     TooManyHandles,
     UnknownHandle,
 )
-from toolwright.runtime.server.principal import Principal
-from toolwright.runtime.state.memory import MemoryStore
-from toolwright.runtime.state.places import store_at
-from toolwright.runtime.state.store import Store
+from toolwright_runtime.server.principal import Principal
+from toolwright_runtime.state.memory import MemoryStore
+from toolwright_runtime.state.places import store_at
+from toolwright_runtime.state.store import Store
 
 _T = TypeVar("_T")
 Counts = Handle[Any, str]

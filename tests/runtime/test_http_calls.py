@@ -24,9 +24,9 @@ from starlette.responses import Response
 from fake_api import Answer, Asked, api
 from http_tools import called, running
 from packages import tool
-from toolwright.runtime.errors import ToolError
-from toolwright.runtime.http.requests import Api, Binding
-from toolwright.runtime.http.responses import Answer as HttpAnswer
+from toolwright_runtime.errors import ToolError
+from toolwright_runtime.http.requests import Api, Binding
+from toolwright_runtime.http.responses import Answer as HttpAnswer
 
 ANY: dict[str, Any] = {}
 OBJECT = {"outputSchema": {"type": "object"}}

@@ -17,9 +17,9 @@ from starlette.responses import Response, StreamingResponse
 from fake_api import Answer, Asked
 from http_tools import Running, called, running
 from packages import check, generate, imported, manifest
-from toolwright.runtime.http import events as runtime_events
-from toolwright.runtime.http.pages import next_link
-from toolwright.runtime.server import kept
+from toolwright_runtime.http import events as runtime_events
+from toolwright_runtime.http.pages import next_link
+from toolwright_runtime.server import kept
 
 STRICT = {
     "type": "object",

@@ -13,7 +13,7 @@ import pytest
 
 from fake_api import api
 from packages import generate, imported, manifest, tool
-from toolwright.runtime.http.servers import filled
+from toolwright_runtime.http.servers import filled
 
 REGION = {"env": "S_REGION", "default": "eu", "enum": ["eu", "us-1"]}
 ANY = {"env": "S_TENANT", "default": "a.b"}

@@ -29,9 +29,9 @@ from mcp.server.auth.provider import AccessToken
 
 from packages import generate, imported, manifest, tool
 from server_fixture import ENVELOPE
-from toolwright.runtime.policy import limits, windows
-from toolwright.runtime.policy.limits import _Slots
-from toolwright.runtime.policy.windows import Windows
+from toolwright_runtime.policy import limits, windows
+from toolwright_runtime.policy.limits import _Slots
+from toolwright_runtime.policy.windows import Windows
 
 pytestmark = pytest.mark.anyio
 

@@ -22,10 +22,10 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 
 from signing import Key, claims, raw
-from toolwright.runtime import logs
-from toolwright.runtime.policy.keys import Keys
-from toolwright.runtime.policy.tokens import SKEW, Tokens
-from toolwright.runtime.server.guard import Unavailable
+from toolwright_runtime import logs
+from toolwright_runtime.policy.keys import Keys
+from toolwright_runtime.policy.tokens import SKEW, Tokens
+from toolwright_runtime.server.guard import Unavailable
 
 pytestmark = pytest.mark.anyio
 

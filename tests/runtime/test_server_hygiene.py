@@ -25,9 +25,9 @@ from mcp_types import (
 
 from packages import generate, imported, manifest, tool
 from server_fixture import exchange
-from toolwright.runtime.hygiene import Cleaned, clean
-from toolwright.runtime.server.content import embedded, link, text
-from toolwright.runtime.server.sanitizing import block, cleaned, mirrored, whole
+from toolwright_runtime.hygiene import Cleaned, clean
+from toolwright_runtime.server.content import embedded, link, text
+from toolwright_runtime.server.sanitizing import block, cleaned, mirrored, whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

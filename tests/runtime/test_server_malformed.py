@@ -11,8 +11,8 @@ import pytest
 
 from server_fixture import ENVELOPE, HELLO, write_package
 from server_process import Process
-from toolwright.runtime.nesting import DEEPEST, is_too_deep
-from toolwright.runtime.server.framing import LONGEST, incoming
+from toolwright_runtime.nesting import DEEPEST, is_too_deep
+from toolwright_runtime.server.framing import LONGEST, incoming
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

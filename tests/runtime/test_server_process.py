@@ -20,7 +20,7 @@ import forked
 import toolwright
 from server_fixture import HELLO, write_package
 from server_process import Process
-from toolwright.runtime.server.main import listen
+from toolwright_runtime.server.main import listen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -225,7 +225,7 @@ def test_http(project: Path) -> None:
 def test_requests_are_logged_as_far_as_the_level_allows(level: str, logged: str, tmp_path: Path) -> None:
     program = f"""
 import logging
-from toolwright.runtime.logs import set_up
+from toolwright_runtime.logs import set_up
 set_up({level!r})
 print(*(logging.getLogger(name).isEnabledFor(logging.INFO) for name in ("uvicorn.access", "mcp")))
 """

@@ -13,7 +13,7 @@ import pytest
 
 from conftest import ROOT
 from packages import generate, imported, manifest, tool
-from toolwright.runtime.server.protections import KEEPERS, Unserved
+from toolwright_runtime.server.protections import KEEPERS, Unserved
 
 SERVED: Mapping[str, tuple[Any, str]] = {
     "concurrency": (2, "tests/runtime/test_policy_limits.py::test_a_thread_keeps_its_place_until_it_ends"),

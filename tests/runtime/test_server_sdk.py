@@ -314,7 +314,7 @@ async def test_nothing_that_a_handler_raises_ends_the_server(
 
 
 async def test_a_tool_error_is_told_whoever_defines_it(package: Any, api: Any) -> None:
-    from toolwright.runtime.errors import ToolError
+    from toolwright_runtime.errors import ToolError
 
     async def group(args: Any, ctx: Any) -> None:
         async with anyio.create_task_group():

@@ -18,11 +18,11 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from packages import generate, imported
 from task_wire import EXTENSION, HANDSHAKE, STATELESS, Wire, in_memory, over_stdio
 from tasked import MANIFEST, Gate, Handlers, called, first
-from toolwright.runtime.server.principal import Principal, local
-from toolwright.runtime.state.memory import MemoryStore
-from toolwright.runtime.state.store import Record
-from toolwright.runtime.tasks.ledger import Ledger
-from toolwright.runtime.tasks.records import OVER, Question, Status, Task
+from toolwright_runtime.server.principal import Principal, local
+from toolwright_runtime.state.memory import MemoryStore
+from toolwright_runtime.state.store import Record
+from toolwright_runtime.tasks.ledger import Ledger
+from toolwright_runtime.tasks.records import OVER, Question, Status, Task
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator

@@ -11,7 +11,7 @@ import pytest
 
 import modules
 from toolwright.codegen.features import may_be_union
-from toolwright.runtime import model, unions
+from toolwright_runtime import model, unions
 
 PLAIN: list[dict[str, Any]] = [
     {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": ["integer", "null"]}}, "required": ["a"]},

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolwright import naming
 from toolwright.codegen.features import every, output_class
-from toolwright.codegen.imports import DATES, as_homes
+from toolwright.codegen.imports import DATES, RUNTIME, as_homes
 from toolwright.pycode import Name
 
 if TYPE_CHECKING:
@@ -46,8 +46,7 @@ def client_page(
     primitives = ", resource and prompt" if primitive_modules else ""
     base = Name("PrimitivesBinding" if primitive_modules else "Binding")
     runtime: dict[str, Sequence[str]] = {
-        f"._runtime.client.{'primitives' if primitive_modules else 'binding'}": [base],
-        "._runtime.client.options": ["OMIT", "Omit"] if "Omit" in names else [],
+        RUNTIME: [base, *(["OMIT", "Omit"] if "Omit" in names else [])],
     }
     return {
         "doc": f"A typed client of {title}.",
@@ -66,7 +65,6 @@ is left out of the request. Results are checked against the tool's output schema
         ),
         "outputs": has_outputs,
         "has_tools": bool(manifest.tools),
-        "pages": any("page" in tool.http for tool in manifest.tools),
         "tasks": any(tool.task_support != "forbidden" for tool in manifest.tools),
         "base": base,
         "runtime": as_homes(runtime),

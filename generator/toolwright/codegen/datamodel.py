@@ -28,7 +28,7 @@ from toolwright.codegen.classes import (
     referred,
 )
 from toolwright.codegen.docstrings import sentence
-from toolwright.codegen.imports import DATES, Home, as_homes
+from toolwright.codegen.imports import DATES, RUNTIME, Home, as_homes
 from toolwright.codegen.inspection import declared
 from toolwright.codegen.literals import docstring, literal, requoted
 from toolwright.codegen.redaction import marks
@@ -38,7 +38,7 @@ from toolwright.codegen.types import Document
 from toolwright.diagnostics import Place
 from toolwright.jsonschema import dialects
 from toolwright.pycode import Code, Name, checked, code, join, trusted
-from toolwright.runtime.texts import steps
+from toolwright_runtime.texts import steps
 
 if TYPE_CHECKING:
     from datamodel_code_generator.config import JSONSchemaParserConfig
@@ -165,7 +165,7 @@ def _draft(tool: ir.Tool, imported: Mapping[str, Imported], taken: Reserved) -> 
     parts += _answers(tool.questions)
     plans, used = plan_classes(stem, parts, imported, taken.under(stem, reserved.of_tool(tool)))
     doc = f"Models of the tool ``{tool.name}``."
-    return _Draft(doc, tuple(parts), plans, used, Name(".._runtime"), tool.place)
+    return _Draft(doc, tuple(parts), plans, used, Name(".handles"), tool.place)
 
 
 def _ways(tool: ir.Tool) -> tuple[Way, ...]:
@@ -199,7 +199,7 @@ def _primitive_draft(primitive: ir.Primitive, taken: Reserved) -> _Draft:
     parts += _answers(primitive.questions)
     stem = primitive.names.stem
     plans, used = plan_classes(stem, parts, {}, taken.under(stem, reserved.of_primitive(primitive)))
-    return _Draft(f"Models of {of}.", tuple(parts), plans, used, Name("..._runtime"), primitive.place)
+    return _Draft(f"Models of {of}.", tuple(parts), plans, used, Name("..handles"), primitive.place)
 
 
 def _arguments(arguments: Sequence[ir.Argument]) -> Json:
@@ -290,7 +290,7 @@ def _shared_draft(members: Sequence[ir.SharedSchema], imported: Mapping[str, Imp
     if alone:
         doc = f"Models of the shared schema ``{first.name}``."
     others = tuple(each for each in used if each.name not in own)
-    return _Draft(doc, parts, plans, others, Name("..._runtime"), first.schema.place, circle=not alone)
+    return _Draft(doc, parts, plans, others, Name("..handles"), first.schema.place, circle=not alone)
 
 
 def _enumeration(schema: ir.SharedSchema, home: Imported) -> ModelModule:
@@ -357,7 +357,7 @@ def redacting(tools: Sequence[ir.Tool], shared: Sequence[ir.SharedSchema]) -> tu
 
 @dataclass(frozen=True, slots=True)
 class _Draft:
-    """A module before its classes are written; `runtime` is the package of their bases, `place` what it is made of.
+    """A module before its classes are written; `ids` is the module of the types of ids, `place` what it is made of.
 
     Where it is a `circle`, each part stands for itself, and the order of its classes is left to their parts.
     """
@@ -366,7 +366,7 @@ class _Draft:
     parts: tuple[Part, ...]
     plans: tuple[ClassPlan, ...]
     used: tuple[Imported, ...]
-    runtime: Name
+    ids: Name
     place: Place
     circle: bool = False
 
@@ -469,9 +469,8 @@ def _module(draft: _Draft, written: Mapping[Name, Written]) -> ModelModule:
             Name("datetime"): formats & DATES.keys(),
             Name("uuid"): formats & {"UUID"},
             Name("pydantic"): {name for plan in draft.plans for name in _pydantic(plan)} | (formats & {"AnyUrl"}),
-            draft.runtime + ".model": {name for plan in draft.plans for name in _runtime(plan)},
-            draft.runtime + ".maps": {_base(plan) for plan in draft.plans if plan.values is not None},
-            _ids(draft.runtime): {
+            Name(RUNTIME): {name for plan in draft.plans for name in _runtime(plan)},
+            draft.ids: {
                 naming.handle_id(kind) for plan in draft.plans for schema in _types(plan) for kind in handled(schema)
             },
         },
@@ -568,7 +567,7 @@ def _imports(known: Mapping[Name, Collection[str]], shared: Mapping[Name, Name])
 
 def _kind(home: Home) -> int:
     """Whether a module is Python's, another one, or of this package, in their order."""
-    return 2 if home.module.startswith(".") else 1 if home.module == "pydantic" else 0
+    return 2 if home.module.startswith(".") else 1 if home.module in ("pydantic", RUNTIME) else 0
 
 
 def _formats(plan: ClassPlan) -> Iterator[str]:
@@ -582,11 +581,6 @@ def _types(plan: ClassPlan) -> tuple[Json, ...]:
     return (plan.root, plan.values, *(each.schema for each in plan.fields))
 
 
-def _ids(runtime: Name) -> Name:
-    """The module of the types of ids, which stands a folder below the runtime, as modules name it."""
-    return Name(f"{runtime.removesuffix('_runtime')[1:]}handles")
-
-
 def _pydantic(plan: ClassPlan) -> Iterator[Name]:
     """What the source of a class needs of pydantic."""
     if any(field.wire != field.name or field.is_made or field.is_copied for field in plan.fields):
@@ -595,7 +589,7 @@ def _pydantic(plan: ClassPlan) -> Iterator[Name]:
 
 def _runtime(plan: ClassPlan) -> Iterator[Name]:
     """What the source of a class needs of the runtime's models."""
-    if plan.shared is None and plan.values is None:
+    if plan.shared is None or plan.values is not None:
         yield _base(plan)
     if any(field.form == "nullable" for field in plan.fields):
         yield Name("Nullable")

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from toolwright import mcp
-from toolwright.runtime.texts import steps
+from toolwright_runtime.texts import steps
 
 if TYPE_CHECKING:
     from toolwright import ir

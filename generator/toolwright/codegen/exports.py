@@ -1,41 +1,70 @@
-"""What packages export beside their models and the classes that are called after the server."""
+"""What packages export of the runtime, as type checkers see it. At run time they have all that the runtime exports."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
 
-EXPORTS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
-    "answers": {"._runtime.answers": ("Accepted", "Cancelled", "Declined")},
-    "tools": {".registry": ("TOOLS",)},
-    "server": {
-        "._runtime.errors": ("ToolError",),
-        "._runtime.server.audit": ("CallRecord",),
-        "._runtime.server.content": ("audio", "embedded", "image", "link", "text"),
-        "._runtime.server.returns": ("Content", "MaybeAwaitable", "Reply", "Returns"),
-        ".server": ("asgi_app", "build_server"),
-    },
-    "completion": {"._runtime.server.completion": ("Completing",)},
-    "prompts": {"._runtime.server.prompts": ("Messages", "assistant", "user")},
-    "resources": {"._runtime.server.resources": ("ResourceContents",)},
-    "client": {
-        "._runtime.client.drift": ("DriftError", "DriftWarning"),
-        "._runtime.client.errors": ("CallRefused", "InvalidResult", "ResultTooLarge", "ToolFailed"),
-        "._runtime.client.responses": ("CallResponse",),
-        "._runtime.client.live": ("list_prompts", "list_resource_templates", "list_resources", "list_tools"),
-        "._runtime.client.options": ("OMIT", "CallEvent", "Omit"),
-    },
-    "lenient": {"._runtime.client.deviation": ("DeviatingResult",)},
-    "pages": {"._runtime.client.paging": ("EndlessPages",)},
-    "tasks": {
-        "._runtime.client.task_errors": ("TaskCancelled", "TaskExpired", "TasksUnsupported"),
-        "._runtime.client.task_states": ("ToolTaskState",),
-        "._runtime.client.tasks": ("ToolTask",),
-    },
-    "changes": {"._runtime.client.subscriptions": ("ListChanged", "ResourceUpdated", "changes")},
-    "handles": {
-        "._runtime.server.handles": ("Handle", "StaleHandle", "TooManyHandles", "UnknownHandle"),
-        "._runtime.state.store": ("StateLost",),
-    },
-    "client_requests": {"._runtime.client.questions": ("Question",)},
+from toolwright.codegen.features import primitive_features
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from toolwright import ir
+
+_ANSWERS: Final = ("Accepted", "Cancelled", "Declined")
+_SERVER: Final = (
+    *("CallRecord", "Content", "Context", "MaybeAwaitable", "Reply", "Returns", "ToolError"),
+    *("audio", "embedded", "image", "link", "text"),
+)
+_CLIENT: Final = (
+    *("CallEvent", "CallRefused", "CallResponse", "DriftError", "DriftWarning", "InvalidResult", "ListChanged"),
+    *("OMIT", "Omit", "Question", "ResourceUpdated", "ResultTooLarge", "ToolFailed"),
+    *("changes", "list_prompts", "list_resource_templates", "list_resources", "list_tools"),
+)
+_TASKS: Final = ("TaskCancelled", "TaskExpired", "TasksUnsupported", "ToolTask", "ToolTaskState")
+_HANDLES: Final = ("Handle", "StaleHandle", "StateLost", "TooManyHandles", "UnknownHandle")
+_PARTS: Final = {
+    "completion": ("Completing",),
+    "prompts": ("Messages", "assistant", "user"),
+    "resources": ("ResourceContents",),
 }
-"""What a package exports of each of its features, by the modules that define it."""
+
+ALWAYS: Final = frozenset(
+    (
+        *_ANSWERS,
+        *_SERVER,
+        *_CLIENT,
+        *_TASKS,
+        "DeviatingResult",
+        "EndlessPages",
+        *(n for p in _PARTS.values() for n in p),
+    )
+)
+"""What no class of a package may be called, whatever the package exports."""
+
+OF_HANDLES: Final = frozenset(_HANDLES)
+"""The same where the server keeps state between calls."""
+
+
+def exported(manifest: ir.Manifest) -> frozenset[str]:
+    """The names of the runtime that the package of a manifest exports."""
+    return frozenset(_exported(manifest))
+
+
+def _exported(manifest: ir.Manifest) -> Iterator[str]:
+    if manifest.emit:
+        yield from _ANSWERS
+    if "server" in manifest.emit:
+        yield from _SERVER
+        for part in primitive_features(manifest):
+            yield from _PARTS[part]
+        if manifest.handles:
+            yield from _HANDLES
+    if "client" in manifest.emit:
+        yield from _CLIENT
+        if any(tool.task_support != "forbidden" for tool in manifest.tools):
+            yield from _TASKS
+        if any(tool.http.get("output") == "lenient" or "large" in tool.http for tool in manifest.tools):
+            yield "DeviatingResult"
+        if any("page" in tool.http for tool in manifest.tools):
+            yield "EndlessPages"

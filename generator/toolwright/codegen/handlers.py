@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from toolwright.codegen import surface
-from toolwright.codegen.features import context_module, every
-from toolwright.codegen.imports import as_homes
+from toolwright.codegen.features import every
+from toolwright.codegen.imports import RUNTIME, as_homes
 
 if TYPE_CHECKING:
     from toolwright import ir
@@ -15,10 +15,9 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "collections.abc": frozenset({"Sequence"}),
-    "._runtime.server.completion": frozenset({"Completing"}),
-    "._runtime.server.returns": frozenset({"Content", "MaybeAwaitable", "Returns"}),
-    "._runtime.server.prompts": frozenset({"Messages"}),
-    "._runtime.server.resources": frozenset({"ResourceContents"}),
+    RUNTIME: frozenset(
+        {"Completing", "Content", "Context", "MaybeAwaitable", "Messages", "ResourceContents", "Returns"}
+    ),
 }
 """Where a page takes the names from that are no models."""
 
@@ -29,23 +28,19 @@ _DOC = """Inherit from this class and write its methods: `async def`, or `def` t
 object that is an async context manager is entered when the server starts and left when it stops."""
 
 
-def handlers_page(title: str, manifest: ir.Manifest, features: Container[str]) -> Mapping[str, Any]:
+def handlers_page(title: str, manifest: ir.Manifest) -> Mapping[str, Any]:
     """What the template of `handlers.py` is given."""
     methods = surface.handler_methods(manifest)
     used: frozenset[Name] = frozenset().union(*(_named(method) for method in methods))
     contexts = frozenset(name for method in methods for name in method.context.type.names)
-    homes: dict[str, frozenset[str]] = {module: used & names for module, names in _HOMES.items()}
-    homes[f"._runtime.server.{context_module(features)}"] = used & {"Context"}
-    known = frozenset().union(*_HOMES.values(), {"Context"})
-    homes[".contexts"] = contexts - known
-    homes[".models"] = used - contexts - known
-    abc = as_homes({"collections.abc": homes.pop("collections.abc")})
+    known = frozenset().union(*_HOMES.values())
+    sections: list[dict[str, frozenset[str]]] = [{module: used & names} for module, names in _HOMES.items()]
+    sections.append({".contexts": contexts - known, ".models": used - contexts - known})
     return {
         "doc": f"What {title} needs from you: {_needs(manifest)}.",
         "stem": manifest.stem,
         "class_doc": _DOC,
-        "abc": abc,
-        "imports": as_homes(homes),
+        "imports": [found for section in sections if (found := as_homes(section))],
         "methods": methods,
         "optional": any(method.is_optional for method in methods),
         "abstract": not all(method.is_optional for method in methods),

@@ -17,6 +17,9 @@ from toolwright.pycode import Code, Name, code, join
 DATES = {Name("dt_date"): Name("date"), Name("dt_datetime"): Name("datetime"), Name("dt_time"): Name("time")}
 """What generated modules call the classes of Python's `datetime`, whose own names many fields have."""
 
+RUNTIME: Final = "toolwright_runtime.generated"
+"""The module of the runtime that generated code imports."""
+
 _LINE_LENGTH: Final = 88
 """The longest line with an import, which is what ruff allows by default."""
 

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 from toolwright import naming
 from toolwright.codegen.client import client_page
 from toolwright.codegen.docstrings import about, sentence
-from toolwright.codegen.exports import EXPORTS
+from toolwright.codegen.exports import exported
 from toolwright.codegen.features import (
-    context_module,
     folder_of,
     has_examples,
     modelled,
@@ -24,11 +23,12 @@ from toolwright.codegen.features import (
 )
 from toolwright.codegen.handlers import handlers_page
 from toolwright.codegen.handles import ids_module, kinds, modelled_kinds
-from toolwright.codegen.imports import as_homes
+from toolwright.codegen.imports import RUNTIME, as_homes
 from toolwright.codegen.literals import docstring
 from toolwright.codegen.registry import registry_page
 from toolwright.codegen.render import Page, responses, tasks
-from toolwright.pycode import Code, Name
+from toolwright.pycode import Code
+from toolwright_runtime.lazy import API
 
 if TYPE_CHECKING:
     from toolwright import ir
@@ -37,10 +37,10 @@ if TYPE_CHECKING:
     from toolwright.codegen.units import Made
 
 
-def of_manifest(manifest: ir.Manifest, used: Sequence[str]) -> tuple[Page, ...]:
+def of_manifest(manifest: ir.Manifest) -> tuple[Page, ...]:
     """The pages that say what `manifest` says, whatever its models look like."""
     title = _title(manifest)
-    pages = [Page("registry.py", "registry.py", registry_page(title, manifest, used))]
+    pages = [Page("registry.py", "registry.py", registry_page(title, manifest))]
     if manifest.handles:
         pages.append(Page("models/handles.py", "module.py", {"source": ids_module(title, manifest)}))
     if "server" not in manifest.emit:
@@ -50,9 +50,9 @@ def of_manifest(manifest: ir.Manifest, used: Sequence[str]) -> tuple[Page, ...]:
         for folder in sorted({folder_of(primitive) for primitive in modelled(manifest)})
     ]
     if contexts := own_contexts(manifest):
-        pages.append(Page("contexts.py", "contexts.py", _contexts(title, used, contexts, kinds(manifest))))
+        pages.append(Page("contexts.py", "contexts.py", _contexts(title, contexts, kinds(manifest))))
     pages += [
-        Page("handlers.py", "handlers.py", handlers_page(title, manifest, used)),
+        Page("handlers.py", "handlers.py", handlers_page(title, manifest)),
         Page(
             "server.py",
             "server.py",
@@ -61,7 +61,7 @@ def of_manifest(manifest: ir.Manifest, used: Sequence[str]) -> tuple[Page, ...]:
                 "stem": manifest.stem,
                 "calls": manifest.calls,
                 "optional": not needs_handlers(manifest),
-                "has_auth": "auth" in used,
+                "has_auth": bool(manifest.document.get("auth")),
             },
         ),
         Page(
@@ -75,22 +75,22 @@ def of_manifest(manifest: ir.Manifest, used: Sequence[str]) -> tuple[Page, ...]:
     if has_examples(manifest):
         name = f"test_{manifest.package}.py"
         doc = f"The examples of {title} as tests of its handlers: `pytest {name}`."
-        pages.append(Page(name, "test_examples.py", {"doc": doc, "package": manifest.package}, is_beside=True))
+        homes = as_homes({RUNTIME: ("Example", "Examples"), f"{manifest.package}.registry": ("PACKAGE",)})
+        pages.append(Page(name, "test_examples.py", {"doc": doc, "homes": homes}, is_beside=True))
     return tuple(pages)
 
 
-def of_models(manifest: ir.Manifest, used: Sequence[str], made: Made) -> tuple[Page, ...]:
+def of_models(manifest: ir.Manifest, made: Made) -> tuple[Page, ...]:
     """The other pages, but for the modules of single primitives, which their units have.
 
     Args:
         manifest: The lowered manifest.
-        used: The features of the runtime that the package uses.
         made: The units and the models of shared schemas.
     """
     title = _title(manifest)
     pages = [
-        Page("__init__.py", "__init__.py", _package(manifest, used, title, made)),
-        Page("models/__init__.py", "__init__.py", _models(title, manifest, used, made)),
+        Page("__init__.py", "__init__.py", _package(manifest, title, made)),
+        Page("models/__init__.py", "__init__.py", _models(title, manifest, made)),
     ]
     if made.shared:
         pages.append(
@@ -124,9 +124,7 @@ def _responses(manifest: ir.Manifest, made: Made) -> Iterator[Code]:
         yield from (task for _, task in starting if task is not None)
 
 
-def _contexts(
-    title: str, used: Sequence[str], contexts: Sequence[OwnContext], known: Sequence[Kind]
-) -> Mapping[str, Any]:
+def _contexts(title: str, contexts: Sequence[OwnContext], known: Sequence[Kind]) -> Mapping[str, Any]:
     asked = [one for each in contexts for one in each.questions]
     answers = {one.answer for one in asked if not one.by_url}
     states = {kind.model for kind in known if kind.model is not None}
@@ -142,20 +140,15 @@ def _contexts(
         "doc": f"What handlers of {title} that {' or '.join(does)} get as `ctx`.",
         "models": answers | states,
         "typing": as_homes({"typing": {"TYPE_CHECKING"} | ({"overload"} if overloads else set()) | typing}),
-        "runtime": as_homes(
-            {
-                f"._runtime.server.{context_module(used)}": {"Context"},
-                "._runtime.server.elicitation": {"Ask"} if asked else set(),
-                "._runtime.server.handles": {"CallHandles"} if known else set(),
-            }
-        ),
-        "types": as_homes(
-            {
-                "._runtime.answers": outcomes,
-                "._runtime.server.handles": of_handles if known else set(),
-                ".models": answers | states | {kind.id for kind in known},
-            }
-        ),
+        "runtime": as_homes({RUNTIME: {"Context", *(["Ask"] if asked else []), *(["CallHandles"] if known else [])}}),
+        "types": [
+            found
+            for section in (
+                {RUNTIME: outcomes | (of_handles if known else set())},
+                {".models": answers | states | {kind.id for kind in known}},
+            )
+            if (found := as_homes(section))
+        ],
         "kinds": known,
         "modelled": modelled_kinds(known),
         "contexts": contexts,
@@ -168,15 +161,14 @@ def _title(manifest: ir.Manifest) -> str:
 
 def _package(
     manifest: ir.Manifest,
-    used: Sequence[str],
     title: str,
     made: Made,
 ) -> Mapping[str, Any]:
     homes: dict[str, list[str]] = defaultdict(list)
-    tables: list[Mapping[str, Sequence[str]]] = [EXPORTS[name] for name in used if name in EXPORTS]
+    tables: list[Mapping[str, Sequence[str]]] = [{".registry": ("TOOLS",)}] if manifest.emit else []
     if "server" in manifest.emit:
         tables += [
-            {f"._runtime.server.{context_module(used)}": ("Context",)},
+            {".server": ("asgi_app", "build_server")},
             {".handlers": (naming.handlers_class(manifest.stem),)},
             {".contexts": [f"{each.stem}Context" for each in own_contexts(manifest)]},
         ]
@@ -186,24 +178,21 @@ def _package(
     classes += [module.names for module in made.shared.values()]
     classes.append(tuple(handle.id for handle in manifest.handles))
     tables.append({".models": [name for names in classes for name in names]})
-    halves = {"client": ("client",), "server": ("server", "state")}
-    away = tuple(f"._runtime.{room}." for half, rooms in halves.items() if half not in manifest.emit for room in rooms)
     for table in tables:
         for module, names in table.items():
-            if not module.startswith(away):
-                homes[module] += names
+            homes[module] += names
+    own = as_homes(homes)
     return {
         "doc": f"{sentence(title)}.{about(manifest)}",
-        "runtime": Name("._runtime"),
-        "installed": [],
-        "homes": as_homes(homes),
+        "homes": own,
+        "exported": [found for found in (as_homes({RUNTIME: exported(manifest)}), own) if found],
+        "api": API,
     }
 
 
 def _models(
     title: str,
     manifest: ir.Manifest,
-    used: Sequence[str],
     made: Made,
 ) -> Mapping[str, Any]:
     homes: dict[str, list[str]] = {
@@ -216,9 +205,10 @@ def _models(
     }
     homes |= {f".{unit.home}": list(unit.classes) for unit in made.primitives if unit.classes}
     homes |= {".handles": [handle.id for handle in manifest.handles]} if manifest.handles else {}
+    own = as_homes(homes)
     return {
         "doc": f"Models of {title}, each loaded when it is first used.",
-        "runtime": Name(".._runtime"),
-        "installed": [Name(name) for name in ("formats", "unions") if name in used],
-        "homes": as_homes(homes),
+        "homes": own,
+        "exported": [own],
+        "api": None,
     }

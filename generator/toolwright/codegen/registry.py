@@ -5,54 +5,19 @@ A row has what cannot be derived from the name on the wire; the runtime derives 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from toolwright import naming
-from toolwright.codegen.imports import as_homes
+from toolwright.codegen.imports import RUNTIME, as_homes
 from toolwright.codegen.literals import literal
 from toolwright.pycode import Code, Name, code
-from toolwright.runtime.package import Tool, stem_of
-from toolwright.runtime.primitives import Prompt, Resource, Template
+from toolwright_runtime.package import Tool, stem_of
+from toolwright_runtime.primitives import Prompt, Resource, Template
 
 if TYPE_CHECKING:
     from toolwright import ir
-
-
-_ASKED_FOR: Final = frozenset(
-    {
-        "alternatives",
-        "auth",
-        "bundles",
-        "changes",
-        "claims",
-        "client_requests",
-        "completion",
-        "complexity",
-        "confirmation",
-        "events",
-        "handles",
-        "headers",
-        "http",
-        "large",
-        "lenient",
-        "limits",
-        "pages",
-        "patterns",
-        "prompts",
-        "rates",
-        "redaction",
-        "resources",
-        "sampling",
-        "scopes",
-        "server_variables",
-        "shapes",
-        "tasks",
-        "tokens",
-    }
-)
-"""The features that the runtime asks a package for by name. Others are imported by what needs them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +28,7 @@ class Row:
     arguments: tuple[Code, ...]
 
 
-def registry_page(title: str, manifest: ir.Manifest, used: Sequence[str]) -> Mapping[str, Any]:
+def registry_page(title: str, manifest: ir.Manifest) -> Mapping[str, Any]:
     """What the template of `registry.py` is given."""
     served = "server" in manifest.emit
     sections = {
@@ -78,13 +43,11 @@ def registry_page(title: str, manifest: ir.Manifest, used: Sequence[str]) -> Map
         "doc": f"What {title} consists of.",
         "homes": as_homes(
             {
-                "._runtime.package": {"Package"} | (kinds & {"Tool"}),
-                "._runtime.primitives": kinds - {"Tool"},
+                RUNTIME: {"Package"} | kinds,
             }
         ),
         "package": manifest.package,
         "handlers": manifest.handlers if served else None,
-        "features": [name for name in used if name in _ASKED_FOR],
         "sections": [*filled.items()],
     }
 

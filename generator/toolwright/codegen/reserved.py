@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from toolwright import ir, naming
-from toolwright.codegen.exports import EXPORTS
+from toolwright.codegen.exports import ALWAYS, OF_HANDLES
 
 if TYPE_CHECKING:
     from toolwright.pycode import Name
@@ -48,8 +48,7 @@ NOTHING = Reserved()
 
 def of(manifest: ir.Manifest) -> Reserved:
     """The names that are taken in the package of a manifest before its models are made."""
-    tables = [table for feature, table in EXPORTS.items() if feature != "handles" or manifest.handles]
-    names: set[str] = {name for table in tables for listed in table.values() for name in listed}
+    names: set[str] = {*ALWAYS, "TOOLS", "asgi_app", "build_server", *(OF_HANDLES if manifest.handles else ())}
     names |= {handle.id for handle in manifest.handles}
     names |= {naming.handlers_class(manifest.stem), naming.client_class(manifest.stem)}
     names |= {name for tool in manifest.tools for name in of_tool(tool)}

@@ -215,8 +215,8 @@ class ClientMethod:
         """The type of what it returns, as the module writes it, which imports no model for that."""
         given = code("_models.{}", self.returns.text) if self.gives_model else self.returns.text
         if self.gives_task:
-            return code("_tasks.ToolTask[{}]", given)
-        return code("_responses.CallResponse[{}]", given) if self.gives_response else given
+            return code("_runtime.ToolTask[{}]", given)
+        return code("_runtime.CallResponse[{}]", given) if self.gives_response else given
 
     @property
     def signature(self) -> tuple[Code, ...]:

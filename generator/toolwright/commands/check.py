@@ -48,7 +48,8 @@ def _check(arguments: argparse.Namespace) -> int:
             printer.fits(build.fit(checked.manifest, work.target.handlers, path, document))
             if work.project is None:
                 continue
-            absent = config.missing(work.project, artifacts.requirements(checked.manifest))
+            needed = artifacts.requirements(checked.manifest.document, checked.manifest.emit)
+            absent = config.missing(work.project, needed)
             if absent:
                 printer.add(
                     [

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, TextIO, TypeAlias
 
-from toolwright.runtime.terminal import one_line, visible
+from toolwright_runtime.terminal import one_line, visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

@@ -129,7 +129,7 @@ def _tell(arguments: argparse.Namespace, manifest: ir.Manifest, serving: Serving
 def _address(text: str) -> tuple[str, int]:
     from argparse import ArgumentTypeError
 
-    from toolwright.runtime.server import main
+    from toolwright_runtime.server import main
 
     try:
         address = main.address(text)

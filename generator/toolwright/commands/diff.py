@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from toolwright.commands.console import UsageError, err, out, painted
-from toolwright.runtime.terminal import one_line
+from toolwright_runtime.terminal import one_line
 
 if TYPE_CHECKING:
     import argparse

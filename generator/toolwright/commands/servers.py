@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 from urllib.parse import urlsplit
 
 from toolwright.commands.console import UsageError
-from toolwright.runtime.terminal import visible
+from toolwright_runtime.terminal import visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

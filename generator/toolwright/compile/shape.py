@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from toolwright.jsonschema.selecting import Selecting
-from toolwright.runtime.http.selections import WHOLE, below, steps_of, tree_of
+from toolwright_runtime.http.selections import WHOLE, below, steps_of, tree_of
 
 if TYPE_CHECKING:
     from toolwright.ir import Json
-    from toolwright.runtime.http.selections import Tree
+    from toolwright_runtime.http.selections import Tree
 
 CURSOR: Final = "cursor"
 """The argument that says where a page starts."""

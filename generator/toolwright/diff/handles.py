@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from toolwright.compile.handles import duration
 from toolwright.diff.changes import Change
 from toolwright.diff.congruence import same
-from toolwright.runtime.amounts import seconds
+from toolwright_runtime.amounts import seconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -20,7 +20,7 @@ from toolwright.diff import congruence
 from toolwright.diff import upgrade as dialects_
 from toolwright.jsonschema import dialects
 from toolwright.jsonschema.pointers import local
-from toolwright.runtime.patterns import compiled
+from toolwright_runtime.validation import compiled
 
 if TYPE_CHECKING:
     from toolwright.ir import Formats, Json

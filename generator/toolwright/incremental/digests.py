@@ -17,7 +17,7 @@ def digest(data: bytes) -> str:
 def of_generator() -> str:
     """A digest of toolwright itself, so that a changed generator makes everything anew."""
     made = hashlib.sha256()
-    for folder in (package_data.ROOT, package_data.TEMPLATES):
+    for folder in (package_data.ROOT, package_data.RUNTIME, package_data.TEMPLATES):
         for path in sorted(folder.rglob("*")):
             if path.suffix in {".py", ".jinja", ".jinja2", ".json"} and path.is_file():
                 made.update(path.relative_to(folder).as_posix().encode())

@@ -111,13 +111,12 @@ def prove(
     if not todo:
         return []
     sources = {"__init__.py": b""}  # what it exports, models do not need
-    for part in ("models", "_runtime"):
-        root = f"{manifest.package}/"
-        sources |= {
-            one.path.removeprefix(root): one.data
-            for one in artifacts
-            if one.path.startswith(f"{root}{part}/") and one.path.endswith(".py")
-        }
+    root = f"{manifest.package}/"
+    sources |= {
+        one.path.removeprefix(root): one.data
+        for one in artifacts
+        if one.path.startswith(f"{root}models/") and one.path.endswith(".py")
+    }
     names = [module.name for module in todo]
     jobs: list[Job] = [
         (proof.build, (manifest.package, sources, names[start : start + _BATCH]))

@@ -18,7 +18,7 @@ from toolwright import paths
 from toolwright.diagnostics.suggestions import did_you_mean, nearest
 from toolwright.jsonschema import dialects
 from toolwright.jsonschema.pointers import pointer_text
-from toolwright.runtime.texts import steps
+from toolwright_runtime.texts import steps
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Mapping, Sequence

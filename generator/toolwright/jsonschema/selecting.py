@@ -14,11 +14,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from toolwright.jsonschema.pointers import local, pointer_text
-from toolwright.runtime.http.selections import WHOLE, below, select
+from toolwright_runtime.http.selections import WHOLE, below, select
 
 if TYPE_CHECKING:
     from toolwright.ir import Json
-    from toolwright.runtime.http.selections import Tree
+    from toolwright_runtime.http.selections import Tree
 
 _HIDING: Final = ("draft-04", "draft-06", "draft-07")
 """The dialects in which keywords beside `$ref` do not count."""

@@ -12,12 +12,12 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, 
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from toolwright.mock import values
-from toolwright.runtime.equality import same
-from toolwright.runtime.errors import ToolError
+from toolwright_runtime.equality import same
+from toolwright_runtime.errors import ToolError
 
 if TYPE_CHECKING:
     from toolwright.codegen.surface import MethodRole
-    from toolwright.runtime.package import Tool
+    from toolwright_runtime.package import Tool
 
 _Answer: TypeAlias = Callable[[Any], Any]
 _MISSING: Any = object()

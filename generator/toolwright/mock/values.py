@@ -20,8 +20,8 @@ from toolwright.jsonschema import dialects
 from toolwright.jsonschema.metaschema import TYPES
 from toolwright.jsonschema.references import KEYWORDS, Folder, Local, Outline, at
 from toolwright.mock import patterns
-from toolwright.runtime.equality import same
-from toolwright.runtime.violations import FullValidator as Validator
+from toolwright_runtime.equality import same
+from toolwright_runtime.validation import Validator
 
 TRIES: Final = 200
 """Values that are tried; the later ones are bolder."""

@@ -125,7 +125,6 @@ def _built(
     writes: bool,
     project: Container[str] | None,
 ) -> Built:
-    from toolwright.codegen import artifacts
     from toolwright.compile import pipeline
     from toolwright.incremental import cache, digests, reuse
 
@@ -154,16 +153,21 @@ def _built(
         fit=fit(compiled.manifest, target.handlers, path, package.text("manifest.json")),
         package=layout.shown(target.folder, compiled.manifest.package),
         changes=tree.compare(there, known, name, made, compiled.artifacts, force=force, at=at, project=project),
-        requirements=_news(artifacts.requirements(compiled.manifest), package),
+        requirements=_news(compiled.manifest, package),
         cache=(name, cache.dump(steps.cache(compiled))),
     )
 
 
-def _news(requirements: tuple[str, ...], before: tree.Package) -> tuple[str, ...]:
+def _news(manifest: ir.Manifest, before: tree.Package) -> tuple[str, ...]:
     """What a package needs, where that is other than what it needed when it was generated before."""
-    from toolwright.codegen import readme
+    from toolwright.codegen import artifacts
 
-    return () if readme.needs(requirements) in (before.text("_runtime/README.md") or "") else requirements
+    needed = artifacts.requirements(manifest.document, manifest.emit)
+    document = before.text("manifest.json")
+    had_copy = before.text("_runtime/__init__.py") is not None
+    if document is None or had_copy or artifacts.requirements(json.loads(document), manifest.emit) != needed:
+        return needed
+    return ()
 
 
 def package_at(path: str, compiled: Result) -> Place:

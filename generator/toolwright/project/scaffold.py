@@ -94,7 +94,7 @@ def _fill(name: str, slug: str, origin: Origin | None) -> Path:
         "stem": stem,
         "handlers": stem + "Server" if keyword.iskeyword(stem) or stem.startswith("Test") else stem,
         "handwritten": module,
-        "requirements": artifacts.REQUIREMENTS,
+        "requirements": (artifacts.RUNTIME,),
         "calls": False,
         "variables": [],
     }
@@ -160,7 +160,7 @@ def _start_from(origin: Origin, folder: Path, values: Mapping[str, Any]) -> dict
     used = {naming.handlers_class(values["stem"]), *handwritten.names_to_import(nothing, methods)}
     raising = [method.role == "tool" for method in methods]
     return {
-        "requirements": artifacts.requirements(checked.manifest),
+        "requirements": artifacts.requirements(checked.manifest.document, checked.manifest.emit),
         "calls": checked.manifest.calls,
         "variables": _variables(checked.manifest.document.get("apis") or {}),
         "handler_imports": [*map(Name, sorted(used | ({"ToolError"} if any(raising) else set())))],

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
 from toolwright import __version__
-from toolwright.codegen.artifacts import MARK, RUNTIME_MARK, Artifact
+from toolwright.codegen.artifacts import MARK, Artifact
 from toolwright.diagnostics import Diagnostic, Place
 from toolwright.incremental import digests
 from toolwright.project import inside, lock
@@ -224,6 +224,9 @@ def _inherited(
 def _is_gone(manifest: str, output: Path, project: Container[str] | None) -> bool:
     return not (above(output) / manifest).is_file() or (project is not None and manifest not in project)
 
+
+RUNTIME_MARK = b"# Part of toolwright's runtime, copied as it is. DO NOT EDIT.\n"
+"""How each file of the runtime starts that toolwright 0.1 copied into a package."""
 
 _SILENT = frozenset({".gitattributes", "_runtime/README.md", "manifest.json", "py.typed"})
 """Files of a package that cannot say who wrote them."""

@@ -17,8 +17,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from toolwright.runtime.server import main
-from toolwright.runtime.server.handler_loading import Unusable
+from toolwright_runtime.server import main
+from toolwright_runtime.server.handler_loading import Unusable
 
 if TYPE_CHECKING:
     import socket

@@ -3,7 +3,7 @@
     python -P proof.py PACKAGE [MODULE:NAME]
 
 A program of its own, since what is imported once stays: each proof takes a new interpreter. It says what is wrong in a
-line on standard error and ends with 2. It imports nothing of toolwright.
+line on standard error and ends with 2. It imports nothing of the compiler.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ def main() -> None:
     """Make the server. Raises SystemExit."""
     name, path = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else None
     registry: Any = importlib.import_module(f"{name}.registry")
-    loading: Any = importlib.import_module(f"{name}._runtime.server.handler_loading")
-    checking: Any = importlib.import_module(f"{name}._runtime.server.handler_check")
-    sdk: Any = importlib.import_module(f"{name}._runtime.server.sdk")
+    loading: Any = importlib.import_module("toolwright_runtime.server.handler_loading")
+    checking: Any = importlib.import_module("toolwright_runtime.server.handler_check")
+    sdk: Any = importlib.import_module("toolwright_runtime.server.sdk")
     package = registry.PACKAGE
     try:
         sdk.build_server(package, loading.Handwritten(path or package.handlers, package).load())

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import BaseModel
 
-from ..model import FORMATS
+from .. import formats
 from ..nesting import DepthError, is_too_deep
 from ..texts import joined
 from ..values import is_list, is_mapping
@@ -93,13 +93,12 @@ def _json(value: object, place: str) -> Any:
         return {_key(key, place): _json(below, f"{place}.{key}") for key, below in value.items()}
     if is_list(value):
         return [_json(below, f"{place}[{index}]") for index, below in enumerate(value)]
-    for formats in FORMATS:
-        try:
-            text = formats.write(value)
-        except ValueError as error:
-            raise ValueError(f"{place}: {error}") from None
-        if text is not None:
-            return text
+    try:
+        text = formats.write(value)
+    except ValueError as error:
+        raise ValueError(f"{place}: {error}") from None
+    if text is not None:
+        return text
     raise TypeError(f"{place}: a value of type {type(value).__name__} is not JSON")  # and may be a secret
 
 

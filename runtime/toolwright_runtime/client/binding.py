@@ -7,7 +7,7 @@ library before a connection is asked for.
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar
 
 from pydantic import BaseModel
 
@@ -27,6 +27,7 @@ from .options import (
 )
 from .questions import Callbacks, OnQuestion, OnSample, Roots
 from .session import Session
+from .subscriptions import Subscriptions
 from .transport import Connection, Target, client_for
 
 if TYPE_CHECKING:
@@ -39,11 +40,9 @@ if TYPE_CHECKING:
     from mcp_types import ContentBlock
 
     from ..package import Package
+    from .callbacks import SdkCallbacks
 
 __all__ = ["OMIT", "Binding", "CallEvent", "Omit"]
-
-_WANTED: Final = {"on_question": "elicitation", "on_sample": "sampling", "roots": "sampling"}
-"""Options of `connect`, with the features that they need, where the manifest does not ask for these by itself."""
 
 _Output = TypeVar("_Output", bound=BaseModel)
 
@@ -147,14 +146,20 @@ class Binding:
         callbacks = Callbacks(on_question, on_sample, roots)
         given = callbacks.given()
         in_flight = InFlight(expects_questions=bool(given))
-        answering = cls._needed(given[0], "client_requests", "client.callbacks") if given else None
-        changing = cls._package.feature("changes", "client.subscriptions")
-        subscriptions = None if changing is None else changing.Subscriptions()
-        hear = None if subscriptions is None else subscriptions.hear
+        subscriptions = Subscriptions()
+        hear = subscriptions.hear
+
+        def answering() -> SdkCallbacks:
+            if not given:
+                return {}
+            from .callbacks import for_sdk
+
+            return for_sdk(callbacks, in_flight, hear)
+
         client = client_for(
             target,
             given=given,
-            callbacks=lambda: {} if answering is None else answering.for_sdk(callbacks, in_flight, hear),
+            callbacks=answering,
             hear=hear,
             timeout=seconds,
             max_result_bytes=max_result_bytes,
@@ -163,8 +168,7 @@ class Binding:
             env=env,
             cwd=cwd,
         )
-        mirroring = cls._package.feature("headers", "client.parameter_headers")
-        made = cls(Session(client, in_flight, mirroring), subscriptions, options)
+        made = cls(Session(client, in_flight), subscriptions, options)
 
         async def opened() -> None:
             if drift != "ignore":
@@ -172,19 +176,7 @@ class Binding:
 
                 await notice(made.__toolwright__[0], cls._package.tools, options, drift)
 
-        return Connection(client, made, None if subscriptions is None else subscriptions.close, opened)
-
-    @classmethod
-    def _needed(cls, option: str, feature: str, module: str) -> Any:
-        """A module of the feature that an option of `connect` needs.
-
-        Raises:
-            ValueError: The package does not have the feature.
-        """
-        found = cls._package.feature(feature, module)
-        if found is None:
-            raise ValueError(f"{option} needs `python: {{features: [{_WANTED[option]}]}}` in the package's manifest")
-        return found
+        return Connection(client, made, subscriptions.close, opened)
 
     def with_options(
         self,

@@ -5,7 +5,7 @@ Takes a tool, its arguments, and how to read a result; gives what was read, and 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -18,7 +18,7 @@ from .guarded import describe_problems
 from .results import read_structured
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Awaitable, Callable, Mapping
 
     from mcp_types import CallToolResult, ContentBlock
 
@@ -84,8 +84,11 @@ async def _perform(
     with tool.hiding(arguments):
         async with report(tool, arguments, options.on_call) as record:
             await confirm_call(tool, arguments, options)
-            tasks = tool.package.feature("tasks", "client.task_runs")
-            call = session.call if tasks is None else tasks.calling(session, tool)
+            call: Callable[[Tool, dict[str, Any], Options], Awaitable[CallToolResult]] = session.call
+            if tool.task_support != "forbidden":
+                from . import task_runs
+
+                call = task_runs.calling(session, tool)
             result = await call(tool, arguments, options)
             return taken(tool, result, options, read, record)
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel
 
 from ..answers import Accepted, Cancelled, Declined
+from ..validation import Validator
 from ..values import Json, is_mapping
-from ..violations import FullValidator
 from .arguments import to_json
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def fill(answer: object, schema: Mapping[str, Any] | None) -> ElicitResult:
     given = _given(answer, schema)
     content = {**given, **_defaults(schema, given)}
     try:
-        violations = FullValidator(schema).violations(content, "answer")
+        violations = Validator(schema).violations(content, "answer")
     except ValueError as error:
         raise ValueError(f"the server's question cannot be answered: its schema is not valid: {error}") from None
     if violations:

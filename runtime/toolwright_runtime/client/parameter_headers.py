@@ -47,7 +47,7 @@ class ParameterHeaders:
         from mcp import MCPError
         from mcp_types import HEADER_MISMATCH
 
-        if tool.name not in self._listed and self._mirrors(tool):
+        if tool.name not in self._listed and _has_header(tool.definition["inputSchema"]) and self._mirrors():
             await self._list(tool.name, seconds)
         try:
             return await send()
@@ -60,8 +60,8 @@ class ParameterHeaders:
     def _modern(self) -> bool:
         return self._client.protocol_version >= FIRST_STATELESS
 
-    def _mirrors(self, tool: Tool) -> bool:
-        """Whether calls of the tool have headers: over HTTP only, and from 2026-07-28 on."""
+    def _mirrors(self) -> bool:
+        """Whether calls have headers: over HTTP only, and from 2026-07-28 on."""
         from mcp import StdioServerParameters
         from mcp.server import MCPServer
         from mcp.server.lowlevel import Server
@@ -69,9 +69,7 @@ class ParameterHeaders:
         server = self._client.server
         if isinstance(server, StdioServerParameters | Server | MCPServer) or not self._modern:
             return False
-        if isinstance(server, Lenient) and not server.over_http:
-            return False
-        return _has_header(tool.definition["inputSchema"])
+        return not isinstance(server, Lenient) or server.over_http
 
     async def _list(self, name: str, seconds: float | None) -> bool:
         """Have the SDK read the server's list as far as the tool; whether it could."""

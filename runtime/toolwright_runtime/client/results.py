@@ -33,8 +33,9 @@ def read_structured(tool: Tool, result: CallToolResult, *, mirrored: bool) -> An
         InvalidResult: There is no value, or it breaks the schema; `DeviatingResult`, which is one, where the call is a
             lenient one and the server says that what came does not fit.
     """
-    deviation = tool.package.feature("lenient", "client.deviation")
-    if deviation is not None:
+    if tool.is_lenient:
+        from . import deviation
+
         deviation.look(tool, result)
     if "structured_content" in result.model_fields_set:
         value = result.structured_content

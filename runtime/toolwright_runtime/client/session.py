@@ -19,6 +19,7 @@ from .errors import ResultTooLarge, safe_to_show, url_required
 from .guarded import Guarded, describe_problems, failure_of
 from .input_required import run_rounds
 from .pages import fetch_pages
+from .parameter_headers import ParameterHeaders
 
 if TYPE_CHECKING:
     from collections.abc import (
@@ -63,11 +64,11 @@ class Session:
     - what a callback raised.
     """
 
-    def __init__(self, client: Client, in_flight: InFlight, headers: Any = None) -> None:
-        """Take a client, which need not be open yet, what keeps account of its requests, and the module of headers."""
+    def __init__(self, client: Client, in_flight: InFlight) -> None:
+        """Take a client, which need not be open yet, and what keeps account of its requests."""
         self.client = client
         self.in_flight = in_flight
-        self._headers = None if headers is None else headers.ParameterHeaders(client)
+        self._headers = ParameterHeaders(client)
 
     @property
     def modern(self) -> bool:
@@ -107,10 +108,7 @@ class Session:
         """
 
         async def send_round(params: CallToolRequestParams) -> _Result | InputRequiredResult:
-            if self._headers is None:
-                return await send(params)
-            sent: _Result | InputRequiredResult = await self._headers.sent(tool, options.timeout, lambda: send(params))
-            return sent
+            return await self._headers.sent(tool, options.timeout, lambda: send(params))
 
         with self.bounded(tool):
             result = await run_rounds(self.client, params, send_round)

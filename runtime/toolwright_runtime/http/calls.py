@@ -36,12 +36,17 @@ if TYPE_CHECKING:
     from ..model import Model
     from ..package import Package, Tool
     from ..server.context import Context
+    from .pages import Page
+    from .requests import Hear
+    from .shapes import Shape
+    from .tokens import Tokens
 
 _LOG: Final = logger(__name__)
 
 _REPEATABLE: Final = frozenset({"GET", "HEAD", "OPTIONS", "PUT", "DELETE", "QUERY"})
 """Methods that change nothing more when they are repeated (RFC 9110, 9.2.2)."""
 
+_EVENTS: Final = "text/event-stream"
 _UNAUTHORIZED: Final = 401
 _BUSY: Final = frozenset({429, 503})
 _MOVED: Final = frozenset({301, 302, 303, 307, 308})
@@ -74,8 +79,7 @@ class Handlers(AbstractAsyncContextManager["Handlers"]):
         self._stack = AsyncExitStack()
         self._calls: dict[str, Call] = {}
         self._package = package
-        tokens = package.feature("tokens", "http.tokens")
-        self._tokens = None if tokens is None else tokens.Tokens()
+        self._tokens = _tokens(package)
         for tool in package.tools.values():
             if tool.is_bound and handler_check.written(handlers, tool.method) is None:
                 self._calls[tool.method] = self._call(tool)
@@ -107,36 +111,24 @@ class Handlers(AbstractAsyncContextManager["Handlers"]):
     def _apis(self) -> Mapping[str, Mapping[str, Any]]:
         """The APIs of the manifest, as the environment has them when the server starts."""
         declared: Mapping[str, Any] = self._package.manifest.get("apis") or {}
-        servers = self._package.feature("server_variables", "http.servers")
-        return {
-            name: (
-                said
-                if servers is None or not said.get("variables") or os.environ.get(said.get("baseUrlEnv") or "")
-                else {**said, "baseUrl": servers.filled(said, os.environ)}
-            )
-            for name, said in declared.items()
-        }
+        return {name: _located(said) for name, said in declared.items()}
 
     def _call(self, tool: Tool) -> Call:
         binding: Binding | None = None
-        tolerant = tool.package.feature("lenient", "http.lenient")
-        events = tool.package.feature("events", "http.events")
-        is_large = "large" in tool.extension["http"]
-        large = tool.package.feature("large", "http.large") if is_large else None
+        http: Mapping[str, Any] = tool.extension["http"]
         shape, page = _shaping(tool)
         worked: Sequence[str] | None = None
 
         async def call(args: Model, ctx: Context) -> Any:
             nonlocal binding, worked
             if binding is None:
-                http = tool.extension["http"]
                 api = Api.of(self._apis.get(http.get("api", ""), {}), http)
                 binding = Binding(http, api, tool.accepts)
             values = args.model_dump(mode="json")
             values, following = (values, None) if page is None else page.begin(values)
             ways = sorted(binding.ways(os.environ), key=lambda way: way != worked)  # what was refused once comes last
             bound = binding
-            hear = None if events is None else events.hearing(ctx, bound.api, wants_json=tool.output_name is not None)
+            hear = _hearing(ctx, bound.api, tool) if _EVENTS in http.get("accept", "") else None
 
             def prepared(environment: Mapping[str, str], way: Sequence[str]) -> Outgoing:
                 made = bound.outgoing(values, environment, way)
@@ -156,10 +148,12 @@ class Handlers(AbstractAsyncContextManager["Handlers"]):
                 if is_elsewhere:
                     raise elsewhere(answer.url, outgoing.secrets)
                 made = result(answer, tool, None if shape is None else lambda body: shape.of(answer, body, following))
-                return made if large is None else large.bounded(made, tool.name, tool.policy)
+                return _bounded(made, tool) if "large" in http else made
 
-            if tolerant is not None and tool.is_lenient and tool.output_name is not None:
-                return tolerant.tolerated(answer, tool, make)
+            if tool.is_lenient and tool.output_name is not None:
+                from .lenient import tolerated
+
+                return tolerated(answer, tool, make)
             try:
                 return make()
             except Deviation as error:
@@ -210,16 +204,53 @@ class Handlers(AbstractAsyncContextManager["Handlers"]):
                 yield client
 
 
-def _shaping(tool: Tool) -> tuple[Any, Any]:
+def _shaping(tool: Tool) -> tuple[Shape | None, Page | None]:
     """What makes something else of responses than their JSON, and what makes pages of them, where a tool has these."""
     http = tool.extension["http"]
-    find = tool.package.feature
-    shapes, pages = find("shapes", "http.shapes"), find("pages", "http.pages")
-    is_shaped = not http.keys().isdisjoint(("page", "responseHeaders", "select"))
-    return (
-        shapes.Shape(http) if shapes is not None and is_shaped else None,
-        pages.Page(tool.name, http) if pages is not None and "page" in http else None,
-    )
+    shape: Shape | None = None
+    page: Page | None = None
+    if not http.keys().isdisjoint(("page", "responseHeaders", "select")):
+        from .shapes import Shape
+
+        shape = Shape(http)
+    if "page" in http:
+        from .pages import Page
+
+        page = Page(tool.name, http)
+    return shape, page
+
+
+def _tokens(package: Package) -> Tokens | None:
+    """What gets access tokens, where an API wants such as it gives itself."""
+    apis: Mapping[str, Any] = package.manifest.get("apis") or {}
+    if not any(auth["type"] == "oauth2" for api in apis.values() for auth in (api.get("auth") or {}).values()):
+        return None
+    from .tokens import Tokens
+
+    return Tokens()
+
+
+def _located(api: Mapping[str, Any]) -> Mapping[str, Any]:
+    """An API whose base URL has the values of its variables."""
+    if not api.get("variables") or os.environ.get(api.get("baseUrlEnv") or ""):
+        return api
+    from .servers import filled
+
+    return {**api, "baseUrl": filled(api, os.environ)}
+
+
+def _hearing(ctx: Context, api: Api, tool: Tool) -> Hear:
+    """What reads an answer that comes as events."""
+    from .events import hearing
+
+    return hearing(ctx, api, wants_json=tool.output_name is not None)
+
+
+def _bounded(value: Any, tool: Tool) -> Any:
+    """A result, or the start of one that is too large for an answer."""
+    from .large import bounded
+
+    return bounded(value, tool.name, tool.policy)
 
 
 def _client() -> httpx2.AsyncClient:

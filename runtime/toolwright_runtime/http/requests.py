@@ -40,6 +40,7 @@ _ABSENT: Final = object()
 _ENV: Final = ("env", "usernameEnv", "passwordEnv", "clientIdEnv", "clientSecretEnv", "refreshTokenEnv")
 
 Part = tuple[str, tuple[str | None, bytes, str]]
+Hear = Callable[[AsyncIterator[bytes]], Awaitable[tuple[str, bytes]]]
 """A part of a form: its name, and its file name (if it is a file), content and media type."""
 
 
@@ -87,7 +88,7 @@ class Outgoing:
     """The variables that would have said who the server is, where none is set."""
     environment: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     """What it was made with."""
-    hear: Callable[[AsyncIterator[bytes]], Awaitable[tuple[str, bytes]]] | None = field(default=None, repr=False)
+    hear: Hear | None = field(default=None, repr=False)
     """Makes a media type and a body of an answer that comes as events."""
 
 

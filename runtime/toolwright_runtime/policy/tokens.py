@@ -6,7 +6,6 @@ the reason, and never the token.
 
 from __future__ import annotations
 
-import re
 import time
 from collections import OrderedDict
 from collections.abc import Mapping
@@ -19,7 +18,7 @@ from jwt import PyJWK
 from jwt.exceptions import PyJWTError
 from mcp.server.auth.provider import AccessToken
 
-from ..logs import CLEANERS, logger
+from ..logs import logger
 from ..values import is_list
 from .keys import ALGORITHMS, Keys
 
@@ -41,10 +40,6 @@ _VERIFIED: Final = 1000
 
 _SHOWN: Final = 80
 """Characters of what a token says that are logged."""
-
-_JWT: Final = re.compile(r"\beyJ[\w-]{8,}\.[\w-]+\.[\w-]*")
-
-CLEANERS.append(lambda text: _JWT.sub("[token]", text))
 
 
 @dataclass(frozen=True, slots=True)

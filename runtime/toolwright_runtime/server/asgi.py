@@ -49,6 +49,13 @@ SESSIONS: Final = 2000
 """Sessions that may be open; while they are, whoever wants to open another is answered HTTP 503."""
 
 
+def _verifier(auth: Mapping[str, Any]) -> TokenVerifier:
+    """What checks access tokens as the manifest says."""
+    from ..policy.tokens import Tokens
+
+    return Tokens(auth)
+
+
 def asgi_app(
     server: PackageServer,
     *,
@@ -93,8 +100,7 @@ def asgi_app(
         endpoint = Resumption(endpoint, server.store, security)
     endpoint = Uploads(BadRequests(endpoint))
     auth: Mapping[str, Any] | None = server.package.manifest.get("auth")
-    tokens = server.package.feature("auth", "policy.tokens")
-    verifier = tokens.Tokens(auth) if token_verifier is None and tokens is not None else token_verifier
+    verifier = _verifier(auth) if token_verifier is None and auth else token_verifier
     routes: list[BaseRoute] = []
     if verifier is not None:
         required = () if auth is None else auth.get("requiredScopes") or ()

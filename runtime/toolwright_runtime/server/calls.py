@@ -6,7 +6,7 @@ Takes requests; answers `tools/list` and `tools/call`. What is in a call is the 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from mcp_types import INVALID_PARAMS
 
@@ -20,6 +20,8 @@ from .steps import Call, Step, chained
 
 if TYPE_CHECKING:
     from ..package import Package
+
+_LIMITS: Final = ("concurrency", "maxArgumentBytes", "maxResultBytes", "timeout")
 
 
 class Calls:
@@ -47,16 +49,26 @@ class Calls:
 
     def _steps(self, host: Host, limits: Sequence[Step]) -> Iterator[Step]:
         """What a call goes through, as far as the manifest asks for it."""
-        if (rates := self._package.feature("rates", "policy.rates")) is not None:
-            yield rates.Rates(host.store)
+        if "rateLimit" in self._package.policies:
+            from ..policy.rates import Rates
+
+            yield Rates(host.store)
         yield from limits
-        if (claims := self._package.feature("claims", "policy.claims")) is not None:
-            yield claims.set_arguments
+        if any(tool.extension.get("bind") for tool in self._package.tools.values()):
+            from ..policy.claims import set_arguments
+
+            yield set_arguments
+
+    def _limits(self) -> Iterator[Step]:
+        """How long a call may take, how large it may be, and how many there may be at once."""
+        if not self._package.policies.isdisjoint(_LIMITS):
+            from ..policy.limits import Limits
+
+            yield Limits()
 
     def answers(self, host: Host) -> Mapping[str, Answer]:
         """Its methods."""
-        module, last = self._package.feature("limits", "policy.limits"), Dispatcher(host).call
-        limits = [] if module is None else [module.Limits()]
+        last, limits = Dispatcher(host).call, [*self._limits()]
         run = chained([*self._steps(host, limits)], last)
         if host.tasks is not None:
             host.tasks.serve(host, chained(limits, last))

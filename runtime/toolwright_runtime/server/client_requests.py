@@ -13,7 +13,7 @@ import inspect
 import json
 import secrets
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, cast
 
 import anyio.to_thread
@@ -28,7 +28,6 @@ from ..nesting import DepthError, is_too_deep
 from ..revisions import FIRST_STATELESS
 from ..state.marks import new_mark
 from ..values import is_group
-from . import context
 from .course import note
 from .occupancy import Occupancy
 from .parts import Refused
@@ -364,93 +363,28 @@ def url_params(url: str, message: str, elicitation: str | None) -> types.ElicitR
     return types.ElicitRequestURLParams(message=clean(message), url=url, elicitation_id=elicitation)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Context(context.Context):
-    """One request, seen from its handler, which can ask the client.
+def url_required(name: str, url: str, message: str, elicitation: str | None) -> UrlRequired:
+    """What to raise where a request cannot go on before the user has been at a URL.
 
-    Attributes:
-        rounds: The questions of this request and what was answered so far; `ask` is the way to put them.
+    Raises:
+        ValueError: The URL is none of the web.
     """
+    known = elicitation or secrets.token_hex(16)
+    url_params(url, message, known)
+    return UrlRequired(name, url, message, known)
 
-    rounds: Rounds = field(repr=False)
-    _questions: Mapping[str, Any] = field(repr=False, default_factory=dict[str, Any])
 
-    def can(self, capability: str) -> bool:
-        """Whether the client can do something, as it declared.
+def waits(error: BaseException, *, in_task: bool) -> bool:
+    """Whether a handler was left because its request waits for the client; in a task, also by an `MCPError`.
 
-        Args:
-            capability: `elicitation` (with a form), `elicitation.url`, `sampling`, `sampling.tools` or `roots`.
-        """
-        return self.rounds.can(capability)
-
-    async def once(self, key: str, function: Callable[[], Awaitable[_T] | _T]) -> _T:
-        """What `function` gives, called once in the whole request.
-
-        From 2026-07-28 a handler that asks runs again with each answer; what may happen only once, such as a payment,
-        goes through here. What it gave travels, sealed, with the question.
-
-        Args:
-            key: What to keep the result by.
-            function: An `async def`, or a plain `def`, which runs in a worker thread; gives JSON.
-
-        Raises:
-            TypeError: What it gave is no JSON.
-        """
-        value: _T = await self.rounds.once(key, function)
-        return value
-
-    async def complete(self, elicitation: str) -> bool:
-        """Tell the client that all is done at the URL of a question (MCP 2025-11-25, client/elicitation).
-
-        From 2026-07-28 on, where the client comes back by itself, nothing happens. After the request,
-        `server.complete(elicitation)` does the same.
-
-        Args:
-            elicitation: The id that the question was asked with; it is also that of its answer, `Accepted`.
-
-        Returns:
-            Whether a client was told. Each question is told of once.
-        """
-        return await self.rounds.complete(elicitation)
-
-    def url_required(
-        self, name: str, url: str, message: str | None = None, *, elicitation: str | None = None
-    ) -> UrlRequired:
-        """What to raise where the request cannot go on before the user has been at a URL, such as to sign in.
-
-        A client of 2025-11-25 gets the error -32042, and sends the request again when all is done there. From
-        2026-07-28 on it is asked as by `ctx.ask`, and the handler runs again with its answer.
-
-        Args:
-            name: One of the questions with `mode: url` that the manifest has for this handler.
-            url: An http or https URL.
-            message: What the user reads, in place of the manifest's words.
-            elicitation: An id for the question that nobody can guess; by default there is a new one.
-
-        Raises:
-            KeyError: There is no such question.
-            ValueError: The URL is none of the web.
-        """
-        known = elicitation or secrets.token_hex(16)
-        if self._questions.get(name, {}).get("mode") != "url":
-            raise KeyError(f"there is no question {name!r} with `mode: url` in the manifest")
-        said = message or self._questions[name]["message"]
-        url_params(url, said, known)
-        return UrlRequired(name, url, said, known)
-
-    def leaves(self, error: BaseException) -> bool:
-        """Whether what leaves the handler is no failure of its own: it waits, or its request is being cancelled.
-
-        In a task, that is also an `MCPError`, with which the task fails.
-
-        Raises:
-            MissingCapability: It asked what the client cannot answer.
-        """
-        if (missing := inner(error, MissingCapability)) is not None:
-            raise missing from None
-        if inner(error, UrlRequired) is not None or (self.task_id is not None and inner(error, MCPError) is not None):
-            return True
-        return is_suspended(error) or context.Context.leaves(self, error)
+    Raises:
+        MissingCapability: It asked what the client cannot answer.
+    """
+    if (missing := inner(error, MissingCapability)) is not None:
+        raise missing from None
+    if inner(error, UrlRequired) is not None or (in_task and inner(error, MCPError) is not None):
+        return True
+    return is_suspended(error)
 
 
 class Asking:

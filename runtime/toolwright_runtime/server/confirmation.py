@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mcp_types import ElicitResult
 
-from ..alternatives import AlternativesValidator
 from ..hygiene import clean
 from ..texts import BRACES, filled
+from ..validation import Validator
 from ..values import Json
 from .abridging import Abridged, abridged
 from .client_requests import OURS, InvalidAnswer, MissingCapability
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ..package import Tool
-    from .client_requests import Context
+    from .context import Context
 
 _KEY: Final = f"{OURS}confirm"
 _FIELD: Final = "confirm"
@@ -67,7 +67,7 @@ def _read(schema: Mapping[str, Any], result: ElicitResult) -> str:
     if result.action != "accept":
         return result.action
     content = result.content or {}
-    if violations := AlternativesValidator(schema).violations(content, "answer"):
+    if violations := Validator(schema).violations(content, "answer"):
         raise InvalidAnswer("; ".join(violations))
     return "accept" if content[_FIELD] is True else "decline"
 

@@ -19,6 +19,7 @@ from typing import (
     TypeAlias,
     TypeVar,
     get_args,
+    overload,
 )
 
 import anyio.from_thread
@@ -29,10 +30,22 @@ from .occupancy import Occupancy
 from .sanitizing import mirrored
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
+    from mcp_types import (
+        CreateMessageResult,
+        CreateMessageResultWithTools,
+        ModelPreferences,
+        Root,
+        SamplingMessage,
+        Tool,
+        ToolChoice,
+    )
+
+    from .client_requests import Rounds
     from .lists import ResourceSwitches, Switches
     from .principal import Principal
+    from .url_questions import UrlRequired
 
 T = TypeVar("T")
 
@@ -40,17 +53,6 @@ LogLevel: TypeAlias = Literal["debug", "info", "notice", "warning", "error", "cr
 """How severe a message is, from least to most (RFC 5424, 6.2.1)."""
 
 LOG_LEVELS: Final[tuple[LogLevel, ...]] = get_args(LogLevel)
-
-
-_FEATURES: Final = {
-    "can": "elicitation",
-    "complete": "elicitation",
-    "once": "elicitation",
-    "roots": "sampling",
-    "sample": "sampling",
-    "url_required": "elicitation",
-}
-"""What `ctx` has beside, where the package has these features."""
 
 
 class Channel(Protocol):
@@ -84,6 +86,7 @@ class Context:
         task_id: The id of the task in which the call goes on; `None` where it is none.
         cancellation: Whom to tell when this request is cancelled; `on_cancel` is the way to be told.
         occupancy: What this request takes up while it runs.
+        rounds: The questions of this request and what was answered so far; `ask` is the way to put them.
     """
 
     request_id: str | int
@@ -97,6 +100,8 @@ class Context:
     task_id: str | None = field(repr=False, default=None)
     cancellation: Cancellation = field(repr=False, default_factory=Cancellation)
     occupancy: Occupancy = field(repr=False, default_factory=Occupancy)
+    rounds: Rounds = field(repr=False)
+    _questions: Mapping[str, Any] = field(repr=False, default_factory=dict[str, Any])
     _handles: Any = field(repr=False, default=None)
 
     async def progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
@@ -155,18 +160,154 @@ class Context:
         """
         await self._channel.release()
 
-    if not TYPE_CHECKING:
+    def can(self, capability: str) -> bool:
+        """Whether the client can do something, as it declared.
 
-        def __getattr__(self, name: str) -> Any:
-            """Say what the manifest lacks. Raises AttributeError."""
-            if name in _FEATURES:
-                message = f"`ctx.{name}` needs `python: {{features: [{_FEATURES[name]}]}}` in the manifest"
-                raise AttributeError(message, name=name, obj=self)
-            raise AttributeError(f"`ctx` has no `{name}`", name=name, obj=self)
+        Args:
+            capability: `elicitation` (with a form), `elicitation.url`, `sampling`, `sampling.tools` or `roots`.
+        """
+        return self.rounds.can(capability)
+
+    async def once(self, key: str, function: Callable[[], Awaitable[T] | T]) -> T:
+        """What `function` gives, called once in the whole request.
+
+        From 2026-07-28 a handler that asks runs again with each answer; what may happen only once, such as a payment,
+        goes through here. What it gave travels, sealed, with the question.
+
+        Args:
+            key: What to keep the result by.
+            function: An `async def`, or a plain `def`, which runs in a worker thread; gives JSON.
+
+        Raises:
+            TypeError: What it gave is no JSON.
+        """
+        value: T = await self.rounds.once(key, function)
+        return value
+
+    async def complete(self, elicitation: str) -> bool:
+        """Tell the client that all is done at the URL of a question (MCP 2025-11-25, client/elicitation).
+
+        From 2026-07-28 on, where the client comes back by itself, nothing happens. After the request,
+        `server.complete(elicitation)` does the same.
+
+        Args:
+            elicitation: The id that the question was asked with; it is also that of its answer, `Accepted`.
+
+        Returns:
+            Whether a client was told. Each question is told of once.
+        """
+        return await self.rounds.complete(elicitation)
+
+    def url_required(
+        self, name: str, url: str, message: str | None = None, *, elicitation: str | None = None
+    ) -> UrlRequired:
+        """What to raise where the request cannot go on before the user has been at a URL, such as to sign in.
+
+        A client of 2025-11-25 gets the error -32042, and sends the request again when all is done there. From
+        2026-07-28 on it is asked as by `ctx.ask`, and the handler runs again with its answer.
+
+        Args:
+            name: One of the questions with `mode: url` that the manifest has for this handler.
+            url: An http or https URL.
+            message: What the user reads, in place of the manifest's words.
+            elicitation: An id for the question that nobody can guess; by default there is a new one.
+
+        Raises:
+            KeyError: There is no such question.
+            ValueError: The URL is none of the web.
+        """
+        from .client_requests import url_required
+
+        question = self._questions.get(name, {})
+        if question.get("mode") != "url":
+            raise KeyError(f"there is no question {name!r} with `mode: url` in the manifest")
+        return url_required(name, url, message or question["message"], elicitation)
+
+    @overload
+    async def sample(
+        self,
+        messages: str | Sequence[SamplingMessage],
+        *,
+        max_tokens: int = ...,
+        system: str | None = ...,
+        temperature: float | None = ...,
+        stop: Sequence[str] | None = ...,
+        model: ModelPreferences | None = ...,
+        tools: None = None,
+        tool_choice: None = None,
+        key: str = ...,
+    ) -> CreateMessageResult: ...
+
+    @overload
+    async def sample(
+        self,
+        messages: str | Sequence[SamplingMessage],
+        *,
+        max_tokens: int = ...,
+        system: str | None = ...,
+        temperature: float | None = ...,
+        stop: Sequence[str] | None = ...,
+        model: ModelPreferences | None = ...,
+        tools: Sequence[Tool],
+        tool_choice: ToolChoice | None = ...,
+        key: str = ...,
+    ) -> CreateMessageResultWithTools: ...
+
+    async def sample(
+        self,
+        messages: str | Sequence[SamplingMessage],
+        *,
+        max_tokens: int = 1000,
+        system: str | None = None,
+        temperature: float | None = None,
+        stop: Sequence[str] | None = None,
+        model: ModelPreferences | None = None,
+        tools: Sequence[Tool] | None = None,
+        tool_choice: ToolChoice | None = None,
+        key: str = "sample",
+    ) -> CreateMessageResult | CreateMessageResultWithTools:
+        """Have the client's model go on with a conversation (MCP 2025-11-25, client/sampling).
+
+        Args:
+            messages: The conversation; a text is one message of the user.
+            max_tokens: How many tokens the model may write.
+            system: A system prompt; the client may change it.
+            temperature: How freely the model writes.
+            stop: Texts that end the answer.
+            model: Which models are preferred.
+            tools: Tools that the model may ask to be called; needs the capability `sampling.tools`.
+            tool_choice: Whether it may, or must.
+            key: What this question is called among those of the request, where several are asked together.
+
+        Raises:
+            MissingCapability: The client has no model to offer.
+        """
+        from .sampling import conversation, sample
+
+        request = conversation(messages, max_tokens, system, temperature, stop, model, tools, tool_choice)
+        return await sample(self.rounds, key, request)
+
+    async def roots(self, key: str = "roots") -> list[Root]:
+        """The folders that the client lets the server work in (MCP 2025-11-25, client/roots).
+
+        Raises:
+            MissingCapability: The client has no folders to tell of.
+        """
+        from .sampling import roots
+
+        return await roots(self.rounds, key)
 
     def leaves(self, error: BaseException) -> bool:
-        """Whether what leaves the handler is no failure of its own: its request is being cancelled."""
-        return is_cancelled(error)
+        """Whether what leaves the handler is no failure of its own: it waits, or its request is being cancelled.
+
+        In a task, that is also an `MCPError`, with which the task fails.
+
+        Raises:
+            MissingCapability: It asked what the client cannot answer.
+        """
+        from .client_requests import waits
+
+        return is_cancelled(error) or waits(error, in_task=self.task_id is not None)
 
     def wait(self, awaitable: Awaitable[T]) -> T:
         """Wait for `awaitable` in a plain `def` handler, as `await` does in an `async def` one.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from mcp_types import ContentBlock
 
-from ..errors import is_tool_error
+from ..errors import ToolError
 from ..hygiene import EXTENT, Cleaned, Extent, said
 from ..model import Model, Root
 from ..nesting import DEEPEST, DepthError, is_too_deep
@@ -26,9 +26,11 @@ from .returns import Reply, Tolerated, Unstructured
 from .sanitizing import block, cleaned, mirrored
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from ..package import Tool
+    from .context import Context
+    from .handles import Keeper
     from .parts import Host
     from .steps import Call
 
@@ -49,9 +51,7 @@ class Dispatcher:
         self._log = host.log
         self._routes: dict[Tool, _Route] = {}
         self._may_link = "resources" in host.lists.by_name
-        self._confirmation = host.package.feature("confirmation", "server.confirmation")
-        handles = host.package.feature("handles", "server.handles")
-        self._handles = None if handles is None else handles.Keeper(host)
+        self._handles = _keeper(host)
 
     async def call(self, call: Call) -> Outcome:
         """Run a call.
@@ -77,7 +77,7 @@ class Dispatcher:
                         return bound
                     context = replace(context, _handles=bound)
                 is_asked = route.is_confirmed and not call.is_run
-                if is_asked and (reason := await self._confirmation.confirm(tool, values, context)):
+                if is_asked and (reason := await _unconfirmed(tool, values, context)):
                     return refusal(reason, "denied", "not_confirmed")
                 if call.begin is not None:
                     return await call.begin(call)
@@ -203,6 +203,21 @@ class _Route:
     output: _Output | None
 
 
+def _keeper(host: Host) -> Keeper | None:
+    if not host.package.has_handles:
+        return None
+    from .handles import Keeper
+
+    return Keeper(host)
+
+
+async def _unconfirmed(tool: Tool, values: Mapping[str, Any], context: Context) -> str | None:
+    """Why a call that needs a confirmation must not run."""
+    from .confirmation import confirm
+
+    return await confirm(tool, values, context)
+
+
 def _data(tool: Tool, expected: type[Model | Root[Any]], value: object) -> Any:
     """The JSON of an output model; a value that is JSON already is taken, too, since the schema decides."""
     if isinstance(value, expected):
@@ -252,7 +267,7 @@ def _invalid(tool: Tool, violations: Sequence[str]) -> Outcome:
 
 def _told(error: BaseException) -> list[str]:
     """What the caller is told: the texts of a `ToolError`, or of a group (of a task group) that holds nothing else."""
-    if is_tool_error(error):
+    if isinstance(error, ToolError):
         return [str(error)]
     if is_group(error):
         parts = [_told(inner) for inner in error.exceptions]

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 import mcp_types as types
 
-from ..alternatives import AlternativesValidator
 from ..answers import Accepted, Cancelled, Declined
 from ..hygiene import clean
+from ..validation import Validator
 from .client_requests import InvalidAnswer, url_params
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def form(message: str, schema: Mapping[str, Any]) -> types.ElicitRequest:
 def _check(schema: Mapping[str, Any], result: types.ElicitResult) -> None:
     """Raises InvalidAnswer."""
     if result.action == "accept":
-        violations = AlternativesValidator(schema, formats=True).violations(result.content or {}, "answer")
+        violations = Validator(schema, formats=True).violations(result.content or {}, "answer")
         if violations:
             raise InvalidAnswer("; ".join(violations))
 

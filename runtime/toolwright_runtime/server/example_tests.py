@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 from unittest import SkipTest
 
+from .. import handle_places
 from ..equality import same
 from ..values import Json
 
@@ -59,8 +60,7 @@ class Example:
         confirm: Json = self.tool.policy.get("confirm")
         if confirm and not (isinstance(confirm, dict) and confirm.get("fallback") == "allow"):
             return _ASKS.format(name)
-        places = self.tool.package.feature("handles", "handle_places")
-        if places is not None and places.places(self.tool, "input", self.given["input"]):
+        if handle_places.places(self.tool, "input", self.given["input"]):
             return f"{name} takes the id of a handle, and nobody has one before the server runs"
         return None
 

@@ -6,7 +6,7 @@ since probes call machines by their addresses. They say nothing of requests and 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from starlette.responses import JSONResponse
 from starlette.routing import Route
@@ -16,9 +16,6 @@ if TYPE_CHECKING:
 
     from ..package import Package
     from .sdk import PackageServer
-
-_STATEFUL: Final = frozenset({"handles", "tasks"})
-"""The features whose calls cannot do without the store."""
 
 
 def routes(server: PackageServer) -> list[Route]:
@@ -44,4 +41,4 @@ def _needs_state(package: Package) -> bool:
     """Whether the server refuses calls while its state is lost (`onStateLoss: closed`)."""
     policies: list[dict[str, Any]] = [tool.policy for tool in package.tools.values()]
     is_closed = any(policy.get("rateLimit") and policy.get("onStateLoss") != "open" for policy in policies)
-    return is_closed or bool(package.features & _STATEFUL)
+    return is_closed or package.has_handles or package.has_tasks

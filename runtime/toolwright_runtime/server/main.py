@@ -52,7 +52,9 @@ def main(package: Package, argv: Sequence[str] | None = None) -> None:
         elif options.workers is None:
             _serve(handwritten, options)
         else:
-            with package.feature("tasks", "tasks.worker").Workers(options.workers, _worker_arguments(package, options)):
+            from ..tasks.worker import Workers
+
+            with Workers(options.workers, _worker_arguments(package, options)):
                 _serve(handwritten, options)
     except Unusable as error:
         _tell(f"{package.name}: {error}")
@@ -83,7 +85,7 @@ def _parser(package: Package) -> argparse.ArgumentParser:
         prog=f"python -m {package.name}",
         description=f"{title}, an MCP server. Without --http it speaks on standard input and output.",
     )
-    if "tasks" in package.features:
+    if package.has_tasks:
         parser.add_argument(
             "command",
             nargs="?",
@@ -191,8 +193,10 @@ def _work(handwritten: Handwritten, options: argparse.Namespace) -> None:
     server = _built(handwritten, options)
     if not server.store.is_shared:
         raise Unusable("a worker works at the tasks of other processes, so that it needs --state redis://HOST:PORT")
+    from ..tasks.worker import work
+
     try:
-        handwritten.package.feature("tasks", "tasks.worker").work(server, until_eof=options.until_end_of_input)
+        work(server, until_eof=options.until_end_of_input)
     except Exception:
         failure = getattr(server.lifespan, "failure", None)
         if failure is None:

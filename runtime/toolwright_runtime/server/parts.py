@@ -134,7 +134,6 @@ class Host:
         handlers: The handlers object.
         lists: The server's lists.
         log: Learns what callers must not.
-        kind: The class of what handlers get as `ctx` that ask nothing of the manifest's.
         scopes: Who may use what; `None` where anybody may.
         store: Where what outlives a request is kept.
         tasks: What makes tasks of calls; `None` where nothing does.
@@ -144,7 +143,6 @@ class Host:
     handlers: object
     lists: Lists
     log: logging.Logger
-    kind: type[Context]
     scopes: Scopes | None
     store: Store
     tasks: Any = None
@@ -171,7 +169,7 @@ class Host:
             stem: The start of the names of its classes.
             extension: What the manifest says about it under `toolwright`.
         """
-        kind, more = self.kind, request.more
+        kind, more = Context, request.more
         questions = extension.get("ask")
         if questions or "handles" in extension:
             kind = getattr(importlib.import_module(f"{self.package.name}.contexts"), f"{stem}Context")

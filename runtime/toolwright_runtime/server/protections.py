@@ -1,6 +1,7 @@
 """A server keeps what its manifest promises, or does not start.
 
-Takes a package; compares what the manifest declares with the features that the package has.
+Takes a package; compares what its `manifest.json` declares with what this runtime knows. A newer compiler may declare
+something else.
 """
 
 from __future__ import annotations
@@ -11,55 +12,93 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from ..package import Package
 
-KEEPERS: Final[Mapping[str, str]] = {
-    "concurrency": "limits",
-    "confirm": "confirmation",
-    "maxArgumentBytes": "limits",
-    "maxResultBytes": "limits",
-    "rateLimit": "rates",
-    "redact": "redaction",
-    "scopes": "scopes",
-    "timeout": "limits",
-}
-"""The feature that keeps each part of a policy."""
+POLICY: Final = frozenset(
+    {
+        "concurrency",
+        "confirm",
+        "maxArgumentBytes",
+        "maxResultBytes",
+        "onStateLoss",
+        "rateLimit",
+        "redact",
+        "sanitize",
+        "scopes",
+        "timeout",
+        "trusted",
+    }
+)
+"""The keys of policies."""
 
-_ALWAYS: Final = frozenset({"onStateLoss", "sanitize", "trusted"})
-"""What needs no feature: every server keeps it, or it is for clients, or about what other features keep."""
+EXTENSION: Final = frozenset(
+    {
+        "ask",
+        "binary",
+        "bind",
+        "complete",
+        "deprecated",
+        "examples",
+        "file",
+        "handles",
+        "http",
+        "messages",
+        "policy",
+        "pythonName",
+        "task",
+        "text",
+    }
+)
+"""The keys below `toolwright` of tools, resources and prompts."""
+
+MANIFEST: Final = frozenset(
+    {
+        "apis",
+        "audit",
+        "auth",
+        "bundled",
+        "cache",
+        "client",
+        "formats",
+        "handles",
+        "pageSize",
+        "policy",
+        "prompts",
+        "resourceTemplates",
+        "resources",
+        "server",
+        "toolwright",
+        "tools",
+    }
+)
+"""The keys of `manifest.json`."""
 
 
 class Unserved(ValueError):
-    """The manifest declares what this version does not serve, so that the server would leave open what it closes."""
+    """The manifest declares what this runtime does not serve, so that the server would leave open what it closes."""
 
 
 def check(package: Package) -> None:
     """Let a server start.
 
     Raises:
-        Unserved: It would leave open what its manifest closes, or show what nobody can call.
+        Unserved: It would leave open what its manifest closes.
     """
-    for feature, words in _declared(package):
-        if feature not in package.features:
-            raise Unserved(f"the manifest declares {words}, and the package has not what keeps it; generate it again")
+    for words in _unknown(package):
+        raise Unserved(
+            f"the manifest of {package.name} declares `{words}`, which this toolwright-runtime does not know; "
+            "upgrade it: pip install --upgrade toolwright-runtime"
+        )
 
 
-def _declared(package: Package) -> Iterator[tuple[str, str]]:
-    """The features that keep what the manifest declares, with its words."""
+def _unknown(package: Package) -> Iterator[str]:
+    """What the manifest declares and this runtime does not know."""
     manifest: Mapping[str, Any] = package.manifest
-    if manifest.get("auth"):
-        yield "auth", "`auth`"
-    if manifest.get("handles"):
-        yield "handles", "`handles`"
-    if any(tool.extension.get("bind") for tool in package.tools.values()):
-        yield "claims", "`bind`"
-    if any(tool.task_support != "forbidden" for tool in package.tools.values()):
-        yield "tasks", "`execution.taskSupport`"
-    policies: list[Mapping[str, Any]] = [tool.policy for tool in package.tools.values()]
-    policies += [
-        extension.get("policy") or {}
-        for section in ("resources", "resourceTemplates", "prompts")
-        for _, extension in package.entries(section).values()
-    ]
-    for policy in policies:
-        for key, value in policy.items():
-            if value and key not in _ALWAYS and not key.startswith("x-"):
-                yield KEEPERS.get(key, key), f"`policy.{key}`"
+    yield from _others(manifest, MANIFEST)
+    yield from (f"policy.{key}" for key in _others(manifest.get("policy") or {}, POLICY))
+    for section in ("tools", "resources", "resourceTemplates", "prompts"):
+        for _, extension in package.entries(section).values():
+            yield from _others(extension, EXTENSION)
+            yield from (f"policy.{key}" for key in _others(extension.get("policy") or {}, POLICY))
+
+
+def _others(said: Mapping[str, Any], known: frozenset[str]) -> Iterator[str]:
+    return (key for key, value in said.items() if value and key not in known and not key.startswith("x-"))

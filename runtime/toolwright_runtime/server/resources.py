@@ -24,6 +24,7 @@ from ..hygiene import Extent, clean, said
 from ..revisions import FIRST_STATELESS
 from ..values import is_list
 from .invocation import Method
+from .kept import STORE
 from .parts import Answer, Host, Needed, Refused, Request
 from .sanitizing import resource_contents
 
@@ -124,8 +125,7 @@ class _Reading:
 
     def _kept(self, uri: str) -> list[dict[str, Any]] | None:
         """A result of a tool that was too large for its answer."""
-        kept = self.package.feature("large", "server.kept")
-        found = None if kept is None else kept.STORE.read(uri)
+        found = STORE.read(uri)
         if found is None:
             return None
         is_text = found.mime_type.startswith("text/") or found.mime_type == "application/json"

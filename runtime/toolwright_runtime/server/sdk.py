@@ -28,13 +28,14 @@ from ..state.places import store_at
 from ..state.store import MEMORY, Store
 from . import handler_check, protections
 from .changes import Changes
-from .context import LOG_LEVELS, Context, LogLevel
+from .client_requests import Asking
+from .context import LOG_LEVELS, LogLevel
 from .course import CURRENT
 from .features import parts
 from .lifespan import Lifespan
 from .lists import Lists, ResourceSwitches, StaleCursor, Switches
 from .observing import Observer, recorder
-from .parts import Answer, Host, Part, Refused, Request, Scopes
+from .parts import Answer, Host, Part, Refused, Request
 from .principal import Principal, current, local
 from .sealed_requests import SealedRequests
 from .subscriptions import Subscriptions
@@ -46,7 +47,10 @@ if TYPE_CHECKING:
     from mcp.server.models import InitializationOptions
 
     from ..package import Package
+    from ..policy.scopes import Scopes
+    from ..tasks.service import Tasks
     from .audit import Audit, Recorder
+    from .url_questions import UrlQuestions
 
 _Result = TypeVar("_Result", bound=BaseModel)
 
@@ -118,10 +122,32 @@ def build_server(
     every = parts(package)
     given = handler_check.NoHandlers() if handlers is None else handlers
     handler_check.check(package.manifest["server"]["name"], [one for part in every for one in part.needed()], given)
-    http = package.feature("http", "http.calls")
     made = None if audit is None else recorder(package, audit)
-    bound = given if http is None else http.bind(package, given)
+    bound = _bound(package, given) if package.has_calls else given
     return PackageServer(package, bound, every, local(local_scopes), kept, made)
+
+
+def _bound(package: Package, handlers: object) -> object:
+    """The handlers, with those of tools that are HTTP calls."""
+    from ..http.calls import bind
+
+    return bind(package, handlers)
+
+
+def _tasks(package: Package, store: Store, recorder: Recorder | None) -> Tasks | None:
+    if not package.has_tasks:
+        return None
+    from ..tasks.service import Tasks
+
+    return Tasks(package, store, recorder)
+
+
+def _scopes(package: Package) -> Scopes | None:
+    if not package.has_scopes:
+        return None
+    from ..policy.scopes import Scopes
+
+    return Scopes(package)
 
 
 class PackageServer(Server[Any]):
@@ -160,8 +186,7 @@ class PackageServer(Server[Any]):
         self.store = store
         self.has_sessions = True
         subscriptions = Subscriptions()
-        service = package.feature("tasks", "tasks.service")
-        self.tasks = None if service is None else service.Tasks(package, store, recorder)
+        self.tasks = _tasks(package, store, recorder)
         super().__init__(
             info["name"],
             version=info["version"],
@@ -183,13 +208,9 @@ class PackageServer(Server[Any]):
         lists = Lists(listings, package.manifest, lambda all_: Changes(store, all_, subscriptions.publish))
         self.lists = lists.by_name
         self.tools, self.prompts, self.resources = lists.tools, lists.prompts, lists.resources
-        asking = package.feature("client_requests", "server.client_requests")
-        most = package.feature("sampling", "server.sampling") or asking
-        scopes = package.feature("scopes", "policy.scopes")
         self.package = package
-        self.scopes: Scopes | None = None if scopes is None else scopes.Scopes(package)
-        kind = Context if most is None else most.Context
-        host = Host(package, handlers, lists, logger(package.name), kind, self.scopes, store, self.tasks)
+        self.scopes = _scopes(package)
+        host = Host(package, handlers, lists, logger(package.name), self.scopes, store, self.tasks)
         answers: dict[str, Answer] = {}
         for part in parts:
             answers |= part.answers(host)
@@ -208,13 +229,16 @@ class PackageServer(Server[Any]):
         self.middleware.append(SealedRequests(store, info["name"], _PATIENCE))
         self.middleware.append(_modest)
         self.middleware.append(subscriptions.greet)
-        self._rounds = None if asking is None else asking.Asking(_PATIENCE, store)
-        methods = package.feature("tasks", "tasks.methods")
-        if methods is not None:
-            self.middleware.append(methods.Methods(self, self.tasks, partial(_channel, subscriptions)))
+        self._rounds = Asking(_PATIENCE, store)
+        if self.tasks is not None:
+            from ..tasks.methods import Methods
+
+            self.middleware.append(Methods(self, self.tasks, partial(_channel, subscriptions)))
         self.middleware.append(_Answers(self, lists, answers, subscriptions, self._rounds))
-        if scopes is not None:
-            self.middleware.append(scopes.Listening(self.scopes, self.principal))
+        if self.scopes is not None:
+            from ..policy.scopes import Listening
+
+            self.middleware.append(Listening(self.scopes, self.principal))
         guard()
 
     async def complete(self, elicitation: str) -> bool:
@@ -226,7 +250,7 @@ class PackageServer(Server[Any]):
         Returns:
             Whether a client was told: one that is still connected, of this question, for the first time.
         """
-        return self._rounds is not None and bool(await self._rounds.urls.complete(elicitation))
+        return await self._rounds.urls.complete(elicitation)
 
     def stop(self) -> None:
         """Begin no more tasks, since the server is going to end; those under way go on."""
@@ -299,7 +323,7 @@ class _Answers:
         lists: Lists,
         answers: Mapping[str, Answer],
         subscriptions: Subscriptions,
-        asking: Any,
+        asking: Asking,
     ) -> None:
         self._server = server
         self._lists = lists
@@ -351,10 +375,10 @@ class _Answers:
         self, ctx: ServerRequestContext[Any, Any], request_id: str | int, principal: Principal
     ) -> dict[str, Any]:
         revision = ctx.protocol_version
-        channel = _Channel(ctx, self._subscriptions, getattr(self._asking, "urls", None))
+        channel = _Channel(ctx, self._subscriptions, self._asking.urls)
         request = Request(ctx.method, request_id, ctx.params or {}, revision, channel, principal)
         answer = self._answers[ctx.method]
-        result = await (answer(request) if self._asking is None else self._asking.answer(answer, request))
+        result = await self._asking.answer(answer, request)
         return self._stamped(result, revision)
 
     def _stamped(self, result: dict[str, Any], revision: str) -> dict[str, Any]:
@@ -388,7 +412,7 @@ class _Channel:
 
     _ctx: ServerRequestContext[Any, Any]
     _subscriptions: Subscriptions
-    _urls: Any = None
+    _urls: UrlQuestions | None = None
 
     @property
     def capabilities(self) -> types.ClientCapabilities | None:
@@ -415,11 +439,11 @@ class _Channel:
         return await self._ctx.session.send_request(request, result, metadata=related)
 
     def asked_to_visit(self, elicitation: str) -> None:
-        self._urls.add(elicitation, self._ctx.session)
+        if self._urls is not None:
+            self._urls.add(elicitation, self._ctx.session)
 
     async def visited(self, elicitation: str) -> bool:
-        told: bool = await self._urls.complete(elicitation, self._ctx.request_id)
-        return told
+        return self._urls is not None and await self._urls.complete(elicitation, self._ctx.request_id)
 
     async def subscribe(self, uri: str) -> None:
         self._subscriptions.subscribe(self._ctx, uri)

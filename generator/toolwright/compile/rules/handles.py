@@ -10,7 +10,7 @@ from toolwright.compile.resolve import manifests
 from toolwright.diagnostics import Diagnostic, Place
 from toolwright.diagnostics.suggestions import did_you_mean
 from toolwright.jsonschema.references import HANDLE
-from toolwright.runtime.amounts import seconds
+from toolwright_runtime.amounts import seconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -10,8 +10,8 @@ from toolwright.diagnostics import Diagnostic, Place
 from toolwright.diagnostics.suggestions import nearest, quoted
 from toolwright.http import CONTROL, TOKEN, is_ours, is_token_url, split, steers
 from toolwright.jsonschema.references import Local, Shared
-from toolwright.runtime.http.requests import BODIED, HOLE, holes, texts, used
-from toolwright.runtime.http.servers import is_part
+from toolwright_runtime.http.requests import BODIED, HOLE, holes, texts, used
+from toolwright_runtime.http.servers import is_part
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

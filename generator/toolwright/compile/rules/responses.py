@@ -11,8 +11,8 @@ from toolwright.diagnostics import Diagnostic
 from toolwright.diagnostics.suggestions import nearest, quoted
 from toolwright.http import TOKEN
 from toolwright.jsonschema.selecting import Selecting
-from toolwright.runtime.http.selections import below as kept_below
-from toolwright.runtime.http.selections import steps_of, tree_of
+from toolwright_runtime.http.selections import below as kept_below
+from toolwright_runtime.http.selections import steps_of, tree_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

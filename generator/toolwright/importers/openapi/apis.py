@@ -17,7 +17,7 @@ from toolwright.diagnostics.suggestions import shorten
 from toolwright.importers.openapi import operations
 from toolwright.importers.openapi.documents import UnsupportedError, mapping
 from toolwright.importers.openapi.naming import SelectionError
-from toolwright.runtime.http import servers
+from toolwright_runtime.http import servers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
