@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from database_mcp._runtime.server.example_tests import Example, Examples
 from database_mcp.registry import PACKAGE
+from toolwright_runtime.generated import Example, Examples
 
 EXAMPLES: Final = Examples(PACKAGE)
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from weather_mcp._runtime.server.example_tests import Example, Examples
+from toolwright_runtime.generated import Example, Examples
 from weather_mcp.registry import PACKAGE
 
 EXAMPLES: Final = Examples(PACKAGE)

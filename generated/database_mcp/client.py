@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
+from toolwright_runtime import generated as _runtime
+from toolwright_runtime.generated import OMIT, Omit, PrimitivesBinding
+
 from . import models as _models
-from ._runtime.client import responses as _responses
-from ._runtime.client.options import OMIT, Omit
-from ._runtime.client.primitives import PrimitivesBinding
 from .registry import PACKAGE
 
 if TYPE_CHECKING:
@@ -120,10 +120,10 @@ class DatabaseClient(PrimitivesBinding):
         return await self._complete("template", "db://{database}/tables/{table}", argument, value, given)
 
 
-class _Responses(_responses.Responses):
+class _Responses(_runtime.Responses):
     """The methods of the tools, each with the whole response: the model, the content, `_meta`, what a failure says."""
 
     _package = PACKAGE
-    list_tables = _responses.responding(DatabaseClient.list_tables)
-    execute_sql = _responses.responding(DatabaseClient.execute_sql)
-    execute_write = _responses.responding(DatabaseClient.execute_write)
+    list_tables = _runtime.responding(DatabaseClient.list_tables)
+    execute_sql = _runtime.responding(DatabaseClient.execute_sql)
+    execute_write = _runtime.responding(DatabaseClient.execute_write)

@@ -10,10 +10,14 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ._runtime.server.client_requests import Context
-    from ._runtime.server.completion import Completing
-    from ._runtime.server.resources import ResourceContents
-    from ._runtime.server.returns import MaybeAwaitable, Returns
+    from toolwright_runtime.generated import (
+        Completing,
+        Context,
+        MaybeAwaitable,
+        ResourceContents,
+        Returns,
+    )
+
     from .models import (
         ExecuteSqlInput,
         ExecuteSqlOutput,

@@ -6,8 +6,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ._runtime.package import Package, Tool
-from ._runtime.primitives import Resource, Template
+from toolwright_runtime.generated import Package, Resource, Template, Tool
 
 PACKAGE: Final = Package(
     "database_mcp",
@@ -23,21 +22,6 @@ PACKAGE: Final = Package(
         Template("db://{database}/tables/{table}", method="read_table", completes="complete_read_table"),
     ],
     handlers="database:Databases",
-    features=[
-        "patterns",
-        "alternatives",
-        "complexity",
-        "redaction",
-        "auth",
-        "rates",
-        "limits",
-        "scopes",
-        "headers",
-        "client_requests",
-        "confirmation",
-        "resources",
-        "completion",
-    ],
 )
 """All that the package consists of."""
 

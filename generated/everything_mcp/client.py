@@ -6,10 +6,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from ._runtime.client import responses as _responses
-from ._runtime.client import tasks as _tasks
-from ._runtime.client.options import OMIT, Omit
-from ._runtime.client.primitives import PrimitivesBinding
+from toolwright_runtime import generated as _runtime
+from toolwright_runtime.generated import OMIT, Omit, PrimitivesBinding
+
 from .registry import PACKAGE
 
 if TYPE_CHECKING:
@@ -425,68 +424,66 @@ class EverythingClient(PrimitivesBinding):
         return await self._prompt("test_input_required_result_prompt", {})
 
 
-class _Responses(_responses.Responses):
+class _Responses(_runtime.Responses):
     """The methods of the tools, each with the whole response: the model, the content, `_meta`, what a failure says."""
 
     _package = PACKAGE
-    test_simple_text = _responses.responding(EverythingClient.test_simple_text)
-    test_image_content = _responses.responding(EverythingClient.test_image_content)
-    test_audio_content = _responses.responding(EverythingClient.test_audio_content)
-    test_embedded_resource = _responses.responding(EverythingClient.test_embedded_resource)
-    test_multiple_content_types = _responses.responding(EverythingClient.test_multiple_content_types)
-    test_error_handling = _responses.responding(EverythingClient.test_error_handling)
-    test_tool_with_progress = _responses.responding(EverythingClient.test_tool_with_progress)
-    test_tool_with_logging = _responses.responding(EverythingClient.test_tool_with_logging)
-    test_logging_tool = _responses.responding(EverythingClient.test_logging_tool)
-    test_reconnection = _responses.responding(EverythingClient.test_reconnection)
-    test_elicitation = _responses.responding(EverythingClient.test_elicitation)
-    test_elicitation_sep1034_defaults = _responses.responding(EverythingClient.test_elicitation_sep1034_defaults)
-    test_elicitation_sep1330_enums = _responses.responding(EverythingClient.test_elicitation_sep1330_enums)
-    test_streaming_elicitation = _responses.responding(EverythingClient.test_streaming_elicitation)
-    test_sampling = _responses.responding(EverythingClient.test_sampling)
-    test_missing_capability = _responses.responding(EverythingClient.test_missing_capability)
-    test_input_required_result_elicitation = _responses.responding(
+    test_simple_text = _runtime.responding(EverythingClient.test_simple_text)
+    test_image_content = _runtime.responding(EverythingClient.test_image_content)
+    test_audio_content = _runtime.responding(EverythingClient.test_audio_content)
+    test_embedded_resource = _runtime.responding(EverythingClient.test_embedded_resource)
+    test_multiple_content_types = _runtime.responding(EverythingClient.test_multiple_content_types)
+    test_error_handling = _runtime.responding(EverythingClient.test_error_handling)
+    test_tool_with_progress = _runtime.responding(EverythingClient.test_tool_with_progress)
+    test_tool_with_logging = _runtime.responding(EverythingClient.test_tool_with_logging)
+    test_logging_tool = _runtime.responding(EverythingClient.test_logging_tool)
+    test_reconnection = _runtime.responding(EverythingClient.test_reconnection)
+    test_elicitation = _runtime.responding(EverythingClient.test_elicitation)
+    test_elicitation_sep1034_defaults = _runtime.responding(EverythingClient.test_elicitation_sep1034_defaults)
+    test_elicitation_sep1330_enums = _runtime.responding(EverythingClient.test_elicitation_sep1330_enums)
+    test_streaming_elicitation = _runtime.responding(EverythingClient.test_streaming_elicitation)
+    test_sampling = _runtime.responding(EverythingClient.test_sampling)
+    test_missing_capability = _runtime.responding(EverythingClient.test_missing_capability)
+    test_input_required_result_elicitation = _runtime.responding(
         EverythingClient.test_input_required_result_elicitation
     )
-    test_input_required_result_sampling = _responses.responding(EverythingClient.test_input_required_result_sampling)
-    test_input_required_result_list_roots = _responses.responding(
-        EverythingClient.test_input_required_result_list_roots
-    )
-    test_input_required_result_request_state = _responses.responding(
+    test_input_required_result_sampling = _runtime.responding(EverythingClient.test_input_required_result_sampling)
+    test_input_required_result_list_roots = _runtime.responding(EverythingClient.test_input_required_result_list_roots)
+    test_input_required_result_request_state = _runtime.responding(
         EverythingClient.test_input_required_result_request_state
     )
-    test_input_required_result_multiple_inputs = _responses.responding(
+    test_input_required_result_multiple_inputs = _runtime.responding(
         EverythingClient.test_input_required_result_multiple_inputs
     )
-    test_input_required_result_multi_round = _responses.responding(
+    test_input_required_result_multi_round = _runtime.responding(
         EverythingClient.test_input_required_result_multi_round
     )
-    test_input_required_result_tampered_state = _responses.responding(
+    test_input_required_result_tampered_state = _runtime.responding(
         EverythingClient.test_input_required_result_tampered_state
     )
-    test_input_required_result_capabilities = _responses.responding(
+    test_input_required_result_capabilities = _runtime.responding(
         EverythingClient.test_input_required_result_capabilities
     )
-    test_trigger_tool_change = _responses.responding(EverythingClient.test_trigger_tool_change)
-    test_trigger_prompt_change = _responses.responding(EverythingClient.test_trigger_prompt_change)
-    greet = _responses.responding(EverythingClient.greet)
-    slow_compute = _responses.responding(EverythingClient.slow_compute)
-    failing_job = _responses.responding(EverythingClient.failing_job)
-    protocol_error_job = _responses.responding(EverythingClient.protocol_error_job)
-    confirm_delete = _responses.responding(EverythingClient.confirm_delete)
-    multi_input = _responses.responding(EverythingClient.multi_input)
-    test_tool_with_task = _responses.responding(EverythingClient.test_tool_with_task)
-    json_schema_2020_12_tool = _responses.responding(EverythingClient.json_schema_2020_12_tool)
-    test_header_parameter = _responses.responding(EverythingClient.test_header_parameter)
+    test_trigger_tool_change = _runtime.responding(EverythingClient.test_trigger_tool_change)
+    test_trigger_prompt_change = _runtime.responding(EverythingClient.test_trigger_prompt_change)
+    greet = _runtime.responding(EverythingClient.greet)
+    slow_compute = _runtime.responding(EverythingClient.slow_compute)
+    failing_job = _runtime.responding(EverythingClient.failing_job)
+    protocol_error_job = _runtime.responding(EverythingClient.protocol_error_job)
+    confirm_delete = _runtime.responding(EverythingClient.confirm_delete)
+    multi_input = _runtime.responding(EverythingClient.multi_input)
+    test_tool_with_task = _runtime.responding(EverythingClient.test_tool_with_task)
+    json_schema_2020_12_tool = _runtime.responding(EverythingClient.json_schema_2020_12_tool)
+    test_header_parameter = _runtime.responding(EverythingClient.test_header_parameter)
 
 
-class _Tasks(_tasks.Tasks):
+class _Tasks(_runtime.Tasks):
     """The methods of the tools that can be tasks; each starts one, and `….resume(id)` takes one up again."""
 
     _package = PACKAGE
-    slow_compute = _tasks.starting(EverythingClient.slow_compute)
-    failing_job = _tasks.starting(EverythingClient.failing_job)
-    protocol_error_job = _tasks.starting(EverythingClient.protocol_error_job)
-    confirm_delete = _tasks.starting(EverythingClient.confirm_delete)
-    multi_input = _tasks.starting(EverythingClient.multi_input)
-    test_tool_with_task = _tasks.starting(EverythingClient.test_tool_with_task)
+    slow_compute = _runtime.starting(EverythingClient.slow_compute)
+    failing_job = _runtime.starting(EverythingClient.failing_job)
+    protocol_error_job = _runtime.starting(EverythingClient.protocol_error_job)
+    confirm_delete = _runtime.starting(EverythingClient.confirm_delete)
+    multi_input = _runtime.starting(EverythingClient.multi_input)
+    test_tool_with_task = _runtime.starting(EverythingClient.test_tool_with_task)

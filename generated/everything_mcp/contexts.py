@@ -6,12 +6,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from toolwright_runtime.generated import Ask, Context
+
 from . import models as _models
-from ._runtime.server.elicitation import Ask
-from ._runtime.server.sampling import Context
 
 if TYPE_CHECKING:
-    from ._runtime.answers import Cancelled, Declined
+    from toolwright_runtime.generated import Cancelled, Declined
+
     from .models import (
         ConfirmDeleteConfirmAnswer,
         MultiInputNameAnswer,

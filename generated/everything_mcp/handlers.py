@@ -8,10 +8,15 @@ from abc import abstractmethod
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from ._runtime.server.prompts import Messages
-    from ._runtime.server.resources import ResourceContents
-    from ._runtime.server.returns import Content, MaybeAwaitable, Returns
-    from ._runtime.server.sampling import Context
+    from toolwright_runtime.generated import (
+        Content,
+        Context,
+        MaybeAwaitable,
+        Messages,
+        ResourceContents,
+        Returns,
+    )
+
     from .contexts import (
         ConfirmDeleteContext,
         MultiInputContext,

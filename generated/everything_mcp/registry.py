@@ -6,8 +6,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ._runtime.package import Package, Tool
-from ._runtime.primitives import Prompt, Resource, Template
+from toolwright_runtime.generated import Package, Prompt, Resource, Template, Tool
 
 PACKAGE: Final = Package(
     "everything_mcp",
@@ -64,18 +63,6 @@ PACKAGE: Final = Package(
         Prompt("test_input_required_result_prompt", method="prompt_test_input_required_result_prompt"),
     ],
     handlers="everything:Everything",
-    features=[
-        "patterns",
-        "alternatives",
-        "complexity",
-        "headers",
-        "client_requests",
-        "sampling",
-        "tasks",
-        "resources",
-        "prompts",
-        "completion",
-    ],
 )
 """All that the package consists of."""
 

@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
+from toolwright_runtime import generated as _runtime
+from toolwright_runtime.generated import OMIT, Omit, PrimitivesBinding
+
 from . import models as _models
-from ._runtime.client import responses as _responses
-from ._runtime.client.options import OMIT, Omit
-from ._runtime.client.primitives import PrimitivesBinding
 from .registry import PACKAGE
 
 if TYPE_CHECKING:
@@ -215,15 +215,15 @@ class HelpdeskClient(PrimitivesBinding):
         return await self._complete("prompt", "draft_reply", argument, value, given)
 
 
-class _Responses(_responses.Responses):
+class _Responses(_runtime.Responses):
     """The methods of the tools, each with the whole response: the model, the content, `_meta`, what a failure says."""
 
     _package = PACKAGE
-    create_ticket = _responses.responding(HelpdeskClient.create_ticket)
-    get_ticket = _responses.responding(HelpdeskClient.get_ticket)
-    list_tickets = _responses.responding(HelpdeskClient.list_tickets)
-    add_comment = _responses.responding(HelpdeskClient.add_comment)
-    assign_ticket = _responses.responding(HelpdeskClient.assign_ticket)
-    attach_file = _responses.responding(HelpdeskClient.attach_file)
-    close_ticket = _responses.responding(HelpdeskClient.close_ticket)
-    get_statistics = _responses.responding(HelpdeskClient.get_statistics)
+    create_ticket = _runtime.responding(HelpdeskClient.create_ticket)
+    get_ticket = _runtime.responding(HelpdeskClient.get_ticket)
+    list_tickets = _runtime.responding(HelpdeskClient.list_tickets)
+    add_comment = _runtime.responding(HelpdeskClient.add_comment)
+    assign_ticket = _runtime.responding(HelpdeskClient.assign_ticket)
+    attach_file = _runtime.responding(HelpdeskClient.attach_file)
+    close_ticket = _runtime.responding(HelpdeskClient.close_ticket)
+    get_statistics = _runtime.responding(HelpdeskClient.get_statistics)

@@ -6,8 +6,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ._runtime.package import Package, Tool
-from ._runtime.primitives import Prompt, Resource, Template
+from toolwright_runtime.generated import Package, Prompt, Resource, Template, Tool
 
 PACKAGE: Final = Package(
     "helpdesk_mcp",
@@ -33,16 +32,6 @@ PACKAGE: Final = Package(
         Prompt("draft_reply", method="prompt_draft_reply", completes="complete_prompt_draft_reply"),
     ],
     handlers="helpdesk:Helpdesk",
-    features=[
-        "patterns",
-        "alternatives",
-        "complexity",
-        "client_requests",
-        "confirmation",
-        "resources",
-        "prompts",
-        "completion",
-    ],
 )
 """All that the package consists of."""
 

@@ -6,11 +6,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
+from toolwright_runtime import generated as _runtime
+from toolwright_runtime.generated import OMIT, Omit, PrimitivesBinding
+
 from . import models as _models
-from ._runtime.client import responses as _responses
-from ._runtime.client import tasks as _tasks
-from ._runtime.client.options import OMIT, Omit
-from ._runtime.client.primitives import PrimitivesBinding
 from .registry import PACKAGE
 
 if TYPE_CHECKING:
@@ -152,22 +151,22 @@ class ShopClient(PrimitivesBinding):
         return await self._complete("template", "shop://products/{sku}", argument, value, given)
 
 
-class _Responses(_responses.Responses):
+class _Responses(_runtime.Responses):
     """The methods of the tools, each with the whole response: the model, the content, `_meta`, what a failure says."""
 
     _package = PACKAGE
-    search_products = _responses.responding(ShopClient.search_products)
-    create_basket = _responses.responding(ShopClient.create_basket)
-    add_item = _responses.responding(ShopClient.add_item)
-    remove_item = _responses.responding(ShopClient.remove_item)
-    show_basket = _responses.responding(ShopClient.show_basket)
-    checkout = _responses.responding(ShopClient.checkout)
-    ship_order = _responses.responding(ShopClient.ship_order)
-    restock = _responses.responding(ShopClient.restock)
+    search_products = _runtime.responding(ShopClient.search_products)
+    create_basket = _runtime.responding(ShopClient.create_basket)
+    add_item = _runtime.responding(ShopClient.add_item)
+    remove_item = _runtime.responding(ShopClient.remove_item)
+    show_basket = _runtime.responding(ShopClient.show_basket)
+    checkout = _runtime.responding(ShopClient.checkout)
+    ship_order = _runtime.responding(ShopClient.ship_order)
+    restock = _runtime.responding(ShopClient.restock)
 
 
-class _Tasks(_tasks.Tasks):
+class _Tasks(_runtime.Tasks):
     """The methods of the tools that can be tasks; each starts one, and `….resume(id)` takes one up again."""
 
     _package = PACKAGE
-    ship_order = _tasks.starting(ShopClient.ship_order)
+    ship_order = _runtime.starting(ShopClient.ship_order)

@@ -6,14 +6,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
+from toolwright_runtime.generated import Ask, CallHandles, Context
+
 from . import models as _models
-from ._runtime.server.client_requests import Context
-from ._runtime.server.elicitation import Ask
-from ._runtime.server.handles import CallHandles
 
 if TYPE_CHECKING:
-    from ._runtime.answers import Cancelled, Declined
-    from ._runtime.server.handles import Handle, Handles
+    from toolwright_runtime.generated import Cancelled, Declined, Handle, Handles
+
     from .models import (
         Basket,
         BasketId,

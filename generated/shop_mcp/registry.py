@@ -6,8 +6,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ._runtime.package import Package, Tool
-from ._runtime.primitives import Resource, Template
+from toolwright_runtime.generated import Package, Resource, Template, Tool
 
 PACKAGE: Final = Package(
     "shop_mcp",
@@ -28,23 +27,6 @@ PACKAGE: Final = Package(
         Template("shop://products/{sku}", method="read_product", completes="complete_read_product"),
     ],
     handlers="shop:Shop",
-    features=[
-        "patterns",
-        "alternatives",
-        "complexity",
-        "redaction",
-        "auth",
-        "rates",
-        "limits",
-        "scopes",
-        "handles",
-        "changes",
-        "client_requests",
-        "confirmation",
-        "tasks",
-        "resources",
-        "completion",
-    ],
 )
 """All that the package consists of."""
 

@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
+from toolwright_runtime import generated as _runtime
+from toolwright_runtime.generated import OMIT, Omit, PrimitivesBinding
+
 from . import models as _models
-from ._runtime.client import responses as _responses
-from ._runtime.client.options import OMIT, Omit
-from ._runtime.client.primitives import PrimitivesBinding
 from .registry import PACKAGE
 
 if TYPE_CHECKING:
@@ -126,10 +126,10 @@ class WeatherClient(PrimitivesBinding):
         return await self._complete("prompt", "plan_day", argument, value, given)
 
 
-class _Responses(_responses.Responses):
+class _Responses(_runtime.Responses):
     """The methods of the tools, each with the whole response: the model, the content, `_meta`, what a failure says."""
 
     _package = PACKAGE
-    get_weather = _responses.responding(WeatherClient.get_weather)
-    get_forecast = _responses.responding(WeatherClient.get_forecast)
-    list_stations = _responses.responding(WeatherClient.list_stations)
+    get_weather = _runtime.responding(WeatherClient.get_weather)
+    get_forecast = _runtime.responding(WeatherClient.get_forecast)
+    list_stations = _runtime.responding(WeatherClient.list_stations)

@@ -6,8 +6,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ._runtime.package import Package, Tool
-from ._runtime.primitives import Prompt, Resource, Template
+from toolwright_runtime.generated import Package, Prompt, Resource, Template, Tool
 
 PACKAGE: Final = Package(
     "weather_mcp",
@@ -26,7 +25,6 @@ PACKAGE: Final = Package(
         Prompt("plan_day"),
     ],
     handlers="weather:Weather",
-    features=["resources", "prompts", "completion"],
 )
 """All that the package consists of."""
 

@@ -5,8 +5,8 @@
 from __future__ import annotations
 
 from pydantic import Field
+from toolwright_runtime.generated import Model
 
-from .._runtime.model import Model
 from .shared.column import Column
 from .shared.exact import Exact
 

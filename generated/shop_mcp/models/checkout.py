@@ -6,7 +6,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from .._runtime.model import Model
+from toolwright_runtime.generated import Model
+
 from .handles import BasketId
 from .shared.payment import Payment
 

@@ -5,8 +5,7 @@
 from __future__ import annotations
 
 from pydantic import AnyUrl
-
-from ..._runtime.model import Model
+from toolwright_runtime.generated import Model
 
 
 class Attachment(Model):

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from datetime import datetime as dt_datetime
 
-from ..._runtime.model import Model
+from toolwright_runtime.generated import Model
 
 
 class Load(Model):

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 from datetime import datetime as dt_datetime
 
-from ..._runtime.model import Model
+from toolwright_runtime.generated import Model
+
 from .attachment import Attachment
 from .comment import Comment
 from .person import Person

@@ -1,2 +1,0 @@
-# Part of toolwright's runtime, copied as it is. DO NOT EDIT.
-"""What generated servers run on."""
