@@ -11,8 +11,6 @@ from toolwright import ir, naming
 from toolwright.codegen import datamodel
 from toolwright.codegen.surface import ClassRole
 from toolwright.diagnostics import Place
-from toolwright_runtime import formats, maps, unions
-from toolwright_runtime import model as runtime
 
 LATEST = "https://json-schema.org/draft/2020-12/schema"
 PLACE = Place("tools.yaml")
@@ -51,14 +49,10 @@ def root(made: datamodel.ModelModule, role: ClassRole = "input") -> str:
 
 
 def load(made: datamodel.ModelModule, name: str = "tool") -> ModuleType:
-    """Run a module as `loaded.models.NAME`, on the runtime that it would be copied with."""
-    for package in ("loaded", "loaded._runtime", "loaded.models", "loaded.models.shared"):
+    """Run a module as `loaded.models.NAME`, on the runtime."""
+    for package in ("loaded", "loaded.models", "loaded.models.shared"):
         parent = sys.modules.setdefault(package, ModuleType(package))
         parent.__path__ = []
-    sys.modules["loaded._runtime.model"] = runtime
-    sys.modules["loaded._runtime.maps"] = maps
-    formats.install()
-    unions.install()
     module = ModuleType(f"loaded.models.{name}")
     module.__package__ = module.__name__.rpartition(".")[0]
     sys.modules[module.__name__] = module

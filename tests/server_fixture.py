@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import json
-import shutil
 import sys
 from contextlib import asynccontextmanager
 from itertools import chain
@@ -14,8 +13,6 @@ from typing import TYPE_CHECKING, Any
 import anyio
 from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
-
-from toolwright import package_data
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable
@@ -59,7 +56,7 @@ CITIES = {
 MODELS = {
     "get_weather": """
 from typing import Literal
-from .._runtime.model import Model, Nullable
+from toolwright_runtime.generated import Model, Nullable
 
 class GetWeatherInput(Model, extra="forbid"):
     location: str
@@ -71,13 +68,13 @@ class GetWeatherOutput(Model):
     conditions: Nullable[str] = None
 """,
     "say": """
-from .._runtime.model import Model
+from toolwright_runtime.generated import Model
 
 class SayInput(Model):
     pass
 """,
     "cities": """
-from .._runtime.model import Model, Root
+from toolwright_runtime.generated import Model, Root
 
 class CitiesInput(Model):
     n: int | None = None
@@ -92,19 +89,18 @@ from __future__ import annotations
 
 from typing import Final
 
-from ._runtime.package import Package, Tool
+from toolwright_runtime.generated import Package, Tool
 
 PACKAGE: Final = Package(
     __package__,
     tools=[Tool("get-weather", method="get_weather"), Tool("say"), Tool("cities")],
     handlers={handlers!r},
-    features=["redaction", "patterns", "complexity", "client_requests", "elicitation", "confirmation", "sampling"],
 )
 TOOLS: Final = PACKAGE.tools
 """
 
 SERVER = """
-from ._runtime.server import asgi, sdk
+from toolwright_runtime.server import asgi, sdk
 from .registry import PACKAGE
 
 def build_server(handlers, *, state="memory://"):
@@ -129,7 +125,7 @@ class WeatherHandlers(Protocol):
 """
 
 MAIN = """
-from ._runtime.server.main import main
+from toolwright_runtime.generated import main
 from .registry import PACKAGE
 
 if __name__ == "__main__":
@@ -148,8 +144,7 @@ def write_package(
 ) -> None:
     """Write the package `name` below `folder`."""
     package = folder / name
-    shutil.copytree(package_data.RUNTIME, package / "_runtime", ignore=shutil.ignore_patterns("__pycache__"))
-    (package / "models").mkdir()
+    (package / "models").mkdir(parents=True)
     (package / "models" / "__init__.py").touch()
     (package / "__init__.py").touch()
     for module, text in MODELS.items():

@@ -43,7 +43,7 @@ def run(case: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[int,
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    paths = (path for path in folder.rglob("*") if path.is_file() and "_runtime" not in path.parts)
+    paths = (path for path in folder.rglob("*") if path.is_file())
     return {
         path.relative_to(folder).as_posix(): path.read_bytes() for path in paths if path.suffix not in {".pyc", ".lock"}
     }

@@ -128,7 +128,7 @@ def commands() -> dict[str, list[str]]:
 
 
 def parsed(shop: ModuleType, words: list[str]) -> Any:
-    main = importlib.import_module("shop_mcp._runtime.server.main")
+    main = importlib.import_module("toolwright_runtime.server.main")
     package = importlib.import_module("shop_mcp.registry").PACKAGE
     return main._parser(package).parse_args([word.replace("$(STATE_URL)", "redis://here/0") for word in words])
 
@@ -155,7 +155,7 @@ def test_what_is_stopped_gets_the_time_that_it_takes(shop: ModuleType) -> None:
 
 
 def test_keys_are_given_as_the_server_reads_them(shop: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    places = importlib.import_module("shop_mcp._runtime.state.places")
+    places = importlib.import_module("toolwright_runtime.state.places")
     package = importlib.import_module("shop_mcp.registry").PACKAGE
     for name in ("server", "worker"):
         [variable] = COMPOSE["services"][name]["environment"]

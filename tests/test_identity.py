@@ -109,8 +109,8 @@ class Guarded:
         """It over HTTP at a port; asks for unknown keys after the pause. Gives its URL."""
         verifier = None
         if pause is not None:
-            keys = import_module("identity_mcp._runtime.policy.keys").Keys(self.auth["issuer"], pause=pause)
-            verifier = import_module("identity_mcp._runtime.policy.tokens").Tokens(self.auth, keys)
+            keys = import_module("toolwright_runtime.policy.keys").Keys(self.auth["issuer"], pause=pause)
+            verifier = import_module("toolwright_runtime.policy.tokens").Tokens(self.auth, keys)
         with asgi(self.server.asgi_app(Handlers(), token_verifier=verifier), port) as url:
             yield f"{url}/mcp"
 

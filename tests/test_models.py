@@ -79,7 +79,7 @@ def test_a_module_reads_as_if_written_by_hand() -> None:
         "\n"
         "from typing import Literal\n"
         "\n"
-        "from .._runtime.model import Model, Root\n"
+        "from toolwright_runtime.generated import Model, Root\n"
         "\n"
         "\n"
         'class GetWeatherInput(Model, extra="forbid"):\n'
@@ -603,7 +603,7 @@ def test_shared_schemas_are_imported() -> None:
     assert [*made.of] == ["Place", "Size", "Kind"]
     assert not made.circles
     made_place, made_size, made_kind = made.of.values()
-    assert "from ..._runtime.model import Model\nfrom .size import Size\n" in made_place.source
+    assert "from toolwright_runtime.generated import Model\nfrom .size import Size\n" in made_place.source
     load(made_kind, "shared.kind")
     load(made_size, "shared.size")
     load(made_place, "shared.place")

@@ -134,7 +134,7 @@ def assert_plain(files: Mapping[str, bytes]) -> None:
 
 
 def _is_ours(path: str) -> bool:
-    return path.endswith(".py") and "/_runtime/" not in path
+    return path.endswith(".py")
 
 
 _IMPORT = """

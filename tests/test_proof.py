@@ -28,7 +28,7 @@ TOOLS = [
     tool("second", {"ring": {"$ref": "#/schemas/A"}, "place": {"type": "object", "properties": {"x": {}}}}),
     tool("third", {"t": {"type": "string"}}),
 ]
-MODEL = "from __future__ import annotations\nfrom .._runtime.model import Model\n"
+MODEL = "from __future__ import annotations\nfrom toolwright_runtime.generated import Model\n"
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -153,8 +152,6 @@ def checked(request: pytest.FixtureRequest, mypy: list[str], tmp_path_factory: p
     (folder / "wrong.py").write_text(WRONG)
     (folder / "defaults.py").write_text(defaults())
     tasks(folder)
-    (folder / "_runtime").mkdir()
-    shutil.copy(ROOT / "generator" / "toolwright" / "runtime" / "model.py", folder / "_runtime")
     config = {"extraPaths": [str(ROOT / "generated")], "strict": ["right.py", "wrong.py", "tasks.py", "tasks_mcp"]}
     (folder / "pyrightconfig.json").write_text(json.dumps(config))
     command = [*mypy, "--no-error-summary"]
@@ -237,7 +234,7 @@ def defaults() -> str:
         properties[f"q{number}"] = {"type": "array", "items": fixed, "default": [value]}
     module = datamodel.modules([modules.tool("do_it", {"type": "object", "properties": properties})])[0]
     assert all(each.default is not None for each in module.parameters)
-    return module.source.replace("from .._runtime.", "from _runtime.")
+    return module.source
 
 
 def test_defaults_are_of_their_types(checked: Checked) -> None:

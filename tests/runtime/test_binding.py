@@ -69,7 +69,6 @@ _REGION = {"type": "object", "properties": {"region": {"type": "string", "x-mcp-
 PACKAGE = Package(
     "shapes_mcp",
     tools=[Tool("render-shape", method="render_shape"), Tool("count"), Tool("ping"), Tool("erase"), Tool("query")],
-    features=["redaction", "patterns", "complexity", "headers"],
 )
 PACKAGE.manifest = {
     "toolwright": 1,

@@ -35,7 +35,7 @@ def anyio_backend() -> str:
 
 # --- what `generate` writes for a small manifest -----------------------------------------------------------------
 
-PACKAGE = Package("town_mcp", tools=[Tool("ask")], features=["client_requests"])
+PACKAGE = Package("town_mcp", tools=[Tool("ask")])
 PACKAGE.manifest = {
     "tools": [{"name": "ask", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": True}}]
 }

@@ -32,7 +32,7 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-PACKAGE = Package("news_mcp", tools=[Tool("tell")], features=["changes"])
+PACKAGE = Package("news_mcp", tools=[Tool("tell")])
 PACKAGE.manifest = {
     "tools": [{"name": "tell", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": True}}]
 }

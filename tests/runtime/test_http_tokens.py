@@ -230,7 +230,7 @@ def test_a_token_endpoint_that_is_slow_or_away(tmp_path: Path, monkeypatch: pyte
     issuer = Issuer(pause=0.6)
     with there(tmp_path, issuer, CLIENT, SECRETS, monkeypatch) as found:
         found.calls(0)  # so that the runtime is there
-        module = sys.modules[f"{found.module.__name__}._runtime.http.tokens"]
+        module = sys.modules["toolwright_runtime.http.tokens"]
         monkeypatch.setattr(module, "_TIMEOUT", 0.2)
         (result,) = found.calls(1)
         assert "it did not answer within 0.2 seconds" in result.content[0].text

@@ -315,7 +315,7 @@ def module(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     folder = tmp_path_factory.mktemp("limited")
     with imported(folder, generate(folder, VALUE)) as package:
         for name in MADE:
-            policy = import_module(f"limited_mcp._runtime.policy.{name.lower()}")
+            policy = import_module(f"toolwright_runtime.policy.{name.lower()}")
             setattr(policy, name, partial(_noted, name, getattr(policy, name)))
         yield import_module(f"{package.__name__}.server")
 
@@ -406,7 +406,7 @@ async def test_a_rate_is_of_a_tool_and_says_when_to_try_again(
     handlers = Handlers()
     now = time.monotonic()
     clock = SimpleNamespace(monotonic=lambda: now, time=time.time)
-    monkeypatch.setattr(import_module("limited_mcp._runtime.policy.windows"), "time", clock)
+    monkeypatch.setattr(import_module("toolwright_runtime.policy.windows"), "time", clock)
     async with _connected(module, handlers, mode) as client:
         assert [await _said(client, "few") for _ in range(3)] == ["local"] * 3
         text = "! few may be called 3 times in an hour; this call is one too many. Try again in 3,600 seconds."
@@ -643,7 +643,7 @@ async def test_refused_work_is_not_looked_at(module: Any, monkeypatch: pytest.Mo
             model = getattr(import_module(f"limited_mcp.models.{name}"), f"{name.title()}Input")
             validate = model.model_validate
             monkeypatch.setattr(model, "model_validate", partial(_counted, made, name, validate))
-        checked = import_module("limited_mcp._runtime.server.dispatcher").Validator
+        checked = import_module("toolwright_runtime.server.dispatcher").Validator
         validated = checked.violations
         monkeypatch.setattr(
             checked, "violations", lambda *given, **more: _counted(made, "violations", validated, *given, **more)

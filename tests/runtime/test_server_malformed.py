@@ -22,7 +22,7 @@ REVISIONS = ("2025-06-18", "2026-07-28")
 
 HANDLERS = """
 from mcp_types import EmbeddedResource, TextContent, TextResourceContents
-from process_mcp._runtime.server.returns import Reply
+from toolwright_runtime.server.returns import Reply
 from process_mcp.handlers import WeatherHandlers
 
 def nested(levels):

@@ -257,7 +257,7 @@ def test_small_answers_are_sent_at_once() -> None:
 
 PROGRAM = """
 import json, sys
-from process_mcp._runtime.server.main import main
+from toolwright_runtime.server.main import main
 from process_mcp.registry import PACKAGE
 
 for arguments in json.loads(sys.argv[1]):

@@ -110,7 +110,7 @@ def test_a_package_without_tasks_does_not_start_where_tools_run_as_such(tmp_path
 
 def _unserved(package: Any) -> type[Exception]:
     """The package's own class."""
-    found: type[Exception] = import_module(f"{package.name}._runtime.server.protections").Unserved
+    found: type[Exception] = import_module("toolwright_runtime.server.protections").Unserved
     assert found.__name__ == Unserved.__name__
     return found
 

@@ -48,13 +48,13 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Any:
 def api(package: Any) -> Any:
     """The names that handlers use, from the package itself: its classes are not toolwright's."""
     tools = importlib.import_module("sdk_weather_mcp.registry").TOOLS
-    content = importlib.import_module("sdk_weather_mcp._runtime.server.content")
+    content = importlib.import_module("toolwright_runtime.server.content")
     return SimpleNamespace(
-        Reply=importlib.import_module("sdk_weather_mcp._runtime.server.returns").Reply,
+        Reply=importlib.import_module("toolwright_runtime.server.returns").Reply,
         text=content.text,
         audio=content.audio,
         link=content.link,
-        ToolError=importlib.import_module("sdk_weather_mcp._runtime.errors").ToolError,
+        ToolError=importlib.import_module("toolwright_runtime.errors").ToolError,
         Weather=tools["get-weather"].Output,
         Cities=tools["cities"].Output,
     )

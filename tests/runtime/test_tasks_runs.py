@@ -49,15 +49,15 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
 
 def server(package: ModuleType, store: Any, handlers: Any = None, **more: Any) -> Any:
     """A server with this store, which others may have, too."""
-    sdk = importlib.import_module(f"{package.__name__}._runtime.server.sdk")
-    features = importlib.import_module(f"{package.__name__}._runtime.server.features")
+    sdk = importlib.import_module("toolwright_runtime.server.sdk")
+    features = importlib.import_module("toolwright_runtime.server.features")
     registry = importlib.import_module(f"{package.__name__}.registry").PACKAGE
     return sdk.PackageServer(registry, handlers or Handlers(), features.parts(registry), local(()), store, **more)
 
 
 def store_of(package: ModuleType) -> Any:
     """A store as the package has it."""
-    return importlib.import_module(f"{package.__name__}._runtime.state.memory").MemoryStore()
+    return importlib.import_module("toolwright_runtime.state.memory").MemoryStore()
 
 
 def task(**more: Any) -> Task:
@@ -282,7 +282,7 @@ async def test_a_task_that_nobody_was_told_of_is_found(package: ModuleType, monk
 
 
 async def test_so_many_are_kept_of_one_owner(package: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    ledger = importlib.import_module(f"{package.__name__}._runtime.tasks.ledger")
+    ledger = importlib.import_module("toolwright_runtime.tasks.ledger")
     monkeypatch.setattr(ledger, "KEPT", 2)
     async with in_memory(package.build_server(Handlers()), STATELESS, TASKS) as wire:
         for _ in range(2):
@@ -306,7 +306,7 @@ async def test_a_server_that_stops_hands_back_what_may_be_repeated(package: Modu
 async def test_whoever_loses_the_lease_stops_and_changes_nothing(
     package: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    runs = importlib.import_module(f"{package.__name__}._runtime.tasks.runs")
+    runs = importlib.import_module("toolwright_runtime.tasks.runs")
     monkeypatch.setattr(runs, "RENEWAL", 0.02)
     gate, store = Gate(), store_of(package)
     found = server(package, store, Handlers(work=gate.later))
@@ -324,7 +324,7 @@ async def test_whoever_loses_the_lease_stops_and_changes_nothing(
 async def test_a_lease_is_renewed_as_long_as_the_handler_runs(
     package: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    runs = importlib.import_module(f"{package.__name__}._runtime.tasks.runs")
+    runs = importlib.import_module("toolwright_runtime.tasks.runs")
     monkeypatch.setattr(runs, "RENEWAL", 0.02)
     monkeypatch.setattr(runs, "LEASE", 0.1)
     gate, store = Gate(), store_of(package)
@@ -338,7 +338,7 @@ async def test_a_lease_is_renewed_as_long_as_the_handler_runs(
 
 
 async def test_an_expired_task_ends_its_handler(package: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    runs = importlib.import_module(f"{package.__name__}._runtime.tasks.runs")
+    runs = importlib.import_module("toolwright_runtime.tasks.runs")
     monkeypatch.setattr(runs, "RENEWAL", 0.05)
     gate = Gate()
     async with in_memory(server(package, store_of(package), Handlers(few=gate.later)), STATELESS, TASKS) as wire:
@@ -367,7 +367,7 @@ class Losing:
 
 
 def losing(package: ModuleType) -> Losing:
-    return Losing(store_of(package), importlib.import_module(f"{package.__name__}._runtime.state.store").StateLost)
+    return Losing(store_of(package), importlib.import_module("toolwright_runtime.state.store").StateLost)
 
 
 async def test_while_the_store_is_lost_it_is_said(package: ModuleType) -> None:
@@ -389,7 +389,7 @@ async def test_while_the_store_is_lost_it_is_said(package: ModuleType) -> None:
 
 
 async def test_an_end_is_kept_when_the_store_is_back(package: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(importlib.import_module(f"{package.__name__}._runtime.tasks.runs"), "RENEWAL", 0.02)
+    monkeypatch.setattr(importlib.import_module("toolwright_runtime.tasks.runs"), "RENEWAL", 0.02)
     store, gate = losing(package), Gate()
     async with in_memory(server(package, store, Handlers(work=gate.later)), STATELESS, TASKS) as wire:
         name = await made(wire, "work")
@@ -435,7 +435,7 @@ async def test_a_run_is_a_span_of_the_trace_of_its_call(package: ModuleType, mon
     provider.add_span_processor(SimpleSpanProcessor(exporter))
     parent = {"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}
     runs, service = (
-        importlib.import_module(f"{package.__name__}._runtime.tasks.{name}") for name in ("runs", "service")
+        importlib.import_module(f"toolwright_runtime.tasks.{name}") for name in ("runs", "service")
     )
     monkeypatch.setattr(runs, "get_tracer", provider.get_tracer)
     monkeypatch.setattr(service, "inject", lambda carrier: carrier.update(parent))

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ._runtime.client import responses as _responses
-from ._runtime.client import tasks as _tasks
-from ._runtime.client.binding import Binding
+from toolwright_runtime import generated as _runtime
+from toolwright_runtime.generated import Binding
+
 from .registry import PACKAGE
 
 if TYPE_CHECKING:
@@ -57,15 +57,15 @@ class WeatherClient(Binding):
         return await self._call_content("get", {}, extra)
 
 
-class _Responses(_responses.Responses):
+class _Responses(_runtime.Responses):
     """The methods of the tools, each with the whole response: the model, the content, `_meta`, what a failure says."""
 
     _package = PACKAGE
-    get = _responses.responding(WeatherClient.get)
+    get = _runtime.responding(WeatherClient.get)
 
 
-class _Tasks(_tasks.Tasks):
+class _Tasks(_runtime.Tasks):
     """The methods of the tools that can be tasks; each starts one, and `….resume(id)` takes one up again."""
 
     _package = PACKAGE
-    get = _tasks.starting(WeatherClient.get)
+    get = _runtime.starting(WeatherClient.get)

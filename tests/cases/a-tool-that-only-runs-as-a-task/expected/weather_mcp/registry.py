@@ -6,14 +6,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from ._runtime.package import Package, Tool
+from toolwright_runtime.generated import Package, Tool
 
 PACKAGE: Final = Package(
     "weather_mcp",
     tools=[
         Tool("get"),
     ],
-    features=["patterns", "alternatives", "complexity", "rates", "client_requests", "tasks"],
 )
 """All that the package consists of."""
 

@@ -6,9 +6,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from toolwright_runtime import generated as _runtime
+from toolwright_runtime.generated import PrimitivesBinding
+
 from . import models as _models
-from ._runtime.client import responses as _responses
-from ._runtime.client.primitives import PrimitivesBinding
 from .registry import PACKAGE
 
 if TYPE_CHECKING:
@@ -73,10 +74,10 @@ class DiaryClient(PrimitivesBinding):
         return await self._read("diary://today")
 
 
-class _Responses(_responses.Responses):
+class _Responses(_runtime.Responses):
     """The methods of the tools, each with the whole response: the model, the content, `_meta`, what a failure says."""
 
     _package = PACKAGE
-    write = _responses.responding(DiaryClient.write)
-    read = _responses.responding(DiaryClient.read)
-    list_all = _responses.responding(DiaryClient.list_all)
+    write = _runtime.responding(DiaryClient.write)
+    read = _runtime.responding(DiaryClient.read)
+    list_all = _runtime.responding(DiaryClient.list_all)

@@ -8,9 +8,14 @@ from abc import abstractmethod
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from ._runtime.server.context import Context
-    from ._runtime.server.resources import ResourceContents
-    from ._runtime.server.returns import Content, MaybeAwaitable, Returns
+    from toolwright_runtime.generated import (
+        Content,
+        Context,
+        MaybeAwaitable,
+        ResourceContents,
+        Returns,
+    )
+
     from .models import ListAllInput, ReadInput, ReadOutput, WriteInput
 
 

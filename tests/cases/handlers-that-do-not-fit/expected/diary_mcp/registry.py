@@ -6,8 +6,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ._runtime.package import Package, Tool
-from ._runtime.primitives import Resource
+from toolwright_runtime.generated import Package, Resource, Tool
 
 PACKAGE: Final = Package(
     "diary_mcp",
@@ -20,7 +19,6 @@ PACKAGE: Final = Package(
         Resource("diary://today", method="read_today"),
     ],
     handlers="diary:Diary",
-    features=["resources"],
 )
 """All that the package consists of."""
 

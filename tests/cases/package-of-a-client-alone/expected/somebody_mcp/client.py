@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from toolwright_runtime import generated as _runtime
+from toolwright_runtime.generated import OMIT, Binding, Omit
+
 from . import models as _models
-from ._runtime.client import responses as _responses
-from ._runtime.client.binding import Binding
-from ._runtime.client.options import OMIT, Omit
 from .registry import PACKAGE
 
 if TYPE_CHECKING:
@@ -51,8 +51,8 @@ class SomebodyClient(Binding):
         return await self._call("search", {"query": query, "limit": limit}, _models.SearchOutput, extra)
 
 
-class _Responses(_responses.Responses):
+class _Responses(_runtime.Responses):
     """The methods of the tools, each with the whole response: the model, the content, `_meta`, what a failure says."""
 
     _package = PACKAGE
-    search = _responses.responding(SomebodyClient.search)
+    search = _runtime.responding(SomebodyClient.search)

@@ -6,13 +6,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from toolwright_runtime import generated as _runtime
+from toolwright_runtime.generated import OMIT, Binding, Omit
 from typing_extensions import deprecated
 
 from . import models as _models
-from ._runtime.client import responses as _responses
-from ._runtime.client import tasks as _tasks
-from ._runtime.client.binding import Binding
-from ._runtime.client.options import OMIT, Omit
 from .registry import PACKAGE
 
 if TYPE_CHECKING:
@@ -82,16 +80,16 @@ class ShopClient(Binding):
         return await self._call_content("find", {})
 
 
-class _Responses(_responses.Responses):
+class _Responses(_runtime.Responses):
     """The methods of the tools, each with the whole response: the model, the content, `_meta`, what a failure says."""
 
     _package = PACKAGE
-    ship_order = _responses.responding(ShopClient.ship_order)
-    list_ = _responses.responding(ShopClient.list_)
-    find = _responses.responding(ShopClient.find)
+    ship_order = _runtime.responding(ShopClient.ship_order)
+    list_ = _runtime.responding(ShopClient.list_)
+    find = _runtime.responding(ShopClient.find)
 
     @deprecated("Deprecated; use ship_order.")
-    async def ship(self) -> _responses.CallResponse[list[ContentBlock]]:
+    async def ship(self) -> _runtime.CallResponse[list[ContentBlock]]:
         """Ship everything.
 
         Tool ``ship``. Deprecated; use ship_order.
@@ -99,16 +97,16 @@ class _Responses(_responses.Responses):
         return await self._call_content("ship", {})
 
 
-class _Tasks(_tasks.Tasks):
+class _Tasks(_runtime.Tasks):
     """The methods of the tools that can be tasks; each starts one, and `….resume(id)` takes one up again."""
 
     _package = PACKAGE
-    ship_order = _tasks.starting(ShopClient.ship_order)
-    list_ = _tasks.starting(ShopClient.list_)
+    ship_order = _runtime.starting(ShopClient.ship_order)
+    list_ = _runtime.starting(ShopClient.list_)
 
-    @_tasks.started
+    @_runtime.started
     @deprecated("Deprecated; use ship_order.")
-    async def ship(self) -> _tasks.ToolTask[list[ContentBlock]]:
+    async def ship(self) -> _runtime.ToolTask[list[ContentBlock]]:
         """Ship everything.
 
         Tool ``ship``. Deprecated; use ship_order.

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ._runtime.package import Package, Tool
+from toolwright_runtime.generated import Package, Tool
 
 PACKAGE: Final = Package(
     "shop_mcp",
@@ -16,7 +16,6 @@ PACKAGE: Final = Package(
         Tool("ship"),
         Tool("find"),
     ],
-    features=["patterns", "alternatives", "complexity", "client_requests", "tasks"],
 )
 """All that the package consists of."""
 

@@ -6,8 +6,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ._runtime.client import responses as _responses
-from ._runtime.client.primitives import PrimitivesBinding
+from toolwright_runtime import generated as _runtime
+from toolwright_runtime.generated import PrimitivesBinding
+
 from .registry import PACKAGE
 
 if TYPE_CHECKING:
@@ -50,8 +51,8 @@ class NotesClient(PrimitivesBinding):
         return await self._read("notes://terms")
 
 
-class _Responses(_responses.Responses):
+class _Responses(_runtime.Responses):
     """The methods of the tools, each with the whole response: the model, the content, `_meta`, what a failure says."""
 
     _package = PACKAGE
-    add_note = _responses.responding(NotesClient.add_note)
+    add_note = _runtime.responding(NotesClient.add_note)

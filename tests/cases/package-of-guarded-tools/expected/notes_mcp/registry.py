@@ -6,8 +6,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ._runtime.package import Package, Tool
-from ._runtime.primitives import Resource
+from toolwright_runtime.generated import Package, Resource, Tool
 
 PACKAGE: Final = Package(
     "notes_mcp",
@@ -17,7 +16,6 @@ PACKAGE: Final = Package(
     resources=[
         Resource("notes://terms"),
     ],
-    features=["auth", "claims", "rates", "limits", "scopes", "resources"],
 )
 """All that the package consists of."""
 

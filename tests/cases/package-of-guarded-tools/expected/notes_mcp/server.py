@@ -6,6 +6,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from toolwright_runtime import generated as _runtime
+
 from .registry import PACKAGE
 
 if TYPE_CHECKING:
@@ -13,9 +15,8 @@ if TYPE_CHECKING:
 
     from mcp.server.auth.provider import TokenVerifier
     from starlette.applications import Starlette
+    from toolwright_runtime.generated import Audit, PackageServer
 
-    from ._runtime.server.audit import Audit
-    from ._runtime.server.sdk import PackageServer
     from .handlers import NotesHandlers
 
 
@@ -41,9 +42,7 @@ def build_server(
         TypeError: Methods are missing; the message lists them all, with stubs to paste.
         ValueError: `state` is no URL that state can be kept at.
     """
-    from ._runtime.server import sdk
-
-    return sdk.build_server(PACKAGE, handlers, state=state, local_scopes=local_scopes, audit=audit)
+    return _runtime.build_server(PACKAGE, handlers, state=state, local_scopes=local_scopes, audit=audit)
 
 
 def asgi_app(
@@ -81,10 +80,8 @@ def asgi_app(
         TypeError: As for `build_server`.
         ValueError: As for `build_server`, or a bound is not positive.
     """
-    from ._runtime.server import asgi
-
     server = build_server(handlers, state=state, audit=audit)
-    return asgi.asgi_app(
+    return _runtime.asgi_app(
         server,
         path=path,
         allowed_hosts=allowed_hosts,

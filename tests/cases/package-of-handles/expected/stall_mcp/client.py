@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
+from toolwright_runtime import generated as _runtime
+from toolwright_runtime.generated import OMIT, Binding, Omit
+
 from . import models as _models
-from ._runtime.client import responses as _responses
-from ._runtime.client.binding import Binding
-from ._runtime.client.options import OMIT, Omit
 from .registry import PACKAGE
 
 if TYPE_CHECKING:
@@ -118,10 +118,10 @@ class StallClient(Binding):
         return await self._call_content("old", {"b": b}, extra)
 
 
-class _Responses(_responses.Responses):
+class _Responses(_runtime.Responses):
     """The methods of the tools, each with the whole response: the model, the content, `_meta`, what a failure says."""
 
     _package = PACKAGE
-    make = _responses.responding(StallClient.make)
-    handles = _responses.responding(StallClient.handles)
-    old = _responses.responding(StallClient.old)
+    make = _runtime.responding(StallClient.make)
+    handles = _runtime.responding(StallClient.handles)
+    old = _runtime.responding(StallClient.old)

@@ -6,12 +6,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, overload
 
+from toolwright_runtime.generated import CallHandles, Context
+
 from . import models as _models
-from ._runtime.server.context import Context
-from ._runtime.server.handles import CallHandles
 
 if TYPE_CHECKING:
-    from ._runtime.server.handles import Handle, Handles
+    from toolwright_runtime.generated import Handle, Handles
+
     from .models import (
         AnyId,
         Basket,

@@ -8,7 +8,8 @@ from abc import abstractmethod
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from ._runtime.server.returns import Content, Returns
+    from toolwright_runtime.generated import Content, Returns
+
     from .contexts import HandlesContext, MakeContext, OldContext
     from .models import HandlesInput, HandlesOutput, MakeInput, MakeOutput, OldInput
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ._runtime.package import Package, Tool
+from toolwright_runtime.generated import Package, Tool
 
 PACKAGE: Final = Package(
     "stall_mcp",
@@ -15,7 +15,6 @@ PACKAGE: Final = Package(
         Tool("handles", module="handles_"),
         Tool("old"),
     ],
-    features=["patterns", "alternatives", "complexity", "redaction", "handles"],
 )
 """All that the package consists of."""
 

@@ -6,11 +6,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from ._runtime.server.handler_check import optional as _optional
+from toolwright_runtime.generated import optional as _optional
 
 if TYPE_CHECKING:
-    from ._runtime.server.context import Context
-    from ._runtime.server.returns import Returns
+    from toolwright_runtime.generated import Context, Returns
+
     from .models import GetWeatherInput, GetWeatherOutput
 
 

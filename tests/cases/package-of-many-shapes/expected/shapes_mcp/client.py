@@ -6,12 +6,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
+from toolwright_runtime import generated as _runtime
+from toolwright_runtime.generated import OMIT, Binding, Omit
 from typing_extensions import deprecated
 
 from . import models as _models
-from ._runtime.client import responses as _responses
-from ._runtime.client.binding import Binding
-from ._runtime.client.options import OMIT, Omit
 from .registry import PACKAGE
 
 if TYPE_CHECKING:
@@ -122,11 +121,11 @@ class ShapesClient(Binding):
         return await self._call_content("nothing", {})
 
 
-class _Responses(_responses.Responses):
+class _Responses(_runtime.Responses):
     """The methods of the tools, each with the whole response: the model, the content, `_meta`, what a failure says."""
 
     _package = PACKAGE
-    nothing = _responses.responding(ShapesClient.nothing)
+    nothing = _runtime.responding(ShapesClient.nothing)
 
     @deprecated("Deprecated since 2.0.0; use nothing.")
     async def everything_at_once(
@@ -151,7 +150,7 @@ class _Responses(_responses.Responses):
         from_: str | Omit = OMIT,
         StartTime: str | Omit = OMIT,
         StartTime_less_than_sign: str | Omit = OMIT,
-    ) -> _responses.CallResponse[_models.EverythingAtOnceOutput]:
+    ) -> _runtime.CallResponse[_models.EverythingAtOnceOutput]:
         """Ends with a quote: "x"
 
         And has \\ and \"\"\" and {{ braces }} in it.

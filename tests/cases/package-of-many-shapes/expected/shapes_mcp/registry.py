@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ._runtime.package import Package, Tool
+from toolwright_runtime.generated import Package, Tool
 
 PACKAGE: Final = Package(
     "shapes_mcp",
@@ -14,7 +14,6 @@ PACKAGE: Final = Package(
         Tool("everything-at-once", method="everything_at_once"),
         Tool("nothing"),
     ],
-    features=["patterns", "alternatives", "complexity"],
 )
 """All that the package consists of."""
 

@@ -6,11 +6,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
+from toolwright_runtime import generated as _runtime
+from toolwright_runtime.generated import OMIT, Omit, PrimitivesBinding
 from typing_extensions import deprecated
 
-from ._runtime.client import responses as _responses
-from ._runtime.client.options import OMIT, Omit
-from ._runtime.client.primitives import PrimitivesBinding
 from .registry import PACKAGE
 
 if TYPE_CHECKING:
@@ -150,8 +149,8 @@ class ShopClient(PrimitivesBinding):
         return await self._prompt("eu_greet", {})
 
 
-class _Responses(_responses.Responses):
+class _Responses(_runtime.Responses):
     """The methods of the tools, each with the whole response: the model, the content, `_meta`, what a failure says."""
 
     _package = PACKAGE
-    checkout = _responses.responding(ShopClient.checkout)
+    checkout = _runtime.responding(ShopClient.checkout)

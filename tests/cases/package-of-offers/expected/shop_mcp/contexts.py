@@ -6,12 +6,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from toolwright_runtime.generated import Ask, Context
+
 from . import models as _models
-from ._runtime.server.client_requests import Context
-from ._runtime.server.elicitation import Ask
 
 if TYPE_CHECKING:
-    from ._runtime.answers import Accepted, Cancelled, Declined
+    from toolwright_runtime.generated import Accepted, Cancelled, Declined
+
     from .models import (
         CheckoutPlaceAnswer,
         PromptHagglePriceAnswer,

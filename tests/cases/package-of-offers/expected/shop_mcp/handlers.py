@@ -10,11 +10,16 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ._runtime.server.client_requests import Context
-    from ._runtime.server.completion import Completing
-    from ._runtime.server.prompts import Messages
-    from ._runtime.server.resources import ResourceContents
-    from ._runtime.server.returns import Content, MaybeAwaitable, Returns
+    from toolwright_runtime.generated import (
+        Completing,
+        Content,
+        Context,
+        MaybeAwaitable,
+        Messages,
+        ResourceContents,
+        Returns,
+    )
+
     from .contexts import CheckoutContext, PromptHaggleContext, ReadSearchContext
     from .models import (
         CheckoutInput,

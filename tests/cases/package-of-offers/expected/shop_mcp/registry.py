@@ -6,8 +6,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ._runtime.package import Package, Tool
-from ._runtime.primitives import Prompt, Resource, Template
+from toolwright_runtime.generated import Package, Prompt, Resource, Template, Tool
 
 PACKAGE: Final = Package(
     "shop_mcp",
@@ -28,16 +27,6 @@ PACKAGE: Final = Package(
         Prompt("gift"),
         Prompt("haggle", method="prompt_haggle"),
         Prompt("eu_greet"),
-    ],
-    features=[
-        "patterns",
-        "alternatives",
-        "complexity",
-        "client_requests",
-        "confirmation",
-        "resources",
-        "prompts",
-        "completion",
     ],
 )
 """All that the package consists of."""

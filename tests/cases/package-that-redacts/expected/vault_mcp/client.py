@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ._runtime.client import responses as _responses
-from ._runtime.client.binding import Binding
-from ._runtime.client.options import OMIT, Omit
+from toolwright_runtime import generated as _runtime
+from toolwright_runtime.generated import OMIT, Binding, Omit
+
 from .registry import PACKAGE
 
 if TYPE_CHECKING:
@@ -101,10 +101,10 @@ class VaultClient(Binding):
         return await self._call_content("list_vaults", {}, extra)
 
 
-class _Responses(_responses.Responses):
+class _Responses(_runtime.Responses):
     """The methods of the tools, each with the whole response: the model, the content, `_meta`, what a failure says."""
 
     _package = PACKAGE
-    open_vault = _responses.responding(VaultClient.open_vault)
-    close_vault = _responses.responding(VaultClient.close_vault)
-    list_vaults = _responses.responding(VaultClient.list_vaults)
+    open_vault = _runtime.responding(VaultClient.open_vault)
+    close_vault = _runtime.responding(VaultClient.close_vault)
+    list_vaults = _runtime.responding(VaultClient.list_vaults)

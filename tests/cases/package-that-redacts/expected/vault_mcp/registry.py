@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ._runtime.package import Package, Tool
+from toolwright_runtime.generated import Package, Tool
 
 PACKAGE: Final = Package(
     "vault_mcp",
@@ -15,7 +15,6 @@ PACKAGE: Final = Package(
         Tool("close_vault"),
         Tool("list_vaults"),
     ],
-    features=["alternatives", "redaction"],
 )
 """All that the package consists of."""
 

@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from toolwright_runtime import generated as _runtime
+from toolwright_runtime.generated import OMIT, Binding, Omit
+
 from . import models as _models
-from ._runtime.client import responses as _responses
-from ._runtime.client.binding import Binding
-from ._runtime.client.options import OMIT, Omit
 from .registry import PACKAGE
 
 if TYPE_CHECKING:
@@ -79,10 +79,10 @@ class PartsClient(Binding):
         return await self._call_content("gh_list_issues", {"repo": repo}, extra)
 
 
-class _Responses(_responses.Responses):
+class _Responses(_runtime.Responses):
     """The methods of the tools, each with the whole response: the model, the content, `_meta`, what a failure says."""
 
     _package = PACKAGE
-    locate = _responses.responding(PartsClient.locate)
-    measure = _responses.responding(PartsClient.measure)
-    issues = _responses.responding(PartsClient.issues)
+    locate = _runtime.responding(PartsClient.locate)
+    measure = _runtime.responding(PartsClient.measure)
+    issues = _runtime.responding(PartsClient.issues)

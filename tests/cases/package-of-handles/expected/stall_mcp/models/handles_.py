@@ -4,7 +4,8 @@
 
 from __future__ import annotations
 
-from .._runtime.model import Model, Root
+from toolwright_runtime.generated import Model, Root
+
 from .handles import ClassId
 
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 from pydantic import Field
+from toolwright_runtime.generated import Model, Nullable, Root
 
-from .._runtime.model import Model, Nullable, Root
 from .handles import AnyId, BasketId, ClassId, HandlesId, PropertyId, ShoppingListId
 from .shared.line import Line
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from .._runtime.model import Model
+from toolwright_runtime.generated import Model
 
 
 class GetWeatherInput(Model):

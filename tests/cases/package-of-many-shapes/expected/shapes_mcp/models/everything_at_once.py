@@ -7,8 +7,7 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
-
-from .._runtime.model import Model, Nullable, Root
+from toolwright_runtime.generated import Model, Nullable, Root
 
 
 class EverythingAtOnceInputLegItem0(Model):

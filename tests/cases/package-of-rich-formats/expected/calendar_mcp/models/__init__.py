@@ -6,12 +6,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .._runtime import formats as _formats
-from .._runtime import unions as _unions
-from .._runtime.lazy import lazy
-
-_formats.install()
-_unions.install()
+from toolwright_runtime.generated import lazy
 
 if TYPE_CHECKING:
     from .count import CountInput as CountInput

@@ -7,8 +7,7 @@ from __future__ import annotations
 from datetime import date as dt_date
 from datetime import datetime as dt_datetime
 
-from .._runtime.maps import OpenModel
-from .._runtime.model import Model
+from toolwright_runtime.generated import Model, OpenModel
 
 
 class CountInput(Model):

@@ -7,7 +7,8 @@ from __future__ import annotations
 from datetime import date as dt_date
 from typing import Literal, TypeAlias
 
-from .._runtime.model import Model, Nullable
+from toolwright_runtime.generated import Model, Nullable
+
 from .shared.event import Event
 
 

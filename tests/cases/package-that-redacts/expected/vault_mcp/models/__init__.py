@@ -6,10 +6,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .._runtime import unions as _unions
-from .._runtime.lazy import lazy
-
-_unions.install()
+from toolwright_runtime.generated import lazy
 
 if TYPE_CHECKING:
     from .close_vault import CloseVaultInput as CloseVaultInput

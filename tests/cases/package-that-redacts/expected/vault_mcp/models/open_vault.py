@@ -7,8 +7,8 @@ from __future__ import annotations
 from typing import Annotated
 
 from pydantic import Field
+from toolwright_runtime.generated import Model
 
-from .._runtime.model import Model
 from .shared.credentials import Credentials
 
 

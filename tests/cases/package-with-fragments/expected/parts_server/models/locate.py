@@ -6,7 +6,8 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from .._runtime.model import Model
+from toolwright_runtime.generated import Model
+
 from .shared.place import Place
 
 

@@ -4,7 +4,8 @@
 
 from __future__ import annotations
 
-from ..._runtime.model import Model
+from toolwright_runtime.generated import Model
+
 from ..handles import BasketId
 
 

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from ..._runtime.maps import Map
+from toolwright_runtime.generated import Map
 
 
 class PropertyState(Map[int]):

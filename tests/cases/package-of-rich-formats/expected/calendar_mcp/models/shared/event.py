@@ -9,8 +9,7 @@ from datetime import time as dt_time
 from uuid import UUID
 
 from pydantic import AnyUrl, Field
-
-from ..._runtime.model import Model
+from toolwright_runtime.generated import Model
 
 
 class Event(Model):
