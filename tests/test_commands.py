@@ -70,7 +70,7 @@ def test_without_a_manifest_and_a_project_exits_2(verb: str, tmp_path: Path) -> 
 def test_generate_writes_once(project: Path) -> None:
     first = toolwright("generate", "specs/weather.yaml", cwd=project)
     assert first.returncode == 0, first.stderr
-    assert re.match(r"generated/weather_mcp: \d+ files written\n  it needs jsonschema-rs", first.stdout)
+    assert re.match(r"generated/weather_mcp: \d+ files written\n  it needs toolwright-runtime\n", first.stdout)
     times = {path: path.stat().st_mtime_ns for path in project.rglob("*") if path.is_file()}
     second = toolwright("generate", "specs/weather.yaml", cwd=project)
     assert (second.returncode, second.stdout) == (0, "specs/weather.yaml: up to date\n")
@@ -83,11 +83,9 @@ def test_what_a_package_needs_is_told_when_it_changes(project: Path) -> None:
     manifest.write_text(manifest.read_text().replace("version: 1.0.0", "version: 1.0.1"))
     again = toolwright("generate", "specs/weather.yaml", cwd=project)
     assert re.fullmatch(r"generated/weather_mcp: 1 file written, \d+ files unchanged\n", again.stdout)
-    page = project / "generated" / "weather_mcp" / "_runtime" / "README.md"
-    assert "\nIt needs `jsonschema-rs>=0.60`, `mcp>=2.3,<3`, `pydantic>=2.12`.\n" in page.read_text()
-    manifest.write_text(manifest.read_text().replace("tools:\n", CALL, 1))
-    called = toolwright("generate", "specs/weather.yaml", cwd=project)
-    assert "  it needs httpx2>=2.10, jsonschema-rs" in called.stdout, called.stderr
+    manifest.write_text(manifest.read_text() + "policy: {rateLimit: 10/minute}\n")
+    limited = toolwright("generate", "specs/weather.yaml", cwd=project)
+    assert "  it needs toolwright-runtime[rates]\n" in limited.stdout, limited.stderr
 
 
 SERVER = """\

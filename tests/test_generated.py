@@ -150,9 +150,7 @@ def test_adding_a_tool_changes_its_own_modules_and_the_lists_of_tools_only(tmp_p
 def test_a_client_alone_has_no_server_half(tmp_path: Path) -> None:
     package = generate(tmp_path, manifest([tool("ping")], emit=["client"]))
     folder = tmp_path / package
-    assert not any(
-        (folder / name).exists() for name in ("server.py", "handlers.py", "__main__.py", "_runtime/server/sdk.py")
-    )
+    assert not any((folder / name).exists() for name in ("server.py", "handlers.py", "__main__.py"))
     with imported(tmp_path, package) as made:
         assert made.SampleClient.__name__ == "SampleClient"
         assert not hasattr(made, "build_server")
@@ -161,7 +159,6 @@ def test_a_client_alone_has_no_server_half(tmp_path: Path) -> None:
 def test_a_server_alone_has_no_client(tmp_path: Path) -> None:
     package = generate(tmp_path, manifest([tool("ping")], emit=["server"]))
     assert not (tmp_path / package / "client.py").exists()
-    assert not (tmp_path / package / "_runtime/client/binding.py").exists()
     with imported(tmp_path, package) as made:
         assert made.build_server(Echo()).name == "sample"
 

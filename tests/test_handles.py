@@ -102,10 +102,9 @@ def test_a_client_alone_has_ids_and_no_states(tmp_path: Path) -> None:
     package = tmp_path / generate(tmp_path, value)
     assert (package / "models" / "handles.py").exists()
     assert not (package / "models" / "shared").exists()
-    assert not (package / "_runtime" / "server").exists()
     with imported(tmp_path, package.name) as made:
         assert made.BasketId("b") == "b"
-        assert not hasattr(made, "Handle")
+        assert not hasattr(made, "Basket")
 
 
 def test_the_cache_knows_that_how_long_one_lives_is_in_descriptions(tmp_path: Path) -> None:

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import ast
 import json
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path, PurePosixPath
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
-
-import pytest
 
 from packages import generate, manifest, tool
 from processes import running
-from toolwright import package_data
-from toolwright.codegen import features
 
 LISTS = {"__init__.py", "models/__init__.py", "registry.py", "handlers.py", "client.py", "manifest.json"}
 TOOLS = [
@@ -99,53 +94,3 @@ def test_a_thousand_tools_start_list_and_call(tmp_path: Path) -> None:
         assert process.wait(20) == 0
     assert [each["name"] for each in answers[0]["tools"]] == [f"tool_{number}" for number in range(1000)]
     assert answers[1]["content"][0]["text"] == f"hello 3 ['{package}.models.tool_500']"
-
-
-def _closure(modules: Iterable[str]) -> set[str]:
-    """Modules of the runtime with all that they import, as paths."""
-    found: set[str] = set()
-    waiting = [*modules]
-    while waiting:
-        module = waiting.pop()
-        if module in found:
-            continue
-        found.add(module)
-        here = PurePosixPath(module).parent
-        for node in ast.walk(ast.parse((package_data.RUNTIME / f"{module}.py").read_text())):
-            if isinstance(node, ast.ImportFrom) and node.level:
-                base = here if node.level == 1 else here.parent
-                steps = PurePosixPath(base, *(node.module or "").split("."))
-                names = [alias.name for alias in node.names]
-                is_folder = (package_data.RUNTIME / steps).is_dir()
-                waiting += [str(steps / name) for name in names] if is_folder else [str(steps)]
-    return found
-
-
-@pytest.mark.parametrize("feature", features.RUNTIME)
-def test_all_that_a_feature_needs_comes_with_it(feature: str) -> None:
-    above = [*features.RUNTIME][: [*features.RUNTIME].index(feature)]
-    listed = {module for name in above for module in features.RUNTIME[name]}
-    assert _closure(features.RUNTIME[feature]) <= {*features.RUNTIME[feature], *listed}
-    assert listed.isdisjoint(features.RUNTIME[feature])
-
-
-def test_each_module_of_the_runtime_belongs_to_a_feature() -> None:
-    there = {
-        path.relative_to(package_data.RUNTIME).with_suffix("").as_posix() for path in package_data.RUNTIME.rglob("*.py")
-    }
-    listed = {module for modules in features.RUNTIME.values() for module in modules}
-    assert {path for path in there if not path.endswith("__init__")} == listed
-
-
-@pytest.mark.parametrize("emit", [["server"], ["client"], ["server", "client"]])
-def test_all_features_together_are_whole(emit: list[str], tmp_path: Path) -> None:
-    """What a package has imports nothing that it has not, whatever its halves."""
-    asked = {"ask": {"sure": {"message": "Sure?", "schema": {"type": "object", "properties": {}}}}}
-    value = manifest(
-        [tool("one", {"a": {"type": "string", "pattern": "^a"}}, toolwright=asked), tool("two")],
-        emit=emit,
-        python={"features": ["changes", "elicitation", "sampling"]},
-    )
-    folder = tmp_path / generate(tmp_path, value) / "_runtime"
-    there = {path.relative_to(folder).with_suffix("").as_posix() for path in folder.rglob("*.py")}
-    assert _closure(there) <= there

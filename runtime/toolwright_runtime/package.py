@@ -275,6 +275,11 @@ class Package:
         """Whether some tool is an HTTP call."""
         return any(tool.is_bound for tool in self.tools.values())
 
+    @cached_property
+    def keeps_results(self) -> bool:
+        """Whether results that are too large for an answer are kept, to be read as resources."""
+        return any("large" in tool.extension.get("http", ()) for tool in self.tools.values())
+
     @property
     def has_handles(self) -> bool:
         """Whether the server keeps state between calls."""

@@ -192,8 +192,8 @@ class _Last:
             self._size -= len(self._kept.popleft().text)
 
     def secrets(self) -> tuple[Secret, ...]:
-        """Those that are kept."""
-        return tuple(self._kept)
+        """Those that are kept, the longest first: one may be the start of another."""
+        return tuple(sorted(self._kept, key=lambda secret: len(secret.text), reverse=True))
 
 
 _LAST: Final = _Last()

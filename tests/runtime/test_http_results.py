@@ -16,7 +16,7 @@ from starlette.responses import Response, StreamingResponse
 
 from fake_api import Answer, Asked
 from http_tools import Running, called, running
-from packages import check, generate, imported, manifest
+from packages import check, manifest
 from toolwright_runtime.http import events as runtime_events
 from toolwright_runtime.http.pages import next_link
 from toolwright_runtime.server import kept
@@ -439,16 +439,6 @@ def test_an_argument_called_cursor_is_one_of_the_pages(tmp_path: Path) -> None:
     assert found.startswith("TW267 the tool has an argument `cursor` of its own")
     own = {"by": "cursor", "argument": "cursor", "items": "/data", "next": "/next"}
     assert problems(tmp_path, {**http, "page": own}, ["skip", "cursor"]) == []
-
-
-def test_only_packages_that_need_them_carry_these_modules(tmp_path: Path) -> None:
-    plain = generate(
-        tmp_path, manifest([called("get", {}, {"url": "/x"})], apis={"fake": {"baseUrl": "https://a.example"}})
-    )
-    modules = {path.stem for path in (tmp_path / plain / "_runtime" / "http").iterdir() if path.suffix == ".py"}
-    assert modules == {"__init__", "calls", "requests", "responses", "styles"}
-    with imported(tmp_path, plain) as package:
-        assert not hasattr(package, "EndlessPages")
 
 
 # --- Files ---

@@ -265,15 +265,3 @@ def test_tokens_serve_every_revision_and_transport(
                 results = asyncio.run(asked(f"{url}/mcp"))
         assert tokens(results) == ["token-1", "token-1"]
         assert len(found.grants) == 1
-
-
-def test_a_package_without_such_a_scheme_has_no_such_module(tmp_path: Path) -> None:
-    package = package_of(tmp_path, "https://api.example.com", CLIENT)
-    assert (tmp_path / package / "_runtime" / "http" / "tokens.py").exists()
-    plain = {"type": "bearer", "env": "O_TOKEN"}
-    get = tool("get", {}, toolwright={"http": {"api": "a", "url": "/x"}})
-    api_ = {"a": {"baseUrl": "https://api.example.com", "auth": {"o": plain}, "security": [["o"]]}}
-    (tmp_path / "plain").mkdir()
-    package = generate(tmp_path / "plain", manifest([get], apis=api_))
-    assert not (tmp_path / "plain" / package / "_runtime" / "http" / "tokens.py").exists()
-    assert not (tmp_path / "plain" / package / "_runtime" / "http" / "servers.py").exists()

@@ -1,8 +1,9 @@
-"""Who may import whom in the runtime, so that a package can have one half of it without the other."""
+"""Who may import whom in the runtime when it is imported, so that a client loads no server, and a server no client."""
 
 from __future__ import annotations
 
 import ast
+import importlib
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 
@@ -19,7 +20,12 @@ MAY_IMPORT = {
     "policy": {"", "state", "server", "policy"},
     "tasks": {"", "state", "server", "tasks"},
 }
-"""For each folder of the runtime, the folders that its modules may import from; the shared modules have none."""
+"""For each folder, those that its modules may import from at once; what a manifest asks for is imported later.
+
+The modules of names, which load what they are asked for, are in none.
+"""
+
+NAMES = frozenset({"__init__", "generated"})
 
 
 def _modules() -> list[PurePosixPath]:
@@ -28,9 +34,8 @@ def _modules() -> list[PurePosixPath]:
 
 
 def _imported(module: PurePosixPath) -> Iterator[PurePosixPath]:
-    """The modules that one imports, wherever in it: at its top, in functions, or for type checkers alone."""
-    tree = ast.parse((package_data.RUNTIME / f"{module}.py").read_text())
-    for node in ast.walk(tree):
+    """The modules that one imports at its top."""
+    for node in ast.parse((package_data.RUNTIME / f"{module}.py").read_text()).body:
         if isinstance(node, ast.Import):
             assert not any(alias.name.startswith("toolwright") for alias in node.names)
         if not isinstance(node, ast.ImportFrom):
@@ -59,7 +64,7 @@ def test_a_folder_imports_from_those_below_it_alone(folder: str) -> None:
     wrong = [
         f"{module} imports {one}"
         for module, found in IMPORTS.items()
-        if str(module.parent).strip(".") == folder
+        if str(module.parent).strip(".") == folder and str(module) not in NAMES
         for one in found
         if str(one.parent).strip(".") not in MAY_IMPORT[folder]
     ]
@@ -67,8 +72,33 @@ def test_a_folder_imports_from_those_below_it_alone(folder: str) -> None:
 
 
 def test_no_module_imports_itself_by_way_of_others() -> None:
-    left = {module: set(found) for module, found in IMPORTS.items()}
+    left = {module: set(found) for module, found in IMPORTS.items() if str(module) not in NAMES}
     while free := [module for module, found in left.items() if not found & left.keys()]:
         for module in free:
             del left[module]
     assert not {str(module): sorted(map(str, found & left.keys())) for module, found in left.items()}
+
+
+@pytest.mark.parametrize(("half", "other"), [("client", "server"), ("server", "client")])
+def test_a_half_never_imports_the_other(half: str, other: str) -> None:
+    """Wherever in a module: at its top, in functions, or for type checkers alone."""
+    for path in (package_data.RUNTIME / half).rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and node.level == 2:
+                assert (node.module or "").partition(".")[0] != other, path.name
+
+
+@pytest.mark.parametrize("module", sorted(NAMES))
+def test_checkers_see_the_names_that_are_loaded(module: str) -> None:
+    """What a module of names says twice, it says alike: its imports for type checkers, and its table."""
+    tree = ast.parse((package_data.RUNTIME / f"{module}.py").read_text())
+    (choice,) = (node for node in tree.body if isinstance(node, ast.If))
+    seen = {
+        (f".{node.module}", alias.asname) for node in choice.body for alias in node.names if alias.name == alias.asname
+    }
+    (call,) = (node.value for node in choice.orelse)
+    loaded = {(home, name) for home, names in ast.literal_eval(call.args[1]).items() for name in names}
+    assert seen == loaded
+    package = importlib.import_module("toolwright_runtime" if module == "__init__" else f"toolwright_runtime.{module}")
+    assert {name for _, name in loaded} == {*package.__all__} == {*dir(package)}
+    assert all(getattr(package, name) is not None for name in package.__all__)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
@@ -13,7 +13,7 @@ import pytest
 
 from conftest import ROOT
 from packages import generate, imported, manifest, tool
-from toolwright_runtime.server.protections import KEEPERS, Unserved
+from toolwright_runtime.server.protections import EXTENSION, MANIFEST, POLICY, Unserved
 
 SERVED: Mapping[str, tuple[Any, str]] = {
     "concurrency": (2, "tests/runtime/test_policy_limits.py::test_a_thread_keeps_its_place_until_it_ends"),
@@ -46,89 +46,51 @@ def test_each_part_of_a_policy_has_a_test_of_its_serving() -> None:
     assert policies.keys() >= {"policy", "defaultPolicy"}
     keys = {key for one in policies.values() for key in one["properties"]}
     assert keys - NOT_FOR_SERVERS - ALWAYS_KEPT.keys() == SERVED.keys()
-    assert KEEPERS.keys() == SERVED.keys()
+    assert keys == POLICY
     for name in (*(each for _, each in SERVED.values()), *ALWAYS_KEPT.values()):
         path, _, test = name.partition("::")
         assert f"def {test}(" in (ROOT / path).read_text("utf-8"), name
 
 
-AUTH = {"issuer": "https://auth.example.com", "audience": "https://mcp.example.com"}
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("kept")
-    tools = [
-        tool(f"a{number}", {"a": {"type": "string"}}, toolwright={"policy": {key: value}})
-        for number, (key, (value, _)) in enumerate(SERVED.items())
-    ]
-    generate(folder, manifest(tools, name="kept", auth=AUTH))
-    return folder
-
-
-@pytest.fixture
-def package(folder: Path) -> Iterator[Any]:
-    with imported(folder, "kept_mcp"):
-        yield import_module("kept_mcp.registry").PACKAGE
+def test_all_that_the_manifest_can_say_is_known() -> None:
+    """Of what a file of a manifest may hold, some is for the compiler alone."""
+    schema = _schema()
+    compiler = {"diff", "emit", "include", "lint", "overlay", "protocol", "python", "schemas", "wire"}
+    assert {*schema["properties"]} - compiler <= MANIFEST
+    extensions = {*schema["$defs"]["toolOptions"]["properties"]}
+    for kind in ("resource", "resourceTemplate", "prompt"):
+        extensions |= {*schema["$defs"][kind]["properties"]["toolwright"]["properties"]}
+    assert extensions - {"lint"} <= EXTENSION
 
 
 class Handlers:
     """Has all methods."""
 
-    async def any(self, args: Any, ctx: Any) -> str:
+    async def a0(self, args: Any, ctx: Any) -> str:
         raise AssertionError
 
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("a") and name[1:].isdecimal():
-            return self.any
-        raise AttributeError(name)
+
+UNKNOWN = {"x-ours": 1, "quarantine": True}
 
 
-@pytest.mark.parametrize("feature", sorted({*KEEPERS.values(), "auth"}))
-def test_a_package_without_what_keeps_it_does_not_start(feature: str, package: Any) -> None:
-    server = import_module("kept_mcp.server")
-    assert server.build_server(Handlers()) is not None
-    assert feature in package.features
-    package.features -= {feature}
-    words = "|".join(
-        ["`auth`"] if feature == "auth" else [f"`policy.{key}`" for key in KEEPERS if KEEPERS[key] == feature]
-    )
-    for start in (server.build_server, server.asgi_app):
-        with pytest.raises(_unserved(package), match=f"declares ({words}), and the package has not what keeps it"):
-            start(Handlers())
-
-
-def test_a_package_without_tasks_does_not_start_where_tools_run_as_such(tmp_path: Path) -> None:
-    generate(tmp_path, manifest([tool("a0", execution={"taskSupport": "optional"})], name="kept"))
-    with imported(tmp_path, "kept_mcp"):
-        server, package = import_module("kept_mcp.server"), import_module("kept_mcp.registry").PACKAGE
-        assert server.build_server(Handlers()).tasks is not None
-        package.features -= {"tasks"}
-        with pytest.raises(_unserved(package), match=r"declares `execution\.taskSupport`, and the package has not"):
-            server.build_server(Handlers())
-
-
-def _unserved(package: Any) -> type[Exception]:
-    """The package's own class."""
-    found: type[Exception] = import_module("toolwright_runtime.server.protections").Unserved
-    assert found.__name__ == Unserved.__name__
-    return found
-
-
-@pytest.mark.parametrize("section", ["tools", "policy"])
-def test_what_nobody_knows_is_not_left_open(section: str, folder: Path, tmp_path: Path) -> None:
-    """A part of a policy that a newer version wrote, or somebody's hand."""
-    value = manifest([tool("a0")], name="kept")
-    generate(tmp_path, value)
+@pytest.mark.parametrize(
+    ("place", "words"),
+    [("tools", "policy.quarantine"), ("policy", "policy.quarantine"), ("tool", "quarantine"), ("root", "quarantine")],
+)
+def test_what_nobody_knows_is_not_left_open(place: str, words: str, tmp_path: Path) -> None:
+    """What a newer compiler wrote, or somebody's hand."""
+    generate(tmp_path, manifest([tool("a0")], name="kept"))
     path = tmp_path / "kept_mcp" / "manifest.json"
     said = json.loads(path.read_text())
-    policy = {"x-ours": 1, "quarantine": True}
-    if section == "policy":
-        said["policy"] = policy
+    if place == "root":
+        said |= UNKNOWN
+    elif place == "policy":
+        said["policy"] = UNKNOWN
     else:
-        said["tools"][0]["toolwright"] = {"policy": policy}
+        said["tools"][0]["toolwright"] = UNKNOWN if place == "tool" else {"policy": UNKNOWN}
     path.write_text(json.dumps(said))
     with imported(tmp_path, "kept_mcp"):
         server = import_module("kept_mcp.server")
-        with pytest.raises(ValueError, match=r"declares `policy\.quarantine`, and the package has not what keeps it"):
-            server.build_server(Handlers())
+        for start in (server.build_server, server.asgi_app):
+            with pytest.raises(Unserved, match=f"declares `{words}`, which this toolwright-runtime does not know"):
+                start(Handlers())

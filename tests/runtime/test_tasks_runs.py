@@ -434,9 +434,7 @@ async def test_a_run_is_a_span_of_the_trace_of_its_call(package: ModuleType, mon
     exporter, provider = InMemorySpanExporter(), TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
     parent = {"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}
-    runs, service = (
-        importlib.import_module(f"toolwright_runtime.tasks.{name}") for name in ("runs", "service")
-    )
+    runs, service = (importlib.import_module(f"toolwright_runtime.tasks.{name}") for name in ("runs", "service"))
     monkeypatch.setattr(runs, "get_tracer", provider.get_tracer)
     monkeypatch.setattr(service, "inject", lambda carrier: carrier.update(parent))
 

@@ -22,7 +22,7 @@ def parts(package: Package) -> tuple[Part, ...]:
     found: list[Part] = []
     if package.tools or declared.get("tools") is True:
         found.append(Calls(package))
-    if package.resources or package.templates or declared.get("resources") is True:
+    if package.resources or package.templates or package.keeps_results or declared.get("resources") is True:
         from .resources import Resources
 
         found.append(Resources(package))
