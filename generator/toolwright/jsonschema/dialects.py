@@ -44,6 +44,11 @@ class Dialect:
         """The keys of a schema in whose values schemas stand; those for reusable ones of any dialect are among them."""
         return self.single | self.listed | self.named | _REUSABLE
 
+    @cached_property
+    def foreign(self) -> frozenset[str]:
+        """Keys for reusable schemas of other dialects, which the meta-schema does not look into."""
+        return _REUSABLE - self.named
+
     @property
     def reference_hides_siblings(self) -> bool:
         """Whether keywords beside `$ref` are ignored: so before 2019-09 (draft-07, section 8.3)."""

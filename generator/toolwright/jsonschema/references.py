@@ -17,6 +17,7 @@ from urllib.parse import unquote, urljoin
 from toolwright import paths
 from toolwright.diagnostics.suggestions import did_you_mean, nearest
 from toolwright.jsonschema import dialects
+from toolwright.jsonschema.metaschema import is_valid
 from toolwright.jsonschema.pointers import pointer_text
 from toolwright.runtime.texts import steps
 
@@ -214,6 +215,7 @@ class _Walk:
     resources: dict[str, Pointer] = field(default_factory=dict)
     anchors: dict[tuple[str, str], Pointer] = field(default_factory=dict)
     repeated: list[Pointer] = field(default_factory=list)
+    checked: set[Pointer] | None = None
 
     def is_apart(self, pointer: Pointer) -> bool:
         return self.apart is not None and pointer[:2] not in self.entered and self.apart(pointer)
@@ -238,9 +240,15 @@ class _Walk:
     def _enter(self, start: Pointer, schema: Json, waiting: list[tuple[Pointer, str, str]]) -> None:
         """Take down the schemas at and below `start`, and what refers in them."""
         keywords = [keyword for keyword in KEYWORDS if keyword in self.dialect.plain]
+        malformed: set[Pointer] = set()
         for below, subschema in dialects.subschemas(schema, self.dialect):
             pointer = (*start, *below)
-            if pointer in self.schemas:
+            if pointer in self.schemas or (
+                malformed and any(pointer[:end] in malformed for end in range(len(pointer)))
+            ):
+                continue
+            if below[-2:-1] and below[-2] in self.dialect.foreign and not is_valid(subschema, self.dialect):
+                malformed.add(pointer)  # the meta-schema does not look there, so that anything may stand there
                 continue
             self.schemas[pointer] = subschema
             if not isinstance(subschema, dict):
@@ -312,7 +320,17 @@ class _Walk:
                 return Broken("TW220", f"`{text}` leads nowhere: {_missing(pointer, start, step)}", fix)
         if not isinstance(value, dict | bool):
             return Broken("TW220", f"`{text}` leads to {_kind(value)}, which is not a schema", "point at a schema")
+        if not self._is_checked(pointer) and not is_valid(value, self.dialect):
+            fix = f"point at a schema, or mend what stands there: it must be valid in {self.dialect.name}"
+            return Broken("TW220", f"`{text}` leads to something that is not a valid schema", fix)
         return Local(pointer, rooted=not uri)
+
+    def _is_checked(self, pointer: Pointer) -> bool:
+        """Whether the meta-schema looks at what stands at `pointer`, as it does wherever the dialect has schemas."""
+        if self.checked is None:
+            known = dialects.subschemas(self.schema, self.dialect)
+            self.checked = {place for place, _ in known if self.dialect.foreign.isdisjoint(map(str, place))}
+        return pointer in self.checked
 
     def _meant(self, text: str, fragment: str) -> str | None:
         """What to write for a place where other documents have shared schemas; None where no name is near."""
