@@ -155,6 +155,24 @@ def subschemas(schema: Json, dialect: Dialect) -> Iterator[tuple[Pointer, Json]]
             pending += reversed([((*pointer, *steps), child) for steps, child in children(here, dialect)])
 
 
+def is_schema(root: Json, pointer: Pointer, dialect: Dialect) -> bool:
+    """Whether the dialect itself has a schema at `pointer`, so that its meta-schema looks at what stands there."""
+    value, rest = root, pointer
+    while rest:
+        keyword = rest[0]
+        value = value[keyword]
+        in_many = (keyword in dialect.named and isinstance(value, dict)) or (
+            keyword in dialect.listed and isinstance(value, list)
+        )
+        if in_many and len(rest) > 1:
+            value, rest = value[rest[1]], rest[2:]
+        elif keyword in dialect.single and isinstance(value, dict | bool):
+            rest = rest[1:]
+        else:
+            return False
+    return isinstance(value, dict | bool)
+
+
 def children(schema: Mapping[str, Json], dialect: Dialect) -> Iterator[tuple[Pointer, Json]]:
     """The schemas that stand right in a schema, each with its place in it."""
     holders = dialect.holders

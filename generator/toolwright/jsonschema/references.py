@@ -215,7 +215,6 @@ class _Walk:
     resources: dict[str, Pointer] = field(default_factory=dict)
     anchors: dict[tuple[str, str], Pointer] = field(default_factory=dict)
     repeated: list[Pointer] = field(default_factory=list)
-    checked: set[Pointer] | None = None
 
     def is_apart(self, pointer: Pointer) -> bool:
         return self.apart is not None and pointer[:2] not in self.entered and self.apart(pointer)
@@ -320,17 +319,10 @@ class _Walk:
                 return Broken("TW220", f"`{text}` leads nowhere: {_missing(pointer, start, step)}", fix)
         if not isinstance(value, dict | bool):
             return Broken("TW220", f"`{text}` leads to {_kind(value)}, which is not a schema", "point at a schema")
-        if not self._is_checked(pointer) and not is_valid(value, self.dialect):
+        if not dialects.is_schema(self.schema, pointer, self.dialect) and not is_valid(value, self.dialect):
             fix = f"point at a schema, or mend what stands there: it must be valid in {self.dialect.name}"
             return Broken("TW220", f"`{text}` leads to something that is not a valid schema", fix)
         return Local(pointer, rooted=not uri)
-
-    def _is_checked(self, pointer: Pointer) -> bool:
-        """Whether the meta-schema looks at what stands at `pointer`, as it does wherever the dialect has schemas."""
-        if self.checked is None:
-            known = dialects.subschemas(self.schema, self.dialect)
-            self.checked = {place for place, _ in known if self.dialect.foreign.isdisjoint(map(str, place))}
-        return pointer in self.checked
 
     def _meant(self, text: str, fragment: str) -> str | None:
         """What to write for a place where other documents have shared schemas; None where no name is near."""
