@@ -13,6 +13,7 @@ from toolwright.diagnostics import Place
 from toolwright.diff import handles, tools
 from toolwright.diff.changes import Change
 from toolwright.diff.congruence import same
+from toolwright.diff.policies import policies
 
 if TYPE_CHECKING:
     from toolwright import ir
@@ -47,7 +48,7 @@ def changes(pair: Pair, old: Mapping[str, Any], new: Mapping[str, Any], files: t
     for name in sorted(now - was):
         yield Change("TW505", "wire", "compatible", _ABOUT, f"the capability `{name}` is new", *at("server"))
     yield from _authorization(old.get("auth"), new.get("auth"), at("auth"))
-    yield from tools.policies("all tools", old.get("policy") or {}, new.get("policy") or {}, at("policy"))
+    yield from policies("all tools", old.get("policy") or {}, new.get("policy") or {}, at("policy"))
     for key in _LISTING:
         if not same(old.get(key), new.get(key)):
             yield Change("TW507", "wire", "compatible", _ABOUT, f"`{key}` changed", *at(key))
@@ -92,7 +93,7 @@ def _authorization(was: Any, now: Any, at: tuple[Place, Place]) -> Iterator[Chan
                 continue
             places = at[0] / key, at[1] / key
             if key == "requiredScopes":
-                yield from tools.policies(_ABOUT, {"scopes": was.get(key)}, {"scopes": now.get(key)}, at)
+                yield from policies(_ABOUT, {"scopes": was.get(key)}, {"scopes": now.get(key)}, at)
             else:
                 why = "tokens that were good may be refused now"
                 yield Change("TW506", "wire", "may break", _ABOUT, f"`auth.{key}` changed", *places, why)
