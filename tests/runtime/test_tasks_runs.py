@@ -281,16 +281,6 @@ async def test_a_task_that_nobody_was_told_of_is_found(package: ModuleType, monk
         assert first((await wire.until(name, "completed"))["result"]) == "3"
 
 
-async def test_so_many_are_kept_of_one_owner(package: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    ledger = importlib.import_module(f"{package.__name__}._runtime.tasks.ledger")
-    monkeypatch.setattr(ledger, "KEPT", 2)
-    async with in_memory(package.build_server(Handlers()), STATELESS, TASKS) as wire:
-        for _ in range(2):
-            await wire.until(await made(wire, "work"), "completed")
-        refused = await wire("tools/call", **called("work"))
-        assert "tasks of a caller are kept, and no more" in first(refused)
-
-
 @pytest.mark.parametrize(("tool", "status"), [("again", "working"), ("work", "failed")])
 async def test_a_server_that_stops_hands_back_what_may_be_repeated(package: ModuleType, tool: str, status: str) -> None:
     gate, store = Gate(), store_of(package)

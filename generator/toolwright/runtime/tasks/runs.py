@@ -29,6 +29,7 @@ from ..server.outcomes import Outcome, refusal
 from ..server.parts import Request
 from ..server.sanitizing import mirrored, whole
 from ..server.steps import Call
+from ..state.budget import BudgetExceeded
 from ..state.store import StateLost
 from ..telemetry import of_request
 from .channel import TaskChannel
@@ -222,7 +223,10 @@ class Runs:
             await self._end(leg, outcome)
             return
         leg.is_ending = True
-        await self._change(leg, lambda now: now.waiting(rounds.pending, **rounds.kept) if _of(now, leg) else None)
+        try:
+            await self._change(leg, lambda now: now.waiting(rounds.pending, **rounds.kept) if _of(now, leg) else None)
+        except BudgetExceeded as error:
+            await self._overfull(leg, f"{tool.name} cannot ask its questions, which would be stored. {error}")
 
     async def _end(self, leg: _Leg, outcome: Outcome) -> None:
         leg.is_ending = True
@@ -240,8 +244,16 @@ class Runs:
                 await self._ledger.complete(leg.task, outcome.result, ended)
             except StateLost:
                 await anyio.sleep(_RETRY)
+            except BudgetExceeded as error:
+                await self._overfull(leg, f"{leg.task.tool} ran, but its result cannot be stored. {error}")
+                return
             else:
                 return
+
+    async def _overfull(self, leg: _Leg, text: str) -> None:
+        """Fail where there is no room for what comes next."""
+        leg.course.ending, leg.course.reason = "limited", "storage"
+        await self._fail(leg, types.INTERNAL_ERROR, text)
 
     async def _broken(self, leg: _Leg, error: Exception) -> None:
         """Fail with what the handler raised, where that is an error of the protocol; else only the log learns it."""
@@ -293,6 +305,8 @@ class Runs:
             await self._ledger.change(leg.task.id, lambda now: now.moved("working", text) if _of(now, leg) else None)
         except StateLost:
             leg.saying = text
+        except BudgetExceeded:
+            _LOG.warning("a message of a task was not stored: the budget of its caller is used up")
 
     async def _save(self, leg: _Leg, done: Mapping[str, Any]) -> None:
         """Keep what `ctx.once` gave."""
