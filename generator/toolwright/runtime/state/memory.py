@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from .budget import Budget, cost
+from .marks import MOST as MARKS
 from .marks import Marks
 from .store import MEMORY, Listener, Record
 
@@ -178,7 +179,7 @@ class MemoryStore:
     async def spend(self, mark: str, seconds: float, *, payer: str = "") -> bool:
         """See the protocol."""
         self._sweep()
-        return self._marks.setdefault(payer, Marks(self._clock)).spend(mark, seconds)
+        return self._marks.setdefault(payer, Marks(self._clock, MARKS)).spend(mark, seconds)
 
     async def hold(self, name: str, holder: str, seconds: float) -> bool:
         """See the protocol."""

@@ -26,7 +26,7 @@ from weakref import WeakValueDictionary
 from ..logs import logger
 from . import scripts
 from .budget import Budget, cost
-from .rosters import Entry, Roster, Seen, anew, part_of
+from .rosters import Entry, Roster, Seen, part_of
 from .seals import SHORTEST, Broken, Seals
 from .store import Listener, Record, StateLost, Unfit
 
@@ -240,6 +240,7 @@ class RedisStore:
                     return record
                 break
             if least is not None:
+                await self._change("enrol", [], [], kept.roster, lambda _roster, _now: False)
                 break
             least = needed  # word of a change may have been quicker; what is read from now on is as new at least
         _LOG.warning("%s in Redis is not the newest version of what was kept there; it counts as gone", name)
@@ -475,29 +476,42 @@ class RedisStore:
         roster: str,
         edit: Callable[[Roster, int], bool],
     ) -> Any:
-        """Change a roster and what it vouches for in one step; 0 where `edit` finds that there is nothing to do."""
+        """Change a roster and what it vouches for in one step; 0 where `edit` finds that there is nothing to do.
+
+        A roster that was put back is first made anew, so that whoever comes later is not taken in by it.
+        """
         turn = self._turns.setdefault(roster, asyncio.Lock())
-        channel = f"{self.prefix}:topic:{_NUMBERS}"
         while True:
             async with turn:
                 seen = self._seen.number(roster)
                 sealed, now = await self._script("roster", [roster], [])
-                before = await self._read(roster, sealed)
-                if before.number < seen and self._seen.number(roster, now):
+                made = await self._read(roster, sealed)
+                if made.number < seen and self._seen.number(roster, now):
                     _LOG.warning("%s in Redis is older than it was; what it vouched for counts as gone", roster)
-                    before = anew(seen)
-                before.expire(now)
-                await self._look(before)
-                if not edit(before, now):
+                    await self._enrol("enrol", [], [], roster, sealed, self._seen.anew(roster, now))
+                    continue
+                made.expire(now)
+                await self._look(made)
+                if not edit(made, now):
                     return 0
-                before.number += 1
-                note = await self._sealed(json.dumps([roster, before.number, before.end]).encode(), channel)
-                made = await self._sealed(before.dumped(), roster)
-                more = [sealed[:_TOKEN], made, before.over, channel, note]
-                found = self._allowed(await self._script(script, [*names, roster], [*arguments, *more]))
-                if found != scripts.CHANGED.encode():
-                    self._seen.note(roster, before.number, before.end)
+                found = await self._enrol(script, names, arguments, roster, sealed, made)
+                if found is not None:
                     return found
+
+    async def _enrol(
+        self, script: str, names: Sequence[str], arguments: Sequence[Any], name: str, before: bytes, roster: Roster
+    ) -> Any:
+        """What a script gives that puts a roster in the place of another; `None` where that is not there any more."""
+        roster.number += 1
+        channel = f"{self.prefix}:topic:{_NUMBERS}"
+        note = await self._sealed(json.dumps([name, roster.number, roster.end]).encode(), channel)
+        more = [before[:_TOKEN], await self._sealed(roster.dumped(), name), roster.over, channel, note]
+        found = self._allowed(await self._script(script, [*names, name], [*arguments, *more]))
+        if found == scripts.CHANGED.encode():
+            return None
+        if found or script == "delete":
+            self._seen.note(name, roster.number, roster.end)
+        return found
 
     async def _look(self, roster: Roster) -> None:
         """Forget records without an end that are over, since nobody used them."""

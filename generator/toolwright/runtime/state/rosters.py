@@ -26,6 +26,10 @@ _SEEN: Final = 20_000
 """Rosters whose numbers one process remembers."""
 
 
+_LONG: Final = 30 * 24 * 3600 * 1000
+"""Milliseconds that a roster lasts that was made anew in the place of one without an end."""
+
+
 class Entry(NamedTuple):
     """A record: its newest version, and when it is over at the latest, in milliseconds; `None` is never."""
 
@@ -113,7 +117,10 @@ class Seen:
     def number(self, roster: str, now: int | None = None) -> int:
         """The number of a roster that it has at least; 0 where nothing is known of it, or all in it is over."""
         number, end = self._numbers.get(roster, (0, None))
-        return 0 if end is not None and now is not None and end < now else number
+        if end is None or now is None or now <= end:
+            return number
+        del self._numbers[roster]
+        return 0
 
     def note(self, roster: str, number: int, end: int | None) -> None:
         """Remember a number, where it is the highest."""
@@ -124,10 +131,10 @@ class Seen:
         if len(self._numbers) > self._most:
             self._numbers.popitem(last=False)
 
-
-def anew(number: int) -> Roster:
-    """The roster in the place of one that was put back or taken away: nothing is there, and all marks are spent."""
-    return Roster(number, oldest=new_mark())
+    def anew(self, roster: str, now: int) -> Roster:
+        """A roster in the place of one that was put back or taken away: nothing is there, and all marks are spent."""
+        number, end = self._numbers[roster]
+        return Roster(number, over=now + _LONG if end is None else end, oldest=new_mark())
 
 
 def part_of(name: str) -> int:
