@@ -392,6 +392,28 @@ async def test_an_end_is_kept_when_the_store_is_back(package: ModuleType, monkey
         assert first((await wire.until(name, "completed"))["result"]) == "let go"
 
 
+async def test_a_task_is_run_whose_taking_was_not_answered(
+    package: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The store took the change and was lost before it said so: the task has not died, and runs once."""
+    monkeypatch.setattr(importlib.import_module(f"{package.__name__}._runtime.tasks.runs"), "_RETRY", 0.01)
+    store, handlers = store_of(package), Handlers()
+    replace, lost = store.replace, importlib.import_module(f"{package.__name__}._runtime.state.store").StateLost
+    unanswered: list[bool] = []
+
+    async def unheard(*arguments: Any, **more: Any) -> bool:
+        is_done = await replace(*arguments, **more)
+        if not unanswered:
+            unanswered.append(is_done)
+            raise lost("no answer")
+        return bool(is_done)
+
+    monkeypatch.setattr(store, "replace", unheard)
+    async with in_memory(server(package, store, handlers), STATELESS, TASKS) as wire:
+        await wire.until(await made(wire, "work"), "completed")
+    assert (handlers.runs, unanswered) == (["work"], [True])
+
+
 async def test_a_call_and_its_run_are_recorded_as_one(package: ModuleType) -> None:
     records: list[Any] = []
 

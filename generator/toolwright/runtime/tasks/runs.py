@@ -121,7 +121,7 @@ class Runs:
         if not await self._store.hold(lease, holder, LEASE):
             return False
         try:
-            task = await self._ledger.change(name, partial(self._taken, holder))
+            task = await self._take(name, holder)
             if task is not None and not task.is_over:
                 await self._run(_Leg(task, holder, _course(task)))
         finally:
@@ -132,9 +132,22 @@ class Runs:
                     _LOG.warning("the lease on a task was not given back, and ends by itself")
         return True
 
+    async def _take(self, name: str, holder: str) -> Task | None:
+        """Take a task to run. Where the answer of the store is lost, it is asked again: it may have been taken."""
+        end = time.monotonic() + LEASE
+        while True:
+            try:
+                return await self._ledger.change(name, partial(self._taken, holder))
+            except StateLost:
+                if time.monotonic() > end:
+                    raise
+                await anyio.sleep(_RETRY)
+
     def _taken(self, holder: str, task: Task) -> Task | None:
         if task.status != "working":
             return None
+        if task.run == holder:
+            return task
         tool = self._host.package.tools.get(task.tool)
         if tool is None:
             return _failed(task, types.INTERNAL_ERROR, "There is no such tool any more")
