@@ -165,6 +165,25 @@ async def test_what_lasts_without_use_for_so_long_needs_no_end(redis_url: str, m
         assert await store.get("basket", "5") is not None
 
 
+async def test_changes_of_several_processes_at_once_are_all_vouched_for(
+    redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("toolwright.runtime.state.rosters.PARTS", 1)
+    async with opened(redis_url) as one, opened(redis_url) as other:
+        names = [f"{number}" for number in range(30)]
+        made = (
+            store.create("basket", name, b"1", owner="ann", ttl=60, tracked=True)
+            for name, store in zip(names, [one, other] * 15, strict=True)
+        )
+        assert all(await asyncio.gather(*made))
+        changed = (
+            store.replace("basket", name, b"2", version=0, payer="ann") for name in names for store in (one, other)
+        )
+        assert sum(await asyncio.gather(*changed)) == 30
+        found = await asyncio.gather(*(store.get("basket", name) for name in names for store in (one, other)))
+        assert found == [Record(b"2", 1)] * 60
+
+
 def test_so_many_rosters_are_remembered() -> None:
     seen = Seen(2)
     for number, name in enumerate("abca", 1):
