@@ -24,6 +24,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 from weakref import WeakValueDictionary
 
 from ..logs import logger
+from ..values import is_list
 from . import scripts
 from .budget import Budget, cost
 from .rosters import Entry, Roster, Seen, part_of
@@ -439,10 +440,10 @@ class RedisStore:
 
     def _allowed(self, found: Any) -> Any:
         """What a script gave. Raises BudgetExceeded."""
-        if isinstance(found, list):
-            whose, own, total, wait = found
+        if is_list(found):
+            own, total, wait = map(int, found[1:])
             seconds = None if wait == _NEVER else wait / 1000
-            raise self._budget.exceeded("caller" if whose == b"caller" else "server", own, total, seconds)
+            raise self._budget.exceeded("caller" if found[0] == b"caller" else "server", own, total, seconds)
         return found
 
     def _roster(self, payer: str, name: str) -> str:
