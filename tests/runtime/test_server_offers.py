@@ -656,6 +656,32 @@ async def test_sessions_share_a_budget_and_leave_nothing_behind(package: ModuleT
     assert archive.size == 0
 
 
+async def test_a_principal_keeps_no_more_of_its_sessions_than_its_share(package: ModuleType) -> None:
+    archive = importlib.import_module(f"{package.__name__}._runtime.server.replay").Archive(30_000, 20_000)
+    big = types.JSONRPCNotification(jsonrpc="2.0", method="m", params={"text": "x" * 5000})
+    huge = types.JSONRPCNotification(jsonrpc="2.0", method="m", params={"text": "x" * 50_000})
+
+    async def kept(session: Any) -> bool:
+        async def send(_event: Any) -> None:
+            pass
+
+        return await session.replay_events_after("0/a", send) is not None
+
+    bob = archive.session("bob")
+    await bob.store_event("a", big)
+    anns = [archive.session("ann") for _ in range(10)]
+    for session in anns:
+        await session.store_event("a", big)
+    assert [await kept(session) for session in anns] == [False] * 7 + [True] * 3
+    cid = archive.session("cid")
+    await cid.store_event("a", big)
+    await cid.store_event("a", big)
+    assert [await kept(session) for session in anns] == [False] * 8 + [True] * 2, "who has most gives way"
+    assert await kept(bob)
+    await cid.store_event("a", huge)
+    assert [await kept(one) for one in (*anns, bob, cid)] == [False] * 11 + [True]
+
+
 async def test_sessions_do_not_hear_of_each_other(package: ModuleType) -> None:
     """Streams are called by request ids, which are alike in all sessions."""
     app = package.asgi_app(Handlers(first=lambda args, ctx: f"for {ctx.request_id}"))

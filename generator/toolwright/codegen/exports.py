@@ -34,6 +34,7 @@ EXPORTS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "changes": {"._runtime.client.subscriptions": ("ListChanged", "ResourceUpdated", "changes")},
     "handles": {
         "._runtime.server.handles": ("Handle", "StaleHandle", "TooManyHandles", "UnknownHandle"),
+        "._runtime.state.budget": ("BudgetExceeded",),
         "._runtime.state.store": ("StateLost",),
     },
     "client_requests": {"._runtime.client.questions": ("Question",)},

@@ -82,10 +82,12 @@ RUNTIME: Final[Mapping[str, tuple[str, ...]]] = {
         "server/subscriptions",
         "server/telemetry",
         "server/uploads",
+        "state/budget",
         "state/marks",
         "state/memory",
         "state/places",
         "state/redis",
+        "state/rosters",
         "state/scripts",
         "state/seals",
         "state/store",
@@ -199,7 +201,7 @@ _IMPLIED: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """What each feature builds on, where that is not a part of every package."""
 
-_LIMITS: Final = frozenset({"concurrency", "maxArgumentBytes", "maxResultBytes", "timeout"})
+_LIMITS: Final = frozenset({"concurrency", "maxResultBytes", "timeout"})
 _REFERENCES: Final = frozenset({"$dynamicRef", "$recursiveRef", "$ref"})
 _CHOICES: Final = frozenset({"anyOf", "oneOf"})
 _PATTERNS: Final = frozenset({"pattern", "patternProperties"})

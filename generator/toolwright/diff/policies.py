@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any, Final
 from toolwright.diff.changes import Change
 from toolwright.diff.congruence import same
 from toolwright.runtime import amounts
+from toolwright.runtime.server.steps import ARGUMENTS, TASK_ARGUMENTS
 
 if TYPE_CHECKING:
     from toolwright.diagnostics import Place
     from toolwright.diff.changes import Impact
 
 DEFAULTS: Final[Mapping[str, Any]] = {"confirm": False, "onStateLoss": "closed", "sanitize": "text", "trusted": False}
-"""What a key means where it is absent; a limit that is absent limits nothing."""
+"""What a key means where it is absent; a limit that is absent limits nothing but the size of arguments."""
 
 _SECONDS: Final = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}
 _REFUSED: Final = "calls that passed may be refused now"
@@ -91,6 +92,8 @@ def _impact(key: str, was: Any, now: Any) -> tuple[Impact, str | None]:
 
 def _limited(key: str, was: Any, now: Any) -> tuple[Impact, str | None]:
     read, is_as_wide = _LIMITS[key]
+    if key == "maxArgumentBytes":  # absent, it is one limit for plain calls and a lower one for tasks
+        was, now = was or ARGUMENTS, now or TASK_ARGUMENTS
     if now is None:
         return "compatible", None
     if was is None:

@@ -14,12 +14,15 @@ from toolwright.diff import handles, tools
 from toolwright.diff.changes import Change
 from toolwright.diff.congruence import same
 from toolwright.diff.policies import policies
+from toolwright.runtime.amounts import size
+from toolwright.runtime.state.budget import ALL, EACH
 
 if TYPE_CHECKING:
     from toolwright import ir
     from toolwright.diff.tools import Pair
 
 _LISTING: Final = ("cache", "pageSize")
+_STORAGE: Final = {"maxBytesPerPrincipal": EACH, "maxBytes": ALL}
 _ABOUT: Final = "server"
 
 
@@ -52,6 +55,7 @@ def changes(pair: Pair, old: Mapping[str, Any], new: Mapping[str, Any], files: t
     for key in _LISTING:
         if not same(old.get(key), new.get(key)):
             yield Change("TW507", "wire", "compatible", _ABOUT, f"`{key}` changed", *at(key))
+    yield from _storage(old.get("storage") or {}, new.get("storage") or {}, at("storage"))
     places = [
         {name: at("apis", name)[side] for name in value.get("apis") or {}} for side, value in enumerate((old, new))
     ]
@@ -78,6 +82,24 @@ def changes(pair: Pair, old: Mapping[str, Any], new: Mapping[str, Any], files: t
         message = f"`format` is {'asserted now' if stricter else 'no longer asserted'}"
         why = "what breaks is told with the schemas" if stricter else None
         yield Change("TW508", "wire", "cosmetic", _ABOUT, message, *at("formats"), why)
+
+
+def _storage(before: Mapping[str, Any], after: Mapping[str, Any], at: tuple[Place, Place]) -> Iterator[Change]:
+    for key, default in _STORAGE.items():
+        was, now = before.get(key, default), after.get(key, default)
+        if size(was) == size(now):
+            continue
+        is_less = size(now) < size(was)
+        yield Change(
+            "TW520",
+            "wire",
+            "may break" if is_less else "compatible",
+            _ABOUT,
+            f"`storage.{key}` was `{was}`, and is `{now}`",
+            at[0] / key,
+            at[1] / key,
+            "what callers may store now may be refused" if is_less else None,
+        )
 
 
 def _authorization(was: Any, now: Any, at: tuple[Place, Place]) -> Iterator[Change]:

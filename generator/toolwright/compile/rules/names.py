@@ -64,7 +64,7 @@ EXPORTS = frozenset(
 )
 """What a package exports beside its models and the two classes named after the server."""
 
-HANDLE_EXPORTS = frozenset({"Handle", "StaleHandle", "StateLost", "TooManyHandles", "UnknownHandle"})
+HANDLE_EXPORTS = frozenset({"BudgetExceeded", "Handle", "StaleHandle", "StateLost", "TooManyHandles", "UnknownHandle"})
 """What a package with handles exports beside."""
 
 MODEL_NAMES = frozenset({"Annotated", "Any", "Field", "Final", "Literal", "Model", "Nullable", "Root"})

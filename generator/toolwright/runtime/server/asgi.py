@@ -24,6 +24,7 @@ from ..logs import guard
 from .bad_requests import BadRequests
 from .guard import Guard
 from .health import routes as health_routes
+from .principal import ANONYMOUS, current
 from .replay import Archive
 from .resumption import Resumption, SharedReplay
 from .uploads import Uploads
@@ -142,12 +143,17 @@ class _Sessions(StreamableHTTPSessionManager):
     def event_store(self) -> EventStore | None:
         """A new store; the SDK asks when it opens a session."""
         store = self.app.store
-        return SharedReplay(store) if store.is_shared else self._archive.session()
+        return SharedReplay(store) if store.is_shared else self._archive.session(_caller())
 
     @event_store.setter
     def event_store(self, _store: EventStore | None) -> None:
         """The SDK's constructor sets one for all sessions."""
         self._archive = Archive()
+
+
+def _caller() -> str:
+    """Who sent the request that is being answered."""
+    return current(over_http=True, user=ANONYMOUS).key
 
 
 def _security(hosts: Sequence[str]) -> TransportSecuritySettings:

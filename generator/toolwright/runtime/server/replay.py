@@ -1,7 +1,8 @@
 """What was sent to sessions over HTTP, kept for clients that come back for it (MCP 2025-11-25, basic/transports).
 
 Takes messages; gives them again, as they were sent. All sessions share one budget of bytes, so that sessions that
-nobody comes back to cannot fill the memory; what is gone is lost, as it would be without.
+nobody comes back to cannot fill the memory, and where it is used up the principal with most loses the oldest; what is
+gone is lost, as it would be without.
 """
 
 from __future__ import annotations
@@ -34,6 +35,9 @@ _EVENTS: Final = 512
 _EACH: Final = 512
 """Bytes that a message takes beside its text, about."""
 
+_PRINCIPAL: Final = 16 * 1024 * 1024
+"""Bytes that the messages of one principal's sessions may take together."""
+
 _Key: TypeAlias = tuple[int, int]
 """A session, and the number of a message in it."""
 
@@ -47,19 +51,31 @@ class _Event(NamedTuple):
         return _EACH + len(self.text or b"")
 
 
+_NONE: Final[OrderedDict[_Key, _Event]] = OrderedDict()
+
+
+class _Session(NamedTuple):
+    """A session, and whose it is."""
+
+    number: int
+    principal: str
+
+
 class Archive:
     """The messages of all sessions, the oldest first."""
 
-    def __init__(self, size: int = _TOTAL) -> None:
-        """Say how many bytes they may take together."""
+    def __init__(self, size: int = _TOTAL, each: int = _PRINCIPAL) -> None:
+        """Say how many bytes they may take together, and those of one principal."""
         self._largest = size
-        self._events: OrderedDict[_Key, _Event] = OrderedDict()
+        self._each = each
+        self._events: dict[str, OrderedDict[_Key, _Event]] = {}
         self._sizes: Counter[int] = Counter()
+        self._principals: Counter[str] = Counter()
         self._sessions = count(1)
 
-    def session(self, events: int = _EVENTS, size: int = _SESSION) -> Replay:
-        """The store of a new session; what it keeps goes when the store itself does."""
-        session = next(self._sessions)
+    def session(self, principal: str = "", events: int = _EVENTS, size: int = _SESSION) -> Replay:
+        """The store of a new session of a principal; what it keeps goes when the store itself does."""
+        session = _Session(next(self._sessions), principal)
         numbers: deque[int] = deque()
         store = Replay(self, session, numbers, events, size)
         weakref.finalize(store, self._forget, session, numbers).atexit = False
@@ -68,39 +84,52 @@ class Archive:
     @property
     def size(self) -> int:
         """Bytes that all messages take, about."""
-        return self._sizes.total()
+        return self._principals.total()
 
-    def size_of(self, session: int) -> int:
+    def size_of(self, session: _Session) -> int:
         """Bytes that the messages of a session take, about."""
-        return self._sizes[session]
+        return self._sizes[session.number]
 
-    def add(self, session: int, number: int, stream: str, text: bytes | None) -> None:
+    def add(self, session: _Session, number: int, stream: str, text: bytes | None) -> None:
         """Keep a message, in the place of the oldest where that is needed."""
-        event = _Event(stream, text)
-        self._events[session, number] = event
-        self._sizes[session] += event.size
-        while self.size > self._largest and len(self._events) > 1:
-            self.drop(*next(iter(self._events)))
+        event, key = _Event(stream, text), (session.number, number)
+        self._events.setdefault(session.principal, OrderedDict())[key] = event
+        self._sizes[session.number] += event.size
+        self._principals[session.principal] += event.size
+        while self._principals[session.principal] > self._each and len(self._events[session.principal]) > 1:
+            self._drop(session.principal, next(iter(self._events[session.principal])))
+        while self.size > self._largest and self.size > event.size:
+            others = [name for name, events in self._events.items() if len(events) > (key in events)]
+            most = max(others, key=self._principals.__getitem__)
+            self._drop(most, next(one for one in self._events[most] if one != key))
 
-    def drop(self, session: int, number: int) -> None:
+    def drop(self, session: _Session, number: int) -> None:
         """Keep a message no longer, if it is kept."""
-        if (event := self._events.pop((session, number), None)) is not None:
-            self._sizes[session] -= event.size
+        self._drop(session.principal, (session.number, number))
 
-    def get(self, session: int, number: int) -> _Event | None:
+    def get(self, session: _Session, number: int) -> _Event | None:
         """A message that is kept."""
-        return self._events.get((session, number))
+        return self._events.get(session.principal, _NONE).get((session.number, number))
 
-    def _forget(self, session: int, numbers: deque[int]) -> None:
+    def _drop(self, principal: str, key: _Key) -> None:
+        events = self._events.get(principal, _NONE)
+        if (event := events.pop(key, None)) is None:
+            return
+        self._sizes[key[0]] -= event.size
+        self._principals[principal] -= event.size
+        if not events:
+            del self._events[principal], self._principals[principal]
+
+    def _forget(self, session: _Session, numbers: deque[int]) -> None:
         for number in numbers:
             self.drop(session, number)
-        del self._sizes[session]
+        del self._sizes[session.number]
 
 
 class Replay(EventStore):
     """The last messages of one session."""
 
-    def __init__(self, archive: Archive, session: int, numbers: deque[int], events: int, size: int) -> None:
+    def __init__(self, archive: Archive, session: _Session, numbers: deque[int], events: int, size: int) -> None:
         """Take what `Archive.session` says."""
         self._archive = archive
         self._session = session

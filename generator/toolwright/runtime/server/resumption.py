@@ -18,6 +18,7 @@ from mcp_types import jsonrpc_message_adapter
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
+from ..state.budget import BudgetExceeded
 from ..state.store import StateLost
 from .principal import ANONYMOUS, current
 from .replay import text_of
@@ -74,8 +75,16 @@ class SharedReplay(EventStore):
         try:
             while len(self._kept) > _EVENTS or (len(self._kept) > 1 and sum(size for _, size in self._kept) > _BYTES):
                 await self._store.delete(_KIND, self._key(self._kept.popleft()[0]))
-            await self._store.create(_KIND, self._key(self._number), data, owner=self._session, ttl=_SECONDS)
-        except StateLost:
+            await self._store.create(
+                _KIND,
+                self._key(self._number),
+                data,
+                owner=self._session,
+                ttl=_SECONDS,
+                payer=self._principal,
+                spare=True,
+            )
+        except (StateLost, BudgetExceeded):
             return ""  # an id that nobody can come back with
         return f"{self._session}.{self._number}/{stream_id}"
 

@@ -21,6 +21,7 @@ from mcp.shared.inbound import MCP_NAME_HEADER, decode_header_value
 from ..nesting import is_too_deep
 from ..revisions import FIRST_STATELESS
 from ..server.parts import Refused
+from ..state.budget import BudgetExceeded
 from ..state.store import StateLost
 from ..values import is_list, is_mapping
 from . import wire
@@ -101,6 +102,8 @@ class Methods:
             raise MCPError(error.code, error.message, error.data) from None
         except StateLost:
             raise MCPError(types.INTERNAL_ERROR, _LOST) from None
+        except BudgetExceeded as error:
+            raise MCPError(types.INVALID_PARAMS, f"The answers were not taken. {error}") from None
         result = await call_next(ctx)
         if ctx.method in ("initialize", "server/discover") and is_mapping(result):
             return _announced(ctx.method, result)
