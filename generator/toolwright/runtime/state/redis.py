@@ -170,6 +170,12 @@ class RedisStore:
         opened = await self._opened(found[0], name)
         return None if opened is None else Record(_unpacked(opened)[1], int(found[1]))
 
+    async def size(self, kind: str, key: str) -> int | None:
+        """See the protocol."""
+        with self._told():
+            found: int = await self._redis.hstrlen(self._name(kind, key), "d")
+        return found or None
+
     async def replace(self, kind: str, key: str, data: bytes, *, version: int) -> bool:
         """See the protocol."""
         name = self._name(kind, key)

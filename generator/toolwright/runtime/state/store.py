@@ -97,6 +97,10 @@ class Store(Protocol):
         """What is kept; `None` where there is nothing, or it is over. Reading is use, as `idle` counts it."""
         ...
 
+    async def size(self, kind: str, key: str) -> int | None:
+        """How many bytes something takes where it is kept; `None` where there is nothing. That is no use for `idle`."""
+        ...
+
     async def replace(self, kind: str, key: str, data: bytes, *, version: int) -> bool:
         """Keep `data` in the place of what had this version; whether that was still there. Replacing is use."""
         ...

@@ -20,6 +20,7 @@ from mcp.shared.inbound import MCP_NAME_HEADER, decode_header_value
 
 from ..nesting import is_too_deep
 from ..revisions import FIRST_STATELESS
+from ..server.expiry import own_seconds_left
 from ..server.parts import Refused
 from ..state.store import StateLost
 from ..values import is_list, is_mapping
@@ -149,7 +150,26 @@ class Methods:
         return wire.in_handshake_era(await self._find(ctx))
 
     async def _result(self, ctx: ServerRequestContext[Any, Any]) -> dict[str, Any]:
-        """Wait for the end, and ask meanwhile what the task waits for."""
+        """Wait for the end, and ask meanwhile what the task waits for.
+
+        A client that cannot come back for the answer does not wait for longer than its token holds.
+        """
+        left = own_seconds_left() if ctx.close_sse_stream is None else None
+        with anyio.move_on_after(left) as waiting:
+            task = await self._end(ctx)
+        if waiting.cancelled_caught:
+            raise Refused(types.INVALID_REQUEST, "The access token has expired. Ask again with another one.")
+        if task.status == "cancelled":
+            raise Refused(types.INVALID_REQUEST, "The task was cancelled")
+        if task.error is not None:
+            raise Refused(task.error["code"], task.error["message"], task.error.get("data"))
+        result = await self._tasks.ledger.result(task)
+        if result is None:
+            raise Refused(types.INVALID_PARAMS, "Task not found")
+        return wire.final(task, result, self._server.package.tools[task.tool].definition, ctx.protocol_version)
+
+    async def _end(self, ctx: ServerRequestContext[Any, Any]) -> Task:
+        """A task when it is over."""
         task = await self._find(ctx)
         with self._tasks.ledger.watching([task.id]) as woken:
             while not task.is_over:
@@ -160,14 +180,7 @@ class Methods:
                         await woken.wait()
                 woken.clear()
                 task = await self._find(ctx)
-        if task.status == "cancelled":
-            raise Refused(types.INVALID_REQUEST, "The task was cancelled")
-        if task.error is not None:
-            raise Refused(task.error["code"], task.error["message"], task.error.get("data"))
-        result = await self._tasks.ledger.result(task)
-        if result is None:
-            raise Refused(types.INVALID_PARAMS, "Task not found")
-        return wire.final(task, result, self._server.package.tools[task.tool].definition, ctx.protocol_version)
+        return task
 
     async def _list(self, ctx: ServerRequestContext[Any, Any]) -> dict[str, Any]:
         cursor = types.PaginatedRequestParams.model_validate(ctx.params or {}, by_name=False).cursor
