@@ -12,7 +12,7 @@ import asyncio
 import json
 import re
 import secrets
-from collections import Counter, defaultdict
+from collections import defaultdict
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
@@ -77,11 +77,6 @@ _ASKED: Final = "events-asked"
 _KEPT: Final = "events-kept"
 
 
-class _Event(NamedTuple):
-    number: int
-    text: str
-
-
 @dataclass(frozen=True, slots=True)
 class _Stream:
     """The messages that belong to one request, and where they are kept."""
@@ -93,8 +88,8 @@ class _Stream:
     def key(self, number: _Number) -> str:
         return json.dumps([self.principal, self.session, number, self.name])
 
-    def id(self, number: int) -> str:
-        """What the client is told to come back with."""
+    def id(self, number: _Number) -> str:
+        """What the client is told to come back with; after the answer, nothing comes."""
         return f"{self.session}.{number}/{self.name}"
 
 
@@ -168,34 +163,44 @@ class SharedReplay(EventStore):
         self._principal = _principal()
         self._kept: dict[tuple[_Stream, _Number], int] = {}
         self._size = 0
-        self._numbers: Counter[_Stream] = Counter()
+        self._numbers: dict[_Stream, int] = {}
         """The last number of each stream that is not answered."""
+        self._last = 0
+        self._resumed: set[_Stream] = set()
+        self._storing = asyncio.Lock()
         awaited.add(self._session, self)
 
     async def store_event(self, stream_id: str, message: JSONRPCMessage | None) -> str:
         """Keep a message; gives its id, which says where it is. While the store is lost, nothing is kept."""
         stream = _Stream(self._principal, self._session, stream_id)
-        number = self._numbers[stream] + 1
-        is_answer = isinstance(message, JSONRPCResponse | JSONRPCError)
-        place: _Number = _ANSWER if is_answer else number
-        data = b"%d\n%s" % (number, b"" if message is None else text_of(message) or b"")
         try:
-            if (stream, _ANSWER) in self._kept:  # the client used the id of its request again
-                for old in [one for one in self._kept if one[0] == stream]:
-                    await self._drop(*old)
-            while len(self._kept) >= _EVENTS or (self._kept and self._size + len(data) > _BYTES):
-                await self._drop(*next(iter(self._kept)))
-            await self._store.create(_KIND, stream.key(place), data, owner=self._session, ttl=_SECONDS)
-            self._kept[stream, place] = len(data)
-            self._size += len(data)
-            self._numbers[stream] = number
-            await self._awaited.tell(self._session)
+            async with self._storing:
+                return stream.id(await self._store_next(stream, message))
         except StateLost:
             return ""  # an id that nobody can come back with
-        finally:
-            if is_answer:
-                del self._numbers[stream]
-        return stream.id(number)
+
+    async def _store_next(self, stream: _Stream, message: JSONRPCMessage | None) -> _Number:
+        """Keep a message as the next one of its stream; gives its number. Raises StateLost."""
+        if message is None and (stream, _ANSWER) in self._kept:
+            if stream in self._resumed:  # by a client that is sent the answer again
+                self._resumed.discard(stream)
+                return _ANSWER
+            await self._drop(stream, _ANSWER)  # the client uses the id of its request for another one
+        number = self._numbers.get(stream, self._last) + 1
+        place: _Number = _ANSWER if isinstance(message, JSONRPCResponse | JSONRPCError) else number
+        data = b"" if message is None else text_of(message) or b""
+        while len(self._kept) >= _EVENTS or (self._kept and self._size + len(data) > _BYTES):
+            await self._drop(*next(iter(self._kept)))
+        await self._store.create(_KIND, stream.key(place), data, owner=self._session, ttl=_SECONDS)
+        self._kept[stream, place] = len(data)
+        self._size += len(data)
+        self._last = max(self._last, number)
+        if place == _ANSWER:
+            self._numbers.pop(stream, None)
+        else:
+            self._numbers[stream] = number
+        await self._awaited.tell(self._session)
+        return place
 
     async def replay_events_after(self, last_event_id: str, send_callback: EventCallback) -> str | None:
         """Send what came after an event on its stream; gives the stream, `None` where nothing is known of it."""
@@ -204,19 +209,24 @@ class SharedReplay(EventStore):
                 return None
             stream, number = found
             while (place := await _next(self._store, stream, number)) is not None:
-                event = await _read(self._store, place.key)
-                if event is None or event.number <= number:
+                if (text := await _read(self._store, place.key)) is None:
                     break
-                number = event.number
-                if event.text:
-                    await send_callback(EventMessage(Sent.of(event.text), stream.id(number)))
+                number += 1
+                if text:
+                    await send_callback(EventMessage(Sent.of(text), stream.id(_ANSWER if place.is_last else number)))
+                if place.is_last:
+                    break
         except StateLost:
             return None
+        self._resumed.add(stream)
         return stream.name
 
     async def _drop(self, stream: _Stream, number: _Number) -> None:
+        """Keep a message no longer. Raises StateLost."""
         await self._store.delete(_KIND, stream.key(number))
         self._size -= self._kept.pop((stream, number))
+        if number == _ANSWER:
+            self._resumed.discard(stream)
 
 
 class _Place(NamedTuple):
@@ -248,13 +258,10 @@ async def _next(store: Store, stream: _Stream, number: int) -> _Place | None:
     return None
 
 
-async def _read(store: Store, key: str) -> _Event | None:
-    """A message that is kept. Raises StateLost."""
+async def _read(store: Store, key: str) -> str | None:
+    """The text of a message that is kept. Raises StateLost."""
     record = await store.get(_KIND, key)
-    if record is None:
-        return None
-    number, _, text = record.data.partition(b"\n")
-    return _Event(int(number), text.decode())
+    return None if record is None else record.data.decode()
 
 
 class Resumption:
@@ -338,12 +345,13 @@ class Resumption:
                     woken.clear()
                     while (place := await _next(self._store, stream, number)) is not None:
                         async with self._room if place.size > _LARGE else nullcontext():
-                            event = await _read(self._store, place.key)
-                            if event is None or event.number <= number:
-                                return None
-                            number = event.number
-                            if event.text:
-                                said = f"id: {stream.id(number)}\nevent: message\ndata: {event.text}\n\n".encode()
+                            text = await _read(self._store, place.key)
+                            if text is None:
+                                return number
+                            number += 1
+                            if text:
+                                name = stream.id(_ANSWER if place.is_last else number)
+                                said = f"id: {name}\nevent: message\ndata: {text}\n\n".encode()
                                 async with asyncio.timeout(_SENDING):
                                     await send({"type": "http.response.body", "body": said, "more_body": True})
                         if place.is_last:
