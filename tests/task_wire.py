@@ -211,7 +211,7 @@ class _Http:
         params = message.get("params") or {}
         if self._wire.revision >= STATELESS:
             headers |= {"mcp-protocol-version": self._wire.revision, "mcp-method": message["method"]}
-            if (name := params.get("name", params.get("taskId"))) is not None:
+            if (name := params.get("name", params.get("taskId", params.get("uri")))) is not None:
                 headers["mcp-name"] = name
         elif message.get("method") != "initialize":
             headers["mcp-protocol-version"] = self._wire.revision
