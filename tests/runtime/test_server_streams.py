@@ -18,7 +18,7 @@ from mcp.server.auth.provider import AccessToken
 from packages import generate, imported
 from server_fixture import ENVELOPE, HELLO
 from serving import asgi
-from task_wire import HANDSHAKE, STATELESS, in_memory
+from task_wire import EXTENSION, HANDSHAKE, STATELESS, in_memory
 from tasked import MANIFEST, Gate, Handlers, called
 
 if TYPE_CHECKING:
@@ -299,3 +299,9 @@ async def test_one_stream_listens_to_so_much(package: ModuleType, uris: list[str
     async with in_memory(package.build_server(Handlers()), STATELESS, {}) as wire:
         said = await wire("subscriptions/listen", notifications={"resourceSubscriptions": uris})
         assert said == {"error": {"code": -32602, "message": message}}
+
+
+async def test_one_stream_tells_of_so_many_tasks(package: ModuleType) -> None:
+    async with in_memory(package.build_server(Handlers()), STATELESS, {"extensions": {EXTENSION: {}}}) as wire:
+        said = await wire("subscriptions/listen", notifications={"taskIds": [str(number) for number in range(1001)]})
+        assert said == {"error": {"code": -32602, "message": "More than 1000 tasks"}}

@@ -42,6 +42,9 @@ if TYPE_CHECKING:
 _PAGE: Final = 50
 """Tasks on a page of the list."""
 
+_HEARD: Final = 1000
+"""Tasks that one stream tells of, at most."""
+
 _LOOK: Final = 5.0
 """Seconds between two looks at a task that somebody waits for, where nothing is heard of it."""
 
@@ -228,6 +231,8 @@ class Methods:
     ) -> HandlerResult:
         """Have a client hear of those of its tasks that there are (the extension, "Task Status Notifications")."""
         self._require(ctx)
+        if len(names) > _HEARD:
+            raise Refused(types.INVALID_PARAMS, f"More than {_HEARD} tasks")
         there: list[str] = []
         for name in names:
             try:
