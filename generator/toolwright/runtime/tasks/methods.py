@@ -158,9 +158,10 @@ class Methods:
         A client that cannot come back for the answer does not wait for longer than its token holds.
         """
         left = own_seconds_left() if ctx.close_sse_stream is None else None
-        with anyio.move_on_after(left) as waiting:
+        task: Task | None = None
+        with anyio.move_on_after(left):
             task = await self._end(ctx)
-        if waiting.cancelled_caught:
+        if task is None:
             raise Refused(types.INVALID_REQUEST, "The access token has expired. Ask again with another one.")
         if task.status == "cancelled":
             raise Refused(types.INVALID_REQUEST, "The task was cancelled")
