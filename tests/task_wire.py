@@ -61,6 +61,7 @@ class Wire:
     async def heard(self, message: Message) -> None:
         """Take a message of the server."""
         if "method" not in message:
+            assert message["id"] in self._waiting, message
             self._waiting.pop(message["id"]).set_result(message)
         elif "id" in message:
             self.asked.append(message)

@@ -154,7 +154,7 @@ async def stdio(revision: str) -> AsyncIterator[tuple[Server, Wire]]:
 
     async def hear() -> None:
         while line := await output.readline():
-            with suppress(KeyError, asyncio.InvalidStateError):  # the answer to a call that was given up
+            with suppress(AssertionError, asyncio.InvalidStateError):  # the answer to a call that was given up
                 await wire.heard(json.loads(line))
 
     hearing = asyncio.ensure_future(hear())

@@ -218,7 +218,8 @@ class SharedReplay(EventStore):
                     break
         except StateLost:
             return None
-        self._resumed.add(stream)
+        if (stream, _ANSWER) in self._kept:
+            self._resumed.add(stream)
         return stream.name
 
     async def _drop(self, stream: _Stream, number: _Number) -> None:
