@@ -44,10 +44,10 @@ SLACK: Final = 4.0
 CLIENTS: Final = 6
 """Clients of each revision over HTTP, in each round."""
 
-IDLE: Final = 2.0
+IDLE: Final = 5.0
 """Seconds after which a session ends that its client has left."""
 
-REST: Final = 2.5
+REST: Final = 5.5
 """Seconds without clients, before a measurement. In the sample it is less, and some sessions are still there."""
 
 ROUNDS: Final = 4
