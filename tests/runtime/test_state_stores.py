@@ -44,6 +44,20 @@ async def test_a_record_is_kept_until_it_is_deleted(state: str) -> None:
         assert await store.get("basket", "a") is None
 
 
+async def test_a_size_is_told_without_reading(state: str) -> None:
+    async with opened(state) as store:
+        assert await store.size("basket", "a") is None
+        await store.create("basket", "a", b"x" * 1000, owner="ann", ttl=60)
+        await store.create("basket", "empty", b"", owner="ann", ttl=60)
+        size = await store.size("basket", "a")
+        assert size is not None
+        assert 1000 <= size < 1200
+        assert await store.size("basket", "empty") is not None
+        assert await store.size("task", "a") is None
+        await store.delete("basket", "a")
+        assert await store.size("basket", "a") is None
+
+
 async def test_of_several_replacements_of_one_version_one_is_kept(state: str) -> None:
     async with opened(state) as store:
         await store.create("basket", "a", b"0", owner="ann", ttl=60)

@@ -7,17 +7,21 @@ gone is lost, as it would be without.
 
 from __future__ import annotations
 
+import re
 import weakref
 from collections import Counter, OrderedDict, deque
 from itertools import count
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from mcp.server.streamable_http import EventMessage, EventStore
-from mcp_types import jsonrpc_message_adapter
+from mcp_types import JSONRPCNotification
+from pydantic import PrivateAttr
 
 from ..logs import logger
 
 if TYPE_CHECKING:
+    from typing import Self
+
     from mcp.server.streamable_http import EventCallback
     from mcp_types import JSONRPCMessage
 
@@ -37,6 +41,8 @@ _EACH: Final = 512
 
 _PRINCIPAL: Final = 16 * 1024 * 1024
 """Bytes that the messages of one principal's sessions may take together."""
+
+_ID: Final = re.compile(r"(0|[1-9][0-9]{0,8})/(.*)", re.DOTALL)
 
 _Key: TypeAlias = tuple[int, int]
 """A session, and the number of a message in it."""
@@ -107,6 +113,11 @@ class Archive:
         """Keep a message no longer, if it is kept."""
         self._drop(session.principal, (session.number, number))
 
+    def stream_of(self, session: _Session, number: int) -> str | None:
+        """The stream of a message that is kept."""
+        event = self.get(session, number)
+        return None if event is None else event.stream
+
     def get(self, session: _Session, number: int) -> _Event | None:
         """A message that is kept."""
         return self._events.get(session.principal, _NONE).get((session.number, number))
@@ -149,19 +160,38 @@ class Replay(EventStore):
 
     async def replay_events_after(self, last_event_id: str, send_callback: EventCallback) -> str | None:
         """Send what came after an event on its stream; gives the stream, `None` where nothing is known of it."""
-        number, _, stream_id = last_event_id.partition("/")
-        found = [(one, self._archive.get(self._session, one)) for one in self._numbers]
-        kept = [(one, event.text) for one, event in found if event is not None and event.stream == stream_id]
-        if not kept or not number.isdecimal() or len(number) > len(str(self._number)):
+        parts = _ID.fullmatch(last_event_id)
+        if parts is None:
             return None
-        for position, text in kept:
-            if position > int(number) and text is not None:
-                message = jsonrpc_message_adapter.validate_json(text, by_name=False)
-                await send_callback(EventMessage(message, f"{position}/{stream_id}"))
+        last, stream_id = int(parts[1]), parts[2]
+        kept = [one for one in self._numbers if self._archive.stream_of(self._session, one) == stream_id]
+        if not kept or last > self._number:
+            return None
+        for number in kept:
+            event = self._archive.get(self._session, number) if number > last else None
+            if event is not None and event.text is not None:
+                await send_callback(EventMessage(Sent.of(event.text.decode()), f"{number}/{stream_id}"))
         return stream_id
 
     def _is_full(self) -> bool:
         return self._archive.size_of(self._session) > self._largest
+
+
+class Sent(JSONRPCNotification):
+    """A message that is sent once more, in the text that it had: it is neither read nor written again."""
+
+    _text: str = PrivateAttr()
+
+    @classmethod
+    def of(cls, text: str) -> Self:
+        """The message with this text."""
+        made = cls(jsonrpc="2.0", method="")
+        made._text = text
+        return made
+
+    def model_dump_json(self, **_options: Any) -> str:
+        """The text."""
+        return self._text
 
 
 def text_of(message: JSONRPCMessage) -> bytes | None:

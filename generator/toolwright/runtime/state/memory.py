@@ -134,6 +134,11 @@ class MemoryStore:
         kept.use(self._clock())
         return Record(kept.data, kept.version)
 
+    async def size(self, kind: str, key: str) -> int | None:
+        """See the protocol."""
+        kept = self._find(kind, key)
+        return None if kept is None else len(kept.data)
+
     async def replace(
         self,
         kind: str,

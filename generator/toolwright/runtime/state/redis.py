@@ -247,6 +247,12 @@ class RedisStore:
         _LOG.warning("%s in Redis is not the newest version of what was kept there; it counts as gone", name)
         return None
 
+    async def size(self, kind: str, key: str) -> int | None:
+        """See the protocol."""
+        with self._told():
+            found: int = await self._redis.hstrlen(self._name(kind, key), "d")
+        return found or None
+
     async def replace(
         self,
         kind: str,

@@ -109,6 +109,10 @@ class Store(Protocol):
         """What is kept; `None` where there is nothing, or it is over. Reading is use, as `idle` counts it."""
         ...
 
+    async def size(self, kind: str, key: str) -> int | None:
+        """How many bytes something takes where it is kept; `None` where there is nothing. That is no use for `idle`."""
+        ...
+
     async def replace(
         self,
         kind: str,
