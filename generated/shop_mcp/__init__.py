@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from ._runtime.server.returns import MaybeAwaitable as MaybeAwaitable
     from ._runtime.server.returns import Reply as Reply
     from ._runtime.server.returns import Returns as Returns
+    from ._runtime.state.budget import BudgetExceeded as BudgetExceeded
     from ._runtime.state.store import StateLost as StateLost
     from .client import ShopClient as ShopClient
     from .contexts import AddItemContext as AddItemContext
@@ -119,6 +120,7 @@ else:
             "._runtime.server.handles": ("Handle", "StaleHandle", "TooManyHandles", "UnknownHandle"),
             "._runtime.server.resources": ("ResourceContents",),
             "._runtime.server.returns": ("Content", "MaybeAwaitable", "Reply", "Returns"),
+            "._runtime.state.budget": ("BudgetExceeded",),
             "._runtime.state.store": ("StateLost",),
             ".client": ("ShopClient",),
             ".contexts": (

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 KEEPERS: Final[Mapping[str, str]] = {
     "concurrency": "limits",
     "confirm": "confirmation",
-    "maxArgumentBytes": "limits",
     "maxResultBytes": "limits",
     "rateLimit": "rates",
     "redact": "redaction",
@@ -24,7 +23,7 @@ KEEPERS: Final[Mapping[str, str]] = {
 }
 """The feature that keeps each part of a policy."""
 
-_ALWAYS: Final = frozenset({"onStateLoss", "sanitize", "trusted"})
+_ALWAYS: Final = frozenset({"maxArgumentBytes", "onStateLoss", "sanitize", "trusted"})
 """What needs no feature: every server keeps it, or it is for clients, or about what other features keep."""
 
 

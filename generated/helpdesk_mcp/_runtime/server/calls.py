@@ -17,7 +17,7 @@ from .course import CURRENT, note
 from .dispatcher import Dispatcher
 from .parts import Answer, Host, Needed, Refused, Request
 from .sanitizing import whole
-from .steps import Call, Step, chained
+from .steps import Call, Step, chained, fitting
 
 if TYPE_CHECKING:
     from ..package import Package
@@ -47,9 +47,10 @@ class Calls:
         return {"tools": {name: tool.listed for name, tool in self._package.tools.items()}}
 
     def _steps(self, host: Host, limits: Sequence[Step]) -> Iterator[Step]:
-        """What a call goes through, as far as the manifest asks for it."""
+        """What a call goes through, most of it as far as the manifest asks for it."""
         if (rates := self._package.feature("rates", "policy.rates")) is not None:
             yield rates.Rates(host.store)
+        yield fitting
         yield from limits
         if (claims := self._package.feature("claims", "policy.claims")) is not None:
             yield claims.set_arguments
