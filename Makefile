@@ -32,11 +32,11 @@ corpus: .venv/ready
 
 # Ten thousands of random schemas and edits, of which `make test` takes some hundreds.
 subsumption: .venv/ready
-	TOOLWRIGHT_WHOLE_DIFF=1 $(BIN)/pytest -n 2 tests/test_subsumption.py
+	TOOLWRIGHT_WHOLE_DIFF=1 $(BIN)/pytest -n 2 tests/test_subsumption.py tests/test_diff_orders.py
 
 # Every hostile text at every place of a manifest, of which `make test` takes each text and each place.
 payloads: .venv/ready
-	TOOLWRIGHT_WHOLE_PAYLOADS=1 $(BIN)/pytest -n 2 tests/test_payloads.py
+	TOOLWRIGHT_WHOLE_PAYLOADS=1 $(BIN)/pytest -n 2 tests/test_payloads.py tests/test_foreign_keywords.py
 
 # The official conformance suite, against the server of specs/everything/ and against clients; needs npx.
 conformance: .venv/ready

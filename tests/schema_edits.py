@@ -421,3 +421,23 @@ def _replaced(value: Json, path: tuple[str | int, ...], by: Any) -> Json:
     elif path[0] in made:
         del made[path[0]]
     return made
+
+
+_UNORDERED = frozenset({"enum", "type", "required", "anyOf", "oneOf", "allOf", "examples"})
+"""Keywords of lists whose order says nothing (JSON Schema 2020-12, Core 10.2.1 and Validation 6.1, 6.5)."""
+
+
+def reordered(chance: random.Random, value: Json) -> Json:
+    """A schema that says the same: all whose order says nothing is in another one."""
+    if isinstance(value, list):
+        return [reordered(chance, each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    made = {
+        keyword: inner if keyword in ("enum", "const", "default", "examples") else reordered(chance, inner)
+        for keyword, inner in chance.sample([*value.items()], len(value))
+    }
+    for keyword in _UNORDERED & made.keys():
+        if isinstance(made[keyword], list):
+            made[keyword] = chance.sample(made[keyword], len(made[keyword]))
+    return made

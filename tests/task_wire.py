@@ -61,6 +61,7 @@ class Wire:
     async def heard(self, message: Message) -> None:
         """Take a message of the server."""
         if "method" not in message:
+            assert message["id"] in self._waiting, message
             self._waiting.pop(message["id"]).set_result(message)
         elif "id" in message:
             self.asked.append(message)
@@ -211,7 +212,7 @@ class _Http:
         params = message.get("params") or {}
         if self._wire.revision >= STATELESS:
             headers |= {"mcp-protocol-version": self._wire.revision, "mcp-method": message["method"]}
-            if (name := params.get("name", params.get("taskId"))) is not None:
+            if (name := params.get("name", params.get("taskId", params.get("uri")))) is not None:
                 headers["mcp-name"] = name
         elif message.get("method") != "initialize":
             headers["mcp-protocol-version"] = self._wire.revision

@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from .server.returns import MaybeAwaitable as MaybeAwaitable
     from .server.returns import Reply as Reply
     from .server.returns import Returns as Returns
+    from .state.budget import BudgetExceeded as BudgetExceeded
     from .state.store import StateLost as StateLost
 else:
     __getattr__, __dir__, __all__ = lazy(
@@ -88,6 +89,7 @@ else:
             ".server.prompts": ("Messages", "assistant", "user"),
             ".server.resources": ("ResourceContents",),
             ".server.returns": ("Content", "MaybeAwaitable", "Reply", "Returns"),
+            ".state.budget": ("BudgetExceeded",),
             ".state.store": ("StateLost",),
         },
     )

@@ -89,6 +89,7 @@ if TYPE_CHECKING:
     from .server.returns import Returns as Returns
     from .server.sdk import PackageServer as PackageServer
     from .server.sdk import build_server as build_server
+    from .state.budget import BudgetExceeded as BudgetExceeded
     from .state.store import StateLost as StateLost
 else:
     __getattr__, __dir__, __all__ = lazy(
@@ -128,6 +129,7 @@ else:
             ".server.resources": ("ResourceContents",),
             ".server.returns": ("Content", "MaybeAwaitable", "Reply", "Returns"),
             ".server.sdk": ("PackageServer", "build_server"),
+            ".state.budget": ("BudgetExceeded",),
             ".state.store": ("StateLost",),
         },
     )

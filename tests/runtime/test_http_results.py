@@ -652,7 +652,7 @@ def test_a_result_that_is_not_large_is_as_it_is(tmp_path: Path) -> None:
 
 
 def test_what_is_kept_is_bounded_and_belongs_to_who_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    store = kept.Store(most=2, most_bytes=10, seconds=60)
+    store = kept.Store(most=8, most_bytes=40, seconds=60)
     first, second = store.keep(b"1234", "a/b"), store.keep(b"5678", "a/b")
     assert first is not None
     assert second is not None
@@ -663,9 +663,13 @@ def test_what_is_kept_is_bounded_and_belongs_to_who_asked(monkeypatch: pytest.Mo
     found = store.read(second)
     assert found is not None
     assert found.data == b"5678"
-    monkeypatch.setattr(kept, "principal", lambda: ("other", None, None))
-    assert store.read(second) is None
+    for name in ("other", "another", "third"):
+        monkeypatch.setattr(kept, "principal", lambda name=name: (name, None, None))
+        assert store.read(second) is None
+        assert [store.keep(b"12345", "a/b") for _ in range(5)][-1] is not None
+    assert len(vars(store)["_entries"]) == 8
     monkeypatch.undo()
+    assert store.read(second) is not None, "others keep no more than their share"
     monkeypatch.setattr(time, "monotonic", lambda: 1e12)
     assert store.read(second) is None
     assert third is not None

@@ -638,7 +638,7 @@ async def test_sessions_share_a_budget_and_leave_nothing_behind(package: ModuleT
     sent: list[Any] = []
 
     async def send(event: Any) -> None:
-        sent.append(event.message)
+        sent.append(event.message.model_dump_json())
 
     sessions = [archive.session() for _ in range(20)]
     for session in sessions:
@@ -646,7 +646,7 @@ async def test_sessions_share_a_budget_and_leave_nothing_behind(package: ModuleT
         assert archive.size <= 20_000
     assert await sessions[0].replay_events_after("0/a", send) is None
     assert await sessions[-1].replay_events_after("0/a", send) == "a"
-    assert sent == [big]
+    assert sent == [big.model_dump_json(exclude_unset=True)]
     huge = types.JSONRPCNotification(jsonrpc="2.0", method="m", params={"text": "x" * 50_000})
     await sessions[0].store_event("a", huge)
     assert await sessions[0].replay_events_after("0/a", send) == "a"  # the newest is kept however large it is
@@ -654,6 +654,32 @@ async def test_sessions_share_a_budget_and_leave_nothing_behind(package: ModuleT
     sessions.clear()
     gc.collect()
     assert archive.size == 0
+
+
+async def test_a_principal_keeps_no_more_of_its_sessions_than_its_share(package: ModuleType) -> None:
+    archive = importlib.import_module("toolwright_runtime.server.replay").Archive(30_000, 20_000)
+    big = types.JSONRPCNotification(jsonrpc="2.0", method="m", params={"text": "x" * 5000})
+    huge = types.JSONRPCNotification(jsonrpc="2.0", method="m", params={"text": "x" * 50_000})
+
+    async def kept(session: Any) -> bool:
+        async def send(_event: Any) -> None:
+            pass
+
+        return await session.replay_events_after("0/a", send) is not None
+
+    bob = archive.session("bob")
+    await bob.store_event("a", big)
+    anns = [archive.session("ann") for _ in range(10)]
+    for session in anns:
+        await session.store_event("a", big)
+    assert [await kept(session) for session in anns] == [False] * 7 + [True] * 3
+    cid = archive.session("cid")
+    await cid.store_event("a", big)
+    await cid.store_event("a", big)
+    assert [await kept(session) for session in anns] == [False] * 8 + [True] * 2, "who has most gives way"
+    assert await kept(bob)
+    await cid.store_event("a", huge)
+    assert [await kept(one) for one in (*anns, bob, cid)] == [False] * 11 + [True]
 
 
 async def test_sessions_do_not_hear_of_each_other(package: ModuleType) -> None:

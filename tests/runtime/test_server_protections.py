@@ -18,7 +18,6 @@ from toolwright_runtime.server.protections import EXTENSION, MANIFEST, POLICY, U
 SERVED: Mapping[str, tuple[Any, str]] = {
     "concurrency": (2, "tests/runtime/test_policy_limits.py::test_a_thread_keeps_its_place_until_it_ends"),
     "confirm": (True, "tests/runtime/test_server_asking.py::test_the_server_asks_before_it_runs_a_tool"),
-    "maxArgumentBytes": ("1KiB", "tests/runtime/test_policy_limits.py::test_sizes_are_those_of_the_json_in_bytes"),
     "maxResultBytes": ("1KiB", "tests/runtime/test_policy_limits.py::test_sizes_are_those_of_the_json_in_bytes"),
     "rateLimit": ("2/minute", "tests/runtime/test_policy_limits.py::test_each_principal_has_its_own_window"),
     "redact": (["/a"], "tests/test_secrets.py::test_no_secret_is_logged"),
@@ -28,7 +27,10 @@ SERVED: Mapping[str, tuple[Any, str]] = {
 """For each part of a policy something that needs to be kept, and a test that it is."""
 
 
-ALWAYS_KEPT = {"sanitize": "tests/runtime/test_server_hygiene.py::test_results_are_cleaned_as_the_policy_has_it"}
+ALWAYS_KEPT = {
+    "maxArgumentBytes": "tests/runtime/test_policy_limits.py::test_sizes_are_those_of_the_json_in_bytes",
+    "sanitize": "tests/runtime/test_server_hygiene.py::test_results_are_cleaned_as_the_policy_has_it",
+}
 """What each package can do, whatever its manifest says."""
 
 NOT_FOR_SERVERS = {"onStateLoss", "trusted"}

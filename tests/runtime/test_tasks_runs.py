@@ -281,16 +281,6 @@ async def test_a_task_that_nobody_was_told_of_is_found(package: ModuleType, monk
         assert first((await wire.until(name, "completed"))["result"]) == "3"
 
 
-async def test_so_many_are_kept_of_one_owner(package: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    ledger = importlib.import_module("toolwright_runtime.tasks.ledger")
-    monkeypatch.setattr(ledger, "KEPT", 2)
-    async with in_memory(package.build_server(Handlers()), STATELESS, TASKS) as wire:
-        for _ in range(2):
-            await wire.until(await made(wire, "work"), "completed")
-        refused = await wire("tools/call", **called("work"))
-        assert "tasks of a caller are kept, and no more" in first(refused)
-
-
 @pytest.mark.parametrize(("tool", "status"), [("again", "working"), ("work", "failed")])
 async def test_a_server_that_stops_hands_back_what_may_be_repeated(package: ModuleType, tool: str, status: str) -> None:
     gate, store = Gate(), store_of(package)
@@ -400,6 +390,28 @@ async def test_an_end_is_kept_when_the_store_is_back(package: ModuleType, monkey
         await asyncio.sleep(0.1)
         store.is_lost = False
         assert first((await wire.until(name, "completed"))["result"]) == "let go"
+
+
+async def test_a_task_is_run_whose_taking_was_not_answered(
+    package: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The store took the change and was lost before it said so: the task has not died, and runs once."""
+    monkeypatch.setattr(importlib.import_module("toolwright_runtime.tasks.runs"), "_RETRY", 0.01)
+    store, handlers = store_of(package), Handlers()
+    replace, lost = store.replace, importlib.import_module("toolwright_runtime.state.store").StateLost
+    unanswered: list[bool] = []
+
+    async def unheard(*arguments: Any, **more: Any) -> bool:
+        is_done = await replace(*arguments, **more)
+        if not unanswered:
+            unanswered.append(is_done)
+            raise lost("no answer")
+        return bool(is_done)
+
+    monkeypatch.setattr(store, "replace", unheard)
+    async with in_memory(server(package, store, handlers), STATELESS, TASKS) as wire:
+        await wire.until(await made(wire, "work"), "completed")
+    assert (handlers.runs, unanswered) == (["work"], [True])
 
 
 async def test_a_call_and_its_run_are_recorded_as_one(package: ModuleType) -> None:

@@ -22,7 +22,7 @@ _CLIENT: Final = (
     *("changes", "list_prompts", "list_resource_templates", "list_resources", "list_tools"),
 )
 _TASKS: Final = ("TaskCancelled", "TaskExpired", "TasksUnsupported", "ToolTask", "ToolTaskState")
-_HANDLES: Final = ("Handle", "StaleHandle", "StateLost", "TooManyHandles", "UnknownHandle")
+_HANDLES: Final = ("BudgetExceeded", "Handle", "StaleHandle", "StateLost", "TooManyHandles", "UnknownHandle")
 _PARTS: Final = {
     "completion": ("Completing",),
     "prompts": ("Messages", "assistant", "user"),

@@ -32,7 +32,7 @@ FORMAT = 1
 
 _EXTENSION = frozenset({"toolwright"})
 _NOT_SERVED = frozenset({"lint"})
-_OF_ALL = ("audit", "auth", "cache", "client", "pageSize", "policy")
+_OF_ALL = ("audit", "auth", "cache", "client", "pageSize", "policy", "storage")
 
 _BINARY = re.compile(r"(image/(?!svg)|audio/|video/|font/|application/(octet-stream|pdf|zip|gzip))", re.IGNORECASE)
 """MIME types of what is never text, whatever its bytes are."""

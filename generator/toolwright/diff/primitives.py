@@ -12,6 +12,7 @@ from toolwright import mcp
 from toolwright.diff import tools
 from toolwright.diff.changes import Change
 from toolwright.diff.congruence import same
+from toolwright.diff.policies import policies
 
 if TYPE_CHECKING:
     from toolwright import ir
@@ -72,8 +73,8 @@ def _of(
     if new.section == mcp.PROMPTS:
         yield from _arguments(old, new)
     at = old.place / "toolwright", new.place / "toolwright"
-    policies = before.get("policy") or {}, after.get("policy") or {}
-    yield from tools.policies(about, *policies, (at[0] / "policy", at[1] / "policy"))
+    both = before.get("policy") or {}, after.get("policy") or {}
+    yield from policies(about, *both, (at[0] / "policy", at[1] / "policy"))
     yield from tools.marked(about, before, after, at)
     if not same(before.get("complete"), after.get("complete")):
         places = at[0] / "complete", at[1] / "complete"

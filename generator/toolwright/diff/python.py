@@ -6,12 +6,14 @@ those that users meet. Only what the two differ in is looked at.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
 
 from toolwright import mcp
-from toolwright.codegen.surface import Class, ClientMethod, Enumeration, Field, HandlerMethod, Surface, Taken
+from toolwright.codegen.surface import Class, ClientMethod, Enumeration, Field, HandlerMethod, Surface, Taken, Type
 from toolwright.diagnostics import Place
 from toolwright.diagnostics.suggestions import quoted
 from toolwright.diff.changes import Change, Impact
@@ -65,9 +67,9 @@ def _handlers(sides: _Sides) -> Iterator[Change]:
         if was is None:
             why = "without it the server does not start; `toolwright generate` shows the stub"
             yield about.change("TW581", "breaking", "handlers must have this method", why)
-        elif _signature(was) != _signature(method):
+        elif not _is_same_signature(was, method):
             message = f"its signature was `{_signature(was)}`, and is `{_signature(method)}`"
-            yield about.change("TW583", "may break" if was.returns == method.returns else "breaking", message)
+            yield about.change("TW583", "may break" if _is_same(was.returns, method.returns) else "breaking", message)
     for name, gone in old.items():
         if name not in new:
             why = "nothing calls it any more; its annotations may name classes that are gone"
@@ -104,14 +106,14 @@ def _call(was: ClientMethod, method: ClientMethod, about: _About) -> Iterator[Ch
             yield about.change("TW584", "breaking", f"the parameter `{name}` is required now")
         elif then.default is None and now.default is not None:
             yield about.change("TW584", "compatible", f"the parameter `{name}` is no longer required")
-        taken, takes = frozenset(then.given.choices), frozenset(now.given.choices)
-        if taken != takes and then.given.text != now.given.text:
+        less, more = _without(then.given, now.given), _without(now.given, then.given)
+        if (less or more) and not _is_same(then.given.text, now.given.text):
             message = f"`{name}` was `{then.given.text}`, and is `{now.given.text}`"
-            yield about.change("TW585", "may break" if taken - takes else "compatible", message)
+            yield about.change("TW585", "may break" if less else "compatible", message)
     for name in old:
         if name not in new:
             yield about.change("TW584", "breaking", f"the parameter `{name}` is gone")
-    if was.returns.text != method.returns.text:
+    if not _is_same(was.returns.text, method.returns.text):
         message = f"it gave `{was.returns.text}`, and gives `{method.returns.text}`"
         yield about.change("TW585", "breaking", message)
 
@@ -135,10 +137,10 @@ def _enumerations(sides: _Sides) -> Iterator[Change]:
         about = sides.about(f"type `{name}`", was, now)
         if now is None:
             yield about.change("TW586", "breaking", "the type is gone")
-        elif was.type != now.type:
-            less, more = ({*one.type.choices} - {*other.type.choices} for one, other in ((was, now), (now, was)))
+        elif not _is_same(was.type.text, now.type.text):
+            less, more = _without(was.type, now.type), _without(now.type, was.type)
             message = f"`{name}` was `{was.type.text}`, and is `{now.type.text}`"
-            yield about.change("TW588", "may break", message, _why_retyped("both", frozenset(more), frozenset(less)))
+            yield about.change("TW588", "may break", message, _why_retyped("both", more, less))
 
 
 def _fields(was: Class, now: Class, about: _About) -> Iterator[Change]:
@@ -163,7 +165,7 @@ def _fields(was: Class, now: Class, about: _About) -> Iterator[Change]:
 def _values(was: Class, now: Class, about: _About) -> Iterator[Change]:
     """A change of what a class holds as a mapping."""
     before, after = (each.values.text if each.values is not None else None for each in (was, now))
-    if before == after:
+    if before == after or (before is not None and after is not None and _is_same(before, after)):
         return
     if before is None or after is None:
         gone = "no longer" if after is None else "now"
@@ -174,12 +176,12 @@ def _values(was: Class, now: Class, about: _About) -> Iterator[Change]:
 
 def _field(was: Field, now: Field, about: _About, use: Use, makers: str | None) -> Iterator[Change]:
     """Changes of one attribute; `makers` is what to tell those who make the class, where somebody does."""
-    taken, takes = frozenset(was.type.choices), frozenset(now.type.choices)
+    less, more = _without(was.type, now.type), _without(now.type, was.type)
     needed = was.default is not None and now.default is None
-    if was.type.text != now.type.text and not (needed and taken - takes == {"None"} and takes < taken):
+    if not _is_same(was.type.text, now.type.text) and not (needed and less == {"None"} and not more):
         message = f"`{now.name}` was `{was.type.text}`, and is `{now.type.text}`"
-        impact: Impact = "compatible" if takes < taken and makers is None else "may break"
-        why = _why_retyped(use, takes - taken, taken - takes) if impact == "may break" else None
+        impact: Impact = "compatible" if less and not more and makers is None else "may break"
+        why = _why_retyped(use, more, less) if impact == "may break" else None
         yield about.change("TW588", impact, message, why)
     if was.default == now.default:
         return
@@ -194,8 +196,10 @@ def _field(was: Field, now: Field, about: _About, use: Use, makers: str | None) 
         yield about.change("TW589", "may break", message)
 
 
-def _why_retyped(use: Use, more: frozenset[Code], less: frozenset[Code]) -> str:
+def _why_retyped(use: Use, more: frozenset[Code], less: frozenset[Code]) -> str | None:
     """Whom another type of an attribute may break: it has `more` alternatives, and no longer `less`."""
+    if not more and not less:
+        return None
     if more:
         readers = {"input": "handlers that read", "output": "typed callers that read", "both": "code that reads"}
         return f"{readers[use]} it must expect {quoted(sorted(more))}"
@@ -230,6 +234,61 @@ _Named = TypeVar("_Named", Class, ClientMethod, Enumeration, Field, HandlerMetho
 
 def _by_name(those: Iterable[_Named]) -> Mapping[str, _Named]:
     return {each.name: each for each in those}
+
+
+def _is_same_signature(one: HandlerMethod, other: HandlerMethod) -> bool:
+    """Whether two methods take and give the same, in whatever order a type names its alternatives."""
+    if len(one.parameters) != len(other.parameters) or not _is_same(one.returns, other.returns):
+        return False
+    return all(
+        (was.name, was.default, was.can_be_omitted) == (now.name, now.default, now.can_be_omitted)
+        and _is_same(was.given.text, now.given.text)
+        for was, now in zip(one.parameters, other.parameters, strict=True)
+    )
+
+
+def _is_same(one: Code, other: Code) -> bool:
+    """Whether two types are the same to a type checker: the order of a union and of a `Literal` says nothing."""
+    return one == other or _ordered(one) == _ordered(other)
+
+
+def _without(given: Type, other: Type) -> frozenset[Code]:
+    """The alternatives of a type that another has not, in whatever order they name their own."""
+    known = frozenset(map(_ordered, other.choices))
+    return frozenset(choice for choice in given.choices if _ordered(choice) not in known)
+
+
+@lru_cache(maxsize=4096)
+def _ordered(source: Code) -> str:
+    """The source of a type with its unions and literals sorted."""
+    return ast.unparse(_Sorted().visit(ast.parse(source.strip(), mode="eval")))
+
+
+class _Sorted(ast.NodeTransformer):
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        """A union, sorted by the source of its alternatives."""
+        alternatives = sorted(map(self._source, _alternatives(node)))
+        return ast.parse(" | ".join(alternatives), mode="eval").body
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        """A `Literal`, sorted by the source of its values; of other types, what is inside."""
+        if isinstance(node.value, ast.Name) and node.value.id == "Literal":
+            values = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+            node.slice = ast.Tuple(sorted(values, key=ast.unparse), ast.Load())
+            return node
+        return self.generic_visit(node)
+
+    def _source(self, node: ast.expr) -> str:
+        return ast.unparse(self.visit(node))
+
+
+def _alternatives(node: ast.expr) -> Iterator[ast.expr]:
+    """The alternatives of a union, which may nest to the left."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
+        yield from _alternatives(node.left)
+        yield from _alternatives(node.right)
+    else:
+        yield node
 
 
 def _signature(method: HandlerMethod) -> str:

@@ -15,6 +15,7 @@ from toolwright.diagnostics import Place
 from toolwright.diff import edits, witness
 from toolwright.diff.changes import Change, Impact
 from toolwright.diff.congruence import same
+from toolwright.diff.orders import aligned
 from toolwright.diff.subsumption import Judge, covers, rejected
 
 if TYPE_CHECKING:
@@ -61,7 +62,11 @@ class Compared:
             change = self._redialected(old, Judge(base, self.old_formats), new, fits=fits)
             harmful = change.impact in ("breaking", "may break")
             yield change
-        for edit in edits.edits(base, self.new.wire, dialect):
+        moved = aligned(base, self.new.wire, dialect)
+        if same(base, moved):
+            yield self._change("TW503", "", "it is written in another order", (), (), "cosmetic")
+            return
+        for edit in edits.edits(base, moved, dialect):
             change = self._of(edit, old, Judge(base, self.old_formats), new, fits=fits)
             harmful |= change.impact in ("breaking", "may break")
             yield change

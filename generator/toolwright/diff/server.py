@@ -13,12 +13,16 @@ from toolwright.diagnostics import Place
 from toolwright.diff import handles, tools
 from toolwright.diff.changes import Change
 from toolwright.diff.congruence import same
+from toolwright.diff.policies import policies
+from toolwright_runtime.amounts import size
+from toolwright_runtime.state.budget import ALL, EACH
 
 if TYPE_CHECKING:
     from toolwright import ir
     from toolwright.diff.tools import Pair
 
 _LISTING: Final = ("cache", "pageSize")
+_STORAGE: Final = {"maxBytesPerPrincipal": EACH, "maxBytes": ALL}
 _ABOUT: Final = "server"
 
 
@@ -47,10 +51,11 @@ def changes(pair: Pair, old: Mapping[str, Any], new: Mapping[str, Any], files: t
     for name in sorted(now - was):
         yield Change("TW505", "wire", "compatible", _ABOUT, f"the capability `{name}` is new", *at("server"))
     yield from _authorization(old.get("auth"), new.get("auth"), at("auth"))
-    yield from tools.policies("all tools", old.get("policy") or {}, new.get("policy") or {}, at("policy"))
+    yield from policies("all tools", old.get("policy") or {}, new.get("policy") or {}, at("policy"))
     for key in _LISTING:
         if not same(old.get(key), new.get(key)):
             yield Change("TW507", "wire", "compatible", _ABOUT, f"`{key}` changed", *at(key))
+    yield from _storage(old.get("storage") or {}, new.get("storage") or {}, at("storage"))
     places = [
         {name: at("apis", name)[side] for name in value.get("apis") or {}} for side, value in enumerate((old, new))
     ]
@@ -79,6 +84,24 @@ def changes(pair: Pair, old: Mapping[str, Any], new: Mapping[str, Any], files: t
         yield Change("TW508", "wire", "cosmetic", _ABOUT, message, *at("formats"), why)
 
 
+def _storage(before: Mapping[str, Any], after: Mapping[str, Any], at: tuple[Place, Place]) -> Iterator[Change]:
+    for key, default in _STORAGE.items():
+        was, now = before.get(key, default), after.get(key, default)
+        if size(was) == size(now):
+            continue
+        is_less = size(now) < size(was)
+        yield Change(
+            "TW520",
+            "wire",
+            "may break" if is_less else "compatible",
+            _ABOUT,
+            f"`storage.{key}` was `{was}`, and is `{now}`",
+            at[0] / key,
+            at[1] / key,
+            "what callers may store now may be refused" if is_less else None,
+        )
+
+
 def _authorization(was: Any, now: Any, at: tuple[Place, Place]) -> Iterator[Change]:
     if same(was, now):
         return
@@ -92,7 +115,7 @@ def _authorization(was: Any, now: Any, at: tuple[Place, Place]) -> Iterator[Chan
                 continue
             places = at[0] / key, at[1] / key
             if key == "requiredScopes":
-                yield from tools.policies(_ABOUT, {"scopes": was.get(key)}, {"scopes": now.get(key)}, at)
+                yield from policies(_ABOUT, {"scopes": was.get(key)}, {"scopes": now.get(key)}, at)
             else:
                 why = "tokens that were good may be refused now"
                 yield Change("TW506", "wire", "may break", _ABOUT, f"`auth.{key}` changed", *places, why)

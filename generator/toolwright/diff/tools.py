@@ -15,6 +15,7 @@ from toolwright.diagnostics import Place
 from toolwright.diff import handles
 from toolwright.diff.changes import Change, Impact
 from toolwright.diff.congruence import same
+from toolwright.diff.policies import policies
 from toolwright.diff.schemas import Compared
 
 if TYPE_CHECKING:
@@ -237,47 +238,6 @@ def apis(
             yield _make(f"API `{name}`", "TW522", "may break", message, old, new, why)
 
 
-def policies(
-    about: str, before: Mapping[str, Any], after: Mapping[str, Any], at: tuple[Place, Place]
-) -> Iterator[Change]:
-    """Changes of a policy: of one tool, or the default of all."""
-    for key in dict.fromkeys((*after, *before)):
-        was, now = before.get(key), after.get(key)
-        if same(was, now) or key.startswith("x-"):
-            continue
-        places = at[0] / key, at[1] / key
-        if key == "scopes":
-            more = [scope for scope in now or () if scope not in (was or ())]
-            less = [scope for scope in was or () if scope not in (now or ())]
-            if more:
-                yield _make(about, "TW515", "breaking", f"it requires {_scopes(more)} now", *places)
-            if less:
-                yield _make(about, "TW515", "compatible", f"it no longer requires {_scopes(less)}", *places)
-        elif key == "redact":
-            yield _make(about, "TW520", "cosmetic", "`redact` changed", *places)
-        elif key == "trusted":
-            state = "trusted" if now else "not trusted"
-            yield _make(about, "TW520", "cosmetic", f"clients find its hints {state} now", *places)
-        elif key == "confirm" and _asks_alike(was, now):
-            yield _make(about, "TW520", "cosmetic", "what the user is asked before a call changed", *places)
-        elif key == "sanitize":
-            message = f"how much is cleaned was {_quoted(was or 'text')}, and is {_quoted(now or 'text')}"
-            yield _make(about, "TW520", "compatible", message, *places)
-        elif now is None:
-            yield _make(about, "TW520", "compatible", f"`{key}` is gone; it was {_quoted(was)}", *places)
-        else:
-            message = f"`{key}` was {_quoted(was)}, and is {_quoted(now)}"
-            yield _make(about, "TW520", "may break", message, *places, "calls that passed may be refused now")
-
-
-def _asks_alike(was: Any, now: Any) -> bool:
-    """Whether two settings of `confirm` differ in their words alone."""
-    both = [{"fallback": "refuse", **one} if isinstance(one, dict) else one for one in (was, now)]
-    both = [{"fallback": "refuse"} if one is True else one for one in both]
-    plain = [{key: value for key, value in one.items() if key != "message"} for one in both if isinstance(one, dict)]
-    return len(plain) == 2 and same(*plain)
-
-
 def marked(
     about: str, before: Mapping[str, Any], after: Mapping[str, Any], at: tuple[Place, Place]
 ) -> Iterator[Change]:
@@ -309,10 +269,6 @@ def _instead(tool: ir.Tool) -> str | None:
 
 def _ours(manifest: ir.Manifest, section: str, key: str) -> dict[str, Mapping[str, Any]]:
     return {entry[key]: entry.get("toolwright") or {} for entry in manifest.document.get(section) or ()}
-
-
-def _scopes(names: list[str]) -> str:
-    return f"the scope{'s' if len(names) > 1 else ''} {', '.join(f'`{name}`' for name in names)}"
 
 
 def _quoted(value: Any) -> str:

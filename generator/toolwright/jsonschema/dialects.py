@@ -44,6 +44,11 @@ class Dialect:
         """The keys of a schema in whose values schemas stand; those for reusable ones of any dialect are among them."""
         return self.single | self.listed | self.named | _REUSABLE
 
+    @cached_property
+    def foreign(self) -> frozenset[str]:
+        """Keys for reusable schemas of other dialects, which the meta-schema does not look into."""
+        return _REUSABLE - self.named
+
     @property
     def reference_hides_siblings(self) -> bool:
         """Whether keywords beside `$ref` are ignored: so before 2019-09 (draft-07, section 8.3)."""
@@ -148,6 +153,24 @@ def subschemas(schema: Json, dialect: Dialect) -> Iterator[tuple[Pointer, Json]]
         yield pointer, here
         if isinstance(here, dict) and not holders.isdisjoint(here):
             pending += reversed([((*pointer, *steps), child) for steps, child in children(here, dialect)])
+
+
+def is_schema(root: Json, pointer: Pointer, dialect: Dialect) -> bool:
+    """Whether the dialect itself has a schema at `pointer`, so that its meta-schema looks at what stands there."""
+    value, rest = root, pointer
+    while rest:
+        keyword = rest[0]
+        value = value[keyword]
+        in_many = (keyword in dialect.named and isinstance(value, dict)) or (
+            keyword in dialect.listed and isinstance(value, list)
+        )
+        if in_many and len(rest) > 1:
+            value, rest = value[rest[1]], rest[2:]
+        elif keyword in dialect.single and isinstance(value, dict | bool):
+            rest = rest[1:]
+        else:
+            return False
+    return isinstance(value, dict | bool)
 
 
 def children(schema: Mapping[str, Json], dialect: Dialect) -> Iterator[tuple[Pointer, Json]]:

@@ -150,6 +150,11 @@ def check(role: locations.Role, place: Place, schema: Json, *, imported: bool = 
             yield from _keywords(below, Place(place.file, place.pointer + pointer), dialect, imported=imported)
 
 
+def is_valid(schema: Json, dialect: Dialect) -> bool:
+    """Whether the meta-schema of a dialect accepts a schema."""
+    return _meta(dialect).is_valid(schema)
+
+
 @cache
 def _meta(dialect: Dialect) -> Validator:
     from jsonschema_rs import validator_for

@@ -17,6 +17,7 @@ from urllib.parse import unquote, urljoin
 from toolwright import paths
 from toolwright.diagnostics.suggestions import did_you_mean, nearest
 from toolwright.jsonschema import dialects
+from toolwright.jsonschema.metaschema import is_valid
 from toolwright.jsonschema.pointers import pointer_text
 from toolwright_runtime.texts import steps
 
@@ -238,9 +239,15 @@ class _Walk:
     def _enter(self, start: Pointer, schema: Json, waiting: list[tuple[Pointer, str, str]]) -> None:
         """Take down the schemas at and below `start`, and what refers in them."""
         keywords = [keyword for keyword in KEYWORDS if keyword in self.dialect.plain]
+        malformed: set[Pointer] = set()
         for below, subschema in dialects.subschemas(schema, self.dialect):
             pointer = (*start, *below)
-            if pointer in self.schemas:
+            if pointer in self.schemas or (
+                malformed and any(pointer[:end] in malformed for end in range(len(pointer)))
+            ):
+                continue
+            if below[-2:-1] and below[-2] in self.dialect.foreign and not is_valid(subschema, self.dialect):
+                malformed.add(pointer)  # the meta-schema does not look there, so that anything may stand there
                 continue
             self.schemas[pointer] = subschema
             if not isinstance(subschema, dict):
@@ -312,6 +319,9 @@ class _Walk:
                 return Broken("TW220", f"`{text}` leads nowhere: {_missing(pointer, start, step)}", fix)
         if not isinstance(value, dict | bool):
             return Broken("TW220", f"`{text}` leads to {_kind(value)}, which is not a schema", "point at a schema")
+        if not dialects.is_schema(self.schema, pointer, self.dialect) and not is_valid(value, self.dialect):
+            fix = f"point at a schema, or mend what stands there: it must be valid in {self.dialect.name}"
+            return Broken("TW220", f"`{text}` leads to something that is not a valid schema", fix)
         return Local(pointer, rooted=not uri)
 
     def _meant(self, text: str, fragment: str) -> str | None:

@@ -114,6 +114,7 @@ class _Maker:
         self.taken = 0
         self._wise = wise
         dialect = dialects.of(schema) or dialects.DRAFT_2020_12
+        self._keywords = dialect.keywords
         self._hides_siblings = dialect.reference_hides_siblings
         self._targets: Mapping[str, Any] = _targets(schema, dialect)
 
@@ -179,6 +180,7 @@ class _Maker:
             raise _DeadEndError
         if self._hides_siblings and "$ref" in schema:
             schema = {"$ref": schema["$ref"]}
+        schema = {key: value for key, value in schema.items() if key in self._keywords}  # others may hold anything
         made = {key: value for key, value in schema.items() if key not in _FOLDED}
         for part in self._parts(schema, depth):
             if part is False:

@@ -1,4 +1,4 @@
-"""The limits of calls: how many at once, how long, how large.
+"""The limits of calls: how many at once, how long, how large a result.
 
 Takes calls; lets them through, stops them, or refuses them with a result that says which limit they met and when to try
 again. What is refused has not been validated, and no model was made of it.
@@ -36,13 +36,6 @@ class Limits:
         """Let a call through as far as its limits allow."""
         bounds = self._bounds.get(call.tool) or self._bounds.setdefault(call.tool, _Bounds.of(call.tool))
         name = call.tool.name
-        if bounds.arguments is not None and call.size is not None and call.size > bounds.arguments:
-            return refusal(
-                f"The arguments of {name} are too large: {call.size:,} bytes, where {bounds.arguments:,} may be. "
-                "Try again with less.",
-                "limited",
-                "argument_size",
-            )
         if call.begin is not None:  # what takes time and a place is the run of the task
             return await proceed(call)
         if bounds.timeout is None and bounds.slots is None:
@@ -95,19 +88,17 @@ class _Bounds:
 
     slots: _Slots | None
     timeout: float | None
-    arguments: int | None
     result: int | None
 
     @classmethod
     def of(cls, tool: Tool) -> _Bounds:
         policy: Mapping[str, Any] = tool.policy
         most, timeout = policy.get("concurrency"), policy.get("timeout")
-        arguments, result = policy.get("maxArgumentBytes"), policy.get("maxResultBytes")
+        result = policy.get("maxResultBytes")
         is_cut = "large" in (tool.extension.get("http") or {})  # what is too large is a link there
         return cls(
             slots=None if most is None else _Slots(most),
             timeout=None if timeout is None else amounts.seconds(timeout),
-            arguments=None if arguments is None else amounts.size(arguments),
             result=None if result is None or is_cut else amounts.size(result),
         )
 

@@ -24,8 +24,10 @@ from ..logs import guard
 from .bad_requests import BadRequests
 from .guard import Guard
 from .health import routes as health_routes
+from .principal import ANONYMOUS, current
 from .replay import Archive
-from .resumption import Resumption, SharedReplay
+from .resumption import Awaited, Resumption, SharedReplay
+from .streams import LISTENERS, LISTENERS_EACH, Bounded, Streams
 from .uploads import Uploads
 
 if TYPE_CHECKING:
@@ -64,6 +66,8 @@ def asgi_app(
     token_verifier: TokenVerifier | None = None,
     session_idle_timeout: float = IDLE,
     max_sessions: int = SESSIONS,
+    max_listeners: int = LISTENERS,
+    max_listeners_each: int = LISTENERS_EACH,
     stateless: bool = False,
     health: bool = False,
 ) -> Starlette:
@@ -78,14 +82,17 @@ def asgi_app(
         session_idle_timeout: Seconds after which a session ends that has no request under way (up to 2025-11-25; from
             2026-07-28 on there are no sessions).
         max_sessions: How many sessions may be open.
+        max_listeners: How many streams of `subscriptions/listen` may be open (from 2026-07-28 on).
+        max_listeners_each: How many of these one caller may have; callers without a token share all of them.
         stateless: Whether there are no sessions, so that requests up to 2025-11-25 may come to any process, too. Their
             clients are asked nothing, hear of no changes, and cannot come back for what they missed.
         health: Whether to answer `/livez` and `/readyz`.
 
     Raises:
-        ValueError: One of the two is not positive.
+        ValueError: One of the numbers is not positive.
     """
     security = _security([*_LOCAL, *allowed_hosts])
+    server.limit_listeners(Streams(max_listeners, max_listeners_each))
     sessions = _Sessions(
         server,
         retry_interval=_RETRY,
@@ -97,8 +104,9 @@ def asgi_app(
     server.has_sessions = not stateless
     endpoint: ASGIApp = StreamableHTTPASGIApp(sessions)
     if server.store.is_shared and not stateless:
-        endpoint = Resumption(endpoint, server.store, security)
-    endpoint = Uploads(BadRequests(endpoint))
+        sessions.awaited = Awaited(server.store)
+        endpoint = Resumption(endpoint, sessions.awaited, security)
+    endpoint = Uploads(BadRequests(Bounded(endpoint, every_get=stateless)))
     auth: Mapping[str, Any] | None = server.package.manifest.get("auth")
     verifier = _verifier(auth) if token_verifier is None and auth else token_verifier
     routes: list[BaseRoute] = []
@@ -143,17 +151,23 @@ class _Sessions(StreamableHTTPSessionManager):
     """The SDK's sessions, each with a store of its own: its streams are called alike in all of them."""
 
     app: PackageServer
+    awaited: Awaited | None = None
+    """Who waits for messages of sessions of other processes, where state is shared."""
 
     @property
     def event_store(self) -> EventStore | None:
         """A new store; the SDK asks when it opens a session."""
-        store = self.app.store
-        return SharedReplay(store) if store.is_shared else self._archive.session()
+        return self._archive.session(_caller()) if self.awaited is None else SharedReplay(self.awaited)
 
     @event_store.setter
     def event_store(self, _store: EventStore | None) -> None:
         """The SDK's constructor sets one for all sessions."""
         self._archive = Archive()
+
+
+def _caller() -> str:
+    """Who sent the request that is being answered."""
+    return current(over_http=True, user=ANONYMOUS).key
 
 
 def _security(hosts: Sequence[str]) -> TransportSecuritySettings:

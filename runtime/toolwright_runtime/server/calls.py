@@ -16,12 +16,12 @@ from .course import CURRENT, note
 from .dispatcher import Dispatcher
 from .parts import Answer, Host, Needed, Refused, Request
 from .sanitizing import whole
-from .steps import Call, Step, chained
+from .steps import Call, Step, chained, fitting
 
 if TYPE_CHECKING:
     from ..package import Package
 
-_LIMITS: Final = ("concurrency", "maxArgumentBytes", "maxResultBytes", "timeout")
+_LIMITS: Final = ("concurrency", "maxResultBytes", "timeout")
 
 
 class Calls:
@@ -48,11 +48,12 @@ class Calls:
         return {"tools": {name: tool.listed for name, tool in self._package.tools.items()}}
 
     def _steps(self, host: Host, limits: Sequence[Step]) -> Iterator[Step]:
-        """What a call goes through, as far as the manifest asks for it."""
+        """What a call goes through, most of it as far as the manifest asks for it."""
         if "rateLimit" in self._package.policies:
             from ..policy.rates import Rates
 
             yield Rates(host.store)
+        yield fitting
         yield from limits
         if any(tool.extension.get("bind") for tool in self._package.tools.values()):
             from ..policy.claims import set_arguments

@@ -408,7 +408,7 @@ class Asking:
         """
         is_stateless = request.revision >= FIRST_STATELESS
         asked: Mapping[str, Any] = request.params if is_stateless else {}
-        kept = await self._kept(asked.get("requestState"), request.method)
+        kept = await self._kept(asked.get("requestState"), request)
         peer = cast("Peer", request.channel)
         rounds = Rounds(peer, request.revision, kept, asked.get("inputResponses"), request.occupancy)
         try:
@@ -425,14 +425,14 @@ class Asking:
             code = types.MISSING_REQUIRED_CLIENT_CAPABILITY if is_stateless else types.INVALID_REQUEST
             raise Refused(code, str(error), {"requiredCapabilities": error.required}) from None
 
-    async def _kept(self, state: str | None, method: str) -> dict[str, Any] | None:
+    async def _kept(self, state: str | None, request: Request) -> dict[str, Any] | None:
         """What a state holds, which is good this once; its seal was opened before. It is refused as a broken one is."""
         if state is None:
             return None
         kept: dict[str, Any] = json.loads(state)
-        if await self._store.spend(kept["mark"], self._patience):
+        if await self._store.spend(kept["mark"], self._patience, payer=request.principal.key):
             return kept
-        _LOG.warning("requestState rejected on %s: it was sent before", method)
+        _LOG.warning("requestState rejected on %s: it was sent before", request.method)
         raise Refused(types.INVALID_PARAMS, "Invalid or expired requestState", {"reason": "invalid_request_state"})
 
 

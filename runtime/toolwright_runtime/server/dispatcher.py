@@ -16,6 +16,7 @@ from ..errors import ToolError
 from ..hygiene import EXTENT, Cleaned, Extent, said
 from ..model import Model, Root
 from ..nesting import DEEPEST, DepthError, is_too_deep
+from ..state.budget import BudgetExceeded
 from ..state.store import StateLost
 from ..validation import Validator, input_validator, output_validator
 from ..values import is_group, is_list, is_object
@@ -93,6 +94,8 @@ class Dispatcher:
             except BaseException as error:  # a handler's SystemExit must not end the server
                 if context.leaves(error):
                     raise
+                if isinstance(error, BudgetExceeded):
+                    return refusal(str(error), "limited", "storage")
                 if texts := _told(error):
                     return refusal("\n".join(texts), "tool_error", "tool_error")
                 if _is_lost(error):

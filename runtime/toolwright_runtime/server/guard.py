@@ -21,6 +21,7 @@ from starlette.responses import JSONResponse
 from ..logs import logger
 from ..values import is_list
 from .course import Course
+from .expiry import while_it_holds
 from .principal import of_token
 
 if TYPE_CHECKING:
@@ -124,7 +125,10 @@ class Guard:
             text = f"This needs the scopes {' '.join(lacking)}"
             await self._refuse(403, "insufficient_scope", text, lacking)(scope, receive, send)
             return
-        await self._app(scope, receive, send)
+        if scope["method"] == "GET":
+            await while_it_holds(token, self._app, scope, receive, send)
+        else:
+            await self._app(scope, receive, send)
 
     def _note(
         self,

@@ -129,6 +129,7 @@ class Handles(Generic[_State, _Id]):
 
         Raises:
             TooManyHandles: The caller has as many as one may have (`most`).
+            BudgetExceeded: There is no room for it (the manifest's `storage`).
             InvalidState: The state is not what the manifest says of it.
             StateLost: The store cannot be reached.
         """
@@ -137,7 +138,14 @@ class Handles(Generic[_State, _Id]):
         kind, owner, store = self._kind, self._bound.principal.key, self._bound.keeper.store
         data = self._data(datetime.now(UTC), self._checked(state))
         if not await store.create(
-            kind.stored, _key(owner, made), data, owner=owner, ttl=kind.ttl, idle=kind.idle, most=kind.most
+            kind.stored,
+            _key(owner, made),
+            data,
+            owner=owner,
+            ttl=kind.ttl,
+            idle=kind.idle,
+            most=kind.most,
+            tracked=True,
         ):
             count = f"{kind.most:,} handles of the kind {kind.noun!r}" if kind.most != 1 else f"one {kind.noun}"
             raise TooManyHandles(
@@ -171,14 +179,16 @@ class Handles(Generic[_State, _Id]):
         Raises:
             StaleHandle: It was changed since it was read; read it again, and write what follows from that.
             UnknownHandle: The caller has it no longer.
+            BudgetExceeded: There is no room for it (the manifest's `storage`).
             InvalidState: The state is not what the manifest says of it.
             StateLost: The store cannot be reached.
         """
         kind, keeper, bound = self._kind, self._bound.keeper, self._bound
         checked = self._checked(state)
         data = self._data(handle.created, checked)
-        key = _key(bound.principal.key, handle.id)
-        if not await keeper.store.replace(kind.stored, key, data, version=handle.version):
+        owner = bound.principal.key
+        key = _key(owner, handle.id)
+        if not await keeper.store.replace(kind.stored, key, data, version=handle.version, payer=owner):
             if await keeper.find(kind, handle.id, bound) is None:
                 raise self._unknown()
             raise StaleHandle(f"Somebody else changed this {kind.noun} meanwhile, and nothing was kept. Try again.")
@@ -192,7 +202,8 @@ class Handles(Generic[_State, _Id]):
         """
         kind, bound = self._kind, self._bound
         bound.known.discard((kind.name, handle_id))
-        return await bound.keeper.store.delete(kind.stored, _key(bound.principal.key, handle_id))
+        owner = bound.principal.key
+        return await bound.keeper.store.delete(kind.stored, _key(owner, handle_id), payer=owner)
 
     def _unknown(self) -> UnknownHandle:
         told = self._bound.keeper.unknown(self._kind.name, self._bound.principal)

@@ -65,6 +65,7 @@ MANIFEST: Final = frozenset(
         "resourceTemplates",
         "resources",
         "server",
+        "storage",
         "toolwright",
         "tools",
     }

@@ -31,6 +31,7 @@ from .changes import Changes
 from .client_requests import Asking
 from .context import LOG_LEVELS, LogLevel
 from .course import CURRENT
+from .expiry import end_stream_in_time
 from .features import parts
 from .lifespan import Lifespan
 from .lists import Lists, ResourceSwitches, StaleCursor, Switches
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from ..policy.scopes import Scopes
     from ..tasks.service import Tasks
     from .audit import Audit, Recorder
+    from .streams import Streams
     from .url_questions import UrlQuestions
 
 _Result = TypeVar("_Result", bound=BaseModel)
@@ -185,7 +187,7 @@ class PackageServer(Server[Any]):
         self._user = user
         self.store = store
         self.has_sessions = True
-        subscriptions = Subscriptions()
+        self._subscriptions = subscriptions = Subscriptions()
         self.tasks = _tasks(package, store, recorder)
         super().__init__(
             info["name"],
@@ -226,6 +228,7 @@ class PackageServer(Server[Any]):
         self.recorder = recorder
         self.observer = Observer(package, recorder, user)
         self.middleware.append(self.observer)
+        self.middleware.append(end_stream_in_time)
         self.middleware.append(SealedRequests(store, info["name"], _PATIENCE))
         self.middleware.append(_modest)
         self.middleware.append(subscriptions.greet)
@@ -251,6 +254,10 @@ class PackageServer(Server[Any]):
             Whether a client was told: one that is still connected, of this question, for the first time.
         """
         return await self._rounds.urls.complete(elicitation)
+
+    def limit_listeners(self, streams: Streams) -> None:
+        """Bound how many clients from 2026-07-28 on may listen for changes at once."""
+        self._subscriptions.streams = streams
 
     def stop(self) -> None:
         """Begin no more tasks, since the server is going to end; those under way go on."""

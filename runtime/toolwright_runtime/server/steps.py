@@ -8,13 +8,19 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from .. import amounts
+from .outcomes import Outcome, refusal
 
 if TYPE_CHECKING:
     from ..package import Tool
     from .context import Context
-    from .outcomes import Outcome
     from .principal import Principal
+
+ARGUMENTS: Final = "1MiB"
+TASK_ARGUMENTS: Final = "256KiB"
+"""How large the arguments of a call may be, and of one that becomes a task, whose arguments are stored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +51,10 @@ class Call:
         return self.context.principal
 
 
-Proceed: TypeAlias = Callable[[Call], Awaitable["Outcome"]]
+Proceed: TypeAlias = Callable[[Call], Awaitable[Outcome]]
 """The rest of the way."""
 
-Step: TypeAlias = Callable[[Proceed, Call], Awaitable["Outcome"]]
+Step: TypeAlias = Callable[[Proceed, Call], Awaitable[Outcome]]
 
 
 def chained(steps: Sequence[Step], last: Proceed) -> Proceed:
@@ -56,3 +62,15 @@ def chained(steps: Sequence[Step], last: Proceed) -> Proceed:
     for step in reversed(steps):
         last = partial(step, last)
     return last
+
+
+async def fitting(proceed: Proceed, call: Call) -> Outcome:
+    """Let a call through whose arguments are not too large: a step."""
+    if call.is_run or call.size is None:
+        return await proceed(call)
+    most = amounts.size(call.tool.policy.get("maxArgumentBytes", ARGUMENTS if call.begin is None else TASK_ARGUMENTS))
+    if call.size <= most:
+        return await proceed(call)
+    name = call.tool.name if call.begin is None else f"a task of {call.tool.name}"
+    text = f"The arguments of {name} are too large: {call.size:,} bytes, where {most:,} may be. Try again with less."
+    return refusal(text, "limited", "argument_size")

@@ -24,11 +24,15 @@ from mcp.server.subscriptions import (
     ServerEvent,
     ToolsListChanged,
 )
+from mcp.shared.exceptions import MCPError
 
 from ..revisions import FIRST_STATELESS
 from .context import LOG_LEVELS, LogLevel
+from .expiry import own_seconds_left
 from .lists import Change, Kind
 from .parts import Refused
+from .principal import current, local
+from .streams import LISTENERS, LISTENERS_EACH, Streams, TooMany
 
 if TYPE_CHECKING:
     from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
@@ -39,6 +43,8 @@ _SUBSCRIPTIONS: Final = 1000
 
 _CHARACTERS: Final = 256 * 1024
 """How long their URIs may be together."""
+
+_USER: Final = local(())
 
 _LISTS: Final[Mapping[Kind, ServerEvent]] = {
     "tools": ToolsListChanged(),
@@ -65,7 +71,7 @@ class Subscriptions:
         self._wants: dict[int, _Wants] = {}
         self._changes = 0
         self._last: dict[ServerEvent, int] = {}
-        self.listen = ListenHandler(self._bus)
+        self.streams = Streams(LISTENERS, LISTENERS_EACH)
 
     async def publish(self, change: Change) -> None:
         """Tell all clients of a change that they want to hear of."""
@@ -74,6 +80,38 @@ class Subscriptions:
             self._changes += 1
             self._last[event] = self._changes
         await self._bus.publish(event)
+
+    async def listen(
+        self, ctx: ServerRequestContext[Any, Any], params: types.SubscriptionsListenRequestParams
+    ) -> types.SubscriptionsListenResult:
+        """Answer `subscriptions/listen`: a stream that lasts until the client leaves or its token expires."""
+        uris = params.notifications.resource_subscriptions or ()
+        if len(uris) > _SUBSCRIPTIONS:
+            raise MCPError(types.INVALID_PARAMS, f"More than {_SUBSCRIPTIONS} subscriptions")
+        if sum(map(len, uris)) > _CHARACTERS:
+            raise MCPError(types.INVALID_PARAMS, f"Subscriptions to URIs of more than {_CHARACTERS} characters")
+        over_http = ctx.request is not None
+        try:
+            with self.streams.opened(current(over_http=over_http, user=_USER)):
+                return await self._listen(ctx, params, own_seconds_left() if over_http else None)
+        except TooMany as refusal:
+            if ctx.request is not None:
+                refusal.note(ctx.request.scope)
+            raise MCPError(types.INTERNAL_ERROR, refusal.message) from None
+
+    async def _listen(
+        self,
+        ctx: ServerRequestContext[Any, Any],
+        params: types.SubscriptionsListenRequestParams,
+        seconds: float | None,
+    ) -> types.SubscriptionsListenResult:
+        stream = ListenHandler(self._bus)  # one for each, since it closes all of its streams or none
+        ending = None if seconds is None else asyncio.get_running_loop().call_later(seconds, stream.close)
+        try:
+            return await stream(ctx, params)
+        finally:
+            if ending is not None:
+                ending.cancel()
 
     async def greet(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
         """A middleware: take note of a handshake, since from then on a client may keep what it reads."""

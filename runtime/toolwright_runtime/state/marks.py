@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_MOST: Final = 100_000
-"""States that are remembered; a hundred bytes each."""
+MOST: Final = 16_000
+"""States of one principal that are remembered; a hundred bytes each."""
 
 
 def new_mark() -> str:
@@ -23,13 +23,13 @@ def new_mark() -> str:
 
 
 class Marks:
-    """The marks that this process has seen.
+    """The marks of one principal that this process has seen.
 
     Where there are too many, the older half of them is forgotten, and with it every state that was made before those is
     refused, so that none is ever taken twice.
     """
 
-    def __init__(self, clock: Callable[[], float], most: int = _MOST) -> None:
+    def __init__(self, clock: Callable[[], float], most: int = MOST) -> None:
         """Remember at most so many; `clock` tells the time in seconds."""
         self._clock = clock
         self._most = most
@@ -38,15 +38,19 @@ class Marks:
 
     def spend(self, mark: str, seconds: float) -> bool:
         """Whether a mark comes for the first time; `seconds` is how long it must be remembered."""
-        now = self._clock()
-        while self._ends and self._ends[first := next(iter(self._ends))] <= now:
-            del self._ends[first]
+        self.expire()
         if len(self._ends) >= self._most:
             self._forget_half()
         if mark in self._ends or mark <= self._oldest:
             return False
-        self._ends[mark] = now + seconds
+        self._ends[mark] = self._clock() + seconds
         return True
+
+    def expire(self) -> None:
+        """Forget those that need not be remembered any longer."""
+        now = self._clock()
+        while self._ends and self._ends[first := next(iter(self._ends))] <= now:
+            del self._ends[first]
 
     def __len__(self) -> int:
         """How many are remembered."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from .budget import Budget
 from .memory import MemoryStore
 from .store import MEMORY, Store, Unfit
 
@@ -26,7 +27,7 @@ def store_at(url: str, package: Package) -> Store:
         Unfit: There is no store of that kind, or what it needs is not installed.
     """
     if url == MEMORY:
-        return MemoryStore()
+        return MemoryStore(budget=Budget.of(package.manifest))
     if url.startswith(("redis://", "rediss://", "unix://")):
         from .redis import redis_store
 

@@ -11,17 +11,23 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import importlib
+import json
 import os
 import re
 import secrets
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections import defaultdict
 from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qsl, urlencode, urlsplit
+from weakref import WeakValueDictionary
 
 from ..logs import logger
+from ..values import is_list
 from . import scripts
+from .budget import Budget, cost
+from .rosters import Entry, Roster, Seen, part_of
 from .seals import SHORTEST, Broken, Seals
 from .store import Listener, Record, StateLost, Unfit
 
@@ -53,6 +59,18 @@ _LONGEST_REST: Final = 2.0
 
 _NEVER: Final = -1
 """What scripts take for "no such time"."""
+
+_NUMBERS: Final = "rosters"
+"""What is published when a roster changes: its number."""
+
+_SLACK: Final = 1000
+"""Milliseconds between a look at a roster and its change, at most, as far as ends of records go."""
+
+_TOKEN: Final = 16
+"""The first bytes of what is sealed, which nothing else that is sealed has."""
+
+_MANY: Final = 64
+"""Records without an end in one roster; with more, it is looked whether they are still there."""
 
 
 def redis_store(url: str, package: Package) -> RedisStore:
@@ -91,7 +109,8 @@ def redis_store(url: str, package: Package) -> RedisStore:
             "what is kept in Redis is sealed with a key that lies there, too; %s gives one of your own", variable
         )
     shown = parts._replace(netloc=parts.netloc.rpartition("@")[2], query="").geturl()
-    return RedisStore(redis.Redis(connection_pool=pool), (failure, OSError), prefix, keys, shown)
+    budget = Budget.of(package.manifest)
+    return RedisStore(redis.Redis(connection_pool=pool), (failure, OSError), prefix, keys, shown, budget)
 
 
 def _library(name: str) -> Any:
@@ -110,6 +129,24 @@ def _keys(text: str) -> list[bytes]:
     return keys
 
 
+@dataclass(frozen=True, slots=True)
+class _Version:
+    """One version of a record, as its seal has it: the roster that vouches for it, and whether it is final."""
+
+    name: str
+    version: int
+    roster: str
+    final: str = ""
+
+    @property
+    def place(self) -> str:
+        return f"{self.name} {self.version} {self.roster} {self.final}"
+
+    @property
+    def head(self) -> str:
+        return f"{self.place} head"
+
+
 class RedisStore:
     """What many processes keep together."""
 
@@ -122,6 +159,7 @@ class RedisStore:
         prefix: str,
         keys: Sequence[bytes] = (),
         url: str = "",
+        budget: Budget | None = None,
     ) -> None:
         """Take a client of Redis.
 
@@ -131,6 +169,7 @@ class RedisStore:
             prefix: What the names of all that is kept begin with.
             keys: Keys that seal what is kept, the newest first; by default there is one in Redis.
             url: Where Redis is, as the log may have it.
+            budget: How much may be kept.
         """
         self.url = url
         self.pool = redis.connection_pool
@@ -142,6 +181,9 @@ class RedisStore:
         self._listeners: defaultdict[str, list[Listener]] = defaultdict(list)
         self._scripts = {name: self._redis.register_script(text) for name, text in scripts.ALL.items()}
         self._is_lost = False
+        self._budget = budget or Budget()
+        self._seen = Seen()
+        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def create(
         self,
@@ -153,45 +195,129 @@ class RedisStore:
         ttl: float | None,
         idle: float | None = None,
         most: int | None = None,
+        payer: str | None = None,
+        head: bytes = b"",
+        spare: bool = False,
+        tracked: bool = False,
     ) -> bool:
         """See the protocol."""
-        name = self._name(kind, key)
-        sealed = await self._sealed(_packed(key, data), name)
+        name, paying = self._name(kind, key), owner if payer is None else payer
         limit = _NEVER if most is None else most
-        names = [name, self._name(f"{kind}s", owner), f"{self.prefix}:created"]
-        return bool(await self._script("create", names, [sealed, _ms(ttl), _ms(idle), limit]))
+        names = [name, self._name(f"{kind}s", owner), f"{self.prefix}:created", *self._accounts]
+        names.append(self._name("account", paying))
+        kept = _Version(name, 0, self._roster(paying, name) if tracked else "")
+        sealed = [await self._sealed(_packed(key, data), kept.place), await self._sealed(head, kept.head)]
+        arguments = [*sealed, _ms(ttl), _ms(idle), limit, int(spare), cost(key, data, head), *self._limits]
+
+        def enrol(roster: Roster, now: int) -> bool:
+            end = None if ttl is None else now + _ms(ttl) + _SLACK
+            lasts = end if end is not None else _NEVER if idle is None else now + _ms(idle) + _SLACK
+            roster.put(name, Entry(0, end), lasts)
+            return True
+
+        if not tracked:
+            return bool(self._allowed(await self._script("create", names, arguments)))
+        return bool(await self._change("create", names, arguments, kept.roster, enrol))
 
     async def get(self, kind: str, key: str) -> Record | None:
         """See the protocol."""
         name = self._name(kind, key)
-        found = await self._script("get", [name], [])
-        if found is None:
-            return None
-        opened = await self._opened(found[0], name)
-        return None if opened is None else Record(_unpacked(opened)[1], int(found[1]))
+        least: int | None = None
+        while True:
+            found = await self._script("get", [name], [])
+            if found is None:
+                return None
+            kept = _Version(name, int(found[1]), found[2].decode(), found[3].decode())
+            opened = await self._opened(found[0], kept.place)
+            if opened is None:
+                return None
+            record = Record(_unpacked(opened)[1], kept.version)
+            if not kept.roster or kept.final:
+                return record
+            roster, now = await self._read(kept.roster, found[4]), int(found[5])
+            needed = self._seen.number(kept.roster, now) if least is None else least
+            if roster.number >= needed:
+                if roster.holds(name, kept.version, now):
+                    return record
+                break
+            if least is not None:
+                await self._change("enrol", [], [], kept.roster, lambda _roster, _now: False)
+                break
+            least = needed  # word of a change may have been quicker; what is read from now on is as new at least
+        _LOG.warning("%s in Redis is not the newest version of what was kept there; it counts as gone", name)
+        return None
 
-    async def replace(self, kind: str, key: str, data: bytes, *, version: int) -> bool:
+    async def size(self, kind: str, key: str) -> int | None:
+        """See the protocol."""
+        with self._told():
+            found: int = await self._redis.hstrlen(self._name(kind, key), "d")
+        return found or None
+
+    async def replace(
+        self,
+        kind: str,
+        key: str,
+        data: bytes,
+        *,
+        version: int,
+        head: bytes = b"",
+        payer: str | None = None,
+        final: bool = False,
+    ) -> bool:
         """See the protocol."""
         name = self._name(kind, key)
-        return bool(await self._script("replace", [name], [await self._sealed(_packed(key, data), name), version]))
+        kept = _Version(name, version + 1, "" if payer is None else self._roster(payer, name), "1" if final else "")
+        sealed = [await self._sealed(_packed(key, data), kept.place), await self._sealed(head, kept.head)]
+        arguments = [*sealed, version, cost(key, data, head), *self._limits, kept.final]
+        names = [name, *self._accounts]
 
-    async def delete(self, kind: str, key: str) -> bool:
+        def enrol(roster: Roster, now: int) -> bool:
+            if not roster.holds(name, version, now):
+                return False
+            entry = roster.records.pop(name)
+            if not final:
+                roster.records[name] = entry._replace(version=version + 1)
+            return True
+
+        if payer is None:
+            return bool(self._allowed(await self._script("replace", names, arguments)))
+        return bool(await self._change("replace", names, arguments, kept.roster, enrol))
+
+    async def delete(self, kind: str, key: str, *, payer: str | None = None) -> bool:
         """See the protocol."""
-        return bool(await self._script("delete", [self._name(kind, key)], []))
+        name = self._name(kind, key)
+        names = [name, *self._accounts]
+        if payer is None:
+            return bool(await self._script("delete", names, []))
+
+        def strike(roster: Roster, _now: int) -> bool:
+            roster.records.pop(name, None)
+            return True
+
+        return bool(await self._change("delete", names, [], self._roster(payer, name), strike))
 
     async def owned(self, kind: str, owner: str) -> list[tuple[str, Record]]:
         """See the protocol."""
-        found: list[tuple[int, str, Record]] = []
-        for name, sealed, version, created in await self._script("owned", [self._name(f"{kind}s", owner)], []):
-            if (opened := await self._opened(sealed, name.decode())) is not None:
-                key, data = _unpacked(opened)
-                found.append((int(created), key, Record(data, int(version))))
-        return [(key, record) for _, key, record in sorted(found, key=lambda one: one[0])]
+        return [
+            (key, Record(data, kept.version))
+            for kept, opened in await self._all(kind, owner, "d")
+            for key, data in [_unpacked(opened)]
+        ]
 
-    async def spend(self, mark: str, seconds: float) -> bool:
+    async def heads(self, kind: str, owner: str) -> list[bytes]:
         """See the protocol."""
-        with self._told():
-            return bool(await self._redis.set(self._name("mark", mark), b"", nx=True, px=_ms(seconds)))
+        return [opened for _, opened in await self._all(kind, owner, "h")]
+
+    async def spend(self, mark: str, seconds: float, *, payer: str = "") -> bool:
+        """See the protocol."""
+        spent: list[bool] = []
+
+        def spend(roster: Roster, now: int) -> bool:
+            spent.append(roster.spend(mark, now + _ms(seconds)))
+            return spent[-1]
+
+        await self._change("enrol", [], [], self._roster(f"{payer} marks", mark), spend)
+        return spent[-1]
 
     async def hold(self, name: str, holder: str, seconds: float) -> bool:
         """See the protocol."""
@@ -285,8 +411,13 @@ class RedisStore:
 
     async def _heard(self, channel: str, sealed: bytes) -> None:
         data = await self._opened(sealed, channel)
-        if data is not None:
-            await self._tell(channel.removeprefix(f"{self.prefix}:topic:"), data)
+        if data is None:
+            return
+        topic = channel.removeprefix(f"{self.prefix}:topic:")
+        if topic == _NUMBERS:
+            self._seen.note(*json.loads(data))
+        else:
+            await self._tell(topic, data)
 
     async def _tell_all(self, data: bytes | None) -> None:
         for topic in [*self._listeners]:
@@ -304,6 +435,104 @@ class RedisStore:
     def _name(self, kind: str, key: str) -> str:
         digest = hashlib.sha256(f"{kind}:{key}".encode()).digest()[:24]
         return f"{self.prefix}:{kind}:{urlsafe_b64encode(digest).decode()}"
+
+    @property
+    def _accounts(self) -> tuple[str, str]:
+        return f"{self.prefix}:accounts", f"{self.prefix}:used"
+
+    @property
+    def _limits(self) -> tuple[int, int]:
+        return self._budget.each, self._budget.all
+
+    def _allowed(self, found: Any) -> Any:
+        """What a script gave. Raises BudgetExceeded."""
+        if is_list(found):
+            own, total, wait = map(int, found[1:])
+            seconds = None if wait == _NEVER else wait / 1000
+            raise self._budget.exceeded("caller" if found[0] == b"caller" else "server", own, total, seconds)
+        return found
+
+    def _roster(self, payer: str, name: str) -> str:
+        return self._name("roster", f"{payer} {part_of(name)}")
+
+    async def _all(self, kind: str, owner: str, part: str) -> list[tuple[_Version, bytes]]:
+        """One part of all of a kind that an owner has, opened, the oldest first."""
+        found: list[tuple[int, _Version, bytes]] = []
+        for name, sealed, version, created, roster, final in await self._script(
+            "owned", [self._name(f"{kind}s", owner)], [part]
+        ):
+            kept = _Version(name.decode(), int(version), roster.decode(), final.decode())
+            if (opened := await self._opened(sealed, kept.place if part == "d" else kept.head)) is not None:
+                found.append((int(created), kept, opened))
+        return [(kept, opened) for _, kept, opened in sorted(found, key=lambda one: one[0])]
+
+    async def _read(self, name: str, sealed: bytes) -> Roster:
+        """A roster as it was read."""
+        opened = await self._opened(sealed, name) if sealed else None
+        if opened is None:
+            return Roster()
+        roster = Roster.loaded(opened)
+        self._seen.note(name, roster.number, roster.end)
+        return roster
+
+    async def _change(
+        self,
+        script: str,
+        names: Sequence[str],
+        arguments: Sequence[Any],
+        roster: str,
+        edit: Callable[[Roster, int], bool],
+    ) -> Any:
+        """Change a roster and what it vouches for in one step; 0 where `edit` finds that there is nothing to do.
+
+        A roster that was put back is first made anew, so that whoever comes later is not taken in by it.
+        """
+        turn = self._turns.setdefault(roster, asyncio.Lock())
+        while True:
+            async with turn:
+                seen = self._seen.number(roster)
+                sealed, now = await self._script("roster", [roster], [])
+                made = await self._read(roster, sealed)
+                if made.number < seen and self._seen.number(roster, now):
+                    _LOG.warning("%s in Redis is older than it was; what it vouched for counts as gone", roster)
+                    await self._enrol("enrol", [], [], roster, sealed, self._seen.anew(roster, now))
+                    continue
+                made.expire(now)
+                await self._look(made)
+                if not edit(made, now):
+                    return 0
+                found = await self._enrol(script, names, arguments, roster, sealed, made)
+                if found is not None:
+                    return found
+
+    async def _enrol(
+        self, script: str, names: Sequence[str], arguments: Sequence[Any], name: str, before: bytes, roster: Roster
+    ) -> Any:
+        """What a script gives that puts a roster in the place of another; `None` where that is not there any more."""
+        roster.number += 1
+        channel = f"{self.prefix}:topic:{_NUMBERS}"
+        note = await self._sealed(json.dumps([name, roster.number, roster.end]).encode(), channel)
+        more = [before[:_TOKEN], await self._sealed(roster.dumped(), name), roster.over, channel, note]
+        found = self._allowed(await self._script(script, [*names, name], [*arguments, *more]))
+        if found == scripts.CHANGED.encode():
+            return None
+        if found or script == "delete":
+            self._seen.note(name, roster.number, roster.end)
+        return found
+
+    async def _look(self, roster: Roster) -> None:
+        """Forget records without an end that are over, since nobody used them."""
+        endless = [name for name, entry in roster.records.items() if entry.end is None]
+        if len(endless) < _MANY:
+            return
+        with self._told():
+            async with self._redis.pipeline(transaction=False) as steps:
+                for name in endless:
+                    steps.exists(name)
+                found = await steps.execute()
+        for name, is_there in zip(endless, found, strict=True):
+            if not is_there:
+                del roster.records[name]
 
     async def _script(self, script: str, names: Sequence[str], arguments: Sequence[Any]) -> Any:
         with self._told():

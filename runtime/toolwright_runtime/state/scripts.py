@@ -1,8 +1,13 @@
 """What Redis does in one step, in its own language (Lua), by its own clock.
 
-A record is a hash: `d` its data, `v` its version, `e` when it is over whatever happens, `i` how long it may be idle,
-`c` its number, `x` the index of its owner. An index is a sorted set of the names of records by when they are over.
-Times are milliseconds; -1 is never.
+A record is a hash: `d` its data, `h` its head, `v` its version, `e` when it is over whatever happens, `i` how long it
+may be idle, `c` its number, `x` the index of its owner, `a` the account that it counts against, `s` the set of that
+account that it is in, `b` the bytes that it counts as, `r` the roster that vouches for it, `f` whether it is final. An
+index is a sorted set of the names of records by when they are over. Times are milliseconds; -1 is never.
+
+An account is what one payer has: two sorted sets of `BYTES:RECORD` by when the record is over, one of them of what is
+spare. `accounts` is a sorted set of all accounts by when something of them is over, `used` a hash of their bytes, and
+of those of all at `*`. Before anything new is counted, what is over is given back.
 """
 
 from __future__ import annotations
@@ -15,60 +20,197 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
 """
 
 _USE: Final = """
-local function use(record, index, fixed, idle)
-  local over = fixed
-  if idle >= 0 and (fixed < 0 or now + idle < fixed) then over = now + idle end
+local function over_at(fixed, idle)
+  if idle >= 0 and (fixed < 0 or now + idle < fixed) then return now + idle end
+  return fixed
+end
+
+local function use(record, index, set, bytes, over)
   local left = redis.call('PTTL', index)
+  local score = over < 0 and 'inf' or over
+  redis.call('ZADD', index, score, record)
+  redis.call('ZADD', set, score, bytes .. ':' .. record)
   if over < 0 then
-    redis.call('ZADD', index, 'inf', record)
     redis.call('PERSIST', index)
   else
     redis.call('PEXPIREAT', record, over)
-    redis.call('ZADD', index, over, record)
     if left == -2 or (left >= 0 and now + left < over) then redis.call('PEXPIREAT', index, over) end
   end
 end
 """
 
+_ACCOUNTS: Final = """
+local function used(account)
+  return tonumber(redis.call('HGET', USED, account) or '0')
+end
+
+local function charge(account, bytes)
+  if bytes == 0 then return end
+  redis.call('HINCRBY', USED, account, bytes)
+  redis.call('HINCRBY', USED, '*', bytes)
+end
+
+local function earliest(account)
+  local first = nil
+  for _, set in ipairs({account, account .. ':spare'}) do
+    local found = redis.call('ZRANGE', set, 0, 0, 'WITHSCORES')
+    if found[2] and (not first or tonumber(found[2]) < tonumber(first)) then first = found[2] end
+  end
+  return first
+end
+
+local function settle(account)
+  local first = earliest(account)
+  if first then
+    redis.call('ZADD', ACCOUNTS, first, account)
+  else
+    charge(account, -used(account))
+    redis.call('HDEL', USED, account)
+    redis.call('ZREM', ACCOUNTS, account)
+  end
+end
+
+local function sweep()
+  for _, account in ipairs(redis.call('ZRANGEBYSCORE', ACCOUNTS, '-inf', '(' .. now)) do
+    local bytes = 0
+    for _, set in ipairs({account, account .. ':spare'}) do
+      for _, member in ipairs(redis.call('ZRANGEBYSCORE', set, '-inf', '(' .. now)) do
+        bytes = bytes + tonumber(string.match(member, '^%d+'))
+      end
+      redis.call('ZREMRANGEBYSCORE', set, '-inf', '(' .. now)
+    end
+    charge(account, -bytes)
+    settle(account)
+  end
+end
+
+local function drop(record)
+  local found = redis.call('HMGET', record, 'x', 'a', 's', 'b')
+  if not found[1] then return 0 end
+  redis.call('ZREM', found[1], record)
+  redis.call('ZREM', found[3], found[4] .. ':' .. record)
+  charge(found[2], -tonumber(found[4]))
+  return redis.call('DEL', record)
+end
+
+local function refused(account, more, each, all)
+  while true do
+    local own, total = used(account), used('*')
+    local whose = nil
+    if own + more > each then whose = 'caller' elseif own + more > all - total - more then whose = 'server' end
+    if not whose then return nil end
+    local oldest = redis.call('ZRANGE', account .. ':spare', 0, 0)[1]
+    if not oldest then
+      local first = whose == 'caller' and earliest(account) or redis.call('ZRANGE', ACCOUNTS, 0, 0, 'WITHSCORES')[2]
+      local wait = -1
+      if first and first ~= 'inf' then wait = math.max(0, tonumber(first) - now) end
+      return {whose, own, total, wait}
+    end
+    if drop(string.match(oldest, ':(.*)$')) == 0 then
+      redis.call('ZREM', account .. ':spare', oldest)
+      charge(account, -tonumber(string.match(oldest, '^%d+')))
+    end
+  end
+end
+"""
+
+_ROSTER: Final = """
+local function enrol(roster, token, sealed, over, channel, note)
+  if redis.call('GETRANGE', roster, 0, 15) ~= token then return false end
+  redis.call('SET', roster, sealed)
+  if tonumber(over) >= 0 then redis.call('PEXPIREAT', roster, over) end
+  redis.call('PUBLISH', channel, note)
+  return true
+end
+"""
+"""A roster takes the place of another where that is still there, as its first bytes tell; no two have these alike."""
+
+CHANGED: Final = "changed"
+"""What a script gives where the roster is another than it was thought to be; nothing was done."""
+
 ALL: Final = {
     "create": f"""{_NOW}{_USE}
-redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now)
-local most = tonumber(ARGV[4])
-if most >= 0 and redis.call('ZCARD', KEYS[2]) >= most then return 0 end
-local ttl = tonumber(ARGV[2])
+local ACCOUNTS, USED = KEYS[4], KEYS[5]
+{_ACCOUNTS}{_ROSTER}
+local record, index, account, roster = KEYS[1], KEYS[2], KEYS[6], KEYS[7]
+local sealed, head, spare = ARGV[1], ARGV[2], ARGV[6]
+local ttl, idle, most = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
+local bytes, each, all = tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[9])
+redis.call('ZREMRANGEBYSCORE', index, '-inf', now)
+if most >= 0 and redis.call('ZCARD', index) >= most then return 0 end
+sweep()
+local why = refused(account, bytes, each, all)
+if why then return why end
+if roster and not enrol(roster, ARGV[10], ARGV[11], ARGV[12], ARGV[13], ARGV[14]) then return '{CHANGED}' end
+drop(record)
 local fixed = ttl < 0 and -1 or now + ttl
+local set = spare == '1' and account .. ':spare' or account
 local number = redis.call('INCR', KEYS[3])
-redis.call('HSET', KEYS[1], 'd', ARGV[1], 'v', 0, 'e', fixed, 'i', ARGV[3], 'c', number, 'x', KEYS[2])
-use(KEYS[1], KEYS[2], fixed, tonumber(ARGV[3]))
+redis.call('HSET', record, 'd', sealed, 'h', head, 'v', 0, 'e', fixed, 'i', idle, 'c', number, 'x', index,
+  'a', account, 's', set, 'b', bytes, 'r', roster or '', 'f', '')
+charge(account, bytes)
+use(record, index, set, bytes, over_at(fixed, idle))
+settle(account)
 return 1
 """,
     "get": f"""{_NOW}{_USE}
-local found = redis.call('HMGET', KEYS[1], 'd', 'v', 'e', 'i', 'x')
-if not found[1] then return false end
-if tonumber(found[4]) >= 0 then use(KEYS[1], found[5], tonumber(found[3]), tonumber(found[4])) end
-return {{found[1], found[2]}}
+local found = redis.call('HMGET', KEYS[1], 'd', 'v', 'e', 'i', 'x', 's', 'b', 'r', 'f')
+if not found[1] or not found[9] then return false end
+local fixed, idle = tonumber(found[3]), tonumber(found[4])
+if idle >= 0 then use(KEYS[1], found[5], found[6], found[7], over_at(fixed, idle)) end
+local vouched = ''
+if found[8] ~= '' and found[9] == '' then
+  vouched = redis.call('GET', found[8]) or ''
+  local left = redis.call('PTTL', found[8])
+  if fixed < 0 and left >= 0 and left < idle then redis.call('PEXPIRE', found[8], idle) end
+end
+return {{found[1], found[2], found[8], found[9], vouched, now}}
+""",
+    "roster": f"""{_NOW}
+return {{redis.call('GET', KEYS[1]) or '', now}}
 """,
     "replace": f"""{_NOW}{_USE}
-local found = redis.call('HMGET', KEYS[1], 'v', 'e', 'i', 'x')
-if found[1] ~= ARGV[2] then return 0 end
-redis.call('HSET', KEYS[1], 'd', ARGV[1], 'v', found[1] + 1)
-if tonumber(found[3]) >= 0 then use(KEYS[1], found[4], tonumber(found[2]), tonumber(found[3])) end
+local ACCOUNTS, USED = KEYS[2], KEYS[3]
+{_ACCOUNTS}{_ROSTER}
+local record, roster = KEYS[1], KEYS[4]
+local sealed, head, version = ARGV[1], ARGV[2], ARGV[3]
+local bytes, each, all = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
+local found = redis.call('HMGET', record, 'v', 'e', 'i', 'x', 'a', 's', 'b', 'r', 'f')
+if found[1] ~= version or found[8] ~= (roster or '') or found[9] ~= '' then return 0 end
+local account, set, before = found[5], found[6], tonumber(found[7])
+if bytes > before and ARGV[7] == '' then
+  sweep()
+  local why = refused(account, bytes - before, each, all)
+  if why then return why end
+end
+if roster and not enrol(roster, ARGV[8], ARGV[9], ARGV[10], ARGV[11], ARGV[12]) then return '{CHANGED}' end
+redis.call('ZREM', set, found[7] .. ':' .. record)
+charge(account, bytes - before)
+redis.call('HSET', record, 'd', sealed, 'h', head, 'v', version + 1, 'b', bytes, 'f', ARGV[7])
+use(record, found[4], set, bytes, over_at(tonumber(found[2]), tonumber(found[3])))
+settle(account)
 return 1
 """,
-    "delete": """
-local index = redis.call('HGET', KEYS[1], 'x')
-if not index then return 0 end
-redis.call('ZREM', index, KEYS[1])
-return redis.call('DEL', KEYS[1])
+    "delete": f"""{_NOW}
+local ACCOUNTS, USED = KEYS[2], KEYS[3]
+{_ACCOUNTS}{_ROSTER}
+if KEYS[4] and not enrol(KEYS[4], ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]) then return '{CHANGED}' end
+local account = redis.call('HGET', KEYS[1], 'a')
+local gone = drop(KEYS[1])
+if account then settle(account) end
+return gone
 """,
     "owned": f"""{_NOW}
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
 local all = {{}}
 for _, name in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do
-  local found = redis.call('HMGET', name, 'd', 'v', 'c')
-  if found[1] then table.insert(all, {{name, found[1], found[2], found[3]}}) end
+  local found = redis.call('HMGET', name, ARGV[1], 'v', 'c', 'r', 'f')
+  if found[1] and found[5] then table.insert(all, {{name, unpack(found)}}) end
 end
 return all
+""",
+    "enrol": f"""{_ROSTER}
+return enrol(KEYS[1], ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]) and 1 or '{CHANGED}'
 """,
     "hold": """
 local holder = redis.call('GET', KEYS[1])

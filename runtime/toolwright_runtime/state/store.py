@@ -76,6 +76,10 @@ class Store(Protocol):
         ttl: float | None,
         idle: float | None = None,
         most: int | None = None,
+        payer: str | None = None,
+        head: bytes = b"",
+        spare: bool = False,
+        tracked: bool = False,
     ) -> bool:
         """Keep something new.
 
@@ -87,9 +91,17 @@ class Store(Protocol):
             ttl: Seconds after which it is over.
             idle: Seconds after which it is over where nobody has read or replaced it.
             most: How much of this kind one owner may have.
+            payer: Whose budget it counts against; by default the owner's.
+            head: What `heads` gives of it without reading the data.
+            spare: Whether it goes, the oldest first, where its payer's budget has no room for something else.
+            tracked: Whether it counts as gone where an older version of it was put back, or it was put back after its
+                end, by somebody else who can write to the store.
 
         Returns:
             Whether it is kept: the owner had less than `most`.
+
+        Raises:
+            BudgetExceeded: A budget has no room for it.
         """
         ...
 
@@ -97,24 +109,58 @@ class Store(Protocol):
         """What is kept; `None` where there is nothing, or it is over. Reading is use, as `idle` counts it."""
         ...
 
-    async def replace(self, kind: str, key: str, data: bytes, *, version: int) -> bool:
-        """Keep `data` in the place of what had this version; whether that was still there. Replacing is use."""
+    async def size(self, kind: str, key: str) -> int | None:
+        """How many bytes something takes where it is kept; `None` where there is nothing. That is no use for `idle`."""
         ...
 
-    async def delete(self, kind: str, key: str) -> bool:
-        """Keep it no longer; whether it was there."""
+    async def replace(
+        self,
+        kind: str,
+        key: str,
+        data: bytes,
+        *,
+        version: int,
+        head: bytes = b"",
+        payer: str | None = None,
+        final: bool = False,
+    ) -> bool:
+        """Keep `data` in the place of what had this version; whether that was still there. Replacing is use.
+
+        Args:
+            kind: What it is.
+            key: What it is found by.
+            data: What to keep.
+            version: The version that it takes the place of.
+            head: As in `create`.
+            payer: Of what is tracked, whose budget it counts against.
+            final: Whether this is its last version, which is kept whatever the budget says.
+
+        Raises:
+            BudgetExceeded: A budget has no room for what it is larger by.
+        """
+        ...
+
+    async def delete(self, kind: str, key: str, *, payer: str | None = None) -> bool:
+        """Keep it no longer; whether it was there. `payer` is as in `replace`."""
         ...
 
     async def owned(self, kind: str, owner: str) -> list[tuple[str, Record]]:
         """All of a kind that an owner has, with its keys, the oldest first. That is no use, as `idle` counts it."""
         ...
 
-    async def spend(self, mark: str, seconds: float) -> bool:
+    async def heads(self, kind: str, owner: str) -> list[bytes]:
+        """The heads of all of a kind that an owner has, the oldest first. That is no use, as `idle` counts it."""
+        ...
+
+    async def spend(self, mark: str, seconds: float, *, payer: str = "") -> bool:
         """Whether a mark comes for the first time. Of several at once that is true of one.
+
+        So many are remembered for each payer; where there are more, the older ones count as spent.
 
         Args:
             mark: What `new_mark` gave.
             seconds: How long it must be remembered.
+            payer: Whose mark it is.
         """
         ...
 

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
+from ..state.budget import BudgetExceeded
 from .records import Task
 
 if TYPE_CHECKING:
@@ -26,15 +27,8 @@ _RESULT: Final = "task-result"
 _PLACE: Final = "task-place"
 _TOPIC: Final = "task"
 
-KEPT: Final = 10_000
-"""Tasks of one owner that are kept, also those that are over."""
-
 _BRIEFLY: Final = 1.0
 """Seconds that a result is kept, at least."""
-
-
-class Full(Exception):
-    """An owner has as many tasks as are kept."""
 
 
 class Ledger:
@@ -48,23 +42,29 @@ class Ledger:
         store.hear(_TOPIC, self._hear)
 
     async def create(self, task: Task, most: int) -> bool:
-        """Keep a new task; whether its owner had fewer than `most` of this tool under way.
+        """Keep a new task; whether its caller had fewer than `most` of this tool under way.
 
         Raises:
             StateLost: Nobody knows whether it is kept.
-            Full: Too many tasks of its owner are kept, also those that are over.
+            BudgetExceeded: There is no room for it.
         """
-        owner = json.dumps([task.owner, task.tool])
-        if not await self._store.create(_PLACE, task.id, b"", owner=owner, ttl=task.ttl, most=most):
+        payer = task.principal.key
+        place, store = json.dumps([payer, task.tool]), self._store  # whichever of the caller's sessions it is from
+        if not await store.create(_PLACE, task.id, b"", owner=place, ttl=task.ttl, most=most, payer=payer):
             return False
-        if not await self._store.create(_TASK, task.id, task.dumped(), owner=task.owner, ttl=task.ttl, most=KEPT):
-            await self._store.delete(_PLACE, task.id)
-            raise Full
+        data, head = task.dumped(), task.head()
+        try:
+            await store.create(
+                _TASK, task.id, data, owner=task.owner, ttl=task.ttl, payer=payer, head=head, tracked=True
+            )
+        except BudgetExceeded:
+            await store.delete(_PLACE, task.id)
+            raise
         return True
 
     async def forget(self, task: Task) -> None:
         """Keep a task no longer. Raises StateLost."""
-        await self._store.delete(_TASK, task.id)
+        await self._store.delete(_TASK, task.id, payer=task.principal.key)
         await self._store.delete(_PLACE, task.id)
 
     async def find(self, name: str) -> Task | None:
@@ -73,8 +73,8 @@ class Ledger:
         return None if record is None else Task.loaded(record.data)
 
     async def owned(self, owner: str) -> list[Task]:
-        """All tasks of an owner, the oldest first. Raises StateLost."""
-        found = [Task.loaded(record.data) for _, record in await self._store.owned(_TASK, owner)]
+        """What a list says of all tasks of an owner, the oldest first. Raises StateLost."""
+        found = [Task.loaded(head) for head in await self._store.heads(_TASK, owner)]
         return sorted(found, key=lambda task: (task.created, task.id))
 
     async def change(self, name: str, make: Callable[[Task], Task | None]) -> Task | None:
@@ -89,14 +89,23 @@ class Ledger:
 
         Raises:
             StateLost: Nobody knows whether it changed.
+            BudgetExceeded: There is no room for it; a task always ends.
         """
         while True:
             record = await self._store.get(_TASK, name)
             task = None if record is None else Task.loaded(record.data)
             if record is None or task is None or task.is_over or (made := make(task)) is None:
                 return None
-            made = replace(made, updated=max(self.now(), task.updated))
-            if await self._store.replace(_TASK, name, made.dumped(), version=record.version):
+            made = replace(made.ended() if made.is_over else made, updated=max(self.now(), task.updated))
+            if await self._store.replace(
+                _TASK,
+                name,
+                made.dumped(),
+                version=record.version,
+                head=made.head(),
+                payer=made.principal.key,
+                final=made.is_over,
+            ):
                 break
         if made.is_over:
             await self._store.delete(_PLACE, name)
@@ -118,11 +127,12 @@ class Ledger:
 
         Raises:
             StateLost: Nobody knows whether it changed.
+            BudgetExceeded: There is no room for the result.
             TypeError: The result is no JSON.
         """
         key, data = secrets.token_urlsafe(16), json.dumps(result, ensure_ascii=False, separators=(",", ":")).encode()
         left = max(_BRIEFLY, task.created + task.ttl - self.now())
-        await self._store.create(_RESULT, key, data, owner=task.id, ttl=left)
+        await self._store.create(_RESULT, key, data, owner=task.id, ttl=left, payer=task.principal.key)
         changed = await self.change(task.id, lambda now: make(now, key))
         if changed is None:
             await self._store.delete(_RESULT, key)

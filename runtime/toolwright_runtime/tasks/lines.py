@@ -73,7 +73,7 @@ class Lines:
         """Tell a client of a task from now on."""
         if self._group is not None:
             self._lines[task.id] = line
-            self._group.start_soon(self._follow, task, line)
+            self._group.start_soon(self._follow, task.ended(), line)
 
     async def progress(self, task: str, done: float, total: float | None, message: str | None) -> None:
         """Tell of progress."""

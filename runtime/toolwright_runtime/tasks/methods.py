@@ -20,7 +20,9 @@ from mcp.shared.inbound import MCP_NAME_HEADER, decode_header_value
 
 from ..nesting import is_too_deep
 from ..revisions import FIRST_STATELESS
+from ..server.expiry import own_seconds_left
 from ..server.parts import Refused
+from ..state.budget import BudgetExceeded
 from ..state.store import StateLost
 from ..values import is_list, is_mapping
 from . import wire
@@ -40,6 +42,9 @@ if TYPE_CHECKING:
 
 _PAGE: Final = 50
 """Tasks on a page of the list."""
+
+_HEARD: Final = 1000
+"""Tasks that one stream tells of, at most."""
 
 _LOOK: Final = 5.0
 """Seconds between two looks at a task that somebody waits for, where nothing is heard of it."""
@@ -101,6 +106,8 @@ class Methods:
             raise MCPError(error.code, error.message, error.data) from None
         except StateLost:
             raise MCPError(types.INTERNAL_ERROR, _LOST) from None
+        except BudgetExceeded as error:
+            raise MCPError(types.INVALID_PARAMS, f"The answers were not taken. {error}") from None
         result = await call_next(ctx)
         if ctx.method in ("initialize", "server/discover") and is_mapping(result):
             return _announced(ctx.method, result)
@@ -149,7 +156,27 @@ class Methods:
         return wire.in_handshake_era(await self._find(ctx))
 
     async def _result(self, ctx: ServerRequestContext[Any, Any]) -> dict[str, Any]:
-        """Wait for the end, and ask meanwhile what the task waits for."""
+        """Wait for the end, and ask meanwhile what the task waits for.
+
+        A client that cannot come back for the answer does not wait for longer than its token holds.
+        """
+        left = own_seconds_left() if ctx.close_sse_stream is None else None
+        task: Task | None = None
+        with anyio.move_on_after(left):
+            task = await self._end(ctx)
+        if task is None:
+            raise Refused(types.INVALID_REQUEST, "The access token has expired. Ask again with another one.")
+        if task.status == "cancelled":
+            raise Refused(types.INVALID_REQUEST, "The task was cancelled")
+        if task.error is not None:
+            raise Refused(task.error["code"], task.error["message"], task.error.get("data"))
+        result = await self._tasks.ledger.result(task)
+        if result is None:
+            raise Refused(types.INVALID_PARAMS, "Task not found")
+        return wire.final(task, result, self._server.package.tools[task.tool].definition, ctx.protocol_version)
+
+    async def _end(self, ctx: ServerRequestContext[Any, Any]) -> Task:
+        """A task when it is over."""
         task = await self._find(ctx)
         with self._tasks.ledger.watching([task.id]) as woken:
             while not task.is_over:
@@ -160,14 +187,7 @@ class Methods:
                         await woken.wait()
                 woken.clear()
                 task = await self._find(ctx)
-        if task.status == "cancelled":
-            raise Refused(types.INVALID_REQUEST, "The task was cancelled")
-        if task.error is not None:
-            raise Refused(task.error["code"], task.error["message"], task.error.get("data"))
-        result = await self._tasks.ledger.result(task)
-        if result is None:
-            raise Refused(types.INVALID_PARAMS, "Task not found")
-        return wire.final(task, result, self._server.package.tools[task.tool].definition, ctx.protocol_version)
+        return task
 
     async def _list(self, ctx: ServerRequestContext[Any, Any]) -> dict[str, Any]:
         cursor = types.PaginatedRequestParams.model_validate(ctx.params or {}, by_name=False).cursor
@@ -215,6 +235,8 @@ class Methods:
     ) -> HandlerResult:
         """Have a client hear of those of its tasks that there are (the extension, "Task Status Notifications")."""
         self._require(ctx)
+        if len(names) > _HEARD:
+            raise Refused(types.INVALID_PARAMS, f"More than {_HEARD} tasks")
         there: list[str] = []
         for name in names:
             try:

@@ -142,6 +142,15 @@ class Task:
             return replace(self, pending=left, answers=answers)
         return self.moved("working", answers=answers)
 
+    def ended(self) -> Task:
+        """The task without what only its run needs."""
+        return replace(self, arguments={}, answers={}, done={}, tries={}, capabilities=None, trace={})
+
+    def head(self) -> bytes:
+        """What a list says of the task, and whose it is, as JSON; `loaded` takes it."""
+        principal = replace(self.principal, claims={})
+        return replace(self.ended(), principal=principal, pending={}, used=(), error=None).dumped()
+
     def dumped(self) -> bytes:
         """The task as JSON."""
         said = {one.name: getattr(self, one.name) for one in dataclasses.fields(self)}

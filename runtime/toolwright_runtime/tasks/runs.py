@@ -29,6 +29,7 @@ from ..server.outcomes import Outcome, refusal
 from ..server.parts import Request
 from ..server.sanitizing import mirrored, whole
 from ..server.steps import Call
+from ..state.budget import BudgetExceeded
 from ..state.store import StateLost
 from ..telemetry import of_request
 from .channel import TaskChannel
@@ -120,7 +121,7 @@ class Runs:
         if not await self._store.hold(lease, holder, LEASE):
             return False
         try:
-            task = await self._ledger.change(name, partial(self._taken, holder))
+            task = await self._take(name, holder)
             if task is not None and not task.is_over:
                 await self._run(_Leg(task, holder, _course(task)))
         finally:
@@ -131,9 +132,22 @@ class Runs:
                     _LOG.warning("the lease on a task was not given back, and ends by itself")
         return True
 
+    async def _take(self, name: str, holder: str) -> Task | None:
+        """Take a task to run. Where the answer of the store is lost, it is asked again: it may have been taken."""
+        end = time.monotonic() + LEASE
+        while True:
+            try:
+                return await self._ledger.change(name, partial(self._taken, holder))
+            except StateLost:
+                if time.monotonic() > end:
+                    raise
+                await anyio.sleep(_RETRY)
+
     def _taken(self, holder: str, task: Task) -> Task | None:
         if task.status != "working":
             return None
+        if task.run == holder:
+            return task
         tool = self._host.package.tools.get(task.tool)
         if tool is None:
             return _failed(task, types.INTERNAL_ERROR, "There is no such tool any more")
@@ -222,7 +236,10 @@ class Runs:
             await self._end(leg, outcome)
             return
         leg.is_ending = True
-        await self._change(leg, lambda now: now.waiting(rounds.pending, **rounds.kept) if _of(now, leg) else None)
+        try:
+            await self._change(leg, lambda now: now.waiting(rounds.pending, **rounds.kept) if _of(now, leg) else None)
+        except BudgetExceeded as error:
+            await self._overfull(leg, f"{tool.name} cannot ask its questions, which would be stored. {error}")
 
     async def _end(self, leg: _Leg, outcome: Outcome) -> None:
         leg.is_ending = True
@@ -240,8 +257,16 @@ class Runs:
                 await self._ledger.complete(leg.task, outcome.result, ended)
             except StateLost:
                 await anyio.sleep(_RETRY)
+            except BudgetExceeded as error:
+                await self._overfull(leg, f"{leg.task.tool} ran, but its result cannot be stored. {error}")
+                return
             else:
                 return
+
+    async def _overfull(self, leg: _Leg, text: str) -> None:
+        """Fail where there is no room for what comes next."""
+        leg.course.ending, leg.course.reason = "limited", "storage"
+        await self._fail(leg, types.INTERNAL_ERROR, text)
 
     async def _broken(self, leg: _Leg, error: Exception) -> None:
         """Fail with what the handler raised, where that is an error of the protocol; else only the log learns it."""
@@ -293,6 +318,8 @@ class Runs:
             await self._ledger.change(leg.task.id, lambda now: now.moved("working", text) if _of(now, leg) else None)
         except StateLost:
             leg.saying = text
+        except BudgetExceeded:
+            _LOG.warning("a message of a task was not stored: the budget of its caller is used up")
 
     async def _save(self, leg: _Leg, done: Mapping[str, Any]) -> None:
         """Keep what `ctx.once` gave."""

@@ -22,10 +22,11 @@ from ..revisions import FIRST_STATELESS
 from ..server.course import CURRENT, note
 from ..server.outcomes import Outcome, refusal
 from ..server.parts import Refused
+from ..state.budget import BudgetExceeded
 from ..state.store import StateLost
 from . import wire
 from .engines import engine_for
-from .ledger import KEPT, Full, Ledger
+from .ledger import Ledger
 from .lines import Lines
 from .records import Task
 from .runs import LEASE, Runs
@@ -198,9 +199,8 @@ class Tasks:
             except BaseException:
                 await self.ledger.forget(task)
                 raise
-        except Full:
-            text = f"{KEPT:,} tasks of a caller are kept, and no more; try again when the time of some is over."
-            return refusal(text, "limited", "tasks")
+        except BudgetExceeded as error:
+            return refusal(f"{tool.name} was not started. {error}", "limited", "storage")
         except StateLost:
             text = f"{tool.name} was not started: the server has lost its state for now. Try again later."
             return refusal(text, "limited", "state_lost")

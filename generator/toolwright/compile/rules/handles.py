@@ -9,6 +9,7 @@ from toolwright.codegen.types import Const, Document, Free, Leaf
 from toolwright.compile.resolve import manifests
 from toolwright.diagnostics import Diagnostic, Place
 from toolwright.diagnostics.suggestions import did_you_mean
+from toolwright.diagnostics.suggestions import found as found_value
 from toolwright.jsonschema.references import HANDLE
 from toolwright_runtime.amounts import seconds
 
@@ -26,23 +27,23 @@ def known(resolved: Resolved) -> Iterator[Diagnostic]:
     declared = [name for _, manifest in manifests(resolved.bundle) for name in manifest.get("handles") or ()]
     for found in resolved.everything():
         for pointer, schema in found.having(HANDLE):
-            if schema[HANDLE] not in declared:
+            if not isinstance(schema[HANDLE], str):
+                message = f"`x-handle` must be the name of a handle, not {found_value(schema[HANDLE])}"
+                fix = "name one that `handles` declares, or call a keyword of your own something else"
+                yield Diagnostic("TW252", message, _at(found, pointer), fix)
+            elif schema[HANDLE] not in declared:
                 yield Diagnostic(
                     "TW252",
                     f"there is no handle `{schema[HANDLE]}`",
                     _at(found, pointer),
-                    (
-                        did_you_mean(str(schema[HANDLE]), declared, "handles")
-                        if declared
-                        else "declare it under `handles`"
-                    ),
+                    (did_you_mean(schema[HANDLE], declared, "handles") if declared else "declare it under `handles`"),
                 )
 
 
 def placed(resolved: Resolved) -> Iterator[Diagnostic]:
     """`x-handle` stands on texts, where somebody can look up what they stand for."""
     for found in resolved.everything():
-        marked = [*found.having(HANDLE)]
+        marked = [(pointer, schema) for pointer, schema in found.having(HANDLE) if isinstance(schema[HANDLE], str)]
         if not marked:
             continue
         made = resolved.bundled(found)
@@ -118,7 +119,7 @@ def _declared(resolved: Resolved) -> Iterator[tuple[Place, str, Mapping[str, Jso
 def _marked(root: Outline, resolved: Resolved) -> Iterator[tuple[Outline, Pointer]]:
     """The marks in a schema and in what it leads to."""
     for each in resolved.closure(root):
-        yield from ((each, pointer) for pointer, _ in each.having(HANDLE))
+        yield from ((each, pointer) for pointer, schema in each.having(HANDLE) if isinstance(schema[HANDLE], str))
 
 
 def _schema(found: Outline, pointer: Pointer) -> Mapping[str, Json]:

@@ -64,7 +64,7 @@ EXPORTS = frozenset(
 )
 """What a package exports beside its models and the two classes named after the server."""
 
-HANDLE_EXPORTS = frozenset({"Handle", "StaleHandle", "StateLost", "TooManyHandles", "UnknownHandle"})
+HANDLE_EXPORTS = frozenset({"BudgetExceeded", "Handle", "StaleHandle", "StateLost", "TooManyHandles", "UnknownHandle"})
 """What a package with handles exports beside."""
 
 MODEL_NAMES = frozenset({"Annotated", "Any", "Field", "Final", "Literal", "Model", "Nullable", "Root"})
@@ -181,7 +181,8 @@ def unique_classes(resolved: Resolved) -> Iterator[Diagnostic]:
         name = naming.shared(key.name).stem
         other = first.setdefault(name, found)
         problem = "is a keyword" if keyword.iskeyword(name) else taken.get(name)
-        if isinstance(found.schema, dict) and naming.handle_id(str(found.schema.get(HANDLE, ""))) == name:
+        kind = found.schema.get(HANDLE) if isinstance(found.schema, dict) else None
+        if isinstance(kind, str) and naming.handle_id(kind) == name:
             problem = None  # the schema of the ids, which has no class
         if problem is None and other is not found:
             problem = f"is the class of `{other.place.pointer[-1]}` at {_at(resolved, other.place.key())}"

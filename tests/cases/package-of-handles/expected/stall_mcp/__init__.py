@@ -11,6 +11,7 @@ from toolwright_runtime.generated import lazy
 if TYPE_CHECKING:
     from toolwright_runtime.generated import OMIT as OMIT
     from toolwright_runtime.generated import Accepted as Accepted
+    from toolwright_runtime.generated import BudgetExceeded as BudgetExceeded
     from toolwright_runtime.generated import CallEvent as CallEvent
     from toolwright_runtime.generated import CallRecord as CallRecord
     from toolwright_runtime.generated import CallRefused as CallRefused

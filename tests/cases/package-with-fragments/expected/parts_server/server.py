@@ -54,6 +54,8 @@ def asgi_app(
     token_verifier: TokenVerifier | None = None,
     session_idle_timeout: float = 1800.0,
     max_sessions: int = 2000,
+    max_listeners: int = 1000,
+    max_listeners_each: int = 100,
     stateless: bool = False,
     health: bool = False,
     audit: Audit | None = None,
@@ -70,6 +72,10 @@ def asgi_app(
         session_idle_timeout: Seconds without a request after which the session of a client of 2025-11-25 or older
             ends. Newer clients have no session.
         max_sessions: How many sessions may be open; who wants to open another is answered HTTP 503.
+        max_listeners: How many streams of `subscriptions/listen` may be open; who wants to open another is answered
+            HTTP 503.
+        max_listeners_each: How many of these one caller may have open; who wants another is answered HTTP 429. Callers
+            without a token are not told apart, and share all of them.
         stateless: Whether clients of 2025-11-25 or older have no sessions either, so that each of their requests may
             come to any of several processes. They are asked nothing, hear of no changes, and cannot resume.
         health: Whether to answer `/livez` and `/readyz`.
@@ -88,6 +94,8 @@ def asgi_app(
         token_verifier=token_verifier,
         session_idle_timeout=session_idle_timeout,
         max_sessions=max_sessions,
+        max_listeners=max_listeners,
+        max_listeners_each=max_listeners_each,
         stateless=stateless,
         health=health,
     )

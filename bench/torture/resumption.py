@@ -1,0 +1,235 @@
+"""Clients that come back for what they missed, forty at once, beside one that calls `echo`.
+
+    python bench/torture/resumption.py [--quick]
+
+A call has said 4 MiB and goes on. Forty GETs of 150 bytes with `Last-Event-ID` ask for what came after one of its
+messages: in memory, at its own process, by clients that read nothing of what they are sent; and in Redis, at another
+process, for what has not been said yet, and with ids that were changed. Meanwhile one client calls `echo`. Prints how
+long its calls take at the median, and how much memory the server takes, before and during the attack; gives 1 where
+they grow too much.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
+
+from over_http import STATELESS, Connection, answers
+from redis_server import running
+from sizing import free, megabytes
+
+ATTACKERS: Final = 40
+MESSAGES: Final = 480
+SIZE: Final = 8000
+"""Messages of a session, and characters of each: together as much as is kept of one."""
+
+SLOWER: Final = (30.0, 100.0)
+"""Milliseconds by which a call of `echo` may take longer: at the median, and for nineteen of twenty."""
+
+MORE: Final = 64.0
+"""MiB by which the server may grow."""
+
+COUNTS: Final = {"count": {"type": "integer"}, "size": {"type": "integer"}}
+MANIFEST: Final[dict[str, Any]] = {
+    "toolwright": 1,
+    "server": {"name": "target", "version": "1"},
+    "tools": [{"name": name, "inputSchema": {"type": "object", "properties": COUNTS}} for name in ("echo", "talk")],
+}
+HANDLERS: Final = """
+import asyncio
+
+class Target:
+    async def echo(self, args, ctx):
+        return "echo"
+
+    async def talk(self, args, ctx):
+        for _ in range(args.count):
+            await ctx.log("info", "x" * args.size)
+        await asyncio.sleep(600)
+"""
+TALK: Final = {"name": "talk", "arguments": {"count": MESSAGES, "size": SIZE}}
+ACCEPT: Final = {"accept": "application/json, text/event-stream", "mcp-protocol-version": "2025-11-25"}
+
+
+@dataclass(slots=True)
+class Server:
+    """A process that serves."""
+
+    port: int
+    process: int
+
+    async def request(self, method: str, headers: dict[str, str], body: bytes = b"") -> asyncio.StreamReader:
+        """Send a request on a connection of its own; what comes back is read by whoever wants it."""
+        reader, writer = await asyncio.open_connection("127.0.0.1", self.port, limit=1 << 20)
+        OPEN.append(writer)
+        host, kept = f"127.0.0.1:{self.port}", "keep-alive" if body else "close"
+        lines = {"host": host, "connection": kept, **ACCEPT, **headers, "content-length": str(len(body))}
+        head = "".join(f"{name}: {value}\r\n" for name, value in lines.items())
+        writer.write(f"{method} /mcp HTTP/1.1\r\n{head}\r\n".encode() + body)
+        return reader
+
+    async def post(
+        self, method: str, params: dict[str, Any], session: str | None, number: int = 0, events: int = 0
+    ) -> tuple[dict[str, str], list[str]]:
+        """Send a message; gives the headers of the response, and the ids of so many of its events."""
+        said = {"jsonrpc": "2.0", "method": method, "params": params, **({"id": number} if number else {})}
+        headers = {"content-type": "application/json", **({} if session is None else {"mcp-session-id": session})}
+        reader = await self.request("POST", headers, json.dumps(said).encode())
+        found: dict[str, str] = {}
+        while line := (await reader.readline()).decode().strip():
+            name, _, value = line.partition(":")
+            found[name.lower()] = value.strip()
+        ids: list[str] = []
+        while len(ids) < events:
+            line = (await reader.readline()).decode().strip()
+            if line.startswith("id:"):
+                ids.append(line[3:].strip())
+        return found, ids
+
+
+OPEN: Final[list[asyncio.StreamWriter]] = []
+
+
+@asynccontextmanager
+async def served(folder: Path, state: str) -> AsyncIterator[Server]:
+    """A server for the length of a block."""
+    port = free()
+    command = [sys.executable, "-m", "target_mcp", "--handlers", "target:Target", "--http", f"127.0.0.1:{port}"]
+    process = await asyncio.create_subprocess_exec(*command, "--state", state, "--log-level", "error", cwd=folder)
+    try:
+        await answers(port)
+        yield Server(port, process.pid)
+    finally:
+        process.kill()
+        await process.wait()
+
+
+async def filled(server: Server) -> tuple[str, str, str]:
+    """A session with a call that has said much and goes on: its id, and those of the first and the last event."""
+    hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "torture", "version": "1"}}
+    headers, _ = await server.post("initialize", hello, None, 1)
+    session = headers["mcp-session-id"]
+    await server.post("notifications/initialized", {}, session)
+    _, ids = await server.post("tools/call", TALK, session, 2, MESSAGES + 1)
+    for writer in OPEN:
+        writer.close()
+    OPEN.clear()
+    return session, ids[0], ids[-1]
+
+
+async def timed(connection: Connection, seconds: float) -> tuple[float, float]:
+    """Milliseconds that a call of `echo` takes: the median, and what nineteen of twenty take at most."""
+    times: list[float] = []
+    end = time.perf_counter() + seconds
+    while (began := time.perf_counter()) < end or not times:
+        await connection.call("echo", {})
+        times.append(time.perf_counter() - began)
+    times.append(times[-1])
+    return statistics.median(times) * 1000, statistics.quantiles(times, n=20)[-1] * 1000
+
+
+async def measured(
+    name: str, server: Server, attack: Callable[[], Awaitable[None]], seconds: float, start: float = 0.5
+) -> bool:
+    """Whether a server holds while each attacker does this, from some seconds after the start on."""
+    connection = await Connection.opened(server.port, STATELESS)
+    await timed(connection, 0.5)
+    calm, small = await timed(connection, seconds / 4), megabytes(server.process)
+    attackers = [asyncio.ensure_future(attack()) for _ in range(ATTACKERS)]
+    await asyncio.sleep(start)
+    busy, largest = await timed(connection, seconds), small
+    for _ in range(5):
+        largest = max(largest, megabytes(server.process))
+        await asyncio.sleep(0.05)
+    for attacker in attackers:
+        attacker.cancel()
+    await asyncio.wait(attackers)
+    for writer in OPEN:
+        writer.close()
+    OPEN.clear()
+    connection.close()
+    print(f"resumption: {name}: echo, median: {calm[0]:.1f} to {busy[0]:.1f} ms (at most {SLOWER[0]:.0f} ms more)")
+    print(f"resumption: {name}: echo, 19 of 20: {calm[1]:.1f} to {busy[1]:.1f} ms (at most {SLOWER[1]:.0f} ms more)")
+    print(f"resumption: {name}: memory: {small:.0f} to {largest:.0f} MiB (at most {MORE:.0f} MiB more)", flush=True)
+    quick = all(late - early <= most for late, early, most in zip(busy, calm, SLOWER, strict=True))
+    return quick and largest - small <= MORE
+
+
+async def in_memory(folder: Path, seconds: float) -> bool:
+    """Whether the process of a session holds."""
+    async with served(folder, "memory://") as server:
+        session, first, _ = await filled(server)
+
+        async def read_nothing() -> None:
+            with suppress(OSError):
+                await server.request("GET", {"mcp-session-id": session, "last-event-id": first})
+                await asyncio.sleep(600)
+
+        # Until what the system takes for clients that read nothing is sent, the server is as busy as with forty others.
+        return await measured("what came after, in memory", server, read_nothing, seconds, start=4)
+
+
+async def in_redis(folder: Path, redis: str, *, changed: bool, seconds: float) -> bool:
+    """Whether a process holds whose state is that of the session's."""
+    async with served(folder, redis) as first, served(folder, redis) as other:
+        session, _, last = await filled(first)
+        name = last.replace("/", "0/") if changed else last
+
+        async def come_back() -> None:
+            with suppress(OSError):
+                while True:
+                    reader = await other.request("GET", {"mcp-session-id": session, "last-event-id": name})
+                    while await reader.read(1 << 16):  # until the server closes the connection
+                        pass
+                    await asyncio.sleep(0.25)
+
+        what = "ids that were changed, in Redis" if changed else "what is to come, in Redis"
+        return await measured(what, other, come_back, seconds)
+
+
+async def attacked(folder: Path, redis: str | None, seconds: float) -> bool:
+    """Whether servers hold against all of it."""
+    held = await in_memory(folder, seconds)
+    if redis is None:
+        print("resumption: not measured with Redis, since redis-server is not installed")
+        return held
+    for changed in (False, True):
+        held &= await in_redis(folder, redis, changed=changed, seconds=seconds)
+    return held
+
+
+def main() -> int:
+    """Attack, and say whether it held."""
+    parser = argparse.ArgumentParser(description="Have many clients come back for what they missed.")
+    parser.add_argument("--quick", action="store_true", help="for a moment")
+    seconds = 1.5 if parser.parse_args().quick else 8.0
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "target.json").write_text(json.dumps(MANIFEST))
+        (folder / "target.py").write_text(HANDLERS)
+        command = [sys.executable, "-m", "toolwright", "generate", "-q", "target.json", "-o", "."]
+        subprocess.run(command, cwd=folder, check=True)
+        if shutil.which("redis-server") is None:
+            return 0 if asyncio.run(attacked(folder, None, seconds)) else 1
+        (folder / "redis").mkdir()
+        with running(folder / "redis") as server:
+            return 0 if asyncio.run(attacked(folder, server.url, seconds)) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,291 @@
+"""Servers in use for a while: what they take in memory, descriptors and threads stays what it was.
+
+    python bench/torture/soak.py [--seconds N] [--quick]
+
+Three processes serve the generated `everything_mcp`: one over HTTP, and two over stdio, whose clients speak one
+revision each. In rounds, clients of 2025-11-25 and 2026-07-28 call tools, have calls fail, give calls up, run tasks,
+listen to changes, and leave without a word: sessions, streams and calls. After each round the servers get a moment
+without clients, and are measured. The medians of the second quarter of the rounds and of the last are compared; what
+came before is the warm-up. Gives 1 where a process took more than 5 % more memory, or a descriptor or a thread more.
+
+5 % or 4 MiB, whichever is more, is by how much Python's allocator and garbage collector move from round to round. In
+ten minutes there are some thousands of requests, so that a leak of 1 KiB in each is found.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import statistics
+import sys
+import time
+from collections.abc import AsyncIterator, Awaitable
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
+
+import httpx2
+
+from over_http import answers
+from sizing import free, megabytes
+from task_wire import EXTENSION, HANDSHAKE, STATELESS, Message, Wire, over_http
+
+ROOT: Final = Path(__file__).parents[2]
+GROWTH: Final = 0.05
+SLACK: Final = 4.0
+"""MiB that do not count as growth."""
+
+CLIENTS: Final = 6
+"""Clients of each revision over HTTP, in each round."""
+
+IDLE: Final = 5.0
+"""Seconds after which a session ends that its client has left."""
+
+REST: Final = 5.5
+"""Seconds without clients, before a measurement. In the sample it is less, and some sessions are still there."""
+
+ROUNDS: Final = 4
+"""Rounds, at least."""
+
+PATIENCE: Final = 15.0
+SERVING: Final = f"""
+import sys
+import uvicorn
+from everything import Everything
+from everything_mcp import asgi_app
+
+app = asgi_app(Everything(), session_idle_timeout={IDLE})
+uvicorn.run(app, host="127.0.0.1", port=int(sys.argv[1]), log_level="critical")
+"""
+ENVIRONMENT: Final = {
+    **os.environ,
+    "PYTHONPATH": os.pathsep.join([str(ROOT / "generated"), str(ROOT / "examples")]),
+}
+LISTEN: Final = {"notifications": {"toolsListChanged": True, "resourceSubscriptions": ["test://watched-resource"]}}
+Call = tuple[str, dict[str, Any]]
+CALLS: Final[tuple[Call, ...]] = (
+    ("tools/list", {}),
+    ("tools/call", {"name": "greet", "arguments": {"name": "Ada"}}),
+    ("tools/call", {"name": "test_tool_with_progress", "arguments": {}}),
+    ("tools/call", {"name": "test_tool_with_logging", "arguments": {}}),
+    ("tools/call", {"name": "test_multiple_content_types", "arguments": {}}),
+    ("resources/read", {"uri": "test://static-text"}),
+    ("tools/call", {"name": "test_trigger_tool_change", "arguments": {}}),
+)
+FAILING: Final[tuple[Call, ...]] = (
+    ("tools/call", {"name": "test_error_handling", "arguments": {}}),
+    ("tools/call", {"name": "greet", "arguments": {"name": 7}}),
+    ("tools/call", {"name": "nothing", "arguments": {}}),
+    ("no/such", {}),
+    ("resources/read", {"uri": "test://nowhere"}),
+)
+LONG: Final = {"name": "slow_compute", "arguments": {"seconds": 20}}
+SHORT: Final = {"name": "slow_compute", "arguments": {"seconds": 0.02}}
+
+
+class Taken(NamedTuple):
+    """What a process takes."""
+
+    memory: float
+    descriptors: int
+    threads: int
+
+
+@dataclass(slots=True)
+class Server:
+    """A process, and what it took after each round."""
+
+    name: str
+    process: asyncio.subprocess.Process
+    taken: list[Taken]
+
+    def measure(self) -> None:
+        """Take note of what it takes now."""
+        folder = Path(f"/proc/{self.process.pid}")
+        descriptors, threads = len([*(folder / "fd").iterdir()]), len([*(folder / "task").iterdir()])
+        self.taken.append(Taken(megabytes(self.process.pid), descriptors, threads))
+
+    def is_flat(self) -> bool:
+        """Print what it took; whether that stays what it was."""
+        quarter = max(1, len(self.taken) // 4)
+        early = Taken(*(statistics.median_low(each) for each in zip(*self.taken[quarter : 2 * quarter], strict=True)))
+        late = Taken(*(statistics.median_low(each) for each in zip(*self.taken[-quarter:], strict=True)))
+        most = early.memory + max(GROWTH * early.memory, SLACK)
+        print(f"soak: {self.name}: memory: {early.memory:.1f} to {late.memory:.1f} MiB (at most {most:.1f})")
+        print(f"soak: {self.name}: descriptors: {early.descriptors} to {late.descriptors} (no more)")
+        print(f"soak: {self.name}: threads: {early.threads} to {late.threads} (no more)", flush=True)
+        return late.memory <= most and late.descriptors <= early.descriptors and late.threads <= early.threads
+
+
+class Pipe:
+    """The way to a server over stdio."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self._process = process
+
+    async def send(self, message: Message) -> None:
+        """Send a message."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+        await self._process.stdin.drain()
+
+
+@asynccontextmanager
+async def stdio(revision: str) -> AsyncIterator[tuple[Server, Wire]]:
+    """A server over stdio, and its client."""
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "everything_mcp", "--handlers", "everything:Everything", "--log-level", "error"),
+        env=ENVIRONMENT,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+        limit=1 << 22,
+    )
+    wire = Wire(revision, {}, None)
+    wire.transport = Pipe(process)
+    output = process.stdout
+    assert output is not None
+
+    async def hear() -> None:
+        while line := await output.readline():
+            with suppress(AssertionError, asyncio.InvalidStateError):  # the answer to a call that was given up
+                await wire.heard(json.loads(line))
+
+    hearing = asyncio.ensure_future(hear())
+    try:
+        if revision < STATELESS:
+            await wire.open()
+        yield Server(f"stdio, {revision}", process, []), wire
+    finally:
+        process.kill()
+        await process.wait()
+        await hearing
+
+
+@asynccontextmanager
+async def http() -> AsyncIterator[tuple[Server, str]]:
+    """A server over HTTP, and its URL."""
+    port = free()
+    process = await asyncio.create_subprocess_exec(sys.executable, "-c", SERVING, str(port), env=ENVIRONMENT)
+    try:
+        await answers(port)
+        yield Server("HTTP, both revisions", process, []), f"http://127.0.0.1:{port}/mcp"
+    finally:
+        process.kill()
+        await process.wait()
+
+
+async def used(wire: Wire) -> int:
+    """What each client does in a round; gives how many requests that were."""
+    for method, params in CALLS:
+        said = await wire(method, **params, seconds=PATIENCE)
+        if "error" in said:
+            raise RuntimeError(f"{method} failed: {said}")
+    for method, params in FAILING:
+        said = await wire(method, **params, seconds=PATIENCE)
+        if "error" not in said and not said.get("isError"):
+            raise RuntimeError(f"{method} did not fail: {said}")
+    if wire.revision < STATELESS:
+        await run_task(wire)
+    wire.notes.clear()
+    return len(CALLS) + len(FAILING) + 2
+
+
+async def run_task(wire: Wire) -> None:
+    """Two tasks: one until it has a result, and one that is cancelled."""
+    for params, method in ((SHORT, "tasks/result"), (LONG, "tasks/cancel")):
+        made = await wire("tools/call", **params, task={"ttl": 5000}, seconds=PATIENCE)
+        said = await wire(method, taskId=made["task"]["taskId"], seconds=PATIENCE)
+        if "error" in said:
+            raise RuntimeError(f"{method} failed: {said}")
+
+
+async def given_up(wire: Wire, method: str, params: dict[str, Any]) -> None:
+    """Send a request, and cancel it while it is under way."""
+    before = {*wire._waiting}
+    request = wire.start(method, **params, seconds=0.3)
+    await asyncio.sleep(0.1)
+    for number in {*wire._waiting} - before:
+        await wire.transport.send({"method": "notifications/cancelled", "params": {"requestId": number}})
+    await asyncio.wait([request])
+    request.exception()
+
+
+async def over_stdio(wire: Wire) -> int:
+    """A round of the client of a server over stdio."""
+    count = await used(wire)
+    await given_up(wire, "tools/call", LONG)
+    if wire.revision >= STATELESS:
+        await given_up(wire, "subscriptions/listen", LISTEN)
+    wire._waiting.clear()
+    return count + 2
+
+
+async def visit(url: str, revision: str, *, stateless_task: bool) -> int:
+    """A round of a client over HTTP, which leaves while its requests are under way."""
+    tasks = {"extensions": {EXTENSION: {}}} if stateless_task else {}
+    async with over_http(url, revision, tasks) as wire:
+        count = 0 if stateless_task else await used(wire)
+        if stateless_task:
+            made = await wire("tools/call", **SHORT, seconds=PATIENCE)
+            await wire.until(made["taskId"], "completed", seconds=PATIENCE)
+        left = [wire.start("tools/call", **LONG)]
+        if revision >= STATELESS:
+            left.append(wire.start("subscriptions/listen", **LISTEN))
+        else:
+            left.append(asyncio.ensure_future(listened(wire)))
+        await asyncio.sleep(0.1)
+        for request in left:
+            request.cancel()
+        await asyncio.wait(left)
+    return count + 3
+
+
+async def listened(wire: Wire) -> Message:
+    """Open the stream of a session."""
+    transport: Any = wire.transport
+    async with httpx2.AsyncClient(timeout=None) as client:
+        await client.get(transport._url, headers=transport._headers)
+    return {}
+
+
+async def soaked(seconds: float, rest: float) -> bool:
+    """Whether the servers take no more in the end than after the warm-up."""
+    rounds, requests = 0, 0
+    async with AsyncExitStack() as stack:
+        local = [await stack.enter_async_context(stdio(revision)) for revision in (HANDSHAKE, STATELESS)]
+        server, url = await stack.enter_async_context(http())
+        servers = [server, *(one for one, _ in local)]
+        end = time.monotonic() + seconds
+        while time.monotonic() < end or rounds < ROUNDS:
+            doing: list[Awaitable[int]] = [over_stdio(wire) for _, wire in local]
+            doing += [visit(url, one, stateless_task=False) for one in (HANDSHAKE, STATELESS) for _ in range(CLIENTS)]
+            if rounds % 10 == 0:  # its task is kept for as long as the manifest says
+                doing.append(visit(url, STATELESS, stateless_task=True))
+            requests += sum(await asyncio.gather(*doing))
+            rounds += 1
+            await asyncio.sleep(rest)
+            for one in servers:
+                one.measure()
+    print(f"soak: {requests} requests in {rounds} rounds and {seconds:.0f} s")
+    flat = [one.is_flat() for one in servers]
+    return all(flat)
+
+
+def main() -> int:
+    """Use the servers, and say whether they stay what they were."""
+    parser = argparse.ArgumentParser(description="Use servers for a while, and look at what they take.")
+    parser.add_argument("--seconds", type=float, default=600.0, help="how long (default: 600)")
+    parser.add_argument("--quick", action="store_true", help="8 seconds")
+    options = parser.parse_args()
+    return 0 if asyncio.run(soaked(8.0, 0.6) if options.quick else soaked(options.seconds, REST)) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,107 @@
+"""One caller stores as much as it can, in Redis as our compose file has it and in memory; do others notice?
+
+Prints a line for each figure; ends with 1 where something does not hold that must. `--quick` is a sample of it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from state_lab import OLD, Client, Server, Verdict, lay, redis, server
+
+LARGE = 4_100_000
+MEDIUM = 250_000
+MOST_MB = 100
+"""What an attack by one caller may add: 16 MiB of records, with what Redis or Python needs for them and for calls."""
+
+
+def main() -> int:
+    """Run the attacks; gives the status to exit with."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="a sample, of some seconds")
+    quick = parser.parse_args().quick
+    verdict = Verdict("store")
+    with tempfile.TemporaryDirectory() as made:
+        folder = Path(made)
+        lay(folder)
+        with redis(folder) as port, server(folder, f"redis://127.0.0.1:{port}/0") as one:
+            _attack(verdict, "redis", one, quick, port)
+        with server(folder, "memory://") as one:
+            _attack(verdict, "memory", one, quick, None)
+        with server(folder, "memory://", tokens=False) as one:
+            held = sum(one.client(None, OLD).task("hold", text="") is not None for _ in range(10 if quick else 40))
+            verdict.say("sessions thrown away: tasks under way", held, "at most 5", holds=held <= 5)
+    return int(verdict.failed)
+
+
+def _attack(verdict: Verdict, where: str, one: Server, quick: bool, port: int | None) -> None:
+    def used() -> float:
+        return one.resident() if port is None else _redis_used(port)
+
+    before, mallory = used(), one.client("mallory")
+    share = 20 if quick else 1
+    for what, tool, size, count in (
+        ("tasks with arguments of 4.1 MB", "store", LARGE, 61 if not quick else 6),
+        ("tasks with arguments of 250 KB", "store", MEDIUM, 1200 // share),
+        ("handles of 200 KB", "put", 200_000, 1200 // share if not quick else 120),
+        ("results of 1 MB", "report", 1_000_000, 60 if not quick else 20),
+    ):
+        taken, told, began = _flood(mallory, tool, size, count)
+        verdict.say(
+            f"{where}, {what}", f"{taken} of {count} taken in {time.perf_counter() - began:.1f} s", told, holds=True
+        )
+    grown = used() - before
+    what = "the process has grown by" if port is None else "Redis has grown by"
+    verdict.say(f"{where}: {what}", f"{grown:.0f} MB", f"at most {MOST_MB}", holds=grown <= MOST_MB)
+    ada = one.client("ada")
+    allowed = [_text(ada.call("limited")) for _ in range(4)]
+    good = allowed[:3] == ["ok"] * 3 and "may be called 3 times" in allowed[3]
+    verdict.say(f"{where}: another caller's rate", "as it is" if good else allowed, "3 of 4 calls", holds=good)
+    task = ada.task("store", text="x" * 10_000)
+    ended = ada.ended(task) if task is not None else {}
+    good = ended.get("result", {}).get("content", [{}])[0].get("text") == "stored"
+    verdict.say(f"{where}: another caller's task", ended.get("status"), "completed", holds=good)
+    box = ada.call("put", text="mine").get("structuredContent", {}).get("box_id", "")
+    good = _text(ada.call("look", box_id=box)) == "mine"
+    verdict.say(f"{where}: another caller's handle", "is there" if good else "is not", "is there", holds=good)
+    asked = ada.ask("tools/call", name="greet", arguments={})
+    answer = {"who": {"action": "accept", "content": {"name": "Ada"}}}
+    state = asked.get("requestState")
+    greeted = _text(ada.ask("tools/call", name="greet", arguments={}, inputResponses=answer, requestState=state))
+    verdict.say(f"{where}: another caller's answer", greeted, "Hello Ada", holds=greeted == "Hello Ada")
+
+
+def _flood(client: Client, tool: str, size: int, count: int) -> tuple[int, str, float]:
+    """How many calls were taken, what the last one that was not was told, and when it began."""
+    taken, told, began = 0, "all taken", time.perf_counter()
+    arguments: dict[str, Any] = {"size": size} if tool == "report" else {"text": "x" * size}
+    for _ in range(count):
+        said = client.call(tool, **arguments)
+        if "taskId" in said or "structuredContent" in said:
+            taken += 1
+        else:
+            told = _text(said)[:150]
+    return taken, told, began
+
+
+def _text(said: dict[str, Any]) -> str:
+    if "error" in said:
+        return str(said["error"])
+    return str((said.get("content") or [{"text": str(said)[:200]}])[0].get("text"))
+
+
+def _redis_used(port: int) -> float:
+    import redis as library
+
+    with library.Redis(port=port) as link:
+        found: dict[str, Any] = link.info("memory")
+    return float(found["used_memory"]) / 1e6
+
+
+if __name__ == "__main__":
+    sys.exit(main())

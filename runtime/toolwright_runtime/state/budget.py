@@ -1,0 +1,103 @@
+"""How many bytes a server keeps: for one principal, and for all of them together.
+
+Takes what the manifest's `storage` says; gives the budget that a store holds, and the error where it is used up.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal, TypeAlias
+
+from ..amounts import size
+from ..errors import ToolError
+
+Whose: TypeAlias = Literal["caller", "server"]
+
+OVERHEAD: Final = 1024
+"""Bytes that a record costs beside its key and its data: its fields and indexes in Redis, its objects in memory."""
+
+EACH: Final = "16MiB"
+ALL: Final = "128MiB"
+"""The defaults. All of it takes less than the 256 MB of Redis in `examples/deploy`, with Redis' own overhead."""
+
+_UNITS: Final = ((1024**3, "GiB"), (1024**2, "MiB"), (1024, "KiB"))
+
+
+class BudgetExceeded(ToolError):
+    """Nothing was stored: the caller's budget, or that of the whole server, is used up.
+
+    Attributes:
+        whose: Whose budget it is.
+        limit: Its size in bytes.
+        seconds: When the first of what uses it expires; `None` where nothing of it does by itself.
+    """
+
+    def __init__(self, whose: Whose, limit: int, used: int, seconds: float | None) -> None:
+        """Say whose budget, its size, how much of it is used, and when some is free again."""
+        self.whose = whose
+        self.limit = limit
+        self.seconds = seconds
+        wait = None if seconds is None else max(1, math.ceil(seconds))
+        again = (
+            "" if wait is None else f"Try again in {wait:,} second{'' if wait == 1 else 's'}, when some of it expires"
+        )
+        if whose == "caller":
+            act = "end a handle or cancel a task that you no longer need"
+            text = (
+                f"You have {written(used)} of tasks, handles and results stored here, and the limit is "
+                f"{written(limit)}: this does not fit. {f'{again}, or {act}' if again else f'Then {act}'}."
+            )
+        else:
+            text = (
+                f"The storage of this server is used up: {written(used)} of {written(limit)} for all callers together, "
+                f"and what is left is shared. {again or 'Try again later'}."
+            )
+        super().__init__(text)
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """What may be kept, in bytes.
+
+    A principal may have `each`, and never more than what is left for all others. So however many use up what they may,
+    a share stays for the next one.
+
+    Attributes:
+        each: For one principal.
+        all: For all principals together.
+    """
+
+    each: int = size(EACH)
+    all: int = size(ALL)
+
+    @classmethod
+    def of(cls, manifest: Mapping[str, Any]) -> Budget:
+        """The budget that a manifest has."""
+        said: Mapping[str, Any] = manifest.get("storage") or {}
+        return cls(size(said.get("maxBytesPerPrincipal", EACH)), size(said.get("maxBytes", ALL)))
+
+    def refuses(self, more: int, own: int, total: int) -> Whose | None:
+        """Whose budget has no room for so many more bytes, where the caller uses `own` of `total`."""
+        if own + more > self.each:
+            return "caller"
+        return "server" if own + more > self.all - total - more else None
+
+    def exceeded(self, whose: Whose, own: int, total: int, seconds: float | None) -> BudgetExceeded:
+        """What to raise where a budget is used up."""
+        limit, used = (self.each, own) if whose == "caller" else (self.all, total)
+        return BudgetExceeded(whose, limit, used, seconds)
+
+
+def cost(key: str, *parts: bytes) -> int:
+    """The bytes that a record counts as."""
+    return OVERHEAD + len(key.encode()) + sum(map(len, parts))
+
+
+def written(number: int) -> str:
+    """A number of bytes for people: `15.9 MiB`."""
+    for unit, name in _UNITS:
+        if number >= unit:
+            return f"{math.floor(number / unit * 10) / 10:g} {name}"
+    return f"{number} bytes"

@@ -1,0 +1,142 @@
+"""Rosters: what says which version of a record is the newest, so that an older one that was put back is noticed.
+
+Takes what lies in a store that others can write to; says what of it counts. A principal has some rosters, each for a
+part of its records. One is a sealed list of those that are there, with their versions, and has a number that grows with
+each change. Who puts a record back has to put its roster back, too; then its number is lower than the one that this
+process has seen itself or heard of from another.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from .marks import new_mark
+
+PARTS: Final = 16
+"""Rosters of one principal, so that none is long."""
+
+MARKS: Final = 1_000
+"""Marks that one roster remembers; with more, the older half counts as spent."""
+
+_SEEN: Final = 20_000
+"""Rosters whose numbers one process remembers."""
+
+
+_LONG: Final = 30 * 24 * 3600 * 1000
+"""Milliseconds that a roster lasts that was made anew in the place of one without an end."""
+
+
+class Entry(NamedTuple):
+    """A record: its newest version, and when it is over at the latest, in milliseconds; `None` is never."""
+
+    version: int
+    end: int | None
+
+
+@dataclass(slots=True)
+class Roster:
+    """One roster.
+
+    Attributes:
+        number: How often it changed.
+        over: When all that was ever in it is over, in milliseconds; -1 is never.
+        oldest: Marks up to this one count as spent.
+        records: The records that are there, by their names.
+        marks: When the marks that were spent need no longer be remembered.
+    """
+
+    number: int = 0
+    over: int = 0
+    oldest: str = ""
+    records: dict[str, Entry] = field(default_factory=dict[str, Entry])
+    marks: dict[str, int] = field(default_factory=dict[str, int])
+
+    @classmethod
+    def loaded(cls, data: bytes) -> Roster:
+        """What `dumped` gave."""
+        number, over, oldest, records, marks = json.loads(data)
+        return cls(number, over, oldest, {name: Entry(*said) for name, said in records.items()}, marks)
+
+    def dumped(self) -> bytes:
+        """The roster as JSON."""
+        said = [self.number, self.over, self.oldest, self.records, self.marks]
+        return json.dumps(said, separators=(",", ":")).encode()
+
+    @property
+    def end(self) -> int | None:
+        """When nothing of it needs to be remembered any more; `None` is never."""
+        is_endless = self.over < 0 or any(entry.end is None for entry in self.records.values())
+        return None if is_endless else self.over
+
+    def holds(self, name: str, version: int, now: int) -> bool:
+        """Whether this is the newest version of a record that is there."""
+        entry = self.records.get(name)
+        return entry is not None and entry.version == version and (entry.end is None or now <= entry.end)
+
+    def put(self, name: str, entry: Entry, over: int) -> None:
+        """List a version of a record; `over` is when the roster may be forgotten at the earliest."""
+        self.records[name] = entry
+        self._lasts(over)
+
+    def spend(self, mark: str, end: int) -> bool:
+        """Whether a mark comes for the first time."""
+        if mark in self.marks or mark <= self.oldest:
+            return False
+        if len(self.marks) >= MARKS:
+            older = sorted(self.marks)[: MARKS // 2]
+            self.oldest = older[-1]
+            for one in older:
+                del self.marks[one]
+        if mark <= self.oldest:
+            return False
+        self.marks[mark] = end
+        self._lasts(end)
+        return True
+
+    def expire(self, now: int) -> None:
+        """Forget what is over."""
+        self.records = {name: one for name, one in self.records.items() if one.end is None or now <= one.end}
+        self.marks = {mark: end for mark, end in self.marks.items() if now <= end}
+
+    def _lasts(self, over: int) -> None:
+        self.over = -1 if over < 0 or self.over < 0 else max(self.over, over)
+
+
+class Seen:
+    """The highest numbers of rosters that this process has seen, or has heard of."""
+
+    def __init__(self, most: int = _SEEN) -> None:
+        """Remember so many."""
+        self._most = most
+        self._numbers: OrderedDict[str, tuple[int, int | None]] = OrderedDict()
+
+    def number(self, roster: str, now: int | None = None) -> int:
+        """The number of a roster that it has at least; 0 where nothing is known of it, or all in it is over."""
+        number, end = self._numbers.get(roster, (0, None))
+        if end is None or now is None or now <= end:
+            return number
+        del self._numbers[roster]
+        return 0
+
+    def note(self, roster: str, number: int, end: int | None) -> None:
+        """Remember a number, where it is the highest."""
+        if number < self.number(roster):
+            return
+        self._numbers[roster] = number, end
+        self._numbers.move_to_end(roster)
+        if len(self._numbers) > self._most:
+            self._numbers.popitem(last=False)
+
+    def anew(self, roster: str, now: int) -> Roster:
+        """A roster in the place of one that was put back or taken away: nothing is there, and all marks are spent."""
+        number, end = self._numbers[roster]
+        return Roster(number, over=now + _LONG if end is None else end, oldest=new_mark())
+
+
+def part_of(name: str) -> int:
+    """Which of a principal's rosters something is in."""
+    return hashlib.sha256(name.encode()).digest()[0] % PARTS

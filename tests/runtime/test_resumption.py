@@ -1,0 +1,374 @@
+"""Clients that come back for what they missed: what that costs, what they are told, and how many may."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable, MutableMapping
+from contextlib import asynccontextmanager
+from types import SimpleNamespace
+from typing import Any
+
+import httpx2
+import pytest
+from mcp.server.auth.middleware.auth_context import auth_context_var
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp.server.auth.provider import AccessToken
+from mcp.server.transport_security import TransportSecuritySettings
+from mcp_types import JSONRPCNotification, JSONRPCResponse
+from starlette.responses import PlainTextResponse
+
+from toolwright_runtime.server import resumption
+from toolwright_runtime.server.principal import Principal
+from toolwright_runtime.server.resumption import Awaited, Resumption, SharedReplay
+from toolwright_runtime.server.streams import Bounded, Streams, TooMany
+from toolwright_runtime.state.places import store_at
+from toolwright_runtime.state.store import Store
+
+pytestmark = pytest.mark.anyio
+
+SHOP: Any = SimpleNamespace(name="shop_mcp", manifest={"server": {"name": "shop"}})
+OPEN = TransportSecuritySettings(enable_dns_rebinding_protection=False)
+
+
+@pytest.fixture(scope="module")
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+def note(text: str) -> JSONRPCNotification:
+    return JSONRPCNotification(jsonrpc="2.0", method="note", params={"text": text})
+
+
+def answer(number: int = 7) -> JSONRPCResponse:
+    return JSONRPCResponse(jsonrpc="2.0", id=number, result={})
+
+
+@asynccontextmanager
+async def opened(url: str) -> AsyncIterator[Store]:
+    store = store_at(url, SHOP)
+    async with store.run():
+        yield store
+
+
+def as_user(name: str) -> None:
+    """Have what follows in this test be done by that user."""
+    token = AccessToken(token="", client_id="c", scopes=[], subject=name, claims={"iss": "https://auth.example.com"})
+    auth_context_var.set(AuthenticatedUser(token))
+
+
+async def replayed(replay: SharedReplay, last: str) -> tuple[str | None, list[str]]:
+    """The stream that is known by an id, and the texts that came after it."""
+    texts: list[str] = []
+
+    async def send(event: Any) -> None:
+        said = json.loads(event.message.model_dump_json())
+        texts.append(said["params"]["text"] if "method" in said else "answer")
+
+    return await replay.replay_events_after(last, send), texts
+
+
+def counted(store: Store, monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
+    """How often the store is asked, and how many bytes it gives."""
+    counts = {"asked": 0, "bytes": 0}
+    get, size = store.get, store.size
+
+    async def counting_get(kind: str, key: str) -> Any:
+        record = await get(kind, key)
+        counts["asked"] += 1
+        counts["bytes"] += 0 if record is None else len(record.data)
+        return record
+
+    async def counting_size(kind: str, key: str) -> int | None:
+        counts["asked"] += 1
+        return await size(kind, key)
+
+    async def refused(*_: Any) -> Any:
+        raise AssertionError("all messages of a session are read")
+
+    monkeypatch.setattr(store, "get", counting_get)
+    monkeypatch.setattr(store, "size", counting_size)
+    monkeypatch.setattr(store, "owned", refused)
+    return counts
+
+
+async def test_only_what_came_after_is_read(state: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with opened(state) as store:
+        replay = SharedReplay(Awaited(store))
+        first = await replay.store_event("7", None)
+        ids = [await replay.store_event(stream, note(f"{'x' * 9000}{n}")) for n in range(20) for stream in ("7", "8")]
+        last = await replay.store_event("7", answer())
+        counts = counted(store, monkeypatch)
+        assert await replayed(replay, ids[-2]) == ("7", ["answer"])
+        assert counts["bytes"] < 100
+        assert await replayed(replay, last) == (None, []), "after an answer nothing comes"
+        assert counts["bytes"] < 100
+        assert (await replayed(replay, ids[-6]))[1] == [f"{'x' * 9000}{n}" for n in (18, 19)] + ["answer"]
+        assert counts["bytes"] < 19_000
+        assert len((await replayed(replay, first))[1]) == 21
+
+
+async def test_an_id_that_nobody_was_given_costs_three_short_looks(state: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with opened(state) as store:
+        as_user("alice")
+        replay = SharedReplay(Awaited(store))
+        for number in range(5):
+            last = await replay.store_event("7", note(f"{number}"))
+        name, _, stream = last.partition("/")
+        session = name.partition(".")[0]
+        odd = ("", "/", "x", last[:-1], f" {last}", f"{name}\u0665/7", f"{session}.05/7", f"{session}.-1/7", "x" * 9000)
+        counts = counted(store, monkeypatch)
+        for each in odd:
+            assert await replayed(replay, each) == (None, [])
+        assert counts["asked"] == 0
+        for each in (f"{name}0/{stream}", f"{name}/8", f"{session[::-1]}.5/7"):
+            assert await replayed(replay, each) == (None, [])
+        as_user("mallory")
+        assert await replayed(replay, last) == (None, [])
+        assert counts == {"asked": 12, "bytes": 0}
+        as_user("alice")
+        assert await replayed(replay, last) == ("7", [])
+
+
+async def test_an_answer_is_found_where_messages_before_it_are_gone(
+    state: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resumption, "_EVENTS", 5)
+    async with opened(state) as store:
+        replay = SharedReplay(Awaited(store))
+        first = await replay.store_event("7", None)
+        for number in range(9):
+            await replay.store_event("7", note(f"{number}"))
+        assert await replayed(replay, first) == (None, [])
+        await replay.store_event("7", answer())
+        assert await replayed(replay, first) == ("7", ["answer"])
+
+
+async def test_the_id_of_a_request_that_is_used_again_is_another_request(state: str) -> None:
+    async with opened(state) as store:
+        replay = SharedReplay(Awaited(store))
+        for message in (None, note("old"), note("older"), answer()):
+            await replay.store_event("7", message)
+        first = await replay.store_event("7", None)
+        assert await replayed(replay, first) == ("7", [])
+        await replay.store_event("7", note("new"))
+        assert await replayed(replay, first) == ("7", ["new"])
+
+
+async def test_an_answer_that_is_sent_again_stays(state: str) -> None:
+    async with opened(state) as store:
+        replay = SharedReplay(Awaited(store))
+        first = await replay.store_event("7", None)
+        await replay.store_event("7", answer())
+        for _ in range(2):
+            assert await replayed(replay, first) == ("7", ["answer"])
+            assert await replayed(replay, await replay.store_event("7", None)) == (None, [])  # as the SDK goes on
+
+
+async def test_messages_that_come_at_once_have_numbers_of_their_own(
+    state: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resumption, "_EVENTS", 20)
+    async with opened(state) as store:
+        replay = SharedReplay(Awaited(store))
+        first = await replay.store_event("7", None)
+        ids = await asyncio.gather(*(replay.store_event("7", note(str(number))) for number in range(19)))
+        assert len({*ids}) == 19
+        assert sorted((await replayed(replay, first))[1], key=int) == [str(number) for number in range(19)]
+        await asyncio.gather(*(replay.store_event("8", note(str(number))) for number in range(20)))
+        assert await replayed(replay, ids[-1]) == (None, [])
+
+
+async def _no_session(scope: Any, receive: Any, send: Any) -> None:
+    await PlainTextResponse("Session not found", 404)(scope, receive, send)
+
+
+class Waiting:
+    """A client that has come back with an id; what it is sent comes one by one."""
+
+    def __init__(self, app: Any, last: str) -> None:
+        self.sent: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+        scope = {"type": "http", "method": "GET", "path": "/", "headers": [(b"last-event-id", last.encode())]}
+        self._left = asyncio.Event()
+        self.task = asyncio.create_task(app(scope, self._receive, self.sent.put))
+
+    async def _receive(self) -> dict[str, Any]:
+        await self._left.wait()
+        return {"type": "http.disconnect"}
+
+    def leave(self) -> None:
+        self._left.set()
+
+    async def status(self) -> int:
+        found: int = (await asyncio.wait_for(self.sent.get(), 10))["status"]
+        return found
+
+    async def text(self) -> str:
+        body: bytes = (await asyncio.wait_for(self.sent.get(), 10))["body"]
+        return body.decode()
+
+
+async def until(holds: Callable[[], object]) -> None:
+    async with asyncio.timeout(10):
+        while not holds():  # noqa: ASYNC110 - what holds is no event
+            await asyncio.sleep(0.01)
+
+
+async def test_who_waits_is_woken_and_does_not_look(state: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resumption, "_LOOK", 1000.0)
+    async with opened(state) as store:
+        awaited = Awaited(store)
+        replay = SharedReplay(awaited)
+        other = SharedReplay(awaited)
+        first = await replay.store_event("7", None)
+        waiting = Waiting(Resumption(_no_session, awaited, OPEN), first)
+        assert await waiting.status() == 200
+        await until(lambda: awaited._until)
+        published: list[str] = []
+        publish = store.publish
+
+        async def noting(topic: str, data: bytes) -> None:
+            published.append(topic)
+            await publish(topic, data)
+
+        monkeypatch.setattr(store, "publish", noting)
+        counts = counted(store, monkeypatch)
+        for _ in range(5):
+            await other.store_event("7", note("of a session that nobody waits for"))
+        assert published == []
+        await replay.store_event("7", note("half"))
+        assert '"text":"half"' in await waiting.text()
+        await replay.store_event("7", answer())
+        assert '"id":7' in await waiting.text()
+        await waiting.task
+        assert published == ["events-kept", "events-kept"]
+        assert counts["asked"] < 12
+
+
+async def test_a_word_that_is_missed_is_made_up_for(state: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with opened(state) as store:
+        awaited = Awaited(store)
+        replay = SharedReplay(awaited)
+        first = await replay.store_event("7", None)
+
+        async def lost(topic: str, data: bytes) -> None:
+            """Nobody hears it."""
+
+        monkeypatch.setattr(store, "publish", lost)
+        monkeypatch.setattr(resumption, "_LOOK", 1000.0)
+        app = Resumption(_no_session, awaited, OPEN)
+        waiting = Waiting(app, first)
+        assert await waiting.status() == 200
+        await replay.store_event("7", note("one"))
+        await awaited._heard(None)  # as the store says where it may have missed some
+        assert '"text":"one"' in await waiting.text()
+        waiting.leave()
+        await asyncio.wait_for(waiting.task, 10)
+        assert not awaited._waiting
+        monkeypatch.setattr(resumption, "_LOOK", 0.05)
+        waiting = Waiting(app, first)
+        assert await waiting.status() == 200
+        assert '"text":"one"' in await waiting.text()
+        await replay.store_event("7", answer())
+        assert '"id":7' in await waiting.text()
+
+
+async def test_who_waits_in_vain_is_told_to_come_again(state: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resumption, "_PATIENCE", 0.1)
+    async with opened(state) as store:
+        awaited = Awaited(store)
+        first = await SharedReplay(awaited).store_event("7", None)
+        waiting = Waiting(Resumption(_no_session, awaited, OPEN), first)
+        assert await waiting.status() == 200
+        assert await waiting.text() == f"retry: 1000\nid: {first}\ndata: \n\n"
+        await asyncio.wait_for(waiting.task, 10)
+
+
+async def test_large_messages_are_read_when_there_is_room(state: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resumption, "_LARGE", 1000)
+    monkeypatch.setattr(resumption, "_SENDING", 0.3)
+    async with opened(state) as store:
+        awaited = Awaited(store)
+        replay = SharedReplay(awaited)
+        first = await replay.store_event("7", None)
+        await replay.store_event("7", note("x" * 2000))
+        counts = counted(store, monkeypatch)
+        app = Resumption(_no_session, awaited, OPEN)
+        taking, sent = asyncio.Event(), 0
+
+        async def never() -> dict[str, Any]:
+            await asyncio.sleep(3600)
+            return {}
+
+        async def slow(message: MutableMapping[str, Any]) -> None:
+            nonlocal sent
+            if len(message.get("body", b"")) > 1000:
+                sent += 1
+                await taking.wait()
+
+        scope = {"type": "http", "method": "GET", "path": "/", "headers": [(b"last-event-id", first.encode())]}
+        clients = [asyncio.create_task(app(scope, never, slow)) for _ in range(7)]
+        await until(lambda: sent == 4)
+        assert counts["bytes"] < 4 * 2100
+        await until(lambda: sent == 7)  # those that took nothing were given up
+        taking.set()
+        for client in clients:
+            client.cancel()
+        await asyncio.wait(clients)
+
+
+async def test_one_caller_has_so_many_streams_and_all_together_have() -> None:
+    streams = Streams(3, 2)
+    alice, bob = (Principal("token", subject=name) for name in ("alice", "bob"))
+    with streams.opened(alice), streams.opened(alice):
+        with pytest.raises(
+            TooMany, match=r"^You have 2 streams open\. Close one first, or try again later\.$"
+        ) as found:
+            streams.opened(alice).__enter__()
+        assert found.value.status == 429
+        with streams.opened(bob):
+            with pytest.raises(TooMany, match=r"^The server has as many streams open as it can") as found:
+                streams.opened(bob).__enter__()
+            assert found.value.status == 503
+        with streams.opened(bob):
+            pass
+    nobody = Principal("anonymous", subject="anonymous")
+    with streams.opened(nobody), streams.opened(nobody), streams.opened(nobody), pytest.raises(TooMany) as found:
+        streams.opened(nobody).__enter__()
+    assert found.value.status == 503
+    for numbers in ((0, 1), (1, 0)):
+        with pytest.raises(ValueError, match="at least one stream has to be allowed, not 0"):
+            Streams(*numbers)
+
+
+@pytest.mark.parametrize("every_get", [False, True])
+async def test_streams_that_are_resumed_are_bounded_for_each_caller(every_get: bool) -> None:
+    under_way, end = 0, asyncio.Event()
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        nonlocal under_way
+        under_way += 1
+        await end.wait()
+        await PlainTextResponse("done")(scope, receive, send)
+
+    as_user("alice")
+    transport = httpx2.ASGITransport(Bounded(app, every_get=every_get))
+    async with httpx2.AsyncClient(transport=transport, base_url="http://here") as client:
+        headers = {} if every_get else {"last-event-id": "1/7"}
+        admitted = [asyncio.create_task(client.get("/", headers=headers)) for _ in range(16)]
+        await until(lambda: under_way == 16)
+        refused = await client.get("/", headers=headers)
+        assert (refused.status_code, refused.headers["retry-after"]) == (429, "5")
+        assert refused.json() == {
+            "jsonrpc": "2.0",
+            "id": None,
+            "error": {"code": -32603, "message": "You have 16 streams open. Close one first, or try again later."},
+        }
+        more = [asyncio.create_task(client.post("/"))]
+        as_user("bob")
+        more.append(asyncio.create_task(client.get("/", headers=headers)))
+        await until(lambda: under_way == 18)
+        end.set()
+        assert {one.status_code for one in await asyncio.gather(*admitted, *more)} == {200}
+        as_user("alice")
+        assert (await client.get("/", headers=headers)).status_code == 200

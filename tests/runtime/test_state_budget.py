@@ -1,0 +1,212 @@
+"""What a store keeps is bounded in bytes, in memory and in Redis: the same tests for both."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from toolwright_runtime.state.budget import OVERHEAD, Budget, BudgetExceeded, cost, written
+from toolwright_runtime.state.marks import new_mark
+from toolwright_runtime.state.memory import MemoryStore
+from toolwright_runtime.state.places import store_at
+from toolwright_runtime.state.store import Record, Store
+
+pytestmark = pytest.mark.anyio
+
+EACH = 10 * OVERHEAD
+
+
+@asynccontextmanager
+async def opened(url: str, each: int = EACH, total: int = 4 * EACH) -> AsyncIterator[Store]:
+    storage = {"maxBytesPerPrincipal": each, "maxBytes": total}
+    package: Any = SimpleNamespace(name="shop_mcp", manifest={"server": {"name": "shop"}, "storage": storage})
+    store = store_at(url, package)
+    async with store.run():
+        yield store
+
+
+async def used(store: Store) -> dict[str, int]:
+    """The bytes of all accounts, and of all together at `*`; the store counts exactly what is there."""
+    if isinstance(store, MemoryStore):
+        found = {payer: account.used for payer, account in vars(store)["_accounts"].items()}
+        return {**found, "*": vars(store)["_total"]}
+    redis: Any = vars(store)["_redis"]
+    return {name.decode(): int(count) for name, count in (await redis.hgetall(f"{store.prefix}:used")).items()}
+
+
+async def refusal(awaitable: Any) -> BudgetExceeded:
+    with pytest.raises(BudgetExceeded) as caught:
+        await awaitable
+    return caught.value
+
+
+async def test_a_payer_has_so_many_bytes_and_another_has_its_own(state: str) -> None:
+    async with opened(state) as store:
+        big = bytes(4 * OVERHEAD)
+        assert await store.create("basket", "a", big, owner="ann", ttl=60)
+        told = await refusal(store.create("basket", "b", bytes(5 * OVERHEAD), owner="ann", ttl=60))
+        assert (told.whose, told.limit) == ("caller", EACH)
+        assert told.seconds is not None
+        assert 50 < told.seconds <= 60
+        assert "You have 5 KiB of tasks, handles and results stored here, and the limit is 10 KiB" in str(told)
+        assert "Try again in 60 seconds" in str(told) or "Try again in 59 seconds" in str(told)
+        assert "end a handle or cancel a task" in str(told)
+        assert await store.get("basket", "b") is None, "nothing is there by half"
+        assert await store.create("basket", "bob's", big, owner="bob", ttl=60)
+        assert await store.create("order", "s1", big, owner="a session", ttl=60, payer="cid")
+        told = await refusal(store.create("order", "s2", bytes(5 * OVERHEAD), owner="another", ttl=60, payer="cid"))
+        assert told.whose == "caller"
+        assert await store.delete("basket", "a")
+        assert await store.create("basket", "b", bytes(8 * OVERHEAD), owner="ann", ttl=60)
+
+
+async def test_replacing_counts_what_it_adds(state: str) -> None:
+    async with opened(state) as store:
+        await store.create("basket", "a", b"", owner="ann", ttl=None)
+        told = await refusal(store.replace("basket", "a", bytes(EACH), version=0))
+        assert told.seconds is None
+        assert "Then end a handle or cancel a task that you no longer need." in str(told)
+        assert await store.get("basket", "a") == Record(b"", 0)
+        assert await store.replace("basket", "a", bytes(8 * OVERHEAD), version=0)
+        assert await store.replace("basket", "a", b"1", version=1), "less is always taken"
+        assert await store.replace("basket", "a", bytes(EACH), version=2, final=True), "and so is what ends it"
+        assert (await refusal(store.create("basket", "b", b"", owner="ann", ttl=60))).whose == "caller"
+
+
+async def test_what_is_over_is_given_back_exactly(state: str) -> None:
+    async with opened(state) as store:
+        await store.create("basket", "short", bytes(4 * OVERHEAD), owner="ann", ttl=0.2)
+        await store.create("basket", "idle", bytes(2 * OVERHEAD), owner="ann", ttl=None, idle=0.3)
+        await refusal(store.create("basket", "more", bytes(2 * OVERHEAD), owner="ann", ttl=60))
+        await asyncio.sleep(0.2)
+        assert await store.get("basket", "idle") is not None
+        assert await store.create("basket", "more", bytes(2 * OVERHEAD), owner="ann", ttl=60)
+        told = await refusal(store.create("basket", "last", bytes(4 * OVERHEAD), owner="ann", ttl=60))
+        assert told.seconds is not None
+        assert told.seconds <= 0.31
+        await asyncio.sleep(0.35)
+        assert await store.create("basket", "last", b"", owner="bob", ttl=60), "whoever comes next gives it back"
+        assert sorted((await used(store)).values()) == sorted(
+            [cost("more", bytes(2 * OVERHEAD)), cost("last"), cost("more", bytes(2 * OVERHEAD)) + cost("last")]
+        )
+        assert await store.delete("basket", "more")
+        assert await store.delete("basket", "last")
+        assert set((await used(store)).values()) <= {0}
+
+
+async def test_nobody_uses_up_what_is_there_for_all(state: str) -> None:
+    async with opened(state, each=100 * OVERHEAD, total=30 * OVERHEAD) as store:
+
+        async def fill(owner: str) -> int:
+            for count in range(30):
+                try:
+                    await store.create("basket", f"{owner}{count}", b"", owner=owner, ttl=60)
+                except BudgetExceeded as error:
+                    told.append(error)
+                    return count
+            return 30
+
+        told: list[BudgetExceeded] = []
+        counts = [await fill(owner) for owner in ("ann", "bob", "cid")]
+        assert counts[0] in (14, 15), "one alone leaves as much as it has"
+        assert counts[1] in (6, 7)
+        assert counts[2] >= 3, "and the next one finds room"
+        assert [one.whose for one in told] == ["server"] * 3
+        assert "The storage of this server is used up" in str(told[0])
+        assert "Try again in" in str(told[0])
+
+
+async def test_what_is_spare_goes_first_and_the_oldest_of_it_before_the_rest(state: str) -> None:
+    async with opened(state) as store:
+        for number in range(12):
+            await store.create("event", f"{number}", b"", owner=f"s{number % 2}", ttl=60, payer="ann", spare=True)
+            await asyncio.sleep(0.002)
+        left = [key for one in ("s0", "s1") for key, _ in await store.owned("event", one)]
+        assert len(left) == 9
+        assert {"0", "1", "2"}.isdisjoint(left)
+        assert await store.create("basket", "a", bytes(7 * OVERHEAD), owner="ann", ttl=60)
+        left = [key for one in ("s0", "s1") for key, _ in await store.owned("event", one)]
+        assert left == ["11"]
+        await refusal(store.create("basket", "b", bytes(2 * OVERHEAD), owner="ann", ttl=60))
+        assert await store.create("basket", "c", b"", owner="bob", ttl=60)
+
+
+async def test_heads_are_read_without_the_rest(state: str) -> None:
+    async with opened(state) as store:
+        for name in ("a", "b"):
+            await store.create("task", name, b"body", owner="ann", ttl=60, head=name.encode())
+        assert await store.heads("task", "ann") == [b"a", b"b"]
+        assert await store.replace("task", "a", b"body", version=0, head=b"a, later")
+        assert await store.heads("task", "ann") == [b"a, later", b"b"]
+        assert await store.heads("task", "bob") == []
+
+
+async def test_marks_are_bounded_for_each_payer(state: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("toolwright_runtime.state.rosters.MARKS", 4)
+    monkeypatch.setattr("toolwright_runtime.state.rosters.PARTS", 1)
+    monkeypatch.setattr("toolwright_runtime.state.memory.MARKS", 4)
+    marks = [new_mark() for _ in range(6)]
+    async with opened(state) as store:
+        for mark in marks[1:5]:
+            assert await store.spend(mark, 60, payer="ann")
+        assert await store.spend(marks[5], 60, payer="ann")
+        for mark in marks:
+            assert not await store.spend(mark, 60, payer="ann")
+        assert await store.spend(marks[0], 60, payer="bob"), "nobody spends the marks of others"
+
+
+@pytest.mark.parametrize("seed", range(3))
+async def test_the_count_is_what_is_there_whatever_happens(state: str, seed: int) -> None:
+    """Random creations, replacements and ends of several payers at once, beside a sum over what is left."""
+    chance = random.Random(seed)
+    there: dict[tuple[str, str], tuple[str, int, int]] = {}
+
+    async def step(store: Store, number: int) -> None:
+        kind, key, payer = chance.choice(["basket", "task"]), f"{chance.randrange(12)}", chance.choice("ab")
+        name, data = (kind, f"{payer}{key}"), bytes(chance.randrange(3 * OVERHEAD))
+        try:
+            if name not in there:
+                spare = kind == "task" and number % 3 == 0
+                if await store.create(*name, data, owner=payer, ttl=60, spare=spare, tracked=kind == "basket"):
+                    there[name] = payer, 0, cost(name[1], data)
+            elif chance.random() < 0.5:
+                tracked = payer if kind == "basket" else None
+                if await store.replace(*name, data, version=there[name][1], payer=tracked):
+                    there[name] = payer, there[name][1] + 1, cost(name[1], data)
+            else:
+                await store.delete(*name, payer=payer if kind == "basket" else None)
+                del there[name]
+        except BudgetExceeded:
+            pass
+
+    async with opened(state) as store:
+        for number in range(150):
+            await step(store, number)
+            for name in [*there]:  # spare ones may have gone
+                if name[0] == "task" and number % 10 == 0 and await store.get(*name) is None:
+                    del there[name]
+        for name in [*there]:
+            if await store.get(*name) is None:
+                assert name[0] == "task"
+                del there[name]
+        found = await used(store)
+        assert found.pop("*") == sum(size for _, _, size in there.values())
+        sums = [sum(size for payer, _, size in there.values() if payer == one) for one in "ab"]
+        assert sorted(found.values()) == sorted(one for one in sums if one)
+
+
+def test_a_manifest_says_how_much() -> None:
+    assert Budget.of({}) == Budget(16 * 1024**2, 128 * 1024**2)
+    assert Budget.of({"storage": {"maxBytes": "1GiB"}}) == Budget(16 * 1024**2, 1024**3)
+    assert [written(one) for one in (17, 1024, 1024**2 * 16 - 1, 3 * 1024**3)] == [
+        "17 bytes",
+        "1 KiB",
+        "15.9 MiB",
+        "3 GiB",
+    ]

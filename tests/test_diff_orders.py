@@ -1,0 +1,81 @@
+"""What `diff` says of manifests that differ in orders that mean nothing: nothing that breaks, and no failure."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import schema_edits
+from toolwright import cli
+from toolwright.jsonschema import dialects
+
+Json = Any
+
+TOOLS = 600 if os.environ.get("TOOLWRIGHT_WHOLE_DIFF") else 40
+DIALECTS = (dialects.DRAFT_2020_12, dialects.DRAFT_7)
+
+
+def differences(folder: Path, old: Json, new: Json, capsys: pytest.CaptureFixture[str]) -> tuple[int, list[Any]]:
+    """The status of `toolwright diff`, and the changes that it names."""
+    for name, value in (("old", old), ("new", new)):
+        (folder / f"{name}.json").write_text(json.dumps(value))
+    status = cli.run(["diff", str(folder / "old.json"), str(folder / "new.json"), "--format", "json"])
+    printed = capsys.readouterr()
+    assert printed.err == ""
+    return status, json.loads(printed.out)["changes"]
+
+
+def manifest(*schemas: Json) -> Json:
+    tools = [
+        {"name": f"tool_{number}", "description": "A tool.", "inputSchema": schema, "outputSchema": schema}
+        for number, schema in enumerate(schemas)
+    ]
+    return {"toolwright": 1, "server": {"name": "orders", "version": "1.0.0"}, "tools": tools}
+
+
+@pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: str(dialect.name))
+def test_an_order_that_means_nothing_breaks_nobody(
+    dialect: dialects.Dialect, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    chance = random.Random(1)
+    olds: list[Json] = []
+    while len(olds) < TOOLS:
+        schema = {"$schema": dialect.uri, **schema_edits.schema(chance)}
+        (tmp_path / "one.json").write_text(json.dumps(manifest(schema)))
+        if cli.run(["check", str(tmp_path / "one.json")]) == 0:  # some have references that lead back to themselves
+            olds.append(schema)
+    capsys.readouterr()
+    news = [schema_edits.reordered(chance, schema) for schema in olds]
+    assert json.dumps(olds) != json.dumps(news)
+    status, changes = differences(tmp_path, manifest(*olds), manifest(*news), capsys)
+    worse = [change for change in changes if change["impact"] != "cosmetic"]
+    # A class of an alternative that nothing else tells apart is called after what it requires: `…WithNameAndAge`.
+    assert [change for change in worse if change["side"] == "wire" or "With" not in str(change)] == []
+    assert status == 0 or worse
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ({"enum": ["a", "b"]}, {"enum": ["b", "a"]}),
+        ({"type": ["string", "null"]}, {"type": ["null", "string"]}),
+        ({"type": "array", "items": {"enum": ["a", "b"]}}, {"type": "array", "items": {"enum": ["b", "a"]}}),
+        ({"anyOf": [{"type": "string"}, {"type": "integer"}]}, {"anyOf": [{"type": "integer"}, {"type": "string"}]}),
+        ({"$ref": "#/schemas/Level"}, {"$ref": "#/schemas/Level"}),
+    ],
+    ids=["enum", "type", "items", "alternatives", "shared"],
+)
+def test_what_is_reordered_is_cosmetic_at_most(
+    old: Json, new: Json, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sides = [manifest({"type": "object", "properties": {"a": schema}, "required": ["a"]}) for schema in (old, new)]
+    for side, values in zip(sides, (["low", "high"], ["high", "low"]), strict=True):
+        side["schemas"] = {"Level": {"enum": values}}
+    status, changes = differences(tmp_path, sides[0], sides[1], capsys)
+    assert status == 0
+    assert {change["impact"] for change in changes} <= {"cosmetic"}
