@@ -60,6 +60,7 @@ RUNTIME: Final[Mapping[str, tuple[str, ...]]] = {
         "server/handler_check",
         "server/handler_loading",
         "server/health",
+        "server/in_flight",
         "server/invocation",
         "server/lifespan",
         "server/lists",

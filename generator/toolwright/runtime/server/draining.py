@@ -7,33 +7,49 @@ sends streams of events cuts all of them off at once, and the answers that they 
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
+import signal
+import threading
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Final, cast
 
 import uvicorn
 from sse_starlette.sse import AppStatus
 from starlette.datastructures import Headers
 
+from .in_flight import LISTENING
+from .shutdown import stop_signals
+
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Callable
+    from collections.abc import Callable, Generator
 
     from starlette.types import ASGIApp, Receive, Scope, Send
 
 _LATE: Final = 0.25
 """Seconds in which those may say what they want whose connection was there before the server was asked to stop."""
 
-_LISTENING: Final = "subscriptions/listen"
-"""The method whose requests are never answered but by their end (MCP 2026-07-28)."""
+_LAST_ERRORS: Final = 1
+"""Seconds for telling those whose requests are cut off, before their connections are."""
 
 
 class Draining(uvicorn.Server):
     """A server that lets requests under way end, for a while, when it is asked to stop."""
 
-    def __init__(self, app: ASGIApp, seconds: int, stop: Callable[[], None]) -> None:
-        """Take the application, how long requests may go on, and what is called when the server is asked to stop."""
+    def __init__(
+        self, app: ASGIApp, seconds: int, stop: Callable[[], None], cut_off: Callable[[], None] = lambda: None
+    ) -> None:
+        """Take the application and what ends it.
+
+        Args:
+            app: The application.
+            seconds: How long requests under way may go on.
+            stop: Called when the server is asked to stop.
+            cut_off: Called when the time of those requests is over; it answers them.
+        """
         self._app = app
+        self._seconds = seconds
         self._stop = stop
+        self._cut_off = cut_off
         self._under_way = 0
         self._none = asyncio.Event()
         super().__init__(
@@ -42,7 +58,7 @@ class Draining(uvicorn.Server):
                 interface="asgi3",
                 log_config=None,
                 lifespan="on",
-                timeout_graceful_shutdown=seconds,
+                timeout_graceful_shutdown=seconds + _LAST_ERRORS,
             )
         )
         AppStatus.enable_automatic_graceful_drain = False
@@ -52,9 +68,24 @@ class Draining(uvicorn.Server):
         self._stop()
         ending = asyncio.create_task(self._end_streams())
         await self._close(sockets or [])
+        cutting = asyncio.get_running_loop().call_later(self._seconds, self._cut_off)
         await super().shutdown(sockets)
+        cutting.cancel()
         ending.cancel()
         AppStatus.should_exit, AppStatus.enable_automatic_graceful_drain = False, True  # they are the whole process's
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        """Stop at a hangup as well, which uvicorn leaves to end the process at once."""
+        is_heard = threading.current_thread() is threading.main_thread()
+        added = {*stop_signals()} - {signal.SIGINT, signal.SIGTERM} if is_heard else ()
+        before = {number: signal.signal(number, self.handle_exit) for number in added}
+        try:
+            with super().capture_signals():
+                yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
 
     async def _close(self, listeners: list[socket.socket]) -> None:
         """Take what waits at the listeners, close them at once, and leave a moment to what was taken.
@@ -85,7 +116,7 @@ class Draining(uvicorn.Server):
 
     async def _counted(self, scope: Scope, receive: Receive, send: Send) -> None:
         is_call = scope["type"] == "http" and scope["method"] == "POST"
-        if not is_call or Headers(scope=scope).get("mcp-method") == _LISTENING:
+        if not is_call or Headers(scope=scope).get("mcp-method") == LISTENING:
             await self._app(scope, receive, send)
             return
         self._under_way += 1

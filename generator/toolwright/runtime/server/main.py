@@ -11,6 +11,7 @@ import os
 import signal
 import socket
 import sys
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Final
 
 from ..logs import logger, set_up
@@ -18,6 +19,7 @@ from ..state.store import Unfit
 from ..terminal import one_line, visible
 from . import handler_check
 from .handler_loading import Handwritten, Unusable, refuse
+from .shutdown import end_without_threads, stop_signals
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,11 +51,10 @@ def main(package: Package, argv: Sequence[str] | None = None) -> None:
     try:
         if options.command == "worker":
             _work(handwritten, options)
-        elif options.workers is None:
-            _serve(handwritten, options)
+        elif options.http is None:
+            _serve_stdio(handwritten, options)
         else:
-            with package.feature("tasks", "tasks.worker").Workers(options.workers, _worker_arguments(package, options)):
-                _serve(handwritten, options)
+            _serve_http(handwritten, options)
     except Unusable as error:
         _tell(f"{package.name}: {error}")
         raise SystemExit(error.status) from None
@@ -62,13 +63,6 @@ def main(package: Package, argv: Sequence[str] | None = None) -> None:
         raise SystemExit(2) from None
     except KeyboardInterrupt:
         raise SystemExit(130) from None
-
-
-def _serve(handwritten: Handwritten, options: argparse.Namespace) -> None:
-    if options.http is None:
-        _serve_stdio(handwritten, options)
-    else:
-        _serve_http(handwritten, options)
 
 
 def _tell(text: str) -> None:
@@ -185,6 +179,17 @@ def _worker_arguments(package: Package, options: argparse.Namespace) -> list[str
     return ["-m", package.name, "worker", *(str(word) for one in said if one[1] is not None for word in one)]
 
 
+def _workers(package: Package, options: argparse.Namespace) -> AbstractContextManager[object]:
+    """The processes that work at tasks beside the server."""
+    if options.workers is None:
+        return nullcontext()
+    worker = package.feature("tasks", "tasks.worker")
+    made: AbstractContextManager[object] = worker.Workers(
+        options.workers, _worker_arguments(package, options), options.grace
+    )
+    return made
+
+
 def _work(handwritten: Handwritten, options: argparse.Namespace) -> None:
     if options.http is not None or options.workers is not None:
         raise Unusable("a worker serves nothing; leave out --http and --workers")
@@ -198,6 +203,7 @@ def _work(handwritten: Handwritten, options: argparse.Namespace) -> None:
         if failure is None:
             raise
         refuse("the handlers could not start", failure, status=1)
+    end_without_threads()
 
 
 def _serve_stdio(handwritten: Handwritten, options: argparse.Namespace) -> None:
@@ -215,18 +221,19 @@ def _serve_stdio(handwritten: Handwritten, options: argparse.Namespace) -> None:
             words = " ".join(f"--scope {scope}" for scope in lacking)
             _LOG.info("what needs scopes is not there for the local user without %s", words)
         try:
-            stdio.run(server, held)
+            with _workers(handwritten.package, options):
+                stdio.run(server, held)
         except BaseExceptionGroup:  # so the SDK's tasks wrap what a server raises at its start
             failure = getattr(server.lifespan, "failure", None)
             if failure is None:
                 raise
             refuse("the handlers could not start", failure, status=1)
+        end_without_threads()  # while nothing that a thread prints reaches the client
 
 
 def _serve_http(handwritten: Handwritten, options: argparse.Namespace) -> None:
     from . import asgi
     from .draining import Draining
-    from .shutdown import end_without_threads
 
     if not options.path.startswith("/"):
         raise Unusable(f"--path is {options.path!r}; it starts with /")
@@ -245,11 +252,13 @@ def _serve_http(handwritten: Handwritten, options: argparse.Namespace) -> None:
     _LOG.info("serving http://%s:%d%s", f"[{host}]" if ":" in host else host, port, options.path)
     if host in _EVERYWHERE and not options.allow_host:
         _LOG.warning("only requests for this machine's own names are answered; --allow-host adds others")
-    for number in (signal.SIGINT, signal.SIGTERM):  # uvicorn stops, and then sends itself the signal once more
+    for number in stop_signals():  # uvicorn stops, and then sends itself the signal once more
         signal.signal(number, _nothing)
-    server = Draining(app, options.grace, app.state.server.stop)
+    served: PackageServer = app.state.server
+    server = Draining(app, options.grace, served.stop, served.in_flight.end)
     try:
-        server.run([listener])
+        with _workers(handwritten.package, options):
+            server.run([listener])
     except SystemExit as end:
         if server.started:
             raise

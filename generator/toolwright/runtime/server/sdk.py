@@ -31,6 +31,7 @@ from .changes import Changes
 from .context import LOG_LEVELS, Context, LogLevel
 from .course import CURRENT
 from .features import parts
+from .in_flight import InFlight
 from .lifespan import Lifespan
 from .lists import Lists, ResourceSwitches, StaleCursor, Switches
 from .observing import Observer, recorder
@@ -135,6 +136,7 @@ class PackageServer(Server[Any]):
         scopes: Who may use what; `None` where anybody may.
         recorder: Where calls are recorded; `None` where they are not.
         observer: Sees all messages.
+        in_flight: Knows the requests that are being answered.
         store: Where what outlives a request is kept.
         tasks: What makes tasks of calls; `None` where no tool has `taskSupport`.
         has_sessions: Whether there are connections, up to 2025-11-25, that outlive a request.
@@ -204,7 +206,9 @@ class PackageServer(Server[Any]):
         self.add_notification_handler("notifications/initialized", types.NotificationParams, subscriptions.tell)
         self.recorder = recorder
         self.observer = Observer(package, recorder, user)
+        self.in_flight = InFlight()
         self.middleware.append(self.observer)
+        self.middleware.append(self.in_flight)
         self.middleware.append(SealedRequests(store, info["name"], _PATIENCE))
         self.middleware.append(_modest)
         self.middleware.append(subscriptions.greet)
