@@ -82,6 +82,7 @@ RUNTIME: Final[Mapping[str, tuple[str, ...]]] = {
         "server/steps",
         "server/subscriptions",
         "server/telemetry",
+        "server/threads",
         "server/uploads",
         "state/marks",
         "state/memory",

@@ -20,6 +20,7 @@ from ..terminal import one_line, visible
 from . import handler_check
 from .handler_loading import Handwritten, Unusable, refuse
 from .shutdown import end_without_threads, stop_signals
+from .threads import THREADS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -132,6 +133,14 @@ def _parser(package: Package) -> argparse.ArgumentParser:
         help=f"how long what is under way may go on when the server is asked to stop (default: {_GRACE})",
     )
     parser.add_argument(
+        "--threads",
+        metavar="N",
+        type=positive_number,
+        default=THREADS,
+        help="how many threads plain `def` methods of the handlers may take in all; each method takes at most half "
+        f"(default: {THREADS})",
+    )
+    parser.add_argument(
         "--scope",
         metavar="SCOPE",
         action="append",
@@ -172,9 +181,16 @@ def whole_number(text: str) -> int:
     return int(text)
 
 
+def positive_number(text: str) -> int:
+    """A whole number above 0. Raises argparse.ArgumentTypeError."""
+    if not (number := whole_number(text)):
+        raise argparse.ArgumentTypeError("0 is too small; the least is 1")
+    return number
+
+
 def _worker_arguments(package: Package, options: argparse.Namespace) -> list[str]:
     """The command line of a process that works at the tasks of this one."""
-    names = ("state", "grace", "log-level", "handlers", "audit")
+    names = ("state", "grace", "threads", "log-level", "handlers", "audit")
     said = ((f"--{name}", getattr(options, name.replace("-", "_"))) for name in names)
     return ["-m", package.name, "worker", *(str(word) for one in said if one[1] is not None for word in one)]
 
@@ -277,7 +293,12 @@ def _built(handwritten: Handwritten, options: argparse.Namespace) -> PackageServ
     scopes = options.scope if options.http is None else ()
     try:
         server = sdk.build_server(
-            handwritten.package, handlers, state=options.state, local_scopes=scopes, audit=options.audit
+            handwritten.package,
+            handlers,
+            state=options.state,
+            local_scopes=scopes,
+            audit=options.audit,
+            threads=options.threads,
         )
     except protections.Unserved as error:
         raise Unusable(str(error)) from None
