@@ -49,6 +49,7 @@ RUNTIME: Final[Mapping[str, tuple[str, ...]]] = {
         "server/calls",
         "server/cancellation",
         "server/changes",
+        "server/connections",
         "server/content",
         "server/context",
         "server/course",

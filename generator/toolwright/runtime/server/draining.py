@@ -16,6 +16,7 @@ import uvicorn
 from sse_starlette.sse import AppStatus
 from starlette.datastructures import Headers
 
+from .connections import BATCH, IDLE, Bounds, Connections, protocol_class, tell_of_errors
 from .in_flight import LISTENING
 from .shutdown import stop_signals
 
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
 _LATE: Final = 0.25
 """Seconds in which those may say what they want whose connection was there before the server was asked to stop."""
 
+_BACKLOG: Final = 2048
+"""Connections that may wait to be taken."""
+
 _LAST_ERRORS: Final = 1
 """Seconds for telling those whose requests are cut off, before their connections are."""
 
@@ -36,7 +40,12 @@ class Draining(uvicorn.Server):
     """A server that lets requests under way end, for a while, when it is asked to stop."""
 
     def __init__(
-        self, app: ASGIApp, seconds: int, stop: Callable[[], None], cut_off: Callable[[], None] = lambda: None
+        self,
+        app: ASGIApp,
+        seconds: int,
+        stop: Callable[[], None],
+        cut_off: Callable[[], None] = lambda: None,
+        bounds: Bounds | None = None,
     ) -> None:
         """Take the application and what ends it.
 
@@ -45,6 +54,7 @@ class Draining(uvicorn.Server):
             seconds: How long requests under way may go on.
             stop: Called when the server is asked to stop.
             cut_off: Called when the time of those requests is over; it answers them.
+            bounds: How many connections there may be.
         """
         self._app = app
         self._seconds = seconds
@@ -56,12 +66,23 @@ class Draining(uvicorn.Server):
             uvicorn.Config(
                 self._counted,
                 interface="asgi3",
+                http=protocol_class(Connections(bounds or Bounds.of(None, None))),
+                ws="none",
+                backlog=BATCH,
+                timeout_keep_alive=IDLE,
                 log_config=None,
                 lifespan="on",
                 timeout_graceful_shutdown=seconds + _LAST_ERRORS,
             )
         )
         AppStatus.enable_automatic_graceful_drain = False
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Serve; more connections may wait in the kernel than are taken at once."""
+        await super().startup(sockets)
+        for listener in sockets or []:
+            listener.listen(_BACKLOG)
+        tell_of_errors(asyncio.get_running_loop())
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Take no more requests, and end when those under way have."""

@@ -126,6 +126,20 @@ def _parser(package: Package) -> argparse.ArgumentParser:
         "they are asked nothing and hear of no changes",
     )
     parser.add_argument(
+        "--connections",
+        metavar="N",
+        type=positive_number,
+        help="with --http: how many connections may be open (default: half of the descriptors that the process may "
+        "open, at most 4096)",
+    )
+    parser.add_argument(
+        "--connections-per-address",
+        metavar="N",
+        type=whole_number,
+        help="with --http: how many of these one address may have (default: half); 0 where a proxy is in front, which "
+        "has one address for all clients",
+    )
+    parser.add_argument(
         "--grace",
         metavar="SECONDS",
         type=whole_number,
@@ -249,6 +263,7 @@ def _serve_stdio(handwritten: Handwritten, options: argparse.Namespace) -> None:
 
 def _serve_http(handwritten: Handwritten, options: argparse.Namespace) -> None:
     from . import asgi
+    from .connections import Bounds
     from .draining import Draining
 
     if not options.path.startswith("/"):
@@ -271,7 +286,8 @@ def _serve_http(handwritten: Handwritten, options: argparse.Namespace) -> None:
     for number in stop_signals():  # uvicorn stops, and then sends itself the signal once more
         signal.signal(number, _nothing)
     served: PackageServer = app.state.server
-    server = Draining(app, options.grace, served.stop, served.in_flight.end)
+    bounds = Bounds.of(options.connections, options.connections_per_address)
+    server = Draining(app, options.grace, served.stop, served.in_flight.end, bounds)
     try:
         with _workers(handwritten.package, options):
             server.run([listener])
