@@ -11,9 +11,10 @@ import signal
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
 
 import httpx2
 import pytest
@@ -22,6 +23,12 @@ import redis.asyncio
 import redis_server
 from packages import generate, manifest, tool
 from server_process import Process
+from toolwright_runtime.state.places import store_at
+from toolwright_runtime.tasks.streams import StreamEngine
+from toolwright_runtime.tasks.worker import Workers
+
+if TYPE_CHECKING:
+    from toolwright_runtime.package import Package
 
 pytestmark = pytest.mark.anyio
 
@@ -205,6 +212,72 @@ async def test_workers_beside_a_server_are_started_anew_and_end_with_it(
     assert (await asyncio.to_thread(process.end))[0] == 0
     for pid in pids:
         await gone(pid)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+async def test_a_worker_beside_a_server_ends_without_a_word(
+    number: signal.Signals, project: Path, start: Callable[..., Process], redis_url: str
+) -> None:
+    worker = start(redis_url, "worker", "--until-end-of-input", "--grace", "1")
+    worker.await_log("working at tasks")
+    worker.popen.send_signal(number)
+    status, log, _ = await asyncio.to_thread(worker.end)
+    assert (status, log.count("\n")) == (0, 1), log
+
+
+async def test_workers_that_are_stopped_with_their_server_end_well(
+    project: Path, start: Callable[..., Process], redis_url: str
+) -> None:
+    for _ in range(5 if WHOLE else 1):
+        process = start(redis_url, "--http", "127.0.0.1:0", "--workers", "2", "--grace", "1")
+        process.await_log("working at tasks")
+        process.await_log("working at tasks")
+        process.popen.send_signal(signal.SIGHUP)
+        status, log, _ = await asyncio.to_thread(process.end)
+        assert (status, log.count("no more tasks are begun"), "ended with status" in log) == (0, 2, False), log
+
+
+async def test_a_thread_does_not_hold_up_a_worker(project: Path, start: Callable[..., Process], redis_url: str) -> None:
+    _, url = served(start, redis_url, "--workers", "0")
+    first = start(redis_url, "worker", "--grace", "0")
+    first.await_log("working at tasks")
+    async with httpx2.AsyncClient(timeout=60) as http:
+        await begun(http, url, "block", 1, 60.0)
+        await until(lambda: sum(runs(project).values()) == 1)
+        first.popen.send_signal(signal.SIGTERM)
+        assert (await asyncio.to_thread(first.end))[0] == 0
+
+
+async def test_a_lost_cancellation_does_not_hold_up_a_stop(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = asyncio.Event()
+
+    async def read(*_: object, **__: object) -> dict[bytes, Any]:
+        """Redis' answer that nothing is there, in which a cancellation is lost."""
+        asked.set()
+        with suppress(asyncio.CancelledError):
+            await asyncio.sleep(0.1)
+        return {}
+
+    async def work(_task: str) -> bool:
+        return True
+
+    monkeypatch.setattr(redis.asyncio.Redis, "xreadgroup", read)
+    store = store_at(redis_url, cast("Package", SimpleNamespace(name="p_mcp", manifest={"server": {"name": "p"}})))
+    engine = StreamEngine(store)
+    async with asyncio.timeout(10):
+        async with engine.run(work):
+            await asked.wait()
+
+
+async def test_a_worker_that_does_not_end_is_killed(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "deaf.py").write_text(
+        "import signal, time\nsignal.signal(15, signal.SIG_IGN)\nopen('up', 'w')\ntime.sleep(60)"
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path)
+        with Workers(1, ["deaf.py"], -4.8):
+            await until((tmp_path / "up").exists)
+    assert "did not end in 0 s and is killed" in caplog.text
 
 
 async def test_workers_do_not_outlive_a_server_that_is_killed(

@@ -6,6 +6,7 @@ ids. Only `set_up`, which the package's own command calls, changes how the proce
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
 import sys
@@ -71,6 +72,33 @@ def logger(name: str) -> logging.Logger:
     made = logging.getLogger(name)
     made.addFilter(REDACTION)
     return made
+
+
+class Tally:
+    """A line of the log for what may happen often: at once, and then at most one in a while, with a count."""
+
+    def __init__(self, log: logging.Logger, message: str, seconds: float = 10.0) -> None:
+        """Take the message, whose first argument is the count, and how many seconds are between two lines."""
+        self._log = log
+        self._message = message
+        self._seconds = seconds
+        self._count = 0
+        self._last: tuple[object, ...] = ()
+        self._timer: asyncio.TimerHandle | None = None
+
+    def count(self, *arguments: object) -> None:
+        """It has happened once more; the event loop runs."""
+        self._count += 1
+        self._last = arguments
+        if self._timer is None:
+            self._tell()
+
+    def _tell(self) -> None:
+        self._timer = None
+        if self._count:
+            self._log.warning(self._message, self._count, *self._last)
+            self._count = 0
+            self._timer = asyncio.get_running_loop().call_later(self._seconds, self._tell)
 
 
 def guard() -> None:

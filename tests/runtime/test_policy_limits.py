@@ -17,7 +17,6 @@ from typing import Any, ClassVar
 
 import anyio
 import anyio.lowlevel
-import anyio.to_thread
 import httpx2
 import mcp
 import mcp_types
@@ -537,20 +536,16 @@ async def test_a_thread_keeps_its_place_until_it_ends(mode: str, module: Any) ->
 
 async def test_what_waits_for_a_thread_in_vain_neither_runs_nor_keeps_a_place(module: Any) -> None:
     handlers, release = Handlers(), threading.Event()
-    pool = anyio.to_thread.current_default_thread_limiter()
-    before, pool.total_tokens = pool.total_tokens, 1
-    try:
-        async with _connected(module, handlers) as client, anyio.create_task_group() as tasks:
-            tasks.start_soon(partial(anyio.to_thread.run_sync, release.wait))
-            await anyio.sleep(0.05)
-            assert await _said(client, "quick_sync", how="now") == LATE.format("quick_sync")
-            assert _places(module) == {"quick_sync": 0}
-            release.set()
-            await anyio.sleep(0.05)
-            assert handlers.ran["quick_sync"] == 0
-            assert await _said(client, "quick_sync", how="now") == "now"
-    finally:
-        pool.total_tokens = before
+    server = module.build_server(handlers, threads=1)
+    async with mcp.Client(server) as client, anyio.create_task_group() as tasks:
+        tasks.start_soon(partial(server.threads.run, "another", release.wait))
+        await anyio.sleep(0.05)
+        assert await _said(client, "quick_sync", how="now") == LATE.format("quick_sync")
+        assert _places(module) == {"quick_sync": 0}
+        release.set()
+        await anyio.sleep(0.05)
+        assert handlers.ran["quick_sync"] == 0
+        assert await _said(client, "quick_sync", how="now") == "now"
 
 
 @pytest.mark.parametrize("mode", MODES)

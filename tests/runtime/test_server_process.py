@@ -10,8 +10,9 @@ import socket
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import httpx2
 import pytest
@@ -23,7 +24,7 @@ from server_process import Process
 from toolwright_runtime.server.main import listen
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 HANDLERS = """
 import os, sys, time
@@ -132,14 +133,84 @@ def test_batches_are_answered(server: Process) -> None:
     assert sorted(str(server.receive()["id"]) for _ in range(3)) == [str(big), "None", "two"]
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+STOPS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
+
+
+@pytest.mark.parametrize("number", STOPS)
 def test_a_signal_stops_cleanly(server: Process, number: signal.Signals) -> None:
     server.call("get-weather", location="Paris")
     server.await_log("STARTED")
     server.popen.send_signal(number)
-    status, log, _ = server.end()
+    status, log, rest = server.end()
     assert status == 0
     assert re.findall("CANCELLED|LEFT|Traceback", log) == ["CANCELLED", "LEFT"]
+    assert cut_off(json.loads(rest)) == server.number
+
+
+def test_a_call_that_outlasts_the_input_is_answered_with_an_error(server: Process) -> None:
+    server.call("get-weather", location="Paris")
+    server.await_log("STARTED")
+    server.close()
+    status, log, rest = server.end()
+    assert (status, "Traceback" in log) == (0, False)
+    assert cut_off(json.loads(rest)) == server.number
+
+
+@pytest.mark.parametrize(
+    ("number", "revision"), [*((each, "2025-11-25") for each in STOPS), (signal.SIGTERM, "2026-07-28")]
+)
+def test_calls_that_outlast_the_grace_are_answered_with_errors(
+    number: signal.Signals, revision: str, project: Path
+) -> None:
+    process = Process(project, "--handlers", "weather:Weather", "--http", "127.0.0.1:0", "--grace", "0")
+    url = process.url()
+    with httpx2.Client(timeout=20) as http, ThreadPoolExecutor() as pool:
+        send = spoken(http, url, revision)
+        calls = [
+            pool.submit(send, 7, "tools/call", {"name": "get-weather", "arguments": {"location": "Paris"}}),
+            pool.submit(send, 8, "tools/call", {"name": "say", "arguments": {"sleep": True}}),
+        ]
+        process.await_log("STARTED")
+        process.await_log("STARTED")
+        process.popen.send_signal(number)
+        assert [cut_off(call.result()) for call in calls] == [7, 8]
+    status, log, _ = process.end()
+    assert (status, "Traceback" in log, "LEFT" in log) == (0, False, True)
+    process.kill()
+
+
+def cut_off(message: dict[str, Any]) -> int:
+    """The id of a request that was answered with an error since the server stopped."""
+    assert message["error"]["code"] == -32603
+    assert message["error"]["message"].startswith("The server stopped before it could answer.")
+    number: int = message["id"]
+    return number
+
+
+def spoken(http: httpx2.Client, url: str, revision: str) -> Callable[[int, str, dict[str, Any]], dict[str, Any]]:
+    """What sends a request of a revision and gives its answer."""
+    headers = {"accept": "application/json, text/event-stream", "mcp-protocol-version": revision}
+    meta: dict[str, Any] = {}
+
+    def send(number: int, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        named = {"mcp-method": method, "mcp-name": params.get("name", "")} if meta else {}
+        body = {"jsonrpc": "2.0", "id": number, "method": method, "params": {**params, **meta}}
+        response = http.post(url, json=body, headers={**headers, **named})
+        if "mcp-session-id" in response.headers:
+            headers["mcp-session-id"] = response.headers["mcp-session-id"]
+        lines = [
+            line.removeprefix("data: ") for line in response.text.splitlines() if line.startswith(("data: {", "{"))
+        ]
+        answer: dict[str, Any] = json.loads(lines[-1])
+        return answer
+
+    if revision < "2026-07-28":
+        send(1, "initialize", {**HELLO, "protocolVersion": revision})
+        http.post(url, json={"jsonrpc": "2.0", "method": "notifications/initialized"}, headers=headers)
+    else:
+        about = {"protocolVersion": revision, "clientInfo": HELLO["clientInfo"], "clientCapabilities": {}}
+        meta["_meta"] = {f"io.modelcontextprotocol/{key}": value for key, value in about.items()}
+    return send
 
 
 def test_a_blocked_thread_does_not_hold_up_the_stop(server: Process) -> None:

@@ -81,16 +81,16 @@ async def test_replacing_counts_what_it_adds(state: str) -> None:
 
 async def test_what_is_over_is_given_back_exactly(state: str) -> None:
     async with opened(state) as store:
-        await store.create("basket", "short", bytes(4 * OVERHEAD), owner="ann", ttl=0.2)
-        await store.create("basket", "idle", bytes(2 * OVERHEAD), owner="ann", ttl=None, idle=0.3)
+        await store.create("basket", "short", bytes(4 * OVERHEAD), owner="ann", ttl=1.0)
+        await store.create("basket", "idle", bytes(2 * OVERHEAD), owner="ann", ttl=None, idle=1.5)
         await refusal(store.create("basket", "more", bytes(2 * OVERHEAD), owner="ann", ttl=60))
-        await asyncio.sleep(0.2)
+        await asyncio.sleep(1.05)
         assert await store.get("basket", "idle") is not None
         assert await store.create("basket", "more", bytes(2 * OVERHEAD), owner="ann", ttl=60)
         told = await refusal(store.create("basket", "last", bytes(4 * OVERHEAD), owner="ann", ttl=60))
         assert told.seconds is not None
-        assert told.seconds <= 0.31
-        await asyncio.sleep(0.35)
+        assert told.seconds <= 1.51
+        await asyncio.sleep(1.6)
         assert await store.create("basket", "last", b"", owner="bob", ttl=60), "whoever comes next gives it back"
         assert sorted((await used(store)).values()) == sorted(
             [cost("more", bytes(2 * OVERHEAD)), cost("last"), cost("more", bytes(2 * OVERHEAD)) + cost("last")]

@@ -16,7 +16,6 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, cast
 
-import anyio.to_thread
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 from pydantic import BaseModel, ValidationError
@@ -238,7 +237,7 @@ class Rounds:
 
     async def _make(self, key: str, function: Callable[[], Any]) -> Any:
         try:
-            made = function() if inspect.iscoroutinefunction(function) else await anyio.to_thread.run_sync(function)
+            made = function() if inspect.iscoroutinefunction(function) else await self._occupancy.in_thread(function)
             self._done[key] = mirrored(await made if inspect.isawaitable(made) else made)[0]
             await self.saved()
         finally:

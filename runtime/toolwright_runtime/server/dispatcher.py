@@ -25,6 +25,7 @@ from .invocation import Method
 from .outcomes import Outcome, refusal
 from .returns import Reply, Tolerated, Unstructured
 from .sanitizing import block, cleaned, mirrored
+from .threads import Busy
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -96,6 +97,8 @@ class Dispatcher:
                     raise
                 if isinstance(error, BudgetExceeded):
                     return refusal(str(error), "limited", "storage")
+                if isinstance(error, Busy):
+                    return refusal(f"{tool.name} was not run. {error}", "limited", "threads")
                 if texts := _told(error):
                     return refusal("\n".join(texts), "tool_error", "tool_error")
                 if _is_lost(error):

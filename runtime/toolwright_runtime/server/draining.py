@@ -7,54 +7,106 @@ sends streams of events cuts all of them off at once, and the answers that they 
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
+import signal
+import threading
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Final, cast
 
 import uvicorn
 from sse_starlette.sse import AppStatus
 from starlette.datastructures import Headers
 
+from .connections import BATCH, IDLE, Bounds, Connections, protocol_class, tell_of_errors
+from .in_flight import LISTENING
+from .shutdown import stop_signals
+
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Callable
+    from collections.abc import Callable, Generator
 
     from starlette.types import ASGIApp, Receive, Scope, Send
 
 _LATE: Final = 0.25
 """Seconds in which those may say what they want whose connection was there before the server was asked to stop."""
 
-_LISTENING: Final = "subscriptions/listen"
-"""The method whose requests are never answered but by their end (MCP 2026-07-28)."""
+_BACKLOG: Final = 2048
+"""Connections that may wait to be taken."""
+
+_LAST_ERRORS: Final = 1
+"""Seconds for telling those whose requests are cut off, before their connections are."""
 
 
 class Draining(uvicorn.Server):
     """A server that lets requests under way end, for a while, when it is asked to stop."""
 
-    def __init__(self, app: ASGIApp, seconds: int, stop: Callable[[], None]) -> None:
-        """Take the application, how long requests may go on, and what is called when the server is asked to stop."""
+    def __init__(
+        self,
+        app: ASGIApp,
+        seconds: int,
+        stop: Callable[[], None],
+        cut_off: Callable[[], None] = lambda: None,
+        bounds: Bounds | None = None,
+    ) -> None:
+        """Take the application and what ends it.
+
+        Args:
+            app: The application.
+            seconds: How long requests under way may go on.
+            stop: Called when the server is asked to stop.
+            cut_off: Called when the time of those requests is over; it answers them.
+            bounds: How many connections there may be.
+        """
         self._app = app
+        self._seconds = seconds
         self._stop = stop
+        self._cut_off = cut_off
         self._under_way = 0
         self._none = asyncio.Event()
         super().__init__(
             uvicorn.Config(
                 self._counted,
                 interface="asgi3",
+                http=protocol_class(Connections(bounds or Bounds.of(None, None))),
+                ws="none",
+                backlog=BATCH,
+                timeout_keep_alive=IDLE,
                 log_config=None,
                 lifespan="on",
-                timeout_graceful_shutdown=seconds,
+                timeout_graceful_shutdown=seconds + _LAST_ERRORS,
             )
         )
         AppStatus.enable_automatic_graceful_drain = False
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Serve; more connections may wait in the kernel than are taken at once."""
+        await super().startup(sockets)
+        for listener in sockets or []:
+            listener.listen(_BACKLOG)
+        tell_of_errors(asyncio.get_running_loop())
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Take no more requests, and end when those under way have."""
         self._stop()
         ending = asyncio.create_task(self._end_streams())
         await self._close(sockets or [])
+        cutting = asyncio.get_running_loop().call_later(self._seconds, self._cut_off)
         await super().shutdown(sockets)
+        cutting.cancel()
         ending.cancel()
         AppStatus.should_exit, AppStatus.enable_automatic_graceful_drain = False, True  # they are the whole process's
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        """Stop at a hangup as well, which uvicorn leaves to end the process at once."""
+        is_heard = threading.current_thread() is threading.main_thread()
+        added = {*stop_signals()} - {signal.SIGINT, signal.SIGTERM} if is_heard else ()
+        before = {number: signal.signal(number, self.handle_exit) for number in added}
+        try:
+            with super().capture_signals():
+                yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
 
     async def _close(self, listeners: list[socket.socket]) -> None:
         """Take what waits at the listeners, close them at once, and leave a moment to what was taken.
@@ -85,7 +137,7 @@ class Draining(uvicorn.Server):
 
     async def _counted(self, scope: Scope, receive: Receive, send: Send) -> None:
         is_call = scope["type"] == "http" and scope["method"] == "POST"
-        if not is_call or Headers(scope=scope).get("mcp-method") == _LISTENING:
+        if not is_call or Headers(scope=scope).get("mcp-method") == LISTENING:
             await self._app(scope, receive, send)
             return
         self._under_way += 1

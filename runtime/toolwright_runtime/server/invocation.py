@@ -7,11 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import threading
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
-
-import anyio.to_thread
 
 from .cancellation import is_cancelled
 
@@ -39,7 +37,11 @@ class Method:
         """Run it, with the context as its last argument. A plain `def` runs in a worker thread, so that it can block.
 
         Where the request is cancelled, the context is told; the thread of a plain `def` runs on by itself.
+
+        Raises:
+            Busy: It needs a thread, and there was none in time.
         """
+        context.occupancy.method = self.name
         try:
             return await self._run((*arguments, context), context)
         except BaseException as error:
@@ -50,17 +52,7 @@ class Method:
     async def _run(self, arguments: tuple[object, ...], context: Context) -> Any:
         if self._is_async:
             return await _awaited(self._function(*arguments))
-        let_go, started = context.occupancy.hold(), threading.Lock()
-        try:
-            value, error = await anyio.to_thread.run_sync(
-                _outcome, self._function, arguments, let_go, started, abandon_on_cancel=True
-            )
-        except BaseException:
-            if started.acquire(blocking=False):  # it waited for a thread, and must not run any more
-                let_go()
-            raise
-        if error is not None:
-            raise error
+        value = await context.occupancy.in_thread(partial(self._function, *arguments))
         return await _awaited(value) if inspect.isawaitable(value) else value
 
 
@@ -78,17 +70,3 @@ async def _awaited(value: Awaitable[Any]) -> Any:
         while task is not None and task.cancelling() > before and not isinstance(error, asyncio.CancelledError):
             task.uncancel()
         raise
-
-
-def _outcome(
-    function: Callable[..., Any], arguments: tuple[object, ...], let_go: Callable[[], None], started: threading.Lock
-) -> tuple[Any, BaseException | None]:
-    """What a method gives and what it raises; not every exception can be thrown from a thread into a coroutine."""
-    if not started.acquire(blocking=False):
-        return None, None
-    try:
-        return function(*arguments), None
-    except BaseException as error:  # noqa: BLE001 - it is raised again, in the coroutine
-        return None, error
-    finally:
-        let_go()

@@ -59,7 +59,7 @@ class Lifespan:
         finally:
             if self._last is not None:
                 with anyio.CancelScope(shield=True):
-                    await anyio.to_thread.run_sync(self._last)
+                    await anyio.to_thread.run_sync(self._last, limiter=anyio.CapacityLimiter(1))
 
     @asynccontextmanager
     async def _alive(self) -> AsyncGenerator[None, None]:

@@ -11,6 +11,7 @@ import os
 import signal
 import socket
 import sys
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Final
 
 from ..logs import logger, set_up
@@ -18,6 +19,8 @@ from ..state.store import Unfit
 from ..terminal import one_line, visible
 from . import handler_check
 from .handler_loading import Handwritten, Unusable, refuse
+from .shutdown import end_without_threads, stop_signals
+from .threads import THREADS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,13 +52,10 @@ def main(package: Package, argv: Sequence[str] | None = None) -> None:
     try:
         if options.command == "worker":
             _work(handwritten, options)
-        elif options.workers is None:
-            _serve(handwritten, options)
+        elif options.http is None:
+            _serve_stdio(handwritten, options)
         else:
-            from ..tasks.worker import Workers
-
-            with Workers(options.workers, _worker_arguments(package, options)):
-                _serve(handwritten, options)
+            _serve_http(handwritten, options)
     except Unusable as error:
         _tell(f"{package.name}: {error}")
         raise SystemExit(error.status) from None
@@ -64,13 +64,6 @@ def main(package: Package, argv: Sequence[str] | None = None) -> None:
         raise SystemExit(2) from None
     except KeyboardInterrupt:
         raise SystemExit(130) from None
-
-
-def _serve(handwritten: Handwritten, options: argparse.Namespace) -> None:
-    if options.http is None:
-        _serve_stdio(handwritten, options)
-    else:
-        _serve_http(handwritten, options)
 
 
 def _tell(text: str) -> None:
@@ -133,11 +126,33 @@ def _parser(package: Package) -> argparse.ArgumentParser:
         "they are asked nothing and hear of no changes",
     )
     parser.add_argument(
+        "--connections",
+        metavar="N",
+        type=positive_number,
+        help="with --http: how many connections may be open (default: half of the descriptors that the process may "
+        "open, at most 4096)",
+    )
+    parser.add_argument(
+        "--connections-per-address",
+        metavar="N",
+        type=whole_number,
+        help="with --http: how many of these one address may have (default: half); 0 where a proxy is in front, which "
+        "has one address for all clients",
+    )
+    parser.add_argument(
         "--grace",
         metavar="SECONDS",
         type=whole_number,
         default=_GRACE,
         help=f"how long what is under way may go on when the server is asked to stop (default: {_GRACE})",
+    )
+    parser.add_argument(
+        "--threads",
+        metavar="N",
+        type=positive_number,
+        default=THREADS,
+        help="how many threads plain `def` methods of the handlers may take in all; each method takes at most half "
+        f"(default: {THREADS})",
     )
     parser.add_argument(
         "--scope",
@@ -180,11 +195,27 @@ def whole_number(text: str) -> int:
     return int(text)
 
 
+def positive_number(text: str) -> int:
+    """A whole number above 0. Raises argparse.ArgumentTypeError."""
+    if not (number := whole_number(text)):
+        raise argparse.ArgumentTypeError("0 is too small; the least is 1")
+    return number
+
+
 def _worker_arguments(package: Package, options: argparse.Namespace) -> list[str]:
     """The command line of a process that works at the tasks of this one."""
-    names = ("state", "grace", "log-level", "handlers", "audit")
+    names = ("state", "grace", "threads", "log-level", "handlers", "audit")
     said = ((f"--{name}", getattr(options, name.replace("-", "_"))) for name in names)
     return ["-m", package.name, "worker", *(str(word) for one in said if one[1] is not None for word in one)]
+
+
+def _workers(package: Package, options: argparse.Namespace) -> AbstractContextManager[object]:
+    """The processes that work at tasks beside the server."""
+    if options.workers is None:
+        return nullcontext()
+    from ..tasks.worker import Workers
+
+    return Workers(options.workers, _worker_arguments(package, options), options.grace)
 
 
 def _work(handwritten: Handwritten, options: argparse.Namespace) -> None:
@@ -202,6 +233,7 @@ def _work(handwritten: Handwritten, options: argparse.Namespace) -> None:
         if failure is None:
             raise
         refuse("the handlers could not start", failure, status=1)
+    end_without_threads()
 
 
 def _serve_stdio(handwritten: Handwritten, options: argparse.Namespace) -> None:
@@ -219,18 +251,20 @@ def _serve_stdio(handwritten: Handwritten, options: argparse.Namespace) -> None:
             words = " ".join(f"--scope {scope}" for scope in lacking)
             _LOG.info("what needs scopes is not there for the local user without %s", words)
         try:
-            stdio.run(server, held)
+            with _workers(handwritten.package, options):
+                stdio.run(server, held)
         except BaseExceptionGroup:  # so the SDK's tasks wrap what a server raises at its start
             failure = getattr(server.lifespan, "failure", None)
             if failure is None:
                 raise
             refuse("the handlers could not start", failure, status=1)
+        end_without_threads()  # while nothing that a thread prints reaches the client
 
 
 def _serve_http(handwritten: Handwritten, options: argparse.Namespace) -> None:
     from . import asgi
+    from .connections import Bounds
     from .draining import Draining
-    from .shutdown import end_without_threads
 
     if not options.path.startswith("/"):
         raise Unusable(f"--path is {options.path!r}; it starts with /")
@@ -249,11 +283,14 @@ def _serve_http(handwritten: Handwritten, options: argparse.Namespace) -> None:
     _LOG.info("serving http://%s:%d%s", f"[{host}]" if ":" in host else host, port, options.path)
     if host in _EVERYWHERE and not options.allow_host:
         _LOG.warning("only requests for this machine's own names are answered; --allow-host adds others")
-    for number in (signal.SIGINT, signal.SIGTERM):  # uvicorn stops, and then sends itself the signal once more
+    for number in stop_signals():  # uvicorn stops, and then sends itself the signal once more
         signal.signal(number, _nothing)
-    server = Draining(app, options.grace, app.state.server.stop)
+    served: PackageServer = app.state.server
+    bounds = Bounds.of(options.connections, options.connections_per_address)
+    server = Draining(app, options.grace, served.stop, served.in_flight.end, bounds)
     try:
-        server.run([listener])
+        with _workers(handwritten.package, options):
+            server.run([listener])
     except SystemExit as end:
         if server.started:
             raise
@@ -272,7 +309,12 @@ def _built(handwritten: Handwritten, options: argparse.Namespace) -> PackageServ
     scopes = options.scope if options.http is None else ()
     try:
         server = sdk.build_server(
-            handwritten.package, handlers, state=options.state, local_scopes=scopes, audit=options.audit
+            handwritten.package,
+            handlers,
+            state=options.state,
+            local_scopes=scopes,
+            audit=options.audit,
+            threads=options.threads,
         )
     except protections.Unserved as error:
         raise Unusable(str(error)) from None

@@ -1,13 +1,15 @@
-"""What one call takes up while it runs: its time and its place among the calls that may run at once.
+"""What one call takes up while it runs: its time, its place among the calls that may run at once, and its threads.
 
-Takes a keeper, where a limit holds for the call; without one, nothing is taken up. Whoever waits for a person says so,
-and so does a thread that nobody can stop.
+Takes a keeper, where a limit holds for the call; without one, only threads are taken up. Whoever waits for a person
+says so, and so does a thread that nobody can stop.
 """
 
 from __future__ import annotations
 
 from contextlib import AbstractAsyncContextManager, nullcontext
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
+
+from .threads import Threads
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,20 +32,26 @@ class Occupancy:
 
     Attributes:
         keeper: Keeps the limits of the call, where there are any.
+        method: The method of the handlers that runs.
     """
 
-    def __init__(self) -> None:
-        """Nothing so far."""
+    def __init__(self, threads: Threads | None = None, patience: float | None = None) -> None:
+        """Nothing so far.
+
+        Args:
+            threads: Where plain `def` methods run.
+            patience: Seconds that the call may wait for one of these, where those are not the usual ones.
+        """
         self.keeper: Keeper | None = None
+        self.method = ""
+        self._threads = threads or Threads()
+        self._patience = patience
 
     def resting(self) -> AbstractAsyncContextManager[None]:
         """The length of a wait for a person."""
         return nullcontext() if self.keeper is None else self.keeper.resting()
 
-    def hold(self) -> Callable[[], None]:
-        """Keep the place until what this gives is called."""
-        return _nothing if self.keeper is None else self.keeper.hold()
-
-
-def _nothing() -> None:
-    """What ends where nothing began."""
+    async def in_thread(self, function: Callable[[], Any]) -> Any:
+        """What a function gives that runs in a thread, which keeps the place until it ends. Raises Busy."""
+        hold = None if self.keeper is None else self.keeper.hold
+        return await self._threads.run(self.method, function, patience=self._patience, hold=hold)

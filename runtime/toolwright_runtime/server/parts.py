@@ -18,6 +18,7 @@ from .context import Channel, Context
 from .course import reference
 from .invocation import Method
 from .occupancy import Occupancy
+from .threads import Busy, Threads
 
 if TYPE_CHECKING:
     import logging
@@ -137,6 +138,7 @@ class Host:
         scopes: Who may use what; `None` where anybody may.
         store: Where what outlives a request is kept.
         tasks: What makes tasks of calls; `None` where nothing does.
+        threads: Where plain `def` methods of the handlers run.
     """
 
     package: Package
@@ -146,6 +148,7 @@ class Host:
     scopes: Scopes | None
     store: Store
     tasks: Any = None
+    threads: Threads = field(default_factory=Threads)
 
     def offers(self, request: Request, section: str, key: str) -> bool:
         """Whether there is an entry with this key for the caller: it is on, and the caller has its scopes."""
@@ -193,10 +196,12 @@ class Host:
 
         Raises:
             Refused: The method raised, or gave what `read` does not take: an internal error, whose reason is only in
-                the log (MCP 2025-11-25, server/prompts and server/resources, "Error Handling").
+                the log (MCP 2025-11-25, server/prompts and server/resources, "Error Handling"). Or there was no thread.
         """
         try:
             return read(await method(*arguments, context=context))
+        except Busy as error:
+            raise Refused(INTERNAL_ERROR, str(error)) from None
         except BaseException as error:  # a handler's SystemExit must not end the server
             if context.leaves(error) or isinstance(error, Refused):
                 raise

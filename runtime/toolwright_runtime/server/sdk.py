@@ -33,13 +33,16 @@ from .context import LOG_LEVELS, LogLevel
 from .course import CURRENT
 from .expiry import end_stream_in_time
 from .features import parts
+from .in_flight import InFlight
 from .lifespan import Lifespan
 from .lists import Lists, ResourceSwitches, StaleCursor, Switches
 from .observing import Observer, recorder
+from .occupancy import Occupancy
 from .parts import Answer, Host, Part, Refused, Request
 from .principal import Principal, current, local
 from .sealed_requests import SealedRequests
 from .subscriptions import Subscriptions
+from .threads import THREADS, Threads
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -102,6 +105,7 @@ def build_server(
     state: str = MEMORY,
     local_scopes: Sequence[str] = (),
     audit: Audit | None = None,
+    threads: int = THREADS,
 ) -> PackageServer:
     """A server that answers for a package with `handlers`.
 
@@ -112,21 +116,24 @@ def build_server(
         state: Where state lives: `memory://`, which is this process, or `redis://…`, which many processes share.
         local_scopes: The scopes of callers that come neither with a token nor over HTTP.
         audit: Where calls are recorded: a function that takes a `CallRecord`, or a file.
+        threads: How many threads plain `def` methods may take in all; each of them takes at most half.
 
     Raises:
         OSError: The file for records cannot be opened.
         TypeError: Methods are missing or cannot be called; the message lists them all.
+        ValueError: `threads` is not positive.
         Unfit: `state` is no URL that state can be kept at.
         Unserved: The manifest declares what is not served.
     """
     protections.check(package)
+    taken = Threads(threads)
     kept = store_at(state, package)
     every = parts(package)
     given = handler_check.NoHandlers() if handlers is None else handlers
     handler_check.check(package.manifest["server"]["name"], [one for part in every for one in part.needed()], given)
     made = None if audit is None else recorder(package, audit)
     bound = _bound(package, given) if package.has_calls else given
-    return PackageServer(package, bound, every, local(local_scopes), kept, made)
+    return PackageServer(package, bound, every, local(local_scopes), kept, made, taken)
 
 
 def _bound(package: Package, handlers: object) -> object:
@@ -163,8 +170,10 @@ class PackageServer(Server[Any]):
         scopes: Who may use what; `None` where anybody may.
         recorder: Where calls are recorded; `None` where they are not.
         observer: Sees all messages.
+        in_flight: Knows the requests that are being answered.
         store: Where what outlives a request is kept.
         tasks: What makes tasks of calls; `None` where no tool has `taskSupport`.
+        threads: Where plain `def` methods of the handlers run.
         has_sessions: Whether there are connections, up to 2025-11-25, that outlive a request.
     """
 
@@ -180,6 +189,7 @@ class PackageServer(Server[Any]):
         user: Principal,
         store: Store,
         recorder: Recorder | None = None,
+        threads: Threads | None = None,
     ) -> None:
         """Put the parts together; `build_server` checks the handlers first."""
         info = package.manifest["server"]
@@ -212,7 +222,9 @@ class PackageServer(Server[Any]):
         self.tools, self.prompts, self.resources = lists.tools, lists.prompts, lists.resources
         self.package = package
         self.scopes = _scopes(package)
-        host = Host(package, handlers, lists, logger(package.name), self.scopes, store, self.tasks)
+        self.threads = threads or Threads()
+        log = logger(package.name)
+        host = Host(package, handlers, lists, log, self.scopes, store, self.tasks, self.threads)
         answers: dict[str, Answer] = {}
         for part in parts:
             answers |= part.answers(host)
@@ -227,8 +239,10 @@ class PackageServer(Server[Any]):
         self.add_notification_handler("notifications/initialized", types.NotificationParams, subscriptions.tell)
         self.recorder = recorder
         self.observer = Observer(package, recorder, user)
+        self.in_flight = InFlight()
         self.middleware.append(self.observer)
         self.middleware.append(end_stream_in_time)
+        self.middleware.append(self.in_flight)
         self.middleware.append(SealedRequests(store, info["name"], _PATIENCE))
         self.middleware.append(_modest)
         self.middleware.append(subscriptions.greet)
@@ -383,7 +397,8 @@ class _Answers:
     ) -> dict[str, Any]:
         revision = ctx.protocol_version
         channel = _Channel(ctx, self._subscriptions, self._asking.urls)
-        request = Request(ctx.method, request_id, ctx.params or {}, revision, channel, principal)
+        occupancy = Occupancy(self._server.threads)
+        request = Request(ctx.method, request_id, ctx.params or {}, revision, channel, principal, occupancy)
         answer = self._answers[ctx.method]
         result = await self._asking.answer(answer, request)
         return self._stamped(result, revision)

@@ -1,12 +1,13 @@
-"""How a server's process ends while a handler is at work in a thread, which cannot be stopped.
+"""How a server's process is asked to stop, and how it ends while a handler is at work in a thread.
 
-Takes nothing and gives nothing; where a thread would keep the process alive, it does not come back.
+Nobody can stop a thread: where one would keep the process alive, `end_without_threads` does not return.
 """
 
 from __future__ import annotations
 
 import logging
 import os
+import signal
 import sys
 import threading
 import time
@@ -16,6 +17,14 @@ from ..logs import logger
 
 _LOG: Final = logger(__name__)
 _GRACE: Final = 1.0  # seconds
+
+
+def stop_signals() -> tuple[signal.Signals, ...]:
+    """The signals that ask for a stop: SIGINT, SIGTERM, and SIGHUP unless it is ignored, as `nohup` has it."""
+    hangup: signal.Signals | None = getattr(signal, "SIGHUP", None)
+    if hangup is None or signal.getsignal(hangup) is signal.SIG_IGN:
+        return signal.SIGINT, signal.SIGTERM
+    return signal.SIGINT, signal.SIGTERM, hangup
 
 
 def end_without_threads() -> None:

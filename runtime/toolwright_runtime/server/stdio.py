@@ -17,7 +17,7 @@ import sys
 import threading
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import anyio
 import anyio.lowlevel
@@ -36,24 +36,25 @@ from mcp_types import (
 
 from ..logs import logger
 from .framing import LONGEST, incoming, too_long
-from .shutdown import end_without_threads
+from .in_flight import LISTENING
+from .shutdown import stop_signals
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator
+    from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator
     from types import TracebackType
     from typing import Self
 
     from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
-    from mcp.server.lowlevel import Server
 
     from .framing import Incoming
+    from .sdk import PackageServer
 
 _LOG: Final = logger(__name__)
 _STDIN, _STDOUT, _STDERR = 0, 1, 2
 _CHUNK: Final = 1 << 16  # bytes read at once
 _LAST_ANSWERS: Final = 2.0  # seconds for the answers that are still due when the input ends
+_LAST_ERRORS: Final = 1.0  # seconds for telling the client which requests a stop cut off
 _GONE: Final = "the client has left"
-_ENDLESS: Final = frozenset({"subscriptions/listen"})  # answered only when the server stops
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,37 +104,50 @@ def _printed_at_once() -> Generator[None, None, None]:
         printed.reconfigure(line_buffering=before)
 
 
-def run(server: Server[Any], held: Wire | None = None) -> None:
-    """Serve until standard input is closed, the client is gone, or SIGINT or SIGTERM arrives.
+def run(server: PackageServer, held: Wire) -> None:
+    """Serve until standard input is closed, the client is gone, or SIGINT, SIGTERM or SIGHUP arrives.
 
-    All of these are clean stops, after which this returns; where a plain `def` handler is still at work in its thread,
-    the process ends here instead (see `shutdown`). A second signal ends the process at once.
+    All of these are clean stops, after which this returns. Requests that a stop cuts off are answered with an error. A
+    second signal ends the process at once.
 
     Args:
         server: What `build_server` gave.
-        held: The wire, where the caller holds it already.
+        held: The wire.
     """
-    if held is None:
-        with wire() as opened:
-            run(server, opened)
-        return
     anyio.run(_serve, server, held)
-    end_without_threads()
 
 
-async def _serve(server: Server[Any], held: Wire) -> None:
+async def _serve(server: PackageServer, held: Wire) -> None:
     given, taken = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     lines, written = anyio.create_memory_object_stream[str](0)
-    with anyio.CancelScope() as scope, _stopped_by_signals(scope.cancel):
-        outgoing = _Outgoing(lines)
-        async with _source(held.source) as source, anyio.create_task_group() as tasks:
-            tasks.start_soon(_read, source, given, outgoing)
-            tasks.start_soon(_write, written, held.sink, scope.cancel)
-            await server.run(taken, outgoing, server.create_initialization_options())
+    outgoing = _Outgoing(lines)
+
+    async def cut_off() -> None:
+        """Answer what is under way with errors, as far as the client takes them."""
+        server.in_flight.end()
+        with anyio.move_on_after(_LAST_ERRORS):
+            await outgoing.due.all_answered()
+
+    async def end() -> None:
+        await cut_off()
+        whole.cancel_scope.cancel()
+
+    def stop() -> None:
+        whole.start_soon(end)
+
+    async with anyio.create_task_group() as whole:
+        with _stopped_by_signals(stop):
+            async with _source(held.source) as source, anyio.create_task_group() as tasks:
+                tasks.start_soon(_read, source, given, outgoing, cut_off)
+                tasks.start_soon(_write, written, held.sink, whole.cancel_scope.cancel)
+                await server.run(taken, outgoing, server.create_initialization_options())
 
 
 async def _read(
-    source: AsyncIterator[Incoming], given: MemoryObjectSendStream[SessionMessage | Exception], outgoing: _Outgoing
+    source: AsyncIterator[Incoming],
+    given: MemoryObjectSendStream[SessionMessage | Exception],
+    outgoing: _Outgoing,
+    cut_off: Callable[[], Awaitable[None]],
 ) -> None:
     """Give the server what comes in, and at the end time for the answers that are due.
 
@@ -153,8 +167,10 @@ async def _read(
                     await given.send(SessionMessage(one.message))
             for question in outgoing.questions.closed():
                 await given.send(SessionMessage(question))
-            with anyio.move_on_after(_LAST_ANSWERS):
+            with anyio.move_on_after(_LAST_ANSWERS) as late:
                 await outgoing.due.all_answered()
+            if late.cancelled_caught:
+                await cut_off()
 
 
 class _Outgoing:
@@ -202,7 +218,7 @@ def _stopped_by_signals(stop: Callable[[], None]) -> Generator[None, None, None]
         yield
         return
     loop = asyncio.get_running_loop()
-    numbers = (signal.SIGINT, signal.SIGTERM)
+    numbers = stop_signals()
 
     def arrived(number: signal.Signals) -> None:
         _LOG.info("stopping: %s", number.name)
@@ -232,7 +248,7 @@ class _Due:
     def note(self, message: JSONRPCMessage) -> None:
         """Take note of a message that comes in."""
         match message:
-            case JSONRPCRequest(id=request, method=method) if method not in _ENDLESS:
+            case JSONRPCRequest(id=request, method=method) if method != LISTENING:
                 self._waiting.add(repr(request))
             case JSONRPCNotification(method="notifications/cancelled", params={"requestId": request}):
                 self._forget(request)

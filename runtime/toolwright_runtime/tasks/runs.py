@@ -6,6 +6,7 @@ says `idempotentHint`, and has failed else: nobody knows how far it came.
 
 from __future__ import annotations
 
+import math
 import secrets
 import time
 from collections.abc import Generator, Mapping
@@ -25,6 +26,7 @@ from ..logs import logger
 from ..revisions import FIRST_STATELESS
 from ..server.client_requests import MissingCapability, NotVisited, inner
 from ..server.course import CURRENT, Course, reference
+from ..server.occupancy import Occupancy
 from ..server.outcomes import Outcome, refusal
 from ..server.parts import Request
 from ..server.sanitizing import mirrored, whole
@@ -208,7 +210,8 @@ class Runs:
         values, size = whole(dict(task.arguments))
         leg.course.tool, leg.course.arguments, leg.course.size = tool, values, size
         channel = TaskChannel(task, self._lines, self._host.log, partial(self._say, leg))
-        request = Request("tools/call", task.id, {}, task.revision, channel, task.principal)
+        occupancy = Occupancy(self._host.threads, patience=math.inf)  # it was let in when it was made
+        request = Request("tools/call", task.id, {}, task.revision, channel, task.principal, occupancy)
         rounds = TaskRounds(task, channel, request.occupancy, partial(self._save, leg))
         request = replace(request, more={"rounds": rounds, "task_id": task.id})
         outcomes: list[Outcome] = []

@@ -50,6 +50,9 @@ _BLOCK: Final = 1000
 _REST: Final = 1.0
 """Seconds between two attempts to reach Redis."""
 
+_LAST: Final = 3.0
+"""Seconds for what is cancelled to end, longer than a wait for an id."""
+
 _RUN: Final = "run"
 _ID: Final = re.compile(rb"[A-Za-z0-9_-]{16,64}")
 _Entry: TypeAlias = tuple[bytes, dict[bytes, bytes] | None]
@@ -66,11 +69,18 @@ class _IdFormatter(TaskiqFormatter):
 
 
 class _Stream(RedisStreamBroker):
-    """taskiq's broker: here it gives out again also while nothing new comes, outlives Redis, and keeps nothing done."""
+    """taskiq's broker: here it gives out again also while nothing new comes, outlives Redis, and keeps nothing done.
+
+    Attributes:
+        stop: Ends what `listen` gives. Cancelling alone does not: `asyncio.wait_for` before Python 3.12, with which the
+            library sends, can lose a cancellation, and whoever waits for the end of `listen` would wait forever.
+    """
+
+    stop: asyncio.Event
 
     async def listen(self) -> AsyncGenerator[AckableMessage, None]:
         async with Redis(connection_pool=self.connection_pool) as redis:
-            while True:
+            while not self.stop.is_set():
                 try:
                     await self._declare_consumer_group()  # also after a failure: Redis may have lost all
                     async for entry, fields in self._entries(redis):
@@ -89,7 +99,7 @@ class _Stream(RedisStreamBroker):
         """What is new, and now and then what was given out long ago; a look through all of that goes step by step."""
         clock, group, me = asyncio.get_running_loop().time, self.consumer_group_name, self.consumer_name
         cursor, look = b"0-0", 0.0
-        while True:
+        while not self.stop.is_set():
             if clock() >= look:
                 cursor, idle, _ = await redis.xautoclaim(self.queue_name, group, me, self.idle_timeout, cursor, count=1)
                 for entry in idle:
@@ -166,7 +176,7 @@ class StreamEngine:
     @asynccontextmanager
     async def run(self, work: Work) -> AsyncGenerator[None, None]:
         """See the protocol."""
-        self._stop = asyncio.Event()
+        self._stop = self._broker.stop = asyncio.Event()
         taking = asyncio.create_task(self._take(work))
         try:
             yield
@@ -174,7 +184,8 @@ class StreamEngine:
             self._stop.set()
             await asyncio.wait([taking], timeout=self.grace)
             taking.cancel()
-            await asyncio.wait([taking])
+            if (await asyncio.wait([taking], timeout=_LAST))[1]:
+                _LOG.warning("a task does not end although it is cancelled; it is left behind")
             await self._broker.connection_pool.disconnect()
 
     async def _take(self, work: Work) -> None:

@@ -7,13 +7,17 @@ starts those anew that die.
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import subprocess
 import sys
 import threading
+import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final, Self
 
 from ..logs import logger
+from ..server.shutdown import stop_signals
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,25 +32,27 @@ UNTIL_EOF: Final = "--until-end-of-input"
 _REST: Final = 1.0
 """Seconds before a process that died is started anew."""
 
-_PATIENCE: Final = 30.0
-"""Seconds that processes may take to end."""
+_MARGIN: Final = 5.0
+"""Seconds that processes may take to end beside those that their tasks may; then they are killed."""
 
 
 def work(server: PackageServer, *, until_eof: bool = False) -> None:
-    """Work at a server's tasks until SIGINT or SIGTERM, or the end of standard input."""
+    """Work at a server's tasks until SIGINT, SIGTERM or SIGHUP, or the end of standard input."""
     asyncio.run(_work(server, until_eof))
 
 
 async def _work(server: PackageServer, until_eof: bool) -> None:
     loop, stop = asyncio.get_running_loop(), asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in stop_signals():
         loop.add_signal_handler(number, stop.set)
     if until_eof:
+        descriptor = sys.stdin.fileno()
 
         def read() -> None:
-            while sys.stdin.buffer.read(1024):
+            while os.read(descriptor, 1024):  # not by `sys.stdin`, whose lock would outlast the interpreter
                 pass
-            loop.call_soon_threadsafe(stop.set)
+            with suppress(RuntimeError):  # the loop is closed: it has stopped already
+                loop.call_soon_threadsafe(stop.set)
 
         threading.Thread(target=read, daemon=True).start()
     async with server.lifespan(server):
@@ -59,8 +65,15 @@ async def _work(server: PackageServer, until_eof: bool) -> None:
 class Workers:
     """Processes that work at tasks, for as long as a block."""
 
-    def __init__(self, number: int, arguments: Sequence[str]) -> None:
-        """Say how many, and what their command line is after that of Python."""
+    def __init__(self, number: int, arguments: Sequence[str], grace: float) -> None:
+        """Say what to start.
+
+        Args:
+            number: How many.
+            arguments: Their command line after that of Python.
+            grace: Seconds that their tasks may take to end.
+        """
+        self._patience = grace + _MARGIN
         self._arguments = [sys.executable, *arguments, UNTIL_EOF]
         self._over = threading.Event()
         self._threads = [threading.Thread(target=self._keep, daemon=True) for _ in range(number)]
@@ -73,12 +86,16 @@ class Workers:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """End them, and wait for what they have begun."""
+        """End them, and wait for what they have begun; kill those that take too long, whose tasks others take over."""
         self._over.set()
         for process in [*self._processes]:
             process.terminate()
+        deadline = time.monotonic() + self._patience
         for thread in self._threads:
-            thread.join(_PATIENCE)
+            thread.join(max(0.0, deadline - time.monotonic()))
+        for process in [*self._processes]:
+            _LOG.warning("a process that works at tasks did not end in %.0f s and is killed", self._patience)
+            process.kill()
 
     def _keep(self) -> None:
         """Have one process run until all is over."""
@@ -90,6 +107,9 @@ class Workers:
                     process.terminate()
                 status = process.wait()
                 self._processes.discard(process)
-            if not self._over.is_set():
+            if self._over.is_set():
+                if status not in (0, -signal.SIGTERM):  # the latter where it had not begun yet
+                    _LOG.warning("a process that works at tasks ended with status %d when it was stopped", status)
+            else:
                 _LOG.warning("a process that works at tasks ended with status %d; another is started", status)
                 self._over.wait(_REST)

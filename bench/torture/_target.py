@@ -1,0 +1,100 @@
+"""A generated server over HTTP to be attacked, and the report of an attack.
+
+Takes an empty folder; gives a process that listens on this machine alone and is gone after its block.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from sizing import free, started
+
+_SECONDS: Final = {"type": "object", "properties": {"seconds": {"type": "number"}}}
+_MANIFEST: Final[dict[str, Any]] = {
+    "toolwright": 1,
+    "server": {"name": "target", "version": "1"},
+    "tools": [{"name": name, "inputSchema": _SECONDS} for name in ("block", "echo", "wait")],
+}
+_HANDLERS: Final = """
+import asyncio
+import time
+
+class Target:
+    def block(self, args, ctx):
+        time.sleep(args.seconds)
+        return "blocked"
+
+    def echo(self, args, ctx):
+        return "echo"
+
+    async def wait(self, args, ctx):
+        await asyncio.sleep(args.seconds or 0)
+        return "waited"
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A server that runs."""
+
+    port: int
+    process: int
+    log: Path
+
+    def threads(self) -> int:
+        """How many threads it has."""
+        return len(list(Path(f"/proc/{self.process}/task").iterdir()))
+
+    def descriptors(self) -> int:
+        """How many descriptors it has open."""
+        return len(list(Path(f"/proc/{self.process}/fd").iterdir()))
+
+
+@contextmanager
+def target(folder: Path, *options: str, descriptors: int | None = None) -> Iterator[Target]:
+    """A server for the length of a block; with `descriptors`, it may open no more than so many."""
+    (folder / "target.json").write_text(json.dumps(_MANIFEST))
+    (folder / "target.py").write_text(_HANDLERS)
+    generate = [sys.executable, "-m", "toolwright", "generate", "-q", "target.json", "-o", "."]
+    subprocess.run(generate, cwd=folder, check=True)
+    port, log = free(), folder / "log"
+    limits = ["prlimit", f"--nofile={descriptors}:{descriptors}"] if descriptors else []
+    command = [sys.executable, "-m", "target_mcp", "--handlers", "target:Target", "--http", f"127.0.0.1:{port}"]
+    redirected = ["sh", "-c", 'exec "$@" 2>log', "sh", *limits, *command, *options]
+    with started(redirected, folder, port) as process:
+        yield Target(port, process, log)
+
+
+def allow_descriptors(number: int) -> None:
+    """Let this process open so many descriptors, as far as it may."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(number, most), most))
+
+
+@dataclass(slots=True)
+class Report:
+    """What an attack found, a line each."""
+
+    name: str
+    failed: list[str] = field(default_factory=list)
+
+    def say(self, what: str, value: str, limit: str = "", *, holds: bool = True) -> None:
+        """Print a figure, and whether it is within its limit."""
+        said = f" ({limit})" if limit else ""
+        print(f"{self.name}: {what}: {value}{said}{'' if holds else ' FAILED'}", flush=True)
+        if not holds:
+            self.failed.append(what)
+
+    def status(self) -> int:
+        """The exit status: 1 where something did not hold."""
+        return 1 if self.failed else 0

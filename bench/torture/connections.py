@@ -1,0 +1,154 @@
+"""Half requests that stay open, on a server that may open 256 descriptors: do good calls go on?
+
+    python bench/torture/connections.py [--quick]
+
+Opens 800 connections at once, half of which send a part of a request's head and half a part of its body, a byte now and
+then, and opens anew those that are closed: from one address, from many, and from that of the good callers. Prints how
+many calls of good callers are answered and how long they take, how the log has grown, and how many descriptors the
+server has. Gives 1 where something does not hold.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import statistics
+import sys
+import tempfile
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from _target import Report, Target, allow_descriptors, target
+
+from over_http import HANDSHAKE, STATELESS, Connection
+
+HALVES: Final = 800
+DESCRIPTORS: Final = 256
+REST: Final = 2.0
+"""Seconds before a half request that was closed is opened anew."""
+
+CALLERS: Final = 4
+LOG: Final = 200_000
+"""Bytes by which the log may grow in one attack."""
+
+SLOWEST: Final = 1.0
+"""Seconds that a call may take at the median."""
+
+HEAD: Final = b"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n"
+BODY: Final = HEAD + b"Content-Type: application/json\r\nAccept: application/json\r\nContent-Length: 1000\r\n\r\n{"
+
+
+async def _half(port: int, number: int, address: str) -> None:
+    """One half request after the other, as each is closed."""
+    said = (BODY if number % 2 else HEAD) % port
+    while True:
+        with suppress(OSError, TimeoutError):
+            async with asyncio.timeout(5):
+                reader, writer = await asyncio.open_connection("127.0.0.1", port, local_addr=(address, 0))
+            print(number, flush=True)
+            try:
+                writer.write(said)
+                while not reader.at_eof():
+                    with suppress(TimeoutError):
+                        async with asyncio.timeout(2):
+                            await reader.read(1000)
+                    writer.write(b"x")
+            finally:
+                writer.close()
+        await asyncio.sleep(REST)
+
+
+async def _halves(port: int, addresses: int) -> None:
+    """All of them, a line each time that one is opened."""
+    names = [f"127.0.{1 + number // 200}.{1 + number % 200}" for number in range(addresses)]
+    names = ["127.0.0.1"] if addresses == 1 else names
+    await asyncio.gather(*(_half(port, each, names[each % len(names)]) for each in range(HALVES)))
+
+
+async def _good(port: int, revision: str, until: float, taken: list[float | None]) -> None:
+    """Calls on connections of their own, one after the other."""
+    while time.monotonic() < until:
+        began = time.perf_counter()
+        try:
+            async with asyncio.timeout(5):
+                connection = await Connection.opened(port, revision)
+                try:
+                    await connection.call("echo", {})
+                finally:
+                    connection.close()
+        except (OSError, RuntimeError, TimeoutError, EOFError):
+            taken.append(None)
+        else:
+            taken.append(time.perf_counter() - began)
+        await asyncio.sleep(0.05)
+
+
+async def _attack(report: Report, it: Target, what: str, addresses: int, seconds: float) -> None:
+    size, taken = it.log.stat().st_size, list[float | None]()
+    command = [sys.executable, __file__, "--attack", str(it.port), str(addresses)]
+    nowhere, pipe = asyncio.subprocess.DEVNULL, asyncio.subprocess.PIPE
+    attackers = await asyncio.create_subprocess_exec(*command, stdout=pipe, stderr=nowhere)
+    try:
+        await asyncio.sleep(3)
+        until = time.monotonic() + seconds
+        revisions = (STATELESS, HANDSHAKE)
+        await asyncio.gather(*(_good(it.port, revisions[each % 2], until, taken) for each in range(CALLERS)))
+        descriptors, grown = it.descriptors(), it.log.stat().st_size - size
+    finally:
+        attackers.kill()
+        opened = (await attackers.communicate())[0].split()
+    fine = [one for one in taken if one is not None]
+    middle = statistics.median(fine) if fine else float("inf")
+    report.say(f"{what}: connections opened", str(len(opened)))
+    share = f"{len(fine)} of {len(taken)}"
+    report.say(f"{what}: good calls answered", share, "98 %", holds=len(fine) >= 0.98 * len(taken))
+    report.say(
+        f"{what}: their p50", f"{middle * 1000:.0f} ms", f"at most {SLOWEST * 1000:.0f} ms", holds=middle <= SLOWEST
+    )
+    report.say(f"{what}: the log grew by", f"{grown:,} bytes", f"at most {LOG:,}", holds=grown <= LOG)
+    report.say(
+        f"{what}: descriptors", str(descriptors), f"at most {DESCRIPTORS - 32}", holds=descriptors <= DESCRIPTORS - 32
+    )
+
+
+async def _gone(report: Report, it: Target) -> None:
+    """What is left of half requests that nobody closes, after the deadlines."""
+    before = it.descriptors()
+    links = [await asyncio.open_connection("127.0.0.1", it.port) for _ in range(40)]
+    for number, (_, writer) in enumerate(links):
+        writer.write((BODY if number % 2 else HEAD) % it.port)
+    began = time.monotonic()
+    ended = [asyncio.create_task(reader.read()) for reader, _ in links]
+    _, left = await asyncio.wait(ended, timeout=20)
+    said = (
+        f"{len(left)} of {len(links)} after {time.monotonic() - began:.0f} s, descriptors {before} → {it.descriptors()}"
+    )
+    report.say("half requests that stay", said, "none", holds=not left)
+    for _, writer in links:
+        writer.close()
+
+
+def main() -> int:
+    """Attack, and report."""
+    parser = argparse.ArgumentParser(description="Open half requests, and keep them open.")
+    parser.add_argument("--quick", action="store_true", help="take a sample of some seconds")
+    parser.add_argument("--attack", nargs=2, type=int, metavar=("PORT", "ADDRESSES"), help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    allow_descriptors(4096)
+    if options.attack:
+        asyncio.run(_halves(*options.attack))
+    quick: bool = options.quick
+    report = Report("connections")
+    attacks = {"the same address": 1, "many addresses": 400}
+    with tempfile.TemporaryDirectory() as made, target(Path(made), descriptors=DESCRIPTORS) as it:
+        for what, addresses in attacks.items():
+            asyncio.run(_attack(report, it, what, addresses, 2 if quick else 12))
+        if not quick:
+            asyncio.run(_gone(report, it))
+    return report.status()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

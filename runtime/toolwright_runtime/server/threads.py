@@ -1,0 +1,160 @@
+"""The threads that plain `def` methods of the handlers run in: how many there may be, in all and for each method.
+
+Takes functions; runs each in a thread. Nobody can stop a thread, so that one whose call was given up counts until it
+ends. What the server itself does in threads has threads of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import threading
+from collections import Counter, deque
+from collections.abc import Callable
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import anyio
+import anyio.to_thread
+
+THREADS: Final = 64
+"""Threads of one server, where nothing else is said."""
+
+_PATIENCE: Final = 5.0
+
+_IS_WITHIN: Final[ContextVar[bool]] = ContextVar("is_within", default=False)
+"""Whether a function in a thread waits for what is run now: it must not wait for a thread that only its end frees."""
+
+
+class Busy(Exception):
+    """No thread was free in time; the text says so to the caller."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Waiting:
+    """A method that waits for a thread, and what tells it that it has one."""
+
+    name: str
+    woken: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+class Threads:
+    """The threads of one server. No method takes more than half of them, so that the others can go on.
+
+    Attributes:
+        patience: Seconds that a call waits for a thread before it is refused.
+    """
+
+    def __init__(self, most: int = THREADS) -> None:
+        """Say how many there may be. Raises ValueError where that is not positive."""
+        if most < 1:
+            raise ValueError(f"threads is {most}; it must be positive")
+        self.patience = _PATIENCE
+        self._most = most
+        self._share = max(1, most // 2)
+        self._taken: Counter[str] = Counter()
+        self._waiting: deque[_Waiting] = deque()
+        self._limiter = anyio.CapacityLimiter(math.inf)  # anyio's own is shared with everything else in the process
+
+    async def run(
+        self,
+        name: str,
+        function: Callable[[], Any],
+        *,
+        patience: float | None = None,
+        hold: Callable[[], Callable[[], None]] | None = None,
+    ) -> Any:
+        """What a function gives, or raises. Where the caller is cancelled, its thread runs on by itself.
+
+        Args:
+            name: The method of the handlers that it belongs to.
+            function: The function.
+            patience: Seconds that it may wait for a thread, where those are not the usual ones.
+            hold: Takes what is kept until the thread ends; what it gives is called then, in any thread.
+
+        Raises:
+            Busy: There was no thread in time.
+        """
+        if _IS_WITHIN.get():
+            self._taken[name] += 1
+        else:
+            await self._enter(name, self.patience if patience is None else patience)
+        let_go = None if hold is None else hold()
+        loop = asyncio.get_running_loop()
+
+        def over() -> None:
+            if let_go is not None:
+                let_go()
+            try:
+                loop.call_soon_threadsafe(self._leave, name)
+            except RuntimeError:  # the loop is closed: nobody waits any more
+                self._taken[name] -= 1
+
+        started = threading.Lock()
+        try:
+            value, error = await anyio.to_thread.run_sync(
+                _outcome, function, over, started, abandon_on_cancel=True, limiter=self._limiter
+            )
+        except BaseException:
+            if started.acquire(blocking=False):  # it has not begun, and must not run any more
+                over()
+            raise
+        if error is not None:
+            raise error
+        return value
+
+    async def _enter(self, name: str, patience: float) -> None:
+        """Take a place; who waits gets one in the order of coming."""
+        if self._is_free(name):
+            self._taken[name] += 1
+            return
+        waiting = _Waiting(name)
+        self._waiting.append(waiting)
+        try:
+            with anyio.move_on_after(patience):
+                await waiting.woken.wait()
+        except BaseException:
+            if waiting.woken.is_set():
+                self._leave(name)  # it was handed over meanwhile
+            else:
+                self._waiting.remove(waiting)
+            raise
+        if waiting.woken.is_set():
+            return
+        self._waiting.remove(waiting)
+        whose = "the server" if self._taken.total() >= self._most else name
+        count = self._most if whose == "the server" else self._share
+        number = "The only thread" if count == 1 else f"All {count:,} threads"
+        are = "is" if count == 1 else "are"
+        raise Busy(f"{number} of {whose} {are} busy. Nothing was done; try again in a few seconds.")
+
+    def _leave(self, name: str) -> None:
+        """Free a place, and hand it over to whoever waits first of those that may have it."""
+        self._taken[name] -= 1
+        if not self._taken[name]:
+            del self._taken[name]
+        for waiting in self._waiting:
+            if self._is_free(waiting.name):
+                self._waiting.remove(waiting)
+                self._taken[waiting.name] += 1
+                waiting.woken.set()
+                return
+
+    def _is_free(self, name: str) -> bool:
+        return self._taken.total() < self._most and self._taken[name] < self._share
+
+
+def _outcome(
+    function: Callable[[], Any], over: Callable[[], None], started: threading.Lock
+) -> tuple[Any, BaseException | None]:
+    """What a function gives and what it raises; not every exception can be thrown from a thread into a coroutine."""
+    if not started.acquire(blocking=False):
+        return None, None
+    _IS_WITHIN.set(True)
+    try:
+        return function(), None
+    except BaseException as error:  # noqa: BLE001 - it is raised again, in the coroutine
+        return None, error
+    finally:
+        over()

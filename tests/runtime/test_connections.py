@@ -1,0 +1,207 @@
+"""Connections of the server's own listener: who opens them without using them takes nobody's place."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import resource
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+import pytest
+
+from toolwright_runtime.server import connections
+from toolwright_runtime.server.connections import Bounds, Connections, tell_of_errors
+from toolwright_runtime.server.draining import Draining
+from toolwright_runtime.server.main import listen
+from toolwright_runtime.server.uploads import Uploads
+
+pytestmark = pytest.mark.anyio
+
+GET = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
+POST = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n"
+
+
+@pytest.fixture(scope="module")
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+class App:
+    """Answers GET at once, unless it is to hold it, and POST when the body is there."""
+
+    def __init__(self) -> None:
+        self.hold = asyncio.Event()
+        self.hold.set()
+        self.held = 0
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "lifespan":
+            await receive()
+            await send({"type": "lifespan.startup.complete"})
+            await receive()
+            await send({"type": "lifespan.shutdown.complete"})
+            return
+        if scope["path"] == "/body":
+            while (await receive()).get("more_body"):
+                pass
+        self.held += 1
+        await self.hold.wait()
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"4")]})
+        await send({"type": "http.response.body", "body": b"done"})
+
+
+@asynccontextmanager
+async def served(app: Any, bounds: Bounds) -> AsyncIterator[tuple[int, Connections]]:
+    """The application behind the server's own listener; gives the port, and what counts connections."""
+    listener = listen("127.0.0.1", 0)
+    server = Draining(app, 0, lambda: None, bounds=bounds)
+    server.config.load()
+    server.lifespan = server.config.lifespan_class(server.config)
+    await server.startup([listener])
+    made: Any = server.config.http_protocol_class
+    try:
+        yield listener.getsockname()[1], made.__self__
+    finally:
+        await server.shutdown([listener])
+        asyncio.get_running_loop().set_exception_handler(None)
+
+
+async def link(port: int, said: bytes = b"", address: str = "127.0.0.1") -> tuple[asyncio.StreamReader, Any]:
+    reader, writer = await asyncio.open_connection("127.0.0.1", port, local_addr=(address, 0))
+    writer.write(said)
+    return reader, writer
+
+
+async def answer(port: int, said: bytes = GET, address: str = "127.0.0.1") -> bytes:
+    """The answer to a request on a connection of its own."""
+    reader, writer = await link(port, said, address)
+    try:
+        async with asyncio.timeout(10):
+            head = await reader.readuntil(b"\r\n\r\n")
+            return head + await reader.read(4)
+    except asyncio.IncompleteReadError as error:
+        return error.partial
+    finally:
+        writer.close()
+
+
+async def closed(reader: asyncio.StreamReader) -> None:
+    """Wait until the server closes a connection."""
+    async with asyncio.timeout(10):
+        with suppress(ConnectionResetError):
+            while await reader.read(1000):
+                pass
+
+
+async def until(is_so: Callable[[], bool]) -> None:
+    for _ in range(2000):
+        if is_so():
+            return
+        await asyncio.sleep(0.005)
+    assert is_so()
+
+
+@pytest.mark.parametrize(
+    "said", [b"", b"POST / HTTP/1.1\r\nHost: x\r\nX-A: ", GET + b"GET / HTTP", POST + b"begun"], ids=range(4)
+)
+async def test_a_request_without_an_end_is_closed_in_time(said: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("toolwright_runtime.server.draining.IDLE", 0)
+    async with served(App(), Bounds(9, None, head=0.3)) as (port, all_):
+        reader, writer = await link(port, said)
+
+        async def trickle() -> None:
+            while True:
+                writer.write(b"x")
+                await asyncio.sleep(0.02)
+
+        trickling = asyncio.create_task(trickle())
+        await closed(reader)
+        trickling.cancel()
+        await until(lambda: not all_._open)
+        assert all_._waiting.first() is None
+        assert not all_._waiting_of
+        assert b"200" in await answer(port)
+
+
+async def test_a_connection_that_keeps_the_server_waiting_makes_room() -> None:
+    async with served(App(), Bounds(6, 4)) as (port, all_):
+        waiting = [await link(port, said) for said in (b"", b"GET /", POST.replace(b" / ", b" /body "), b"GET")]
+        await until(lambda: len(all_._open) == 4)
+        for number in range(3):  # of the same address
+            assert (await answer(port)).endswith(b"done"), number
+        await closed(waiting[0][0])
+        others = [f"127.0.0.{2 + number % 2}" for number in range(9)]  # the rest of all places, and then the oldest
+        waiting += [await link(port, b"", address) for address in others]
+        await until(lambda: len(all_._open) == 6)
+        assert (await answer(port, address="127.0.0.4")).endswith(b"done")
+        assert len(all_._open) <= 6
+        for _, writer in waiting:
+            writer.close()
+        await until(lambda: not all_._open and not all_._of)
+
+
+async def test_where_all_are_at_work_the_next_is_refused_at_once(caplog: pytest.LogCaptureFixture) -> None:
+    app = App()
+    app.hold.clear()
+    async with served(app, Bounds(3, 2)) as (port, _):
+        calls = [asyncio.create_task(answer(port)) for _ in range(2)]
+        await until(lambda: app.held == 2)
+        for _ in range(20):
+            assert (await answer(port)).startswith(b"HTTP/1.1 503 ")
+        calls.append(asyncio.create_task(answer(port, address="127.0.0.2")))
+        await until(lambda: app.held == 3)
+        assert (await answer(port, address="127.0.0.3")).startswith(b"HTTP/1.1 503 ")
+        app.hold.set()
+        assert all(said.endswith(b"done") for said in await asyncio.gather(*calls))
+    assert caplog.text.count("connections refused: ") == 1
+
+
+async def test_an_upload_that_is_slow_goes_on_and_one_that_stops_is_answered() -> None:
+    async with served(Uploads(App(), seconds=0.3, floor=100), Bounds(9, None)) as (port, _):
+        head = b"POST /body HTTP/1.1\r\nHost: x\r\nContent-Length: 200\r\n\r\n"
+
+        async def sent(*parts: bytes) -> bytes:
+            reader, writer = await link(port, head)
+            answered = asyncio.create_task(reader.readuntil(b"\r\n\r\n"))
+            for part in parts:
+                if not answered.done():
+                    writer.write(part)
+                    await asyncio.sleep(0.1)
+            async with asyncio.timeout(10):
+                said = await answered + await reader.read(1000)
+            writer.close()
+            return said
+
+        slow, stopped, trickled = await asyncio.gather(sent(*[b"x" * 20] * 10), sent(b"x" * 30), sent(*[b"x"] * 6))
+    assert slow.endswith(b"done")
+    for said in (stopped, trickled):
+        assert said.startswith(b"HTTP/1.1 408 ")
+        assert said.endswith(b'"The body of the request took too long to arrive"}}')
+
+
+async def test_all_errors_of_taking_connections_are_one_line(caplog: pytest.LogCaptureFixture) -> None:
+    loop = asyncio.get_running_loop()
+    tell_of_errors(loop)
+    try:
+        for _ in range(1000):
+            loop.call_exception_handler({"message": "m", "exception": OSError(errno.EMFILE, "x"), "socket": None})
+        loop.call_exception_handler({"message": "something else"})
+    finally:
+        loop.set_exception_handler(None)
+    assert [record.message for record in caplog.records] == [
+        "connections not taken: 1 attempts, since the system has no more to give: Too many open files",
+        "something else",
+    ]
+
+
+def test_the_bounds_leave_descriptors_to_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (256, 1024))
+    assert Bounds.of(None, None) == Bounds(128, 64)
+    assert Bounds.of(None, 0) == Bounds(128, None)
+    assert Bounds.of(10, 3) == Bounds(10, 3)
+    assert Bounds.of(1, None) == Bounds(1, 1)
+    for most in (1 << 20, resource.RLIM_INFINITY):
+        monkeypatch.setattr(resource, "getrlimit", lambda _, most=most: (most, most))
+        assert Bounds.of(None, None).most == connections.MOST
