@@ -18,6 +18,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from toolwright import package_data
+
 _PLACES: Final = re.compile(r"(?<![\w./])/(?=(src|wheels|opt)\b)")
 """How absolute paths of our Dockerfiles begin."""
 
@@ -113,4 +115,4 @@ def _run(command: str, image: Image, directory: str) -> None:
     )
     assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
     for folder in image.root.glob("opt/*/lib/python*/site-packages"):
-        (folder / "base.pth").write_text(f"{sysconfig.get_path('purelib')}\n")
+        (folder / "base.pth").write_text(f"{sysconfig.get_path('purelib')}\n{package_data.RUNTIME.parent}\n")

@@ -12,7 +12,6 @@ import pytest
 from toolwright import package_data
 
 LAYERS = (
-    ("runtime",),
     ("package_data", "pycode", "http", "paths"),
     ("diagnostics",),
     ("naming",),
@@ -111,7 +110,7 @@ WRITING = {"write_text", "write_bytes", "mkdir", "unlink", "rmdir", "rmtree", "t
 
 
 def test_only_the_project_writes_to_the_disk() -> None:
-    writing = {name for name in MODULES if _room(name) != "runtime" and not WRITING.isdisjoint(_calls(name))}
+    writing = {name for name in MODULES if not WRITING.isdisjoint(_calls(name))}
     assert {name for name in writing if _room(name) != "project"} == set()
 
 

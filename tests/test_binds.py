@@ -127,14 +127,6 @@ async def test_the_typed_client_and_the_models(package: ModuleType, monkeypatch:
             await client.add_note(text="a", user_id="ann")
 
 
-def test_a_package_without_what_sets_them_does_not_start(tmp_path: Path) -> None:
-    name = generate(tmp_path, manifest([TOOL], name="unbound"))
-    registry = tmp_path / name / "registry.py"
-    registry.write_text(registry.read_text().replace('"claims"', '"x"'))
-    with imported(tmp_path, name) as package, pytest.raises(ValueError, match="declares `bind`"):
-        package.build_server(Handlers())
-
-
 @pytest.mark.parametrize(
     ("schema", "bind", "code"),
     [

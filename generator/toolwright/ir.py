@@ -220,12 +220,11 @@ class Manifest:
     """A whole manifest: fragments included, overlays applied, references bundled.
 
     `source` is the path of the manifest as file headers show it, with `/` between folders, and `command` what generates
-    its package. `server` is
-    the `server` object as MCP's `Implementation`, with `instructions` beside it. `package` is the import package and
-    `stem` the start of its classes. `handlers` is `module:Name` of the handwritten class, where the manifest says it.
-    `files` are those that travel inside the package, by their paths in it. `document` is the resolved manifest that is
-    written as `manifest.json`. `features` are what only handwritten code uses (`python: {features: …}`). `refs` says
-    whether the schemas in `document`, and in the definitions of tools, have references; those in `ir.Schema` do.
+    its package. `server` is the `server` object as MCP's `Implementation`, with `instructions` beside it. `package`
+    is the import package and `stem` the start of its classes. `handlers` is `module:Name` of the handwritten class,
+    where the manifest says it. `files` are those that travel inside the package, by their paths in it. `document` is
+    the resolved manifest that is written as `manifest.json`. `refs` says whether the schemas in `document`, and in
+    the definitions of tools, have references; those in `ir.Schema` do.
     `handles` are the kinds of state that it keeps between calls; the schemas of these states are among the `shared`.
     """
 
@@ -244,7 +243,6 @@ class Manifest:
     formats: Formats
     document: Mapping[str, Json]
     command: str = ""
-    features: frozenset[str] = frozenset()
     refs: Refs = "bundled"
     handles: tuple[Handle, ...] = ()
 

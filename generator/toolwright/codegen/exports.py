@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from toolwright.codegen.features import primitive_features
-
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from toolwright import ir
 
@@ -29,16 +27,8 @@ _PARTS: Final = {
     "resources": ("ResourceContents",),
 }
 
-ALWAYS: Final = frozenset(
-    (
-        *_ANSWERS,
-        *_SERVER,
-        *_CLIENT,
-        *_TASKS,
-        "DeviatingResult",
-        "EndlessPages",
-        *(n for p in _PARTS.values() for n in p),
-    )
+ALWAYS: Final = frozenset({*_ANSWERS, *_SERVER, *_CLIENT, *_TASKS, "DeviatingResult", "EndlessPages"}).union(
+    *_PARTS.values()
 )
 """What no class of a package may be called, whatever the package exports."""
 
@@ -46,17 +36,17 @@ OF_HANDLES: Final = frozenset(_HANDLES)
 """The same where the server keeps state between calls."""
 
 
-def exported(manifest: ir.Manifest) -> frozenset[str]:
-    """The names of the runtime that the package of a manifest exports."""
-    return frozenset(_exported(manifest))
+def exported(manifest: ir.Manifest, parts: Iterable[str]) -> frozenset[str]:
+    """The names of the runtime that the package of a manifest exports; `parts` are those beside its tools."""
+    return frozenset(_exported(manifest, parts))
 
 
-def _exported(manifest: ir.Manifest) -> Iterator[str]:
+def _exported(manifest: ir.Manifest, parts: Iterable[str]) -> Iterator[str]:
     if manifest.emit:
         yield from _ANSWERS
     if "server" in manifest.emit:
         yield from _SERVER
-        for part in primitive_features(manifest):
+        for part in parts:
             yield from _PARTS[part]
         if manifest.handles:
             yield from _HANDLES

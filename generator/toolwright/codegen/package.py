@@ -20,6 +20,7 @@ from toolwright.codegen.features import (
     modelled,
     needs_handlers,
     own_contexts,
+    primitive_features,
 )
 from toolwright.codegen.handlers import handlers_page
 from toolwright.codegen.handles import ids_module, kinds, modelled_kinds
@@ -185,7 +186,9 @@ def _package(
     return {
         "doc": f"{sentence(title)}.{about(manifest)}",
         "homes": own,
-        "exported": [found for found in (as_homes({RUNTIME: exported(manifest)}), own) if found],
+        "exported": [
+            found for found in (as_homes({RUNTIME: exported(manifest, primitive_features(manifest))}), own) if found
+        ],
         "api": API,
     }
 

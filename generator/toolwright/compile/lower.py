@@ -77,7 +77,6 @@ def lower(resolved: Resolved, source: str) -> ir.Manifest:
         shared=(*_shared(resolved), *_states(kinds, resolved)),
         emit=frozenset(entry.get("emit") or ("server", "client")),
         formats=formats,
-        features=frozenset(python.get("features") or ()),
         refs="inlined" if resolved.inlines else "bundled",
         handles=tuple(kind for kind, _ in kinds),
         document={

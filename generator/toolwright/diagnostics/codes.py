@@ -152,6 +152,7 @@ CODES = _table(
     ("TW338", "warning", "A handle is given by no tool, or taken by none."),
     ("TW340", "warning", "A field is newer than the oldest revision meant."),
     ("TW341", "warning", "A schema keeps references although `wire` asks for none."),
+    ("TW342", "warning", "A setting is no longer needed."),
     ("TW380", "warning", "`lint.ignore` names an error."),
     ("TW381", "warning", "`lint.ignore` names a code that does not exist."),
     ("TW391", "warning", "A client's manifest has warnings about the server."),

@@ -77,7 +77,6 @@ def of_manifest(manifest: ir.Manifest, tools: Mapping[str, str]) -> str:
         manifest.stem,
         manifest.handlers,
         sorted(manifest.emit),
-        sorted(manifest.features),
         manifest.refs,
         {key: value for key, value in manifest.document.items() if key != "tools"},
         [entry.get("toolwright") for entry in manifest.document["tools"]],

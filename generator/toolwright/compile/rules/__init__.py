@@ -39,6 +39,7 @@ _RULES = (
     names.package,
     names.writable,
     names.handlers,
+    names.features,
     names.wire_names,
     references.resolved,
     references.finite,

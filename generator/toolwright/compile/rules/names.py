@@ -291,6 +291,17 @@ def handlers(resolved: Resolved) -> Iterator[Diagnostic]:
         )
 
 
+def features(resolved: Resolved) -> Iterator[Diagnostic]:
+    """`python.features` is accepted for one release more."""
+    if "features" in (resolved.entry.get("python") or {}):
+        yield Diagnostic(
+            "TW342",
+            "`python.features` does nothing: every package has all features",
+            Place(resolved.bundle.entry, ("python", "features")).key(),
+            "remove it; the next release refuses it",
+        )
+
+
 def wire_names(resolved: Resolved) -> Iterator[Diagnostic]:
     """A tool's name is what MCP says it SHOULD be (2025-11-25, Tools, Tool Names), and what several clients accept."""
     for tool in resolved.tools:
