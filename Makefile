@@ -4,7 +4,9 @@ BIN := .venv/bin
 CODE := generator examples tests bench
 CHECKS := lint-ruff lint-black lint-mypy lint-pyright lint-generated lint-docs
 
-.PHONY: demo test lint $(CHECKS) corpus subsumption payloads conformance openapi docs generate clean
+PYTHONS := 3.11 3.12 3.13 3.14
+
+.PHONY: demo test pythons lint $(CHECKS) corpus subsumption payloads conformance openapi docs generate clean
 
 demo: .venv/ready
 	$(BIN)/toolwright generate
@@ -13,6 +15,16 @@ demo: .venv/ready
 
 test: lint
 	$(BIN)/pytest -n 4 --dist worksteal
+
+# All tests with each Python that is here, in an environment of its own; says which are missing.
+pythons:
+	@for version in $(PYTHONS); do \
+		if ! python$$version -c '' 2>/dev/null; then echo "python$$version: missing"; continue; fi; \
+		echo "python$$version:"; \
+		python$$version -m venv .venv/pythons/$$version && \
+		.venv/pythons/$$version/bin/python -m pip install --quiet --group dev -e . && \
+		.venv/pythons/$$version/bin/pytest -n 4 --dist worksteal $(TESTS) || exit 1; \
+	done
 
 # All tools of public servers, all documents of APIs, all official cases and more random ones, of which `make test` takes
 # a sample; minutes.

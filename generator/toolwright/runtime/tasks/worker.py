@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import threading
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final, Self
 
 from ..logs import logger
@@ -40,7 +41,8 @@ def work(server: PackageServer, *, until_eof: bool = False) -> None:
 async def _work(server: PackageServer, until_eof: bool) -> None:
     loop, stop = asyncio.get_running_loop(), asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop.set)
+        with suppress(NotImplementedError):  # Windows, where the end of standard input stops it
+            loop.add_signal_handler(number, stop.set)
     if until_eof:
 
         def read() -> None:
