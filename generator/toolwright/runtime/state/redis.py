@@ -16,17 +16,18 @@ import re
 import secrets
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections import defaultdict
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from ..logs import logger
 from . import scripts
+from .outages import PATIENCE, Outages
 from .seals import SHORTEST, Broken, Seals
 from .store import Listener, Record, StateLost, Unfit
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Generator, Sequence
+    from collections.abc import AsyncGenerator, Callable, Sequence
 
     from ..package import Package
 
@@ -42,14 +43,14 @@ _ESCAPED: Final = r"\\\g<0>"
 _CONNECTIONS: Final = 64
 """Connections of one process, at most; whoever needs another waits."""
 
-_PATIENCE: Final = 5.0
-"""Seconds for an answer; the store counts as lost after that."""
-
 _READY: Final = 1.0
 """Seconds that a start waits for the store, before it goes on without."""
 
 _LONGEST_REST: Final = 2.0
 """Seconds between two attempts to hear the store again, at most."""
+
+_NUMBER: Final = re.compile(rb"0|[1-9][0-9]{0,14}")
+"""A number as Lua writes it again after adding to it."""
 
 _NEVER: Final = -1
 """What scripts take for "no such time"."""
@@ -59,7 +60,8 @@ def redis_store(url: str, package: Package) -> RedisStore:
     """The store at the URL of a Redis or Valkey server. Raises Unfit."""
     redis = _library("redis.asyncio")
     no_retry = redis.retry.Retry(_library("redis.backoff").NoBackoff(), 0)
-    failure: type[Exception] = _library("redis.exceptions").RedisError
+    errors = _library("redis.exceptions")
+    failure: type[Exception] = errors.RedisError
     parts = urlsplit(url)
     options = dict(parse_qsl(parts.query, keep_blank_values=True))
     if unknown := sorted(name for name in options if name not in _OPTIONS and not name.startswith("ssl_")):
@@ -76,10 +78,10 @@ def redis_store(url: str, package: Package) -> RedisStore:
         pool = redis.BlockingConnectionPool.from_url(
             parts._replace(query=urlencode(options)).geturl(),
             max_connections=_CONNECTIONS,
-            timeout=_PATIENCE,
-            socket_connect_timeout=_PATIENCE,
-            socket_timeout=_PATIENCE,
-            health_check_interval=_PATIENCE,
+            timeout=PATIENCE,
+            socket_connect_timeout=PATIENCE,
+            socket_timeout=PATIENCE,
+            health_check_interval=PATIENCE,
             retry=no_retry,
             # With these, the library does not look whether a connection that it kept has ended meanwhile.
             maint_notifications_config=_library("redis.maint_notifications").MaintNotificationsConfig(enabled=False),
@@ -91,7 +93,9 @@ def redis_store(url: str, package: Package) -> RedisStore:
             "what is kept in Redis is sealed with a key that lies there, too; %s gives one of your own", variable
         )
     shown = parts._replace(netloc=parts.netloc.rpartition("@")[2], query="").geturl()
-    return RedisStore(redis.Redis(connection_pool=pool), (failure, OSError), prefix, keys, shown)
+    refusals = (errors.ResponseError, errors.BusyLoadingError, errors.AuthenticationError, errors.AuthorizationError)
+    outages = Outages(shown, (failure, OSError), refusals)
+    return RedisStore(redis.Redis(connection_pool=pool), outages, prefix, keys, shown)
 
 
 def _library(name: str) -> Any:
@@ -118,7 +122,7 @@ class RedisStore:
     def __init__(
         self,
         redis: Any,
-        failures: tuple[type[Exception], ...],
+        outages: Outages,
         prefix: str,
         keys: Sequence[bytes] = (),
         url: str = "",
@@ -127,7 +131,7 @@ class RedisStore:
 
         Args:
             redis: The client, a `redis.asyncio.Redis`.
-            failures: What it raises where Redis cannot be had.
+            outages: What ends exchanges that take too long, and tells the log.
             prefix: What the names of all that is kept begin with.
             keys: Keys that seal what is kept, the newest first; by default there is one in Redis.
             url: Where Redis is, as the log may have it.
@@ -136,12 +140,12 @@ class RedisStore:
         self.pool = redis.connection_pool
         self.prefix = prefix
         self._redis = redis
-        self._failures = failures
+        self._outages = outages
         self._given = list(keys)
         self._seals: Seals | None = Seals(self._given) if keys else None
         self._listeners: defaultdict[str, list[Listener]] = defaultdict(list)
         self._scripts = {name: self._redis.register_script(text) for name, text in scripts.ALL.items()}
-        self._is_lost = False
+        self.exchange = outages.exchange
 
     async def create(
         self,
@@ -164,11 +168,11 @@ class RedisStore:
     async def get(self, kind: str, key: str) -> Record | None:
         """See the protocol."""
         name = self._name(kind, key)
-        found = await self._script("get", [name], [])
+        found = await self._script("get", [name], [], writes=False)
         if found is None:
             return None
         opened = await self._opened(found[0], name)
-        return None if opened is None else Record(_unpacked(opened)[1], int(found[1]))
+        return None if opened is None else Record(_unpacked(opened)[1], self._number(found[1]))
 
     async def replace(self, kind: str, key: str, data: bytes, *, version: int) -> bool:
         """See the protocol."""
@@ -182,15 +186,16 @@ class RedisStore:
     async def owned(self, kind: str, owner: str) -> list[tuple[str, Record]]:
         """See the protocol."""
         found: list[tuple[int, str, Record]] = []
-        for name, sealed, version, created in await self._script("owned", [self._name(f"{kind}s", owner)], []):
-            if (opened := await self._opened(sealed, name.decode())) is not None:
+        every = await self._script("owned", [self._name(f"{kind}s", owner)], [], writes=False)
+        for name, sealed, version, created in every:
+            if (opened := await self._opened(sealed, name.decode(errors="replace"))) is not None:
                 key, data = _unpacked(opened)
-                found.append((int(created), key, Record(data, int(version))))
+                found.append((self._number(created), key, Record(data, self._number(version))))
         return [(key, record) for _, key, record in sorted(found, key=lambda one: one[0])]
 
     async def spend(self, mark: str, seconds: float) -> bool:
         """See the protocol."""
-        with self._told():
+        async with self.exchange(writes=True):
             return bool(await self._redis.set(self._name("mark", mark), b"", nx=True, px=_ms(seconds)))
 
     async def hold(self, name: str, holder: str, seconds: float) -> bool:
@@ -203,21 +208,21 @@ class RedisStore:
 
     async def members(self, name: str) -> frozenset[str]:
         """See the protocol."""
-        with self._told():
+        async with self.exchange(writes=False):
             found: set[bytes] = await self._redis.smembers(f"{self.prefix}:set:{name}")
-        return frozenset(member.decode() for member in found)
+        return frozenset(member.decode(errors="replace") for member in found)
 
     async def switch(self, name: str, member: str, *, on: bool) -> bool:
         """See the protocol."""
         change = self._redis.sadd if on else self._redis.srem
-        with self._told():
+        async with self.exchange(writes=True):
             return bool(await change(f"{self.prefix}:set:{name}", member))
 
     async def publish(self, topic: str, data: bytes) -> None:
         """See the protocol."""
         channel = f"{self.prefix}:topic:{topic}"
         sealed = await self._sealed(data, channel)
-        with self._told():
+        async with self.exchange(writes=False):
             await self._redis.publish(channel, sealed)
 
     def hear(self, topic: str, listener: Listener) -> Callable[[], None]:
@@ -235,17 +240,22 @@ class RedisStore:
         if self._given:
             return self._given
         name = f"{self.prefix}:secret"
-        with self._told():
-            await self._redis.set(name, secrets.token_bytes(SHORTEST), nx=True)
+        async with self.exchange(writes=False):
             found: bytes | None = await self._redis.get(name)
+        if found is None:
+            async with self.exchange(writes=True):
+                await self._redis.set(name, secrets.token_bytes(SHORTEST), nx=True)
+                found = await self._redis.get(name)
         if found is None or len(found) < SHORTEST:
-            raise StateLost(f"{name} is gone, or no secret")
+            self._outages.unreadable(f"{name} is gone, or not a secret")
+            raise StateLost(f"{name} is gone, or not a secret")
         return [found]
 
     async def check(self) -> bool:
         """See the protocol."""
-        with suppress(StateLost), self._told():
-            return bool(await self._redis.ping())
+        with suppress(StateLost):
+            async with self.exchange(writes=False):
+                return bool(await self._redis.ping())
         return False
 
     @asynccontextmanager
@@ -265,7 +275,7 @@ class RedisStore:
     async def _pump(self, heard: asyncio.Event) -> None:
         """Hear what is published, and go on after each loss."""
         failures = 0
-        gone: tuple[type[Exception], ...] = (*self._failures, StateLost)
+        gone: tuple[type[Exception], ...] = (*self._outages.failures, StateLost)
         while True:
             try:
                 async with self._redis.pubsub() as channels:
@@ -273,13 +283,14 @@ class RedisStore:
                     await self._tell_all(None)
                     heard.set()
                     failures = 0
-                    self._found()
+                    self._outages.found()
                     while True:
-                        message = await channels.get_message(ignore_subscribe_messages=True, timeout=_PATIENCE)
+                        message = await channels.get_message(ignore_subscribe_messages=True, timeout=PATIENCE)
                         if message is not None:
-                            await self._heard(message["channel"].decode(), message["data"])
+                            await self._heard(message["channel"].decode(errors="replace"), message["data"])
             except gone as error:
-                self._lost(error)
+                if not isinstance(error, StateLost):  # which the log has
+                    self._outages.lost(error)
                 failures += 1
                 await asyncio.sleep(min(_LONGEST_REST, 0.05 * 2**failures))
 
@@ -305,9 +316,16 @@ class RedisStore:
         digest = hashlib.sha256(f"{kind}:{key}".encode()).digest()[:24]
         return f"{self.prefix}:{kind}:{urlsafe_b64encode(digest).decode()}"
 
-    async def _script(self, script: str, names: Sequence[str], arguments: Sequence[Any]) -> Any:
-        with self._told():
+    async def _script(self, script: str, names: Sequence[str], arguments: Sequence[Any], *, writes: bool = True) -> Any:
+        async with self.exchange(writes=writes):
             return await self._scripts[script](keys=names, args=arguments)
+
+    def _number(self, field: bytes | None) -> int:
+        """A number in Redis. Raises StateLost where somebody else wrote it."""
+        if field is None or not _NUMBER.fullmatch(field):
+            self._outages.unreadable("a number of a record is not a number")
+            raise StateLost(f"what {self.url} holds is not as it was kept")
+        return int(field)
 
     async def _sealed(self, data: bytes, place: str) -> bytes:
         seals = self._seals or await self._new_seals()
@@ -328,26 +346,6 @@ class RedisStore:
     async def _new_seals(self) -> Seals:
         self._seals = Seals(await self.secrets())
         return self._seals
-
-    @contextmanager
-    def _told(self) -> Generator[None, None, None]:
-        """The length of one exchange with Redis. Raises StateLost."""
-        try:
-            yield
-        except self._failures as error:
-            self._lost(error)
-            raise StateLost(f"{self.url} does not answer") from error
-        self._found()
-
-    def _lost(self, error: BaseException) -> None:
-        if not self._is_lost:
-            self._is_lost = True
-            _LOG.warning("the state at %s is lost: %s", self.url, error)
-
-    def _found(self) -> None:
-        if self._is_lost:
-            self._is_lost = False
-            _LOG.warning("the state at %s is there again", self.url)
 
 
 def _ms(seconds: float | None) -> int:

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
+from ..state.store import after_a_change
 from .records import Task
 
 if TYPE_CHECKING:
@@ -98,9 +99,10 @@ class Ledger:
             made = replace(made, updated=max(self.now(), task.updated))
             if await self._store.replace(_TASK, name, made.dumped(), version=record.version):
                 break
-        if made.is_over:
-            await self._store.delete(_PLACE, name)
-        await self._store.publish(_TOPIC, name.encode())
+        with after_a_change():
+            if made.is_over:
+                await self._store.delete(_PLACE, name)
+            await self._store.publish(_TOPIC, name.encode())
         return made
 
     async def complete(

@@ -21,7 +21,6 @@ from mcp.shared.inbound import MCP_NAME_HEADER, decode_header_value
 from ..nesting import is_too_deep
 from ..revisions import FIRST_STATELESS
 from ..server.parts import Refused
-from ..state.store import StateLost
 from ..values import is_list, is_mapping
 from . import wire
 from .asking import Asker
@@ -47,8 +46,6 @@ _LOOK: Final = 5.0
 _POSITION: Final = re.compile(r"(\d{13}\.\d{6}) ([0-9a-f]{64})", re.ASCII)
 
 _CAPABILITY: Final[Mapping[str, Any]] = {"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}}
-
-_LOST: Final = "The server has lost its state for now; try again later"
 
 
 class _One(types.RequestParams):
@@ -99,8 +96,6 @@ class Methods:
                 return await self._listen(ctx, call_next, names)
         except Refused as error:
             raise MCPError(error.code, error.message, error.data) from None
-        except StateLost:
-            raise MCPError(types.INTERNAL_ERROR, _LOST) from None
         result = await call_next(ctx)
         if ctx.method in ("initialize", "server/discover") and is_mapping(result):
             return _announced(ctx.method, result)
