@@ -25,7 +25,7 @@ PATIENCE: Final = 5.0
 """Seconds that one request waits for the store, in all."""
 
 _BRISK: Final = 1.0
-"""Seconds in which a store that is well answers; such waits do not count."""
+"""Seconds in which a store that is well answers; such a wait does not count, and says nothing where it is in vain."""
 
 _REST: Final = 2.0
 """Seconds after an exchange without an answer in which nobody else tries."""
@@ -98,6 +98,7 @@ class Outages:
         self._refusals = refusals
         self._clock = clock
         self._quiet_until = float("-inf")
+        self._lost_at = float("-inf")
         self._is_lost = False
         self._has_refused = False
         self._failed = 0
@@ -123,26 +124,28 @@ class Outages:
                 async with asyncio.timeout(left):
                     yield
             except self.failures as error:
-                self.lost(error, writes=writes)
+                self.lost(error, left)
                 is_undone = isinstance(error, self._refusals) or _comes_of(error, *_UNSENT)
                 raise StateLost(f"{self._url} does not answer", is_unknown=writes and not is_undone) from error
             except BaseException:
                 self._quiet_until = min(self._quiet_until, self._clock())
                 raise
-            self.found(writes=writes)
+            if now > self._lost_at:  # what was sent before says nothing of now
+                self.found(writes=writes)
         finally:
             budget.end(self._clock())
 
-    def lost(self, error: BaseException, *, writes: bool = False) -> None:
-        """Take note of a failure."""
-        self._quiet_until = self._clock() + _REST if _comes_of(error, TimeoutError) else float("-inf")
+    def lost(self, error: BaseException, waited: float = PATIENCE) -> None:
+        """Take note of a failure; `waited` is how long an answer was waited for, at most."""
+        is_hung = waited > _BRISK and _comes_of(error, TimeoutError)
+        self._quiet_until = self._clock() + _REST if is_hung else float("-inf")
         if self._refusals and type(error) is self._refusals[0] and not _CODE.match(str(error)):
             self.unreadable(str(error))
             return
         self._failed += 1
         if not self._is_lost:
-            self._is_lost, self._failed = True, 1
-            self._has_refused = writes and isinstance(error, self._refusals)
+            self._is_lost, self._failed, self._lost_at = True, 1, self._clock()
+            self._has_refused = isinstance(error, self._refusals)
             _LOG.warning("the state at %s is lost: %s", self._url, str(error) or "it does not answer")
 
     def unreadable(self, why: str) -> None:
@@ -154,7 +157,7 @@ class Outages:
             )
 
     def found(self, *, writes: bool = False) -> None:
-        """Take note of an answer; where the store refused to keep something, only of one that says that it did."""
+        """Take note of an answer; where the store refused something, the outage ends when it keeps something again."""
         self._quiet_until = float("-inf")
         if self._is_lost and (writes or not self._has_refused):
             self._is_lost = False
