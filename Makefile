@@ -6,7 +6,9 @@ CORPUS_TESTS := tests/test_corpus.py tests/test_models.py tests/test_suite.py te
 	tests/test_inlining.py tests/test_mutations.py tests/test_uritemplates.py
 CHECKS := lint-ruff lint-black lint-mypy lint-pyright lint-generated lint-docs
 
-.PHONY: demo test lint $(CHECKS) verify torture corpus subsumption payloads conformance openapi docs generate clean
+PYTHONS := 3.11 3.12 3.13 3.14
+
+.PHONY: demo test pythons lint $(CHECKS) verify torture corpus subsumption payloads conformance openapi docs generate clean
 
 demo: .venv/ready
 	$(BIN)/toolwright generate
@@ -19,11 +21,21 @@ test: lint
 # What CI runs after `make test` where the corpus is: all of the corpus and all payloads, with fixed seeds; some ten minutes.
 verify: .venv/ready
 	TOOLWRIGHT_WHOLE_CORPUS=1 TOOLWRIGHT_WHOLE_PAYLOADS=1 $(BIN)/pytest -n 2 --dist worksteal --hypothesis-seed=0 \
-		$(CORPUS_TESTS) tests/test_payloads.py
+		$(CORPUS_TESTS) tests/test_payloads.py tests/test_foreign_keywords.py
 
 # The attacks that docs/security.md has figures of, and a soak, against real servers; minutes. `make test` takes a sample.
 torture: .venv/ready
 	$(BIN)/python bench/torture/run.py
+
+# All tests with each Python that is here, in an environment of its own; says which are missing.
+pythons:
+	@for version in $(PYTHONS); do \
+		if ! python$$version -c '' 2>/dev/null; then echo "python$$version: missing"; continue; fi; \
+		echo "python$$version:"; \
+		python$$version -m venv .venv/pythons/$$version && \
+		.venv/pythons/$$version/bin/python -m pip install --quiet --group dev -e . && \
+		.venv/pythons/$$version/bin/pytest -n 4 --dist worksteal $(TESTS) || exit 1; \
+	done
 
 # All tools of public servers, all documents of APIs, all official cases and more random ones, of which `make test` takes
 # a sample; minutes.

@@ -92,11 +92,12 @@ FORMS: dict[str, Callable[[Path, Sequence[Any]], str]] = {
 def measure(form: Callable[[Path, Sequence[Any]], str], size: int, folder: Path) -> tuple[Cost, Cost, Cost]:
     """Cold, one tool changed, nothing changed."""
     listed = tools(size)
+    os.environ["TOOLWRIGHT_CACHE_DIR"] = str(folder / "cache")
     command = [str(BIN / "toolwright"), "generate", form(folder, listed), "-o", "out"]
     cold, one, nothing = [], [], []
     for turn in range(ROUNDS):
         shutil.rmtree(folder / "out", ignore_errors=True)
-        shutil.rmtree(folder / ".toolwright_cache", ignore_errors=True)
+        shutil.rmtree(folder / "cache", ignore_errors=True)
         cold.append(run(command, folder))
         for step in range(3):
             tool = listed[size // 2]

@@ -23,6 +23,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update", action="store_true", help="rewrite what golden cases expect")
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _cache(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Keep what runs keep for the next one out of the user's own cache folder."""
+    os.environ["TOOLWRIGHT_CACHE_DIR"] = str(tmp_path_factory.getbasetemp() / "cache")
+
+
 @pytest.fixture
 def update(request: pytest.FixtureRequest) -> bool:
     return bool(request.config.getoption("--update"))

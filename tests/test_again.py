@@ -19,7 +19,7 @@ from toolwright import cli, ir
 from toolwright.codegen import modules, reserved
 from toolwright.compile import pipeline, rules
 from toolwright.incremental import cache, worker
-from toolwright.project import disk
+from toolwright.project import disk, user_cache
 
 Files = dict[str, Any]
 Edit = Callable[[Files], None]
@@ -74,7 +74,7 @@ def both(
     if ": error[" in said:
         return said
     shutil.rmtree(tmp_path / "generated")
-    shutil.rmtree(tmp_path / disk.CACHE, ignore_errors=True)
+    shutil.rmtree(user_cache.folder())
     cold, first = generated(tmp_path, start, capsys)
     assert first == said
     assert cold.keys() == again.keys()
@@ -86,6 +86,7 @@ def both(
 @pytest.fixture(autouse=True)
 def _inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv(user_cache.VARIABLE, str(tmp_path / "cache"))
 
 
 def in_the_middle(what: Files) -> None:
@@ -183,8 +184,11 @@ def test_any_way_to_a_manifest_gives_what_a_run_from_nothing_gives(
         shutil.rmtree(cold, ignore_errors=True)
         cold.mkdir()
         monkeypatch.chdir(cold)
+        monkeypatch.setenv(user_cache.VARIABLE, str(tmp_path / "empty"))
         first, told = generated(cold, what, capsys)
         monkeypatch.chdir(tmp_path)
+        monkeypatch.setenv(user_cache.VARIABLE, str(tmp_path / "cache"))
+        shutil.rmtree(tmp_path / "empty", ignore_errors=True)
         assert said == told
         if ": error[" in said:
             steps = wandering(random.Random(f"{seed} {len(said)}"))
@@ -248,17 +252,17 @@ def test_a_cache_that_cannot_be_used_is_as_good_as_none(
 ) -> None:
     what = files()
     generated(tmp_path, what, capsys)
-    (kept,) = (tmp_path / disk.CACHE).glob("*.json")
-    kept.write_bytes(data)
+    units = user_cache.name(tmp_path / "generated", "manifest.json", "units")
+    user_cache.write(units, data)
     in_the_middle(what)
     again, _ = generated(tmp_path, what, capsys)
     shutil.rmtree(tmp_path / "generated")
-    shutil.rmtree(tmp_path / disk.CACHE)
+    shutil.rmtree(user_cache.folder())
     cold, _ = generated(tmp_path, what, capsys)
     assert {path: data for path, data in again.items() if path != LOCK} == {
         path: data for path, data in cold.items() if path != LOCK
     }
-    assert cache.load(kept.read_bytes()).units
+    assert cache.load(user_cache.read(units)).units
 
 
 def test_what_is_clean_is_not_judged_again(

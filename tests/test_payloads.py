@@ -467,7 +467,6 @@ def test_layouts_of_code_are_constants_and_nothing_else_makes_code() -> None:
         "codegen/datamodel.py",
         "codegen/inspection.py",
         "codegen/render.py",
-        "incremental/cache.py",
         "project/scaffold.py",
     }
 

@@ -152,7 +152,10 @@ def checked(request: pytest.FixtureRequest, mypy: list[str], tmp_path_factory: p
     (folder / "wrong.py").write_text(WRONG)
     (folder / "defaults.py").write_text(defaults())
     tasks(folder)
-    config = {"extraPaths": [str(ROOT / "generated")], "strict": ["right.py", "wrong.py", "tasks.py", "tasks_mcp"]}
+    config = {
+        "extraPaths": [str(ROOT / "generated")],
+        "strict": ["right.py", "wrong.py", "defaults.py", "tasks.py", "tasks_mcp"],
+    }
     (folder / "pyrightconfig.json").write_text(json.dumps(config))
     command = [*mypy, "--no-error-summary"]
     if request.param == "pyright":
@@ -225,13 +228,46 @@ DEFAULTS: list[tuple[list[Any], list[Any]]] = [
 ]
 
 
+LETTERS = {"type": "array", "items": {"enum": ["A", "B"]}}
+NAMES = {"type": "object", "additionalProperties": {"enum": ["A", 1]}}
+NUMBERS = {"type": "array", "items": {"type": "number"}}
+NULL = {"type": "null"}
+WIDER: list[tuple[dict[str, Any], list[Any]]] = [
+    ({"anyOf": [LETTERS, NULL]}, [["A"], ["A", "B"], []]),
+    ({"anyOf": [NAMES, NULL]}, [{"a": "A"}, {"a": "A", "b": 1}, {}]),
+    ({"anyOf": [{"type": "array", "items": LETTERS}, NULL]}, [[["A"]], [[]]]),
+    ({"anyOf": [{"type": "array", "items": {"anyOf": [LETTERS, NULL]}}, NULL]}, [[["A"], None], [None]]),
+    ({"anyOf": [{"type": "array", "items": {"type": "string"}, "uniqueItems": True}, NULL]}, [["A"], []]),
+    ({"anyOf": [LETTERS, LETTERS]}, [["A"]]),
+    ({"anyOf": [{"type": "array", "items": {"type": "integer"}}, NUMBERS]}, [[1], [1.5], [1, 1.5]]),
+    ({"anyOf": [LETTERS, NAMES]}, [["A"], {"a": 1}]),
+    ({"type": "array", "items": {"anyOf": [LETTERS, NUMBERS]}}, [[["A"]], [[1]], [[1.5]], [["A"], [1]], [[]]]),
+    ({"type": "object", "additionalProperties": {"anyOf": [LETTERS, NAMES]}}, [{"a": ["A"]}, {"a": {"b": 1}}]),
+    (
+        {"anyOf": [{"type": "array", "prefixItems": [LETTERS, NUMBERS], "minItems": 2, "maxItems": 2}, NULL]},
+        [[["A"], [1]]],
+    ),
+    (
+        {"type": "array", "prefixItems": [{"anyOf": [LETTERS, NUMBERS]}, NULL], "minItems": 2, "maxItems": 2},
+        [[["A"], None], [[1], None]],
+    ),
+    (
+        {"anyOf": [{"type": "array", "items": {"anyOf": [POINT, {"enum": ["A"]}]}}, NULL]},
+        [[{"x": 1}], ["A"], ["A", {}]],
+    ),
+    ({}, [[], {}, [[]], {"a": {"b": []}}, ["A", None]]),
+]
+
+
 def defaults() -> str:
-    """Tuples of models and what is wider than its default, as the module of a tool."""
+    """Fields that may be more than their defaults, and tuples of models, as the module of a tool."""
     properties: dict[str, Any] = {}
     for number, (places, value) in enumerate(DEFAULTS):
         fixed = {"type": "array", "prefixItems": places, "minItems": 2, "maxItems": 2}
         properties[f"p{number}"] = {**fixed, "default": value}
         properties[f"q{number}"] = {"type": "array", "items": fixed, "default": [value]}
+    for number, (schema, values) in enumerate(WIDER):
+        properties |= {f"w{number}_{index}": {**schema, "default": value} for index, value in enumerate(values)}
     module = datamodel.modules([modules.tool("do_it", {"type": "object", "properties": properties})])[0]
     assert all(each.default is not None for each in module.parameters)
     return module.source

@@ -426,8 +426,10 @@ class _Planner:
         source = found.source if found is not None else None
         is_made = found is not None and found.builds and default is None
         is_copied = found is not None and default is None and not is_made and found.source[0] in "[{"
-        is_cast = is_made and source is not None and _needs_cast(source, schema, given[0])
-        is_cast = is_cast or (is_copied and _is_ambiguous(schema, given[0]))
+        is_cast = False
+        if source is not None and default is None:
+            decide = _needs_cast if is_made else _is_ambiguous
+            is_cast = decide(source, schema, given[0])
         return FieldPlan(
             wire, name, form, schema, default or source, source, required, nullable, doc, is_made, is_copied, is_cast
         )
@@ -783,18 +785,73 @@ def _needs_cast(source: Code, schema: Json, value: Json) -> bool:
     It is told only where the field's type is wider. Told more than it needs, it complains.
     """
     is_tuple = source[0] == "("
-    return source[0] in "[{(" and not _is_of_one_class(schema) and not (is_tuple and _is_taken(schema, value))
+    if source[0] not in "[{(" or _is_of_one_class(schema) or _is_exact(schema, value):
+        return False
+    return not (is_tuple and _is_taken(schema, value))
 
 
-def _is_ambiguous(schema: Json, value: Json) -> bool:
-    """Whether checkers cannot tell what a list or a mapping is, for which the field may have several types or any."""
-    match schema:
-        case {"anyOf": choices}:
-            return bool(value) and sum(choice.get("type") in ("array", "object") for choice in choices) > 1
-        case {}:
-            return not schema and any(
-                each in ([], {}) for each in (value.values() if isinstance(value, dict) else value)
-            )
+def _is_ambiguous(source: Code, schema: Json, value: Json) -> bool:
+    """Whether a checker must be told the type of a default that is a list, a mapping or a tuple of values.
+
+    In an assignment a checker takes a list for one of the type that is declared. In a call, as that of `Field`, mypy
+    does so only where the type is not a union, and pyright cannot tell what an empty list of anything holds.
+    """
+    if source[0] in "[{":
+        match schema:
+            case {"anyOf": choices}:
+                return bool(value) and _natural(value) not in choices
+            case {} if not schema:
+                return _has_empty(value)
+    return _is_mistaken(schema, value)
+
+
+def _is_mistaken(schema: Json, value: Json) -> bool:
+    """Whether a value has a list or mapping that mypy takes for none of those types that it can have there."""
+    match schema, value:
+        case {"anyOf": choices}, list() | dict():
+            several = [choice for choice in choices if choice.get("type") in ("array", "object")]
+            if len(several) > 1:
+                return bool(value) and _natural(value) not in several
+            return any(_is_mistaken(choice, value) for choice in several)
+        case {"prefixItems": places}, list():
+            return any(map(_is_mistaken, places, value))
+        case {"type": "array", "items": inner}, list():
+            return any(_is_mistaken(inner, each) for each in value)
+        case {"type": "object", "additionalProperties": inner}, dict():
+            return any(_is_mistaken(inner, each) for each in value.values())
+        case _:
+            return False
+
+
+def _natural(value: Json) -> Json:
+    """The type that checkers find for a value by itself, as a schema; `None` where they do not agree on one."""
+    match value:
+        case list() | dict():
+            kinds: list[Json] = []
+            for each in value.values() if isinstance(value, dict) else value:
+                kind = _natural(each)
+                kinds += [] if kind in kinds else [kind]
+            if len(kinds) != 1 or kinds[0] is None:
+                return None
+            keyword = "items" if isinstance(value, list) else "additionalProperties"
+            return {"type": "array" if isinstance(value, list) else "object", keyword: kinds[0]}
+        case bool():
+            return {"type": "boolean"}
+        case int():
+            return {"type": "integer"}
+        case float():
+            return {"type": "number"}
+        case str():
+            return {"type": "string"}
+        case _:
+            return {"type": "null"}
+
+
+def _has_empty(value: Json) -> bool:
+    """Whether there is an empty list or mapping in a value, or it is one."""
+    match value:
+        case list() | dict():
+            return not value or any(map(_has_empty, value.values() if isinstance(value, dict) else value))
         case _:
             return False
 
@@ -827,6 +884,33 @@ def _is_found(schema: Json, values: Sequence[Json]) -> bool:
     if schema.get("type") == "number":
         return any(isinstance(value, float) for value in values)
     return all(_is_taken(schema, value) for value in values)
+
+
+def _is_exact(schema: Json, value: Json) -> bool:
+    """Whether the type that checkers find for the expression of this value by itself is the schema's."""
+    match schema, value:
+        case {"prefixItems": places}, list():
+            return all(map(_is_exact, places, value))
+        case {"type": "array", "items": inner}, list():
+            return _is_exact_for_all(inner, value)
+        case {"type": "object", "additionalProperties": inner}, dict():
+            return inner is not True and _is_exact_for_all(inner, [*value.values()])
+        case {"type": "number"}, _:
+            return isinstance(value, float)
+        case _:
+            return "$ref" in schema or schema.get("type") in _TYPES
+
+
+def _is_exact_for_all(schema: Json, values: Sequence[Json]) -> bool:
+    """Whether the type that checkers find for what these values have in common is the schema's."""
+    match schema:
+        case {"anyOf": [inner, {"type": "null"}]} if None in values:
+            return _is_exact_for_all(inner, [value for value in values if value is not None])
+        case {"type": "number"}:
+            return any(isinstance(value, float) for value in values)
+        case _:
+            told = [value for value in values if "$ref" in schema or value not in ([], {})]
+            return bool(told) and all(_is_exact(schema, value) for value in told)  # the others tell of empty ones
 
 
 def _is_of_one_class(schema: Json) -> bool:

@@ -1,7 +1,8 @@
-"""What datamodel-code-generator may write: declarations, and nothing that does anything else.
+"""What models and the methods of clients may hold: declarations and calls of the client, and nothing else.
 
-Takes the text of a class that it wrote, and gives it as source. Literals of enumerations are printed by the generator
-and not by us, so that what it made of them is looked through before it is taken.
+Takes the text of a class that datamodel-code-generator wrote, or the text of a module or a method that was kept, and
+gives it as source. Literals of enumerations are printed by the generator and not by us, so that what it made of them is
+looked through before it is taken.
 """
 
 from __future__ import annotations
@@ -68,6 +69,92 @@ def require_declarations(written: ast.ClassDef) -> None:
                 raise _refused(written, node)
     if written.decorator_list:
         raise _refused(written, written.decorator_list[0])
+
+
+def module(text: str) -> Code:
+    """The text of a module of models as source, if it imports what models need and declares classes and their names.
+
+    Raises:
+        ValueError: It does something else.
+    """
+    for part in ast.parse(text).body:
+        match part:
+            case ast.Expr(value=ast.Constant(value=str())):
+                continue
+            case ast.ImportFrom() if _is_import_of_models(part):
+                continue
+            case ast.ClassDef():
+                require_declarations(part)
+            case ast.AnnAssign(target=ast.Name(), annotation=ast.Name(id="TypeAlias"), value=ast.Name()):
+                continue
+            case _:
+                raise ValueError(f"a module of models would have code that it does not need: `{ast.unparse(part)}`")
+    return trusted(text)
+
+
+def method(text: str) -> Code:
+    """The text of a method of a client as source, if it calls a method of the client with its arguments, and no more.
+
+    Raises:
+        ValueError: It does something else.
+    """
+    match ast.parse(f"class _:\n{text}").body:
+        case [ast.ClassDef(bases=[], keywords=[], decorator_list=[], body=[ast.AsyncFunctionDef() as written])]:
+            pass
+        case _:
+            raise ValueError("something was kept that is not a method")
+    match written.body:
+        case [
+            ast.Expr(value=ast.Constant(value=str())),
+            ast.Return(
+                value=ast.Await(value=ast.Call(func=ast.Attribute(value=ast.Name(id="self")), args=given, keywords=[]))
+            ),
+        ]:
+            pass
+        case _:
+            raise ValueError(f"the method `{written.name}` would do more than call the client")
+    arguments = written.args
+    every = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg)
+    kinds = [each.annotation for each in every if each is not None and each.annotation is not None]
+    kinds += [written.returns] if written.returns is not None else []
+    values = [*given, *arguments.defaults, *(each for each in arguments.kw_defaults if each is not None)]
+    if not (
+        all(map(_is_decorator, written.decorator_list))
+        and all(_holds_only(value, _VALUES) for value in values)
+        and all(_holds_only(kind, _VALUES) and all(map(_is_type, _texts_among_types(kind))) for kind in kinds)
+    ):
+        raise ValueError(f"the method `{written.name}` would have code that no method of a client needs")
+    return trusted(text)
+
+
+_VALUES = (*_TYPES, ast.Load, ast.UnaryOp, ast.USub)
+
+
+def _holds_only(value: ast.AST, kinds: tuple[type[ast.AST], ...]) -> bool:
+    return all(isinstance(node, kinds) for node in ast.walk(value))
+
+
+def _is_decorator(value: ast.expr) -> bool:
+    match value:
+        case ast.Call(func=ast.Name(id="deprecated"), args=[ast.Constant(value=str())], keywords=[]):
+            return True
+        case ast.Attribute(value=ast.Name(id="_paging"), attr="paged"):
+            return True
+        case ast.Attribute(value=ast.Name(id="_tasks"), attr="started"):
+            return True
+        case _:
+            return False
+
+
+_SOURCES = {"__future__", "datetime", "pydantic", "typing", "uuid"}
+"""The modules that models import from, beside those of their own package."""
+
+
+def _is_import_of_models(part: ast.ImportFrom) -> bool:
+    """Whether a line imports from a module for models, and nothing under a name that may be called."""
+    called = _CALLED if part.level or part.module not in ("pydantic", "typing") else frozenset[str]()
+    names = {alias.asname or alias.name for alias in part.names}
+    return bool(part.level or part.module in _SOURCES) and called.isdisjoint(names) and "*" not in names
 
 
 def _is_type(text: str) -> bool:

@@ -250,9 +250,7 @@ class Printer:
             self._stale = True
             at = Place(layout.shown(output, lock.NAME))
             if (output / lock.NAME).exists():
-                forced = "run `toolwright generate --force`, which has nothing else to overwrite"
-                fix = forced if all(entry.hash for entry in known.manifests.values()) else _GENERATE
-                self.add([Diagnostic("TW407", "this file does not list what is made", at, fix)])
+                self.add([Diagnostic("TW407", "this file does not list what is made", at, _GENERATE)])
             else:
                 self.add([Diagnostic("TW407", "this file is missing", at, _GENERATE)])
         for package, paths in missing.items():

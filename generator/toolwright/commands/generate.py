@@ -96,7 +96,7 @@ def once(arguments: argparse.Namespace) -> int:
 
 def _compile(arguments: argparse.Namespace, work: works.Run, printer: Printer) -> None:
     """Compile what a run works on. Raises OSError and LockError."""
-    from toolwright.project import build, disk, journal, layout, tree
+    from toolwright.project import build, journal, layout, tree
 
     folder = work.target.folder
     if not arguments.check:
@@ -116,8 +116,6 @@ def _compile(arguments: argparse.Namespace, work: works.Run, printer: Printer) -
         printer.generated(path, built.diagnostics, built.documents)
         if built.changes is not None:
             known = _carry_out(built.changes, folder, known, printer, write=writes)
-            if built.cache is not None and writes:
-                disk.write_cache(folder, *built.cache)
             printer.made(built)
             if arguments.stubs:
                 _append(built, path, printer)
@@ -127,6 +125,8 @@ def _compile(arguments: argparse.Namespace, work: works.Run, printer: Printer) -
             printer.say(f"{path}: up to date")
             if arguments.watch:
                 _add_fit(path, work, printer)
+        if built.keep is not None and writes:
+            built.keep()
     if work.whole and not printer.failed:
         pruned = tree.prune(folder, known, names)
         _carry_out(pruned, folder, known, printer, write=not arguments.check)

@@ -1,20 +1,23 @@
 """What a run keeps for the next one: the units of tools, and that nothing was wrong with them.
 
-Takes and gives the bytes of a cache file. One that cannot be read, or that another version wrote, is as good as none.
+Takes and gives the bytes of a cache file. One that cannot be read, or that another version wrote, is as good as none,
+and so is a unit with code that models and the methods of clients do not need.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from pydantic_core import from_json, to_json
 
+from toolwright.codegen import inspection
 from toolwright.codegen.units import Unit
-from toolwright.pycode import Name, trusted
+from toolwright.pycode import Name
 
-_FORMAT: Final = 4
+_FORMAT: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +40,10 @@ def load(data: bytes | None) -> Cache:
         value = from_json(data or b"")
         if value["format"] != _FORMAT:
             return Cache()
-        units = {digest: _unit(row) for digest, row in value["units"].items()}
+        units = {}
+        for digest, row in value["units"].items():
+            with suppress(ValueError, TypeError):
+                units[digest] = _unit(row)
         return Cache(units, frozenset(value["clean"]), str(value["around"]), frozenset(value["proven"]))
     except (ValueError, TypeError, KeyError, AttributeError):
         return Cache()
@@ -56,10 +62,10 @@ def dump(cache: Cache) -> bytes:
 def _unit(row: Any) -> Unit:
     module, classes, method, names, response, task = row
     return Unit(
-        module=trusted(module),
+        module=inspection.module(module),
         classes=tuple(map(Name, classes)),
-        method=trusted(method),
-        names=frozenset(names),
-        response=None if response is None else trusted(response),
-        task=None if task is None else trusted(task),
+        method=inspection.method(method),
+        names=frozenset(map(Name, names)),
+        response=None if response is None else inspection.method(response),
+        task=None if task is None else inspection.method(task),
     )

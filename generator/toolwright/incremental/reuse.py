@@ -127,9 +127,9 @@ class Reuse(Steps):
         return proofs.prove(manifest, todo, artifacts, self._workers)
 
     def cache(self, result: Result) -> Cache:
-        """What the next run can use, once the artifacts of this one are made and proven."""
+        """What the next run can use, once the artifacts of this one are made, and proven where they are new."""
         clean = frozenset(self._keys.tools.values()) if result.is_clean else frozenset()
-        return Cache(self._units, clean, self._keys.around, frozenset(self._proven))
+        return Cache(self._units, clean, self._keys.around, frozenset(self._proven or self._before.proven))
 
     @property
     def _keys(self) -> Keys:

@@ -10,14 +10,14 @@ import codecs
 import json
 import posixpath
 import shlex
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolwright import naming
 from toolwright.diagnostics import Diagnostic, Place
-from toolwright.project import disk, freshness, layout, lock, tree
+from toolwright.project import disk, freshness, layout, lock, tree, user_cache
 
 if TYPE_CHECKING:
     from toolwright import ir
@@ -53,7 +53,7 @@ class Built:
     """What came of one manifest. `changes` is None where there are none to make: it is wrong, or all is up to date.
 
     `requirements` are what the package needs, where that has changed.
-    `cache` is what the next run can use, once the changes are made: the manifest's name in the lock, and bytes.
+    `keep` has the next run find what it can use, once the changes are made.
     """
 
     package: str | None = None
@@ -64,7 +64,7 @@ class Built:
     failed: bool = False
     handlers: str | None = None
     fit: Fit | None = None
-    cache: tuple[str, bytes] | None = None
+    keep: Callable[[], None] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ def build(
         path: The manifest, as diagnostics show it.
         target: Where its package goes.
         known: The lock of the target's folder.
-        trust: Take the lock's word where it says that nothing changed, and look no further; use what was kept.
+        trust: Look no further where nothing changed since a run of this user's; use what it kept.
         force: Overwrite generated files that were edited by hand.
         writes: Whether the changes are going to be made, so that the models have to be proven to work.
         project: All manifests of the project, as the lock has them, where they are all compiled.
@@ -131,30 +131,38 @@ def _built(
     name = layout.relative(path, target.folder)
     shown = layout.told(path, target.folder)
     command = f"toolwright generate {shlex.quote(shown)}{target.option}"
-    before = cache.load(disk.read_cache(target.folder, name)) if trust else cache.Cache()
+    kept = user_cache.name(target.folder, name, "units")
+    before = cache.load(user_cache.read(kept)) if trust else cache.Cache()
     steps = reuse.Reuse(before, (digests.of_generator(), shown, command), workers)
     compiled = pipeline.compile_manifest(path, reader, shown, command, steps)
     result = Built(diagnostics=compiled.diagnostics, documents=compiled.documents, failed=compiled.manifest is None)
     if compiled.manifest is None:
         return result
-    hash_ = steps.digest(compiled.manifest)
-    if trust and freshness.up_to_date(target.folder, known, name, hash_):
-        return result
-    if writes and (refused := steps.prove(compiled)):
-        return replace(result, diagnostics=(*result.diagnostics, *refused), failed=True)
-    inputs = {} if compiled.diagnostics else freshness.read_inputs(reader, target.folder, target.option)
-    made = lock.Entry(hash_, inputs=inputs)
+    made = lock.Entry(steps.digest(compiled.manifest))
     there = tree.Tree(target.folder)
     package = tree.generated(there, known, name, compiled.manifest.package)
     at = package_at(path, compiled)
+    changes = tree.compare(there, known, name, made, compiled.artifacts, force=force, at=at, project=project)
+    is_settled = not changes.changes and not changes.diagnostics and changes.lock == known
+    if writes and changes.changes and (refused := steps.prove(compiled)):
+        return replace(result, diagnostics=(*result.diagnostics, *refused), failed=True)
+
+    def keep() -> None:
+        user_cache.write(kept, cache.dump(steps.cache(compiled)))
+        if not compiled.diagnostics and not changes.diagnostics:
+            note = freshness.noted(reader, target.folder, target.option, changes.lock.manifests[name])
+            freshness.remember(target.folder, name, note)
+
+    if trust and is_settled:
+        return replace(result, keep=keep)
     return replace(
         result,
         handlers=compiled.manifest.handlers if "server" in compiled.manifest.emit else None,
         fit=fit(compiled.manifest, target.handlers, path, package.text("manifest.json")),
         package=layout.shown(target.folder, compiled.manifest.package),
-        changes=tree.compare(there, known, name, made, compiled.artifacts, force=force, at=at, project=project),
+        changes=changes,
         requirements=_news(compiled.manifest, package),
-        cache=(name, cache.dump(steps.cache(compiled))),
+        keep=keep,
     )
 
 
@@ -219,11 +227,10 @@ def fit(manifest: ir.Manifest, folders: Sequence[str], path: str, document: str 
         return Fit(file, written, handwritten.Findings((source.unreadable(written.path, error),)))
     except UnicodeDecodeError:
         return None
-    before = json.loads(document) if document is not None else {}
-    findings = handwritten.compare(
-        written,
-        surface.handler_methods(manifest),
-        surface.asked_methods(before),
-        renames.renamed_methods(before, manifest.document),
-    )
+    try:
+        before = json.loads(document) if document is not None else {}
+        asked, renamed = surface.asked_methods(before), renames.renamed_methods(before, manifest.document)
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):  # anybody may have written it
+        asked, renamed = {}, {}
+    findings = handwritten.compare(written, surface.handler_methods(manifest), asked, renamed)
     return Fit(file, written, findings, encoding)

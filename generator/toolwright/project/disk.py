@@ -9,18 +9,14 @@ import errno
 import os
 import posixpath
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from toolwright.incremental import digests
 from toolwright.project import inside
-from toolwright.project.layout import above
-
-CACHE = ".toolwright_cache"
-"""The folder of what runs keep for the next one, beside the output folder."""
-
 
 MAX_FILE = 64 * 1024 * 1024
 
@@ -101,27 +97,6 @@ LISTING = "//"
 """Between the folder and the pattern of a listing among inputs; no path holds it."""
 
 
-def read_cache(output: Path, manifest: str) -> bytes | None:
-    """What a run kept of a manifest for the next one; None where there is nothing that can be read."""
-    with suppress(OSError):
-        return inside.regular(_cache_file(output, manifest))
-    return None
-
-
-def write_cache(output: Path, manifest: str, data: bytes) -> None:
-    """Keep something of a manifest for the next run, where the disk lets us: it only saves time."""
-    path = _cache_file(output, manifest)
-    with suppress(OSError):
-        if not path.parent.is_dir():
-            create(path.parent / ".gitignore", "*\n")
-        write(path, data)
-
-
-def _cache_file(output: Path, manifest: str) -> Path:
-    name = f"{posixpath.basename(manifest)[:40]}.{digests.digest(os.fsencode(manifest))[-16:]}.json"
-    return above(output) / CACHE / name
-
-
 def text(path: Path) -> str | None:
     """The text of a file that a command may write anew; None where there is none.
 
@@ -147,11 +122,26 @@ def write(path: Path, data: bytes, *, mode: int | None = None) -> None:
             path.parent.mkdir(parents=True, exist_ok=True)
         temporary(path, 0, "toolwright").unlink(missing_ok=True)  # a killed run left it
         staged = stage(path, data, 0, "toolwright", mode=mode)
-        staged.replace(path)
+        patiently(lambda: staged.replace(path))
     except OSError as error:
         if staged is not None:
             staged.unlink(missing_ok=True)
         raise OSError(error.errno, error.strerror, str(path)) from error
+
+
+def patiently(change: Callable[[], object]) -> None:
+    """Rename or remove a file. Windows refuses that while another program has it open: it is tried for two seconds."""
+    for pause in _PAUSES:
+        try:
+            change()
+        except PermissionError:
+            time.sleep(pause)
+        else:
+            return
+    change()
+
+
+_PAUSES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0) if sys.platform == "win32" else ()
 
 
 def temporary(target: Path, number: int, run: str) -> Path:

@@ -1,17 +1,40 @@
-"""Whether a manifest need not be compiled at all: what was read for it, and what was made of it, is as it was."""
+"""Whether a manifest need not be compiled at all: what was read for it, and what was made of it, is as it was.
+
+What was read and made is noted in the user's cache folder. The lock is part of a checkout, which anybody may have
+written, so that it is compared with the note and not believed.
+"""
 
 from __future__ import annotations
 
 import os
 import posixpath
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
-from toolwright import __version__, paths
+from pydantic_core import from_json, to_json
+
+from toolwright import __version__
 from toolwright.incremental import digests
-from toolwright.project import inside, lock
+from toolwright.project import inside, lock, user_cache
 from toolwright.project.disk import LISTING, Disk
 from toolwright.project.layout import above, relative
+
+_FORMAT: Final = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What one run read for a manifest and made of it.
+
+    `generator` is the digest of toolwright and of the options that it ran with. `inputs` has a digest of each thing
+    that was read, by its path from the folder above the output folder. `entry` is the manifest's entry in the lock.
+    """
+
+    generator: str
+    inputs: Mapping[str, str]
+    entry: lock.Entry
 
 
 def untouched(disk: Disk, output: Path, known: lock.Lock, manifest: str, option: str) -> bool:
@@ -19,24 +42,62 @@ def untouched(disk: Disk, output: Path, known: lock.Lock, manifest: str, option:
 
     `option` is what the command line said beside the manifest.
     """
-    made = known.manifests.get(manifest)
+    note = _read(output, manifest)
     return (
-        made is not None
-        and _same(disk, output, manifest, made.inputs)
-        and made.inputs.get(_GENERATOR) == _generator_with(option)
-        and _intact(output, known, made)
+        note is not None
+        and note.generator == _generator_with(option)
+        and known.generator == __version__
+        and known.manifests.get(manifest) == note.entry
+        and _same(disk, output, note.inputs)
+        and _intact(output, note.entry)
     )
 
 
-def up_to_date(output: Path, known: lock.Lock, manifest: str, hash_: str) -> bool:
-    """Whether `manifest` last went in with the digest `hash_`, and each file it made is on disk as it was written."""
-    made = known.manifests.get(manifest)
-    return made is not None and made.hash == hash_ and _intact(output, known, made)
+def remember(output: Path, manifest: str, note: Note) -> None:
+    """Keep a note for the next run."""
+    files = {path: [*seen] for path, seen in note.entry.files.items()}
+    made = {"hash": note.entry.hash, "files": files}
+    data = to_json({"format": _FORMAT, "generator": note.generator, "inputs": note.inputs, **made})
+    user_cache.write(_name(output, manifest), data)
 
 
-def _intact(output: Path, known: lock.Lock, made: lock.Entry) -> bool:
-    if known.generator != __version__:
-        return False
+def noted(disk: Disk, output: Path, option: str, entry: lock.Entry) -> Note:
+    """What to note of a manifest for which `disk` has read."""
+    found: dict[str, str] = {}
+    folders: dict[str, str] = {}
+    for path, seen in disk.inputs.items():
+        name, listing, pattern = path.partition(LISTING)
+        folder, name = (name, "") if listing else posixpath.split(name)
+        if folder not in folders:
+            folders[folder] = relative(folder or ".", output)
+        found[posixpath.normpath(posixpath.join(folders[folder], name)) + listing + pattern] = seen
+    return Note(_generator_with(option), found, entry)
+
+
+def _read(output: Path, manifest: str) -> Note | None:
+    data = user_cache.read(_name(output, manifest))
+    if data is None:
+        return None
+    try:
+        value = from_json(data)
+        if value["format"] != _FORMAT:
+            return None
+        files = {path: frozenset(seen) for path, seen in value["files"].items()}
+        return Note(value["generator"], value["inputs"], lock.Entry(value["hash"], files))
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return None
+
+
+def _name(output: Path, manifest: str) -> str:
+    return user_cache.name(output, manifest, "note")
+
+
+def _generator_with(option: str) -> str:
+    return digests.digest(f"{digests.of_generator()}{option}".encode())
+
+
+def _intact(output: Path, made: lock.Entry) -> bool:
+    """Whether each file is on disk as it was written."""
     within = inside.Inside(output)
     for path, seen in made.files.items():
         try:
@@ -48,36 +109,12 @@ def _intact(output: Path, known: lock.Lock, made: lock.Entry) -> bool:
     return True
 
 
-def read_inputs(disk: Disk, output: Path, option: str) -> dict[str, str]:
-    """What was read for a manifest, and by which generator with which option, as the lock keeps it."""
-    found = {_GENERATOR: _generator_with(option)}
-    folders: dict[str, str] = {}
-    for path, seen in disk.inputs.items():
-        name, listing, pattern = path.partition(LISTING)
-        folder, name = (name, "") if listing else posixpath.split(name)
-        if folder not in folders:
-            folders[folder] = relative(folder or ".", output)
-        found[posixpath.normpath(posixpath.join(folders[folder], name)) + listing + pattern] = seen
-    return found
-
-
-_GENERATOR = "toolwright"
-
-
-def _generator_with(option: str) -> str:
-    return digests.digest(f"{digests.of_generator()}{option}".encode())
-
-
-def _same(disk: Disk, output: Path, manifest: str, inputs: Mapping[str, str]) -> bool:
+def _same(disk: Disk, output: Path, inputs: Mapping[str, str]) -> bool:
     """Whether reading everything again gives the same."""
     base = os.path.relpath(above(output))
     for path, seen in inputs.items():
-        if path == _GENERATOR:
-            continue
         folder, listing, pattern = path.partition(LISTING)
         here = Path(os.path.normpath(Path(base, folder))).as_posix()
-        if paths.leaves(posixpath.join(folder, pattern), posixpath.dirname(manifest)):
-            return False  # nothing else is ever read for it
         try:
             if listing:
                 disk.glob(here, pattern)

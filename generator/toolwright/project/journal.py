@@ -15,7 +15,7 @@ from pathlib import Path
 
 from toolwright import __version__
 from toolwright.project import inside, lock, locking
-from toolwright.project.disk import stage
+from toolwright.project.disk import patiently, stage
 from toolwright.project.layout import above
 from toolwright.project.tree import above_each, remove_empty
 
@@ -89,7 +89,7 @@ def recover(output: Path) -> None:
     known = read_lock(output)
     if interrupted(output):
         staged = stage(output / lock.NAME, lock.dump(known).encode(), 0, secrets.token_hex(8), safe=True)
-        staged.replace(output / lock.NAME)
+        patiently(lambda: staged.replace(output / lock.NAME))
     ours = {folder for entry in known.manifests.values() for folder in above_each(entry.files)}
     ends = tuple(f".{run}.tmp" for run in journals)
     for folder, _, names in os.walk(output, topdown=False):

@@ -41,14 +41,12 @@ def unreadable(path: str, error: LockError) -> Diagnostic:
 class Entry:
     """What one manifest made.
 
-    `hash` is the digest of all that went in. `inputs` has a digest of each thing that was read, where nothing was found
-    in it to tell the user. `files` has for each file the digests that it may have: more than one only where two
-    branches' locks met in a merge, or a run was killed.
+    `hash` is the digest of all that went in. `files` has for each file the digests that it may have: more than one only
+    where two branches' locks met in a merge, or a run was killed.
     """
 
     hash: str
     files: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    inputs: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +116,6 @@ def _parsed(value: Any) -> Lock:
             name: Entry(
                 str(made["hash"]),
                 {path: frozenset({str(seen)}) for path, seen in made["files"].items()},
-                {path: str(seen) for path, seen in made.get("inputs", {}).items()},
             )
             for name, made in value["manifests"].items()
         },
@@ -134,16 +131,10 @@ def dump(lock: Lock) -> str:
 
 
 def _entry(name: str, entry: Entry) -> str:
-    sections = {
-        "inputs": sorted(entry.inputs.items()),
-        "files": [(path, seen) for path in sorted(entry.files) for seen in sorted(entry.files[path])],
-    }
-    parts = [f'"hash": {_text(entry.hash)}']
-    for section, pairs in sections.items():
-        lines = ",".join(f"\n        {_text(key)}: {_text(value)}" for key, value in pairs)
-        parts.append(f'"{section}": {{{lines}\n      }}' if lines else f'"{section}": {{}}')
-    inner = ",".join(f"\n      {part}" for part in parts)
-    return f"\n    {_text(name)}: {{{inner}\n    }}"
+    pairs = [(path, seen) for path in sorted(entry.files) for seen in sorted(entry.files[path])]
+    lines = ",".join(f"\n        {_text(path)}: {_text(seen)}" for path, seen in pairs)
+    files = f'"files": {{{lines}\n      }}' if lines else '"files": {}'
+    return f'\n    {_text(name)}: {{\n      "hash": {_text(entry.hash)},\n      {files}\n    }}'
 
 
 def _text(value: str) -> str:
@@ -175,7 +166,7 @@ def _merged(text: str) -> Lock:
         if opened := _OPEN.match(line):
             name = json.loads(f'"{opened[1]}"')
             section = name
-            if name not in ("manifests", "files", "inputs", "tools"):  # the last is of locks of older versions
+            if name not in ("manifests", "files", "inputs", "tools"):  # the last two are of older locks
                 manifest = name
                 files.setdefault(manifest, {})
         elif pair := _PAIR.match(line):

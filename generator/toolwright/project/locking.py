@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -13,10 +15,12 @@ from pathlib import Path
 def alone(folder: Path) -> Iterator[None]:
     """Wait until no other process holds a folder, and hold it; where the system can do that.
 
-    Nothing is written: the lock is on the folder itself, or the nearest above it that is there.
+    Nothing is written below it. The lock is on the folder itself, or the nearest above it that is there; on Windows,
+    where folders cannot be locked, it is on a file in the user's folder for temporary files.
     """
     if sys.platform == "win32":
-        yield
+        with by_file(folder):
+            yield
         return
     import fcntl
 
@@ -27,4 +31,14 @@ def alone(folder: Path) -> Iterator[None]:
             held.callback(os.close, handle)
             fcntl.flock(handle, fcntl.LOCK_EX)
             held.callback(fcntl.flock, handle, fcntl.LOCK_UN)  # a helper may still have the handle
+        yield
+
+
+@contextmanager
+def by_file(folder: Path) -> Iterator[None]:
+    """Hold a folder by a file elsewhere, whose name is a digest of the folder's path."""
+    from filelock import FileLock
+
+    name = hashlib.sha256(os.path.normcase(folder.resolve()).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    with FileLock(Path(tempfile.gettempdir(), f"toolwright-{name}.lock")):
         yield

@@ -19,7 +19,7 @@ from toolwright.codegen.artifacts import MARK, Artifact
 from toolwright.diagnostics import Diagnostic, Place
 from toolwright.incremental import digests
 from toolwright.project import inside, lock
-from toolwright.project.disk import stage
+from toolwright.project.disk import patiently, stage
 from toolwright.project.layout import above, shown
 
 
@@ -310,7 +310,7 @@ def apply(output: Path, changes: Changes) -> None:
             _remove(output, output / path)
         while staged:
             _make_folders(staged[0][1].parent, made_folders)
-            staged[0][0].replace(staged[0][1])
+            patiently(lambda: staged[0][0].replace(staged[0][1]))
             staged.pop(0)
         for path in gone:
             if path not in in_the_way:
@@ -318,7 +318,8 @@ def apply(output: Path, changes: Changes) -> None:
         if is_listed:
             journal.unlink()
         else:
-            journal.replace(output / lock.NAME)
+            move = journal.replace
+            patiently(lambda: move(output / lock.NAME))
     except BaseException:  # an interrupt, too
         for temporary, _ in staged:
             temporary.unlink(missing_ok=True)
@@ -353,7 +354,7 @@ def _make_folders(folder: Path, made: list[Path]) -> None:
 
 
 def _remove(output: Path, path: Path) -> None:
-    path.unlink(missing_ok=True)
+    patiently(lambda: path.unlink(missing_ok=True))
     for folder in path.parents:
         if folder == output or output not in folder.parents or not remove_empty(folder):
             break

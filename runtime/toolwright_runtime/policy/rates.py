@@ -13,12 +13,12 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from limits import RateLimitItem, parse
-from limits.aio.storage import RedisStorage, Storage
 from limits.aio.strategies import MovingWindowRateLimiter
-from limits.errors import StorageError
 
 from ..logs import logger
 from ..server.outcomes import Outcome, refusal
+from ..state.store import StateLost, lost_message
+from .shared_windows import SharedWindows
 from .windows import Windows
 
 if TYPE_CHECKING:
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from ..state.store import Store
 
 _LOG: Final = logger(__name__)
-
-_LOST: Final = "calls are counted nowhere, for now, since the server has lost its state"
 
 
 class Rates:
@@ -40,7 +38,7 @@ class Rates:
 
     def __init__(self, store: Store) -> None:
         """Say where calls are counted."""
-        self._counter = MovingWindowRateLimiter(_storage(store))
+        self._counter = MovingWindowRateLimiter(Windows() if store.pool is None else SharedWindows(store))
         self._limits: dict[Tool, RateLimitItem | None] = {}
         self.uncounted = 0
 
@@ -56,7 +54,7 @@ class Rates:
         try:
             is_let_in = await self._counter.hit(limit, key)
             reset = 0.0 if is_let_in else (await self._counter.get_window_stats(limit, key)).reset_time
-        except StorageError:
+        except StateLost:
             return await self._unknown(proceed, call)
         if is_let_in:
             return await proceed(call)
@@ -70,21 +68,9 @@ class Rates:
     async def _unknown(self, proceed: Proceed, call: Call) -> Outcome:
         """What happens to a call while nobody knows how many there were: what the manifest's `onStateLoss` says."""
         if call.tool.policy.get("onStateLoss") != "open":
-            text = f"{call.tool.name} may be called only so often, and {_LOST}. Try again later."
-            return refusal(text, "limited", "state_lost")
+            return refusal(lost_message(is_unknown=False), "limited", "state_lost")
         self.uncounted += 1
         if self.uncounted & (self.uncounted - 1) == 0:  # the first, the second, the fourth …
-            _LOG.warning("%s; %d let through so far (`onStateLoss: open`)", _LOST, self.uncounted)
+            text = "calls go uncounted without the state; %d let through so far (`onStateLoss: open`)"
+            _LOG.warning(text, self.uncounted)
         return await proceed(call)
-
-
-def _storage(store: Store) -> Storage:
-    if store.pool is None:
-        return Windows()
-    return RedisStorage(
-        "async+redis://",
-        wrap_exceptions=True,
-        implementation="redispy",
-        key_prefix=f"{store.prefix}:rate",
-        connection_pool=store.pool,
-    )

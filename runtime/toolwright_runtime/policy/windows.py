@@ -13,23 +13,51 @@ from collections import OrderedDict, defaultdict, deque
 from limits.aio.storage import MovingWindowSupport, Storage
 
 
-class Windows(Storage, MovingWindowSupport):
-    """A storage of `limits` for moving windows.
+class MovingWindows(Storage, MovingWindowSupport):
+    """A storage of `limits` that has moving windows and nothing else."""
+
+    STORAGE_SCHEME = None
+
+    @property
+    def base_exceptions(self) -> type[Exception]:
+        """What the library would wrap: nothing."""
+        return OSError
+
+    async def get(self, key: str) -> int:
+        """The number of a counter, of which there are none here."""
+        raise NotImplementedError
+
+    async def incr(self, key: str, expiry: int, amount: int = 1) -> int:
+        """Add to a counter, of which there are none here."""
+        raise NotImplementedError
+
+    async def get_expiry(self, key: str) -> float:
+        """When a counter ends, of which there are none here."""
+        raise NotImplementedError
+
+    async def check(self) -> bool:
+        """Whether the storage can be reached, which the store says."""
+        raise NotImplementedError
+
+    async def reset(self) -> int | None:
+        """Forget everything, which nobody asks for."""
+        raise NotImplementedError
+
+    async def clear(self, key: str) -> None:
+        """Forget a key, which nobody asks for."""
+        raise NotImplementedError
+
+
+class Windows(MovingWindows):
+    """The windows of one process.
 
     What it keeps are the times of the hits in the window, and of no others: at most the limit's number for each key.
     """
-
-    STORAGE_SCHEME = None
 
     def __init__(self) -> None:
         """Keep nothing so far."""
         super().__init__()
         self._hits: defaultdict[int, OrderedDict[str, deque[float]]] = defaultdict(OrderedDict)
-
-    @property
-    def base_exceptions(self) -> type[Exception]:
-        """What can go wrong here: nothing of its own."""
-        return OSError
 
     async def acquire_entry(self, key: str, limit: int, expiry: int, amount: int = 1) -> bool:
         """Whether `amount` hits fit into the window that ends now; if so, they are in it from now on."""
@@ -50,22 +78,6 @@ class Windows(Storage, MovingWindowSupport):
         now = time.monotonic()
         hits = [hit for hit in self._hits[expiry].get(key, ()) if hit > now - expiry]
         return time.time() - (now - hits[0] if hits else 0), len(hits)
-
-    async def get(self, key: str) -> int:
-        """The number of a counter, of which there are none here."""
-        raise NotImplementedError
-
-    async def incr(self, key: str, expiry: int, amount: int = 1) -> int:
-        """Add to a counter, of which there are none here."""
-        raise NotImplementedError
-
-    async def get_expiry(self, key: str) -> float:
-        """When a counter ends, of which there are none here."""
-        raise NotImplementedError
-
-    async def check(self) -> bool:
-        """Whether the storage can be reached."""
-        return True
 
     async def reset(self) -> int | None:
         """Forget everything; gives the number of keys."""

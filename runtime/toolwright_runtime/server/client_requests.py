@@ -26,6 +26,7 @@ from ..logs import logger
 from ..nesting import DepthError, is_too_deep
 from ..revisions import FIRST_STATELESS
 from ..state.marks import new_mark
+from ..state.store import StateLost
 from ..values import is_group
 from .course import note
 from .occupancy import Occupancy
@@ -404,6 +405,7 @@ class Asking:
 
         Raises:
             Refused: It asks what the client cannot answer, or its state was sent before.
+            StateLost: Nobody knows whether its state was sent before, and nothing was done.
         """
         is_stateless = request.revision >= FIRST_STATELESS
         asked: Mapping[str, Any] = request.params if is_stateless else {}
@@ -429,7 +431,11 @@ class Asking:
         if state is None:
             return None
         kept: dict[str, Any] = json.loads(state)
-        if await self._store.spend(kept["mark"], self._patience, payer=request.principal.key):
+        try:
+            is_first = await self._store.spend(kept["mark"], self._patience, payer=request.principal.key)
+        except StateLost as error:
+            raise StateLost("no answer can be taken up") from error
+        if is_first:
             return kept
         _LOG.warning("requestState rejected on %s: it was sent before", request.method)
         raise Refused(types.INVALID_PARAMS, "Invalid or expired requestState", {"reason": "invalid_request_state"})

@@ -17,7 +17,7 @@ from ..hygiene import EXTENT, Cleaned, Extent, said
 from ..model import Model, Root
 from ..nesting import DEEPEST, DepthError, is_too_deep
 from ..state.budget import BudgetExceeded
-from ..state.store import StateLost
+from ..state.store import lost, lost_message
 from ..validation import Validator, input_validator, output_validator
 from ..values import is_group, is_list, is_object
 from .course import CURRENT, reference
@@ -64,6 +64,7 @@ class Dispatcher:
         """
         tool, values, context = call.tool, call.arguments, call.context
         bound: Any = None
+        has_begun = False
         with tool.hiding(values):
             try:
                 route = self._routes.get(tool) or self._prepare(tool)
@@ -83,6 +84,7 @@ class Dispatcher:
                     return refusal(reason, "denied", "not_confirmed")
                 if call.begin is not None:
                     return await call.begin(call)
+                has_begun = True
                 value = await route.method(route.model.model_validate(values), context=context)
                 try:
                     outcome = self._result(tool, route, value)
@@ -101,9 +103,9 @@ class Dispatcher:
                     return refusal(f"{tool.name} was not run. {error}", "limited", "threads")
                 if texts := _told(error):
                     return refusal("\n".join(texts), "tool_error", "tool_error")
-                if _is_lost(error):
-                    text = f"{tool.name} needs what the server keeps between calls, and it has lost that for now."
-                    return refusal(f"{text} Try again later.", "limited", "state_lost")
+                if (loss := lost(error)) is not None:
+                    text = lost_message(is_unknown=loss.is_unknown or has_begun)
+                    return refusal(text, "limited", "state_lost")
                 return self._internal(tool, error)
 
     def _prepare(self, tool: Tool) -> _Route:
@@ -279,10 +281,3 @@ def _told(error: BaseException) -> list[str]:
         parts = [_told(inner) for inner in error.exceptions]
         return [text for part in parts for text in part] if all(parts) else []
     return []
-
-
-def _is_lost(error: BaseException) -> bool:
-    """Whether what left a handler says, alone or in a group, that the store cannot be reached."""
-    if is_group(error):
-        return all(map(_is_lost, error.exceptions))
-    return isinstance(error, StateLost)

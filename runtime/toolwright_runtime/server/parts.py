@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 from mcp_types import INTERNAL_ERROR
 
 from ..hygiene import EXTENT, Extent
+from ..state.store import StateLost, lost
 from .context import Channel, Context
 from .course import reference
 from .invocation import Method
@@ -197,6 +198,7 @@ class Host:
         Raises:
             Refused: The method raised, or gave what `read` does not take: an internal error, whose reason is only in
                 the log (MCP 2025-11-25, server/prompts and server/resources, "Error Handling"). Or there was no thread.
+            StateLost: The method needed the store, which cannot be reached.
         """
         try:
             return read(await method(*arguments, context=context))
@@ -205,6 +207,8 @@ class Host:
         except BaseException as error:  # a handler's SystemExit must not end the server
             if context.leaves(error) or isinstance(error, Refused):
                 raise
+            if lost(error) is not None:
+                raise StateLost(f"{method.name} needs the store", is_unknown=True) from error
             known_as = reference()
             self.log.exception("%s failed (reference %s)", method.name, known_as)
             raise Refused(INTERNAL_ERROR, f"Internal error in {method.name} (reference {known_as})") from None

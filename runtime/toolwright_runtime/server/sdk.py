@@ -36,6 +36,7 @@ from .features import parts
 from .in_flight import InFlight
 from .lifespan import Lifespan
 from .lists import Lists, ResourceSwitches, StaleCursor, Switches
+from .lost_store import LostStore
 from .observing import Observer, recorder
 from .occupancy import Occupancy
 from .parts import Answer, Host, Part, Refused, Request
@@ -195,6 +196,7 @@ class PackageServer(Server[Any]):
         info = package.manifest["server"]
         schemas = package.entries("tools")
         self._user = user
+        self._stamp: dict[str, Any] | None = None
         self.store = store
         self.has_sessions = True
         self._subscriptions = subscriptions = Subscriptions()
@@ -243,6 +245,7 @@ class PackageServer(Server[Any]):
         self.middleware.append(self.observer)
         self.middleware.append(end_stream_in_time)
         self.middleware.append(self.in_flight)
+        self.middleware.append(LostStore(self))
         self.middleware.append(SealedRequests(store, info["name"], _PATIENCE))
         self.middleware.append(_modest)
         self.middleware.append(subscriptions.greet)
@@ -282,6 +285,15 @@ class PackageServer(Server[Any]):
         """Who sent the request that is being answered, with all scopes that its own hold."""
         found = current(over_http=over_http, user=self._user)
         return found if self.scopes is None else self.scopes.widened(found)
+
+    def stamped(self, result: dict[str, Any], revision: str) -> dict[str, Any]:
+        """From 2026-07-28, what every result says: whether it is complete, and who gave it."""
+        if revision < FIRST_STATELESS:
+            return result
+        if self._stamp is None:
+            self._stamp = self.server_info_stamp
+        meta = {**result.get("_meta", {}), types.SERVER_INFO_META_KEY: self._stamp}
+        return {"resultType": "complete", **result, "_meta": meta}
 
     def _has_tool(self, name: str) -> bool:
         """Whether the headers of a call are compared with the tool's schema: not where it is not there for the caller.
@@ -352,7 +364,6 @@ class _Answers:
         self._subscriptions = subscriptions
         self._asking = asking
         self._pages: dict[_Page, dict[str, Any]] = {}
-        self._stamp: dict[str, Any] | None = None
 
     async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
         """Answer a request of ours; pass on any other message."""
@@ -385,7 +396,7 @@ class _Answers:
         answer = self._lists.answer(name, cursor, revision, shows)
         if name == "tools":
             answer["tools"] = [tool_for(definition, revision) for definition in answer["tools"]]
-        answer = self._stamped(answer, revision)
+        answer = self._server.stamped(answer, revision)
         if cursor is None:
             kept = [(page, kept) for page, kept in self._pages.items() if page[0] != name or page[1] == key[1]]
             self._pages = dict(kept[-_PAGES:])
@@ -401,16 +412,7 @@ class _Answers:
         request = Request(ctx.method, request_id, ctx.params or {}, revision, channel, principal, occupancy)
         answer = self._answers[ctx.method]
         result = await self._asking.answer(answer, request)
-        return self._stamped(result, revision)
-
-    def _stamped(self, result: dict[str, Any], revision: str) -> dict[str, Any]:
-        """From 2026-07-28, what every result says: whether it is complete, and who gave it."""
-        if revision < FIRST_STATELESS:
-            return result
-        if self._stamp is None:
-            self._stamp = self._server.server_info_stamp
-        meta = {**result.get("_meta", {}), types.SERVER_INFO_META_KEY: self._stamp}
-        return {"resultType": "complete", **result, "_meta": meta}
+        return self._server.stamped(result, revision)
 
 
 def _is_admissible(ctx: ServerRequestContext[Any, Any], has_sessions: bool) -> bool:

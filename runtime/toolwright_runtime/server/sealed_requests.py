@@ -6,11 +6,9 @@ may come to any of them.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
-from mcp.shared.exceptions import MCPError
-from mcp_types import INTERNAL_ERROR
 from mcp_types.methods import INPUT_REQUIRED_METHODS, is_input_required
 
 from ..state.store import StateLost
@@ -21,8 +19,6 @@ if TYPE_CHECKING:
     from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 
     from ..state.store import Store
-
-_LOST: Final = "The server has lost its state for now, and cannot ask or go on where it asked; try again later"
 
 
 class SealedRequests:
@@ -45,10 +41,10 @@ class SealedRequests:
         if self._boundary is not None:
             return await self._boundary(ctx, call_next)
         if "requestState" in (ctx.params or {}):
-            raise MCPError(INTERNAL_ERROR, _LOST)
+            raise StateLost("no state of a request can be opened")
         result = await call_next(ctx)
         if is_input_required(result):
-            raise MCPError(INTERNAL_ERROR, _LOST)
+            raise StateLost("no state of a request can be sealed", is_unknown=True)
         return result
 
     async def _renew(self) -> None:

@@ -231,6 +231,11 @@ class MemoryStore:
         """See the protocol."""
         return [self._secret]
 
+    @asynccontextmanager
+    async def exchange(self, *, writes: bool) -> AsyncGenerator[None, None]:
+        """See the protocol."""
+        yield
+
     async def check(self) -> bool:
         """See the protocol."""
         return True

@@ -17,7 +17,7 @@ import re
 import secrets
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections import defaultdict
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qsl, urlencode, urlsplit
@@ -27,12 +27,13 @@ from ..logs import logger
 from ..values import is_list
 from . import scripts
 from .budget import Budget, cost
+from .outages import PATIENCE, Outages
 from .rosters import Entry, Roster, Seen, part_of
 from .seals import SHORTEST, Broken, Seals
 from .store import Listener, Record, StateLost, Unfit
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Generator, Sequence
+    from collections.abc import AsyncGenerator, Callable, Sequence
 
     from ..package import Package
 
@@ -48,14 +49,14 @@ _ESCAPED: Final = r"\\\g<0>"
 _CONNECTIONS: Final = 64
 """Connections of one process, at most; whoever needs another waits."""
 
-_PATIENCE: Final = 5.0
-"""Seconds for an answer; the store counts as lost after that."""
-
 _READY: Final = 1.0
 """Seconds that a start waits for the store, before it goes on without."""
 
 _LONGEST_REST: Final = 2.0
 """Seconds between two attempts to hear the store again, at most."""
+
+_NUMBER: Final = re.compile(rb"0|[1-9][0-9]{0,14}")
+"""A number as Lua writes it again after adding to it."""
 
 _NEVER: Final = -1
 """What scripts take for "no such time"."""
@@ -77,7 +78,8 @@ def redis_store(url: str, package: Package) -> RedisStore:
     """The store at the URL of a Redis or Valkey server. Raises Unfit."""
     redis = _library("redis.asyncio")
     no_retry = redis.retry.Retry(_library("redis.backoff").NoBackoff(), 0)
-    failure: type[Exception] = _library("redis.exceptions").RedisError
+    errors = _library("redis.exceptions")
+    failure: type[Exception] = errors.RedisError
     parts = urlsplit(url)
     options = dict(parse_qsl(parts.query, keep_blank_values=True))
     if unknown := sorted(name for name in options if name not in _OPTIONS and not name.startswith("ssl_")):
@@ -94,10 +96,10 @@ def redis_store(url: str, package: Package) -> RedisStore:
         pool = redis.BlockingConnectionPool.from_url(
             parts._replace(query=urlencode(options)).geturl(),
             max_connections=_CONNECTIONS,
-            timeout=_PATIENCE,
-            socket_connect_timeout=_PATIENCE,
-            socket_timeout=_PATIENCE,
-            health_check_interval=_PATIENCE,
+            timeout=PATIENCE,
+            socket_connect_timeout=PATIENCE,
+            socket_timeout=PATIENCE,
+            health_check_interval=PATIENCE,
             retry=no_retry,
             # With these, the library does not look whether a connection that it kept has ended meanwhile.
             maint_notifications_config=_library("redis.maint_notifications").MaintNotificationsConfig(enabled=False),
@@ -109,8 +111,10 @@ def redis_store(url: str, package: Package) -> RedisStore:
             "what is kept in Redis is sealed with a key that lies there, too; %s gives one of your own", variable
         )
     shown = parts._replace(netloc=parts.netloc.rpartition("@")[2], query="").geturl()
+    refusals = (errors.ResponseError, errors.BusyLoadingError, errors.AuthenticationError, errors.AuthorizationError)
+    outages = Outages(shown, (failure, OSError), refusals)
     budget = Budget.of(package.manifest)
-    return RedisStore(redis.Redis(connection_pool=pool), (failure, OSError), prefix, keys, shown, budget)
+    return RedisStore(redis.Redis(connection_pool=pool), outages, prefix, keys, shown, budget)
 
 
 def _library(name: str) -> Any:
@@ -155,7 +159,7 @@ class RedisStore:
     def __init__(
         self,
         redis: Any,
-        failures: tuple[type[Exception], ...],
+        outages: Outages,
         prefix: str,
         keys: Sequence[bytes] = (),
         url: str = "",
@@ -165,7 +169,7 @@ class RedisStore:
 
         Args:
             redis: The client, a `redis.asyncio.Redis`.
-            failures: What it raises where Redis cannot be had.
+            outages: What ends exchanges that take too long, and tells the log.
             prefix: What the names of all that is kept begin with.
             keys: Keys that seal what is kept, the newest first; by default there is one in Redis.
             url: Where Redis is, as the log may have it.
@@ -175,15 +179,15 @@ class RedisStore:
         self.pool = redis.connection_pool
         self.prefix = prefix
         self._redis = redis
-        self._failures = failures
+        self._outages = outages
         self._given = list(keys)
         self._seals: Seals | None = Seals(self._given) if keys else None
         self._listeners: defaultdict[str, list[Listener]] = defaultdict(list)
         self._scripts = {name: self._redis.register_script(text) for name, text in scripts.ALL.items()}
-        self._is_lost = False
         self._budget = budget or Budget()
         self._seen = Seen()
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self.exchange = outages.exchange
 
     async def create(
         self,
@@ -224,17 +228,17 @@ class RedisStore:
         name = self._name(kind, key)
         least: int | None = None
         while True:
-            found = await self._script("get", [name], [])
+            found = await self._script("get", [name], [], writes=False)
             if found is None:
                 return None
-            kept = _Version(name, int(found[1]), found[2].decode(), found[3].decode())
+            kept = self._version(name, *found[1:4])
             opened = await self._opened(found[0], kept.place)
             if opened is None:
                 return None
             record = Record(_unpacked(opened)[1], kept.version)
             if not kept.roster or kept.final:
                 return record
-            roster, now = await self._read(kept.roster, found[4]), int(found[5])
+            roster, now = await self._read(kept.roster, found[4]), found[5]
             needed = self._seen.number(kept.roster, now) if least is None else least
             if roster.number >= needed:
                 if roster.holds(name, kept.version, now):
@@ -249,7 +253,7 @@ class RedisStore:
 
     async def size(self, kind: str, key: str) -> int | None:
         """See the protocol."""
-        with self._told():
+        async with self.exchange(writes=False):
             found: int = await self._redis.hstrlen(self._name(kind, key), "d")
         return found or None
 
@@ -329,21 +333,21 @@ class RedisStore:
 
     async def members(self, name: str) -> frozenset[str]:
         """See the protocol."""
-        with self._told():
+        async with self.exchange(writes=False):
             found: set[bytes] = await self._redis.smembers(f"{self.prefix}:set:{name}")
-        return frozenset(member.decode() for member in found)
+        return frozenset(member.decode(errors="replace") for member in found)
 
     async def switch(self, name: str, member: str, *, on: bool) -> bool:
         """See the protocol."""
         change = self._redis.sadd if on else self._redis.srem
-        with self._told():
+        async with self.exchange(writes=True):
             return bool(await change(f"{self.prefix}:set:{name}", member))
 
     async def publish(self, topic: str, data: bytes) -> None:
         """See the protocol."""
         channel = f"{self.prefix}:topic:{topic}"
         sealed = await self._sealed(data, channel)
-        with self._told():
+        async with self.exchange(writes=False):
             await self._redis.publish(channel, sealed)
 
     def hear(self, topic: str, listener: Listener) -> Callable[[], None]:
@@ -361,17 +365,22 @@ class RedisStore:
         if self._given:
             return self._given
         name = f"{self.prefix}:secret"
-        with self._told():
-            await self._redis.set(name, secrets.token_bytes(SHORTEST), nx=True)
+        async with self.exchange(writes=False):
             found: bytes | None = await self._redis.get(name)
+        if found is None:
+            async with self.exchange(writes=True):
+                await self._redis.set(name, secrets.token_bytes(SHORTEST), nx=True)
+                found = await self._redis.get(name)
         if found is None or len(found) < SHORTEST:
-            raise StateLost(f"{name} is gone, or no secret")
+            self._outages.unreadable(f"{name} is gone, or not a secret")
+            raise StateLost(f"{name} is gone, or not a secret")
         return [found]
 
     async def check(self) -> bool:
         """See the protocol."""
-        with suppress(StateLost), self._told():
-            return bool(await self._redis.ping())
+        with suppress(StateLost):
+            async with self.exchange(writes=False):
+                return bool(await self._redis.ping())
         return False
 
     @asynccontextmanager
@@ -391,7 +400,7 @@ class RedisStore:
     async def _pump(self, heard: asyncio.Event) -> None:
         """Hear what is published, and go on after each loss."""
         failures = 0
-        gone: tuple[type[Exception], ...] = (*self._failures, StateLost)
+        gone: tuple[type[Exception], ...] = (*self._outages.failures, StateLost)
         while True:
             try:
                 async with self._redis.pubsub() as channels:
@@ -399,13 +408,14 @@ class RedisStore:
                     await self._tell_all(None)
                     heard.set()
                     failures = 0
-                    self._found()
+                    self._outages.found()
                     while True:
-                        message = await channels.get_message(ignore_subscribe_messages=True, timeout=_PATIENCE)
+                        message = await channels.get_message(ignore_subscribe_messages=True, timeout=PATIENCE)
                         if message is not None:
-                            await self._heard(message["channel"].decode(), message["data"])
+                            await self._heard(message["channel"].decode(errors="replace"), message["data"])
             except gone as error:
-                self._lost(error)
+                if not isinstance(error, StateLost):  # which the log has
+                    self._outages.lost(error)
                 failures += 1
                 await asyncio.sleep(min(_LONGEST_REST, 0.05 * 2**failures))
 
@@ -459,12 +469,17 @@ class RedisStore:
         """One part of all of a kind that an owner has, opened, the oldest first."""
         found: list[tuple[int, _Version, bytes]] = []
         for name, sealed, version, created, roster, final in await self._script(
-            "owned", [self._name(f"{kind}s", owner)], [part]
+            "owned", [self._name(f"{kind}s", owner)], [part], writes=False
         ):
-            kept = _Version(name.decode(), int(version), roster.decode(), final.decode())
+            kept = self._version(name.decode(errors="replace"), version, roster, final)
             if (opened := await self._opened(sealed, kept.place if part == "d" else kept.head)) is not None:
-                found.append((int(created), kept, opened))
+                found.append((self._number(created), kept, opened))
         return [(kept, opened) for _, kept, opened in sorted(found, key=lambda one: one[0])]
+
+    def _version(self, name: str, version: bytes | None, roster: bytes | None, final: bytes | None) -> _Version:
+        """A version as Redis has it. Raises StateLost where somebody else wrote it."""
+        roster_name, is_final = ((field or b"").decode(errors="replace") for field in (roster, final))
+        return _Version(name, self._number(version), roster_name, is_final)
 
     async def _read(self, name: str, sealed: bytes) -> Roster:
         """A roster as it was read."""
@@ -491,7 +506,7 @@ class RedisStore:
         while True:
             async with turn:
                 seen = self._seen.number(roster)
-                sealed, now = await self._script("roster", [roster], [])
+                sealed, now = await self._script("roster", [roster], [], writes=False)
                 made = await self._read(roster, sealed)
                 if made.number < seen and self._seen.number(roster, now):
                     _LOG.warning("%s in Redis is older than it was; what it vouched for counts as gone", roster)
@@ -525,18 +540,24 @@ class RedisStore:
         endless = [name for name, entry in roster.records.items() if entry.end is None]
         if len(endless) < _MANY:
             return
-        with self._told():
-            async with self._redis.pipeline(transaction=False) as steps:
-                for name in endless:
-                    steps.exists(name)
-                found = await steps.execute()
+        async with self.exchange(writes=False), self._redis.pipeline(transaction=False) as steps:
+            for name in endless:
+                steps.exists(name)
+            found = await steps.execute()
         for name, is_there in zip(endless, found, strict=True):
             if not is_there:
                 del roster.records[name]
 
-    async def _script(self, script: str, names: Sequence[str], arguments: Sequence[Any]) -> Any:
-        with self._told():
+    async def _script(self, script: str, names: Sequence[str], arguments: Sequence[Any], *, writes: bool = True) -> Any:
+        async with self.exchange(writes=writes):
             return await self._scripts[script](keys=names, args=arguments)
+
+    def _number(self, field: bytes | None) -> int:
+        """A number in Redis. Raises StateLost where somebody else wrote it."""
+        if field is None or not _NUMBER.fullmatch(field):
+            self._outages.unreadable("a number of a record is not a number")
+            raise StateLost(f"what {self.url} holds is not as it was kept")
+        return int(field)
 
     async def _sealed(self, data: bytes, place: str) -> bytes:
         seals = self._seals or await self._new_seals()
@@ -557,26 +578,6 @@ class RedisStore:
     async def _new_seals(self) -> Seals:
         self._seals = Seals(await self.secrets())
         return self._seals
-
-    @contextmanager
-    def _told(self) -> Generator[None, None, None]:
-        """The length of one exchange with Redis. Raises StateLost."""
-        try:
-            yield
-        except self._failures as error:
-            self._lost(error)
-            raise StateLost(f"{self.url} does not answer") from error
-        self._found()
-
-    def _lost(self, error: BaseException) -> None:
-        if not self._is_lost:
-            self._is_lost = True
-            _LOG.warning("the state at %s is lost: %s", self.url, error)
-
-    def _found(self) -> None:
-        if self._is_lost:
-            self._is_lost = False
-            _LOG.warning("the state at %s is there again", self.url)
 
 
 def _ms(seconds: float | None) -> int:

@@ -6,17 +6,64 @@ manifest, and outlives them. Whoever keeps something need not know which of the 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Awaitable, Callable, Generator, Sequence
+from contextlib import AbstractAsyncContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any, Final, Protocol, TypeAlias
+
+from ..values import is_group
 
 MEMORY: Final = "memory://"
 """The store that is this process."""
 
 
+RETRY_AFTER: Final = 5
+"""Seconds after which callers are told to try again."""
+
+
 class StateLost(Exception):
-    """The store cannot be reached, so that nobody knows what it holds."""
+    """The store cannot be reached, so that nobody knows what it holds.
+
+    Its text is for the log; callers get `lost_message`.
+
+    Attributes:
+        is_unknown: Whether what was to be kept may be kept nevertheless.
+    """
+
+    def __init__(self, why: str = "", *, is_unknown: bool = False) -> None:
+        """Say why, for the log."""
+        super().__init__(why)
+        self.is_unknown = is_unknown
+
+
+def lost_message(*, is_unknown: bool) -> str:
+    """What every caller is told while the store cannot be reached."""
+    if is_unknown:
+        what, then = "it is unknown how much of this was done", "Check that, and try again"
+    else:
+        what, then = "nothing was done", "Try again"
+    return f"The server's store cannot be reached; {what}. {then} in {RETRY_AFTER} seconds."
+
+
+def lost(error: BaseException) -> StateLost | None:
+    """The `StateLost` that an exception is, or that a group (of a task group) holds beside nothing else."""
+    if is_group(error):
+        found = [lost(one) for one in error.exceptions]
+        return max((one for one in found if one is not None), key=_unknown) if all(found) else None
+    return error if isinstance(error, StateLost) else None
+
+
+@contextmanager
+def after_a_change() -> Generator[None, None, None]:
+    """What follows something that was kept: where it fails, nobody may be told that nothing was done."""
+    try:
+        yield
+    except StateLost as error:
+        raise StateLost(str(error), is_unknown=True) from error
+
+
+def _unknown(error: StateLost) -> bool:
+    return error.is_unknown
 
 
 class Unfit(ValueError):
@@ -190,6 +237,10 @@ class Store(Protocol):
 
     async def secrets(self) -> Sequence[bytes]:
         """Keys of 32 bytes that all processes with this store know, and nobody else, the newest first."""
+        ...
+
+    def exchange(self, *, writes: bool) -> AbstractAsyncContextManager[None]:
+        """The length of one exchange over `pool`, which has the store's own deadline. Raises StateLost."""
         ...
 
     async def check(self) -> bool:

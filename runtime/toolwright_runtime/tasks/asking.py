@@ -14,6 +14,7 @@ from mcp.shared.exceptions import MCPError, NoBackChannelError
 from mcp.shared.message import ServerMessageMetadata
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from ..state.store import StateLost
 from . import wire
 
 if TYPE_CHECKING:
@@ -67,7 +68,10 @@ class Asker:
                 while True:
                     await woken.wait()
                     woken.clear()
-                    now = await self._tasks.ledger.find(task.id)
+                    try:
+                        now = await self._tasks.ledger.find(task.id)
+                    except StateLost:
+                        continue  # whoever is asked may still answer
                     if now is None or key not in now.pending:
                         asking.cancel()
         if failures:

@@ -17,6 +17,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from ..state.budget import BudgetExceeded
+from ..state.store import after_a_change
 from .records import Task
 
 if TYPE_CHECKING:
@@ -107,9 +108,10 @@ class Ledger:
                 final=made.is_over,
             ):
                 break
-        if made.is_over:
-            await self._store.delete(_PLACE, name)
-        await self._store.publish(_TOPIC, name.encode())
+        with after_a_change():
+            if made.is_over:
+                await self._store.delete(_PLACE, name)
+            await self._store.publish(_TOPIC, name.encode())
         return made
 
     async def complete(

@@ -7,12 +7,11 @@ basic/utilities/tasks, "Task Notifications" and "Task Progress Notifications"). 
 from __future__ import annotations
 
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import anyio
 import mcp_types as types
 
-from ..logs import logger
 from ..state.store import StateLost
 from . import wire
 
@@ -24,8 +23,6 @@ if TYPE_CHECKING:
     from ..server.context import LogLevel
     from .ledger import Ledger
     from .records import Task
-
-_LOG: Final = logger(__name__)
 
 
 class Line(Protocol):
@@ -127,8 +124,7 @@ class Lines:
                 try:
                     found = await self._ledger.find(task.id)
                 except StateLost:
-                    _LOG.warning("a client cannot be told of its task, since the server has lost its state")
-                    continue
+                    continue  # the ledger wakes all who wait when the store is there again
                 if found is None:
                     break
                 said = wire.in_handshake_era(found)

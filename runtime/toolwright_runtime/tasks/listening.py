@@ -7,13 +7,12 @@ acknowledges what it knows itself, so that its acknowledgement gets the tasks on
 from __future__ import annotations
 
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import anyio
 import mcp_types as types
 from mcp.server.subscriptions import SUBSCRIPTION_ID_META_KEY
 
-from ..logs import logger
 from ..state.store import StateLost
 from . import wire
 
@@ -24,8 +23,6 @@ if TYPE_CHECKING:
     from mcp.server.session import ServerSession
 
     from .ledger import Ledger
-
-_LOG: Final = logger(__name__)
 
 
 class Listener:
@@ -77,8 +74,7 @@ class Listener:
                         task = await self._ledger.find(name)
                         said = None if task is None else wire.detailed(task, await self._ledger.result(task))
                     except StateLost:
-                        _LOG.warning("a client cannot be told of its task, since the server has lost its state")
-                        continue
+                        continue  # the ledger wakes all who wait when the store is there again
                     if said is not None and said != told.get(name):
                         told[name] = said
                         meta = {SUBSCRIPTION_ID_META_KEY: self._request_id}

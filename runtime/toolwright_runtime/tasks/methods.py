@@ -23,7 +23,6 @@ from ..revisions import FIRST_STATELESS
 from ..server.expiry import own_seconds_left
 from ..server.parts import Refused
 from ..state.budget import BudgetExceeded
-from ..state.store import StateLost
 from ..values import is_list, is_mapping
 from . import wire
 from .asking import Asker
@@ -52,8 +51,6 @@ _LOOK: Final = 5.0
 _POSITION: Final = re.compile(r"(\d{13}\.\d{6}) ([0-9a-f]{64})", re.ASCII)
 
 _CAPABILITY: Final[Mapping[str, Any]] = {"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}}
-
-_LOST: Final = "The server has lost its state for now; try again later"
 
 
 class _One(types.RequestParams):
@@ -104,8 +101,6 @@ class Methods:
                 return await self._listen(ctx, call_next, names)
         except Refused as error:
             raise MCPError(error.code, error.message, error.data) from None
-        except StateLost:
-            raise MCPError(types.INTERNAL_ERROR, _LOST) from None
         except BudgetExceeded as error:
             raise MCPError(types.INVALID_PARAMS, f"The answers were not taken. {error}") from None
         result = await call_next(ctx)

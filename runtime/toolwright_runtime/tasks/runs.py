@@ -32,7 +32,7 @@ from ..server.parts import Request
 from ..server.sanitizing import mirrored, whole
 from ..server.steps import Call
 from ..state.budget import BudgetExceeded
-from ..state.store import StateLost
+from ..state.store import StateLost, lost, lost_message
 from ..telemetry import of_request
 from .channel import TaskChannel
 from .rounds import TaskRounds
@@ -131,7 +131,7 @@ class Runs:
                 try:
                     await self._store.release(lease, holder)
                 except StateLost:
-                    _LOG.warning("the lease on a task was not given back, and ends by itself")
+                    _LOG.info("the lease on a task was not given back, and ends by itself")
         return True
 
     async def _take(self, name: str, holder: str) -> Task | None:
@@ -193,7 +193,6 @@ class Runs:
                     is_held = await self._store.hold(f"task:{leg.task.id}", leg.holder, LEASE)
                     task = await self._ledger.find(leg.task.id)
                 except StateLost:
-                    _LOG.warning("a task is run while the server has lost its state")
                     continue
                 if leg.is_ending:
                     continue
@@ -279,6 +278,10 @@ class Runs:
             data = None if raised.error.data is None else mirrored(raised.error.data)[0]
             await self._fail(leg, raised.error.code, clean(raised.error.message), data)
             return
+        if lost(error) is not None:
+            leg.course.ending, leg.course.reason = "limited", "state_lost"
+            await self._fail(leg, types.INTERNAL_ERROR, lost_message(is_unknown=True))
+            return
         known_as = reference()
         _LOG.error("the task of %s failed (reference %s)", leg.task.tool, known_as, exc_info=error)
         leg.course.ending, leg.course.reason, leg.course.reference = "failed", "internal_error", known_as
@@ -299,7 +302,7 @@ class Runs:
                     leg.task.id, lambda now: _failed(now, types.INTERNAL_ERROR, text) if _of(now, leg) else None
                 )
         except StateLost:
-            _LOG.warning("a task was stopped while the server had lost its state; it counts as one whose runner died")
+            _LOG.info("a task was stopped while the server had lost its state; it counts as one whose runner died")
 
     async def _change(self, leg: _Leg, make: Callable[[Task], Task | None]) -> None:
         """Keep how a run ended, however long the store is lost: the task is kept no longer than its time."""

@@ -23,7 +23,7 @@ from ..server.course import CURRENT, note
 from ..server.outcomes import Outcome, refusal
 from ..server.parts import Refused
 from ..state.budget import BudgetExceeded
-from ..state.store import StateLost
+from ..state.store import StateLost, after_a_change, lost_message
 from . import wire
 from .engines import engine_for
 from .ledger import Ledger
@@ -115,7 +115,8 @@ class Tasks:
         """
         made = await self.ledger.change(task.id, lambda now: now.answered(responses))
         if made is not None and made.status == "working":
-            await self.engine.submit(task.id)
+            with after_a_change():
+                await self.engine.submit(task.id)
 
     async def look(self, task: Task) -> None:
         """Have a task worked at that nobody works at: whoever did died, or was told of it in vain.
@@ -197,13 +198,13 @@ class Tasks:
             try:
                 await self.engine.submit(task.id)
             except BaseException:
-                await self.ledger.forget(task)
+                with after_a_change():
+                    await self.ledger.forget(task)
                 raise
         except BudgetExceeded as error:
             return refusal(f"{tool.name} was not started. {error}", "limited", "storage")
-        except StateLost:
-            text = f"{tool.name} was not started: the server has lost its state for now. Try again later."
-            return refusal(text, "limited", "state_lost")
+        except StateLost as error:
+            return refusal(lost_message(is_unknown=error.is_unknown), "limited", "state_lost")
         if request.revision < FIRST_STATELESS:
             return Outcome({"task": wire.in_handshake_era(task)})
         return Outcome({"resultType": "task", **wire.brief(task)})

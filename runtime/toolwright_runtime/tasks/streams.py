@@ -80,9 +80,11 @@ class _Stream(RedisStreamBroker):
 
     async def listen(self) -> AsyncGenerator[AckableMessage, None]:
         async with Redis(connection_pool=self.connection_pool) as redis:
+            is_away = False
             while not self.stop.is_set():
                 try:
                     await self._declare_consumer_group()  # also after a failure: Redis may have lost all
+                    is_away = False
                     async for entry, fields in self._entries(redis):
                         data = (fields or {}).get(b"data", b"")
                         done = self._ack_generator(entry.decode(), self.queue_name)
@@ -92,7 +94,9 @@ class _Stream(RedisStreamBroker):
                             _LOG.warning("something that is no id of a task was among them, and is dropped")
                             await done()
                 except (RedisError, OSError) as error:
-                    _LOG.warning("tasks cannot be taken from Redis: %s", error)
+                    if not is_away:
+                        _LOG.warning("tasks cannot be taken from Redis: %s", error)
+                    is_away = True
                     await asyncio.sleep(_REST)
 
     async def _entries(self, redis: Redis) -> AsyncGenerator[_Entry, None]:
@@ -134,6 +138,7 @@ class StreamEngine:
             idle: See `IDLE`.
         """
         self.grace = 5.0
+        self._store = store
         self._slots = slots
         self._stop = asyncio.Event()
         self._broker = _Stream(
@@ -164,10 +169,8 @@ class StreamEngine:
 
     async def submit(self, task: str) -> None:
         """See the protocol."""
-        try:
+        async with self._store.exchange(writes=True):
             await self._broker.kick(_message(task))
-        except (RedisError, OSError) as error:
-            raise StateLost("Redis does not take the task") from error
 
     def stop(self) -> None:
         """See the protocol."""

@@ -44,7 +44,8 @@ def work(server: PackageServer, *, until_eof: bool = False) -> None:
 async def _work(server: PackageServer, until_eof: bool) -> None:
     loop, stop = asyncio.get_running_loop(), asyncio.Event()
     for number in stop_signals():
-        loop.add_signal_handler(number, stop.set)
+        with suppress(NotImplementedError):  # Windows, where the end of standard input stops it
+            loop.add_signal_handler(number, stop.set)
     if until_eof:
         descriptor = sys.stdin.fileno()
 

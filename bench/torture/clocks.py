@@ -1,0 +1,180 @@
+"""Rates over replicas whose clocks differ by minutes: as many calls are let in as the rate says, by Redis' own clock.
+
+Starts four servers under libfaketime and a Redis; calls them all at once, at 100 a minute and at 20 a second. What was
+let in is read from Redis itself (`MONITOR`), and what callers were told is when to try again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from over_http import STATELESS, Connection, answers
+
+SKEWS: Final = (-61, 0, 17, 61)
+"""Seconds by which the replicas' clocks are off."""
+
+CONNECTIONS: Final = 4
+"""Connections to each replica."""
+
+MANIFEST: Final[dict[str, Any]] = {
+    "toolwright": 1,
+    "server": {"name": "clocks", "version": "1"},
+    "tools": [
+        {"name": name, "inputSchema": {"type": "object"}, "toolwright": {"policy": {"rateLimit": rate}}}
+        for name, rate in (("minutely", "100/minute"), ("secondly", "20/second"))
+    ],
+}
+HANDLERS: Final = """
+class Clocks:
+    async def minutely(self, args, ctx):
+        return "in"
+
+    secondly = minutely
+"""
+
+
+class Hits:
+    """The hits that Redis keeps: when each was, in microseconds of its clock."""
+
+    def __init__(self, port: int) -> None:
+        """Listen from now on."""
+        self.times: list[int] = []
+        self._link = socket.create_connection(("127.0.0.1", port))
+        self._link.sendall(b"MONITOR\r\n")
+        self._link.recv(5)
+        self._thread = threading.Thread(target=self._listen, daemon=True)
+        self._thread.start()
+
+    def _listen(self) -> None:
+        with self._link.makefile("rb") as lines:
+            for line in lines:
+                if found := re.match(rb'\+?(\d+)\.(\d{6}) .*"[lr]push" ".*" "([\d.]+)"', line, re.IGNORECASE):
+                    is_exact = len(found[3]) == 16 and found[3].isdigit()
+                    self.times.append(int(found[3] if is_exact else found[1] + found[2]))
+
+    def come_to(self, number: int) -> bool:
+        """Whether there are as many as were let in, as soon as Redis has told of all."""
+        end = time.monotonic() + 10
+        while len(self.times) < number and time.monotonic() < end:
+            time.sleep(0.05)
+        return len(self.times) == number
+
+    def fullest(self, seconds: float) -> int:
+        """The most hits in any window of this length."""
+        times, first, most = sorted(self.times), 0, 0
+        for last, hit in enumerate(times):
+            while times[first] < hit - seconds * 1_000_000:
+                first += 1
+            most = max(most, last - first + 1)
+        return most
+
+
+async def attack(ports: Sequence[int], tool: str, calls: int) -> tuple[int, list[int]]:
+    """Call a tool this often through all replicas at once; how many were let in, and the waits of the others."""
+    opened = [await Connection.opened(port, STATELESS) for port in ports for _ in range(CONNECTIONS)]
+    left = iter(range(calls))
+    waits: list[int] = []
+
+    async def call(connection: Connection) -> int:
+        count = 0
+        for _ in left:
+            try:
+                await connection.call(tool, {})
+            except RuntimeError as error:
+                waits.extend(int(found) for found in re.findall(r"Try again in (\d+) second", str(error)))
+            else:
+                count += 1
+        return count
+
+    admitted = await asyncio.gather(*(call(connection) for connection in opened))
+    for connection in opened:
+        connection.close()
+    return sum(admitted), waits
+
+
+@contextmanager
+def replica(folder: Path, redis: int, skew: int) -> Iterator[int]:
+    """A server with a clock of its own, which gives its port."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port: int = free.getsockname()[1]
+    command = ["faketime", "-f", f"{skew:+d}s", sys.executable, "-m", "clocks_mcp", "--handlers", "clocks:Clocks"]
+    options = ["--state", f"redis://127.0.0.1:{redis}/0", "--http", f"127.0.0.1:{port}", "--log-level", "error"]
+    environment = {**os.environ, "FAKETIME_DONT_FAKE_MONOTONIC": "1", "DONT_FAKE_MONOTONIC": "1"}
+    with subprocess.Popen([*command, *options], cwd=folder, env=environment) as process:
+        try:
+            asyncio.run(answers(port))
+            yield port
+        finally:
+            process.terminate()
+
+
+@contextmanager
+def running_redis(folder: Path) -> Iterator[int]:
+    """A Redis that keeps nothing, which gives its port."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port: int = free.getsockname()[1]
+    options = ["--port", str(port), "--bind", "127.0.0.1", "--save", "", "--dir", str(folder)]
+    with subprocess.Popen(["redis-server", *options], stdout=subprocess.DEVNULL) as process:
+        try:
+            asyncio.run(answers(port))
+            yield port
+        finally:
+            process.terminate()
+
+
+def main() -> int:
+    """Attack; 1 where a rate did not hold."""
+    if missing := [name for name in ("redis-server", "faketime") if shutil.which(name) is None]:
+        print(f"clocks: not run: {', '.join(missing)} is not installed")
+        return 1 if os.environ.get("CI") == "true" else 0
+    is_quick = "--quick" in sys.argv
+    failed = False
+
+    def told(what: str, value: object, limit: str, *, holds: bool) -> None:
+        nonlocal failed
+        failed |= not holds
+        print(f"clocks: {what}: {value} ({limit}){'' if holds else '  FAILED'}", flush=True)
+
+    with tempfile.TemporaryDirectory() as name, ExitStack() as running:
+        folder = Path(name)
+        (folder / "clocks.json").write_text(json.dumps(MANIFEST))
+        (folder / "clocks.py").write_text(HANDLERS)
+        generate = [sys.executable, "-m", "toolwright", "generate", "-q", "clocks.json", "-o", "."]
+        subprocess.run(generate, cwd=folder, check=True)
+        redis = running.enter_context(running_redis(folder))
+        skews = SKEWS[::3] if is_quick else SKEWS
+        ports = [running.enter_context(replica(folder, redis, skew)) for skew in skews]
+
+        admitted, waits = asyncio.run(attack(ports, "minutely", 200))
+        told(f"admitted of 200 at 100 a minute, clocks {skews}", admitted, "100", holds=admitted == 100)
+        holds = len(waits) == 200 - admitted and all(1 <= wait <= 60 for wait in waits)
+        span = f"{min(waits, default=0)} to {max(waits, default=0)}"
+        told("seconds to wait that the others were told", span, "1 to 60", holds=holds)
+        hits = Hits(redis)
+        admitted, waits = asyncio.run(attack(ports, "secondly", 500 if is_quick else 3000))
+        holds = hits.come_to(admitted)
+        fullest = hits.fullest(1)
+        told("most in a second at 20 a second", fullest, "20", holds=0 < fullest <= 20)
+        told("admitted in all, beside the hits in Redis", (admitted, len(hits.times)), "equal", holds=holds)
+        told("seconds to wait", f"{min(waits, default=0)} to {max(waits, default=0)}", "1", holds={*waits} <= {1})
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,43 @@
+"""What callers are told while the store cannot be reached: one message, whatever they asked for.
+
+Takes requests; passes them on, under one deadline for all that they wait for the store.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from mcp.shared.exceptions import MCPError
+from mcp_types import INTERNAL_ERROR
+
+from ..state.outages import one_deadline
+from ..state.store import lost, lost_message
+from .course import note
+from .outcomes import refusal
+
+if TYPE_CHECKING:
+    from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+
+    from .sdk import PackageServer
+
+
+class LostStore:
+    """A middleware of the SDK, around all that may need the store."""
+
+    def __init__(self, server: PackageServer) -> None:
+        """Take the server, which stamps results."""
+        self._server = server
+
+    async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+        """Pass a message on; what the loss of the store ends of a call is a result, as any other refusal."""
+        with one_deadline():
+            try:
+                return await call_next(ctx)
+            except Exception as error:
+                if (found := lost(error)) is None:
+                    raise
+                text = lost_message(is_unknown=found.is_unknown)
+        note("limited", "state_lost")
+        if ctx.method == "tools/call":
+            return self._server.stamped(refusal(text, "limited", "state_lost").result, ctx.protocol_version)
+        raise MCPError(INTERNAL_ERROR, text)

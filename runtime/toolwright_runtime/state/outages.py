@@ -1,0 +1,173 @@
+"""How long anybody waits for a store that another process holds, and what is said while it does not answer.
+
+Takes exchanges with the store; ends those that take too long, and refuses others at once while it hangs. The log has a
+line when an outage begins and one when it ends, however many calls fail between the two.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from contextlib import asynccontextmanager, contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Final
+
+from ..logs import logger
+from .store import StateLost
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Callable, Generator
+
+_LOG: Final = logger(__name__)
+
+PATIENCE: Final = 5.0
+"""Seconds that one request waits for the store, in all."""
+
+_BRISK: Final = 1.0
+"""Seconds in which a store that is well answers; such a wait does not count, and says nothing where it is in vain."""
+
+_REST: Final = 2.0
+"""Seconds after an exchange without an answer in which nobody else tries."""
+
+_UNSENT: Final = (ConnectionRefusedError, FileNotFoundError)
+"""Causes of a failure that say that nothing was sent."""
+
+_CODE: Final = re.compile(r"(?!WRONGTYPE\b)[A-Z]{2,} ")
+"""How Redis begins what it says about its own state; what it says about a single key begins otherwise."""
+
+
+class _Budget:
+    """The seconds that one request may still wait; after a rest, it has all of them again."""
+
+    def __init__(self) -> None:
+        self._left = PATIENCE
+        self._waits = 0
+        self._since = 0.0
+        self._ended = float("-inf")
+
+    def begin(self, now: float) -> float:
+        """Begin to wait, also beside other waits of the same request; gives the seconds that are left."""
+        if not self._waits:
+            self._since = now
+            if now > self._ended + _REST:
+                self._left = PATIENCE
+        self._waits += 1
+        return self._left - (now - self._since)
+
+    def end(self, now: float) -> None:
+        self._waits -= 1
+        if not self._waits and now - self._since > _BRISK:
+            self._left -= now - self._since
+            self._ended = now
+
+
+_BUDGET: ContextVar[_Budget | None] = ContextVar("budget", default=None)
+
+
+@contextmanager
+def one_deadline() -> Generator[None, None, None]:
+    """The length of one request, all of whose waits for a store count together."""
+    token = _BUDGET.set(_Budget())
+    try:
+        yield
+    finally:
+        _BUDGET.reset(token)
+
+
+class Outages:
+    """The outages of one store."""
+
+    def __init__(
+        self,
+        url: str,
+        failures: tuple[type[Exception], ...],
+        refusals: tuple[type[Exception], ...] = (),
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Start with a store that answers.
+
+        Args:
+            url: What the log calls it.
+            failures: What an exchange raises where it fails.
+            refusals: Those by which the store says no; the first is what it says where there is no class for that.
+            clock: Tells the time in seconds.
+        """
+        self.failures = failures
+        self._url = url
+        self._refusals = refusals
+        self._clock = clock
+        self._quiet_until = float("-inf")
+        self._lost_at = float("-inf")
+        self._is_lost = False
+        self._has_refused = False
+        self._failed = 0
+        self._unreadable = 0
+
+    @asynccontextmanager
+    async def exchange(self, *, writes: bool) -> AsyncGenerator[None, None]:
+        """The length of one exchange.
+
+        Raises:
+            StateLost: There was no answer, or one that is none.
+        """
+        now = self._clock()
+        budget = _BUDGET.get() or _Budget()
+        left = budget.begin(now)
+        try:
+            if left <= 0 or now < self._quiet_until:
+                self._failed += 1
+                raise StateLost(f"{self._url} does not answer")
+            if self._quiet_until > float("-inf"):  # one exchange finds out for all others
+                self._quiet_until = now + PATIENCE
+            try:
+                async with asyncio.timeout(left):
+                    yield
+            except self.failures as error:
+                self.lost(error, left)
+                is_undone = isinstance(error, self._refusals) or _comes_of(error, *_UNSENT)
+                raise StateLost(f"{self._url} does not answer", is_unknown=writes and not is_undone) from error
+            except BaseException:
+                self._quiet_until = min(self._quiet_until, self._clock())
+                raise
+            if now > self._lost_at:  # what was sent before says nothing of now
+                self.found(writes=writes)
+        finally:
+            budget.end(self._clock())
+
+    def lost(self, error: BaseException, waited: float = PATIENCE) -> None:
+        """Take note of a failure; `waited` is how long an answer was waited for, at most."""
+        is_hung = waited > _BRISK and _comes_of(error, TimeoutError)
+        self._quiet_until = self._clock() + _REST if is_hung else float("-inf")
+        if self._refusals and type(error) is self._refusals[0] and not _CODE.match(str(error)):
+            self.unreadable(str(error))
+            return
+        self._failed += 1
+        if not self._is_lost:
+            self._is_lost, self._failed, self._lost_at = True, 1, self._clock()
+            self._has_refused = isinstance(error, self._refusals)
+            _LOG.warning("the state at %s is lost: %s", self._url, str(error) or "it does not answer")
+
+    def unreadable(self, why: str) -> None:
+        """Take note of something that is not as it was kept."""
+        self._unreadable += 1
+        if self._unreadable & (self._unreadable - 1) == 0:  # the first, the second, the fourth …
+            _LOG.warning(
+                "something at %s is not as it was kept (%d times so far): %s", self._url, self._unreadable, why
+            )
+
+    def found(self, *, writes: bool = False) -> None:
+        """Take note of an answer; where the store refused something, the outage ends when it keeps something again."""
+        self._quiet_until = float("-inf")
+        if self._is_lost and (writes or not self._has_refused):
+            self._is_lost = False
+            _LOG.warning("the state at %s is there again; %d exchanges failed", self._url, self._failed)
+
+
+def _comes_of(error: BaseException | None, *kinds: type[BaseException]) -> bool:
+    """Whether an exception is one of these, or one of these led to it."""
+    while error is not None:
+        if isinstance(error, kinds):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
