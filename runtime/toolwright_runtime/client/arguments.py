@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import BaseModel
 
-from .. import formats
 from ..nesting import DepthError, is_too_deep
 from ..texts import joined
 from ..values import is_list, is_mapping
@@ -93,6 +92,8 @@ def _json(value: object, place: str) -> Any:
         return {_key(key, place): _json(below, f"{place}.{key}") for key, below in value.items()}
     if is_list(value):
         return [_json(below, f"{place}[{index}]") for index, below in enumerate(value)]
+    from .. import formats
+
     try:
         text = formats.write(value)
     except ValueError as error:
