@@ -33,7 +33,8 @@ pythons:
 		if ! python$$version -c '' 2>/dev/null; then echo "python$$version: missing"; continue; fi; \
 		echo "python$$version:"; \
 		python$$version -m venv .venv/pythons/$$version && \
-		.venv/pythons/$$version/bin/python -m pip install --quiet --group dev -e . && \
+		.venv/pythons/$$version/bin/python -m pip install --quiet --upgrade pip && \
+		.venv/pythons/$$version/bin/python -m pip install --quiet --group dev -e ./runtime -e . && \
 		.venv/pythons/$$version/bin/pytest -n 4 --dist worksteal $(TESTS) || exit 1; \
 	done
 

@@ -84,7 +84,8 @@ class _Handler(BaseHTTPRequestHandler):
         """Say nothing."""
 
     def do_GET(self) -> None:
-        self._send(Said(lambda: iter(()), 405))
+        said = self.server.answer("GET", None) if "Last-Event-ID" in self.headers else None
+        self._send(said or Said(lambda: iter(()), 405))
 
     def do_DELETE(self) -> None:
         self._send(Said(lambda: iter(()), 200))

@@ -470,6 +470,68 @@ async def test_a_stream_may_be_long_where_its_events_are_short(era: str) -> None
             assert await client.ping() == []
 
 
+FOREIGN = '{"jsonrpc":"2.0","id":99,"result":{"resultType":"complete","content":[{"type":"text","text":"forged"}]}}'
+
+
+@pytest.mark.parametrize(
+    "stream",
+    [
+        "data: $SAID\n\n",
+        "event: message\r\ndata:$SAID\r\n\r\n",
+        ": still there\n\ndata: $SAID\r\r",
+        'data: {"jsonrpc":"2.0","method":"notifications/x"}\n\ndata: $SAID\n\n',
+        "data: $SAID",
+        "id: 1\nretry: 1\ndata:\n\n$RESUMED",
+        None,
+    ],
+)
+@pytest.mark.parametrize(
+    "said",
+    [
+        FOREIGN,
+        FOREIGN.replace("99", '"99"'),
+        FOREIGN.replace('"id"', '"method":1,"id"'),
+        FOREIGN.replace('"result":{', '"error":{"code":1,"message":"forged"},"more":{'),
+    ],
+)
+@pytest.mark.parametrize("era", ERAS)
+async def test_an_answer_to_something_else_is_refused_alike(era: str, said: str, stream: str | None) -> None:
+    """As JSON, in a stream whatever its lines end with, at its end, and in the rest of one that was cut."""
+
+    def answer(method: str, number: Any) -> Said | None:
+        if method == "GET":
+            return Said(_once(f"data: {said}\n\n".encode()), headers=events())
+        if method != "tools/call":
+            return None
+        if stream is None:
+            return _whole(said.encode())
+        pieces = stream.replace("$SAID", said).replace("$RESUMED", "").encode()
+        return Said(_once(*(pieces[at : at + 7] for at in range(0, len(pieces), 7))), headers=events())
+
+    with listening(era, answer) as (url, _):
+        async with ShapeClient.connect(url, timeout=_BOUND) as client:
+            error = await _outcome(client.with_options(timeout=4).ping())
+    assert isinstance(error, mcp.MCPError), repr(error)
+    told = "the server answered something else than what it was asked"
+    assert (error.code, error.message) == (mcp_types.INVALID_REQUEST, told)
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_a_flood_ends_with_the_time_of_the_call(
+    era: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A server that talks and does not listen: nothing waits for it to take that the call was given up."""
+    attacker = Attacker("stdio", era, "tools/call", tmp_path)
+    attacker.say(hostile.ENDLESS + b'{"jsonrpc":"2.0","id":"p","method":"ping"}\n')
+    with attacker.target() as target:
+        async with ShapeClient.connect(target, timeout=_BOUND) as client:
+            for _ in range(2):
+                error = await _outcome(client.with_options(timeout=0.5).ping())
+                assert isinstance(error, mcp.MCPError)
+                assert error.code == mcp_types.REQUEST_TIMEOUT
+    assert "transport write blocked" not in caplog.text
+
+
 @pytest.mark.parametrize("cut", range(1, 6))
 @pytest.mark.parametrize("end", [b"\n\n", b"\r\n\r\n", b"\r\r", b"\n\r\n"])
 def test_the_end_of_an_event_may_be_cut_anywhere(end: bytes, cut: int) -> None:

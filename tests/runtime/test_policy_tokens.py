@@ -9,6 +9,7 @@ import json
 import logging
 import math
 import socket
+import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -100,6 +101,10 @@ async def test_a_good_token_is_taken(issuer: Issuer, key: Key, kind: str) -> Non
     assert found.claims["iss"] == ISSUER
 
 
+BLANKS = [blank for blank in map(chr, range(sys.maxunicode + 1)) if blank.isspace() and blank != " "]
+"""All that Python takes for white space, but the space, which alone stands between scopes (RFC 6749, 3.3)."""
+
+
 @pytest.mark.parametrize(
     ("said", "scopes"),
     [
@@ -110,6 +115,9 @@ async def test_a_good_token_is_taken(issuer: Issuer, key: Key, kind: str) -> Non
         ({"scope": ["a"]}, ["a"]),
         ({"scope": 1}, []),
         ({"scope": "", "scp": "a"}, []),
+        ({"scope": "  a  b "}, ["a", "b"]),
+        *(({"scope": f"a{blank}b c"}, [f"a{blank}b", "c"]) for blank in BLANKS),
+        *(({"scope": None, "scp": f"a{blank}b"}, [f"a{blank}b"]) for blank in BLANKS),
     ],
 )
 async def test_scopes_are_read_as_issuers_write_them(issuer: Issuer, said: dict[str, Any], scopes: list[str]) -> None:

@@ -230,6 +230,25 @@ class Printer:
             for (manifest, package), count in owned.items():
                 self.say(f"{layout.shown(output, package)}: {_files(count)} removed, since `{manifest}` is gone")
 
+    def strays(self, output: Path, found: Changes, *, removed: bool) -> None:
+        """Tell of generated files that belong to no package."""
+        from toolwright.diagnostics import Diagnostic, Place
+        from toolwright.project import layout
+
+        by_package: dict[str, list[str]] = defaultdict(list)
+        for change in found.changes:
+            by_package[change.path.partition("/")[0]].append(change.path)
+        for package, paths in by_package.items():
+            if removed:
+                if not self._stale:
+                    self.say(f"{layout.shown(output, package)}: {_files(len(paths))} removed, which no manifest makes")
+                continue
+            more = f", nor do {len(paths) - _FEW} more of its package" if len(paths) > _FEW else ""
+            for path in paths[:_FEW]:
+                message = f"this generated file does not belong to any manifest{more if path == paths[0] else ''}"
+                at = Place(layout.shown(output, path))
+                self.add([Diagnostic("TW412", message, at, "delete it, or run `toolwright generate --force`")])
+
     def stale(self, output: Path, known: Lock, changes: Changes) -> None:
         """Show what a run would change; `known` is the lock as it was."""
         from toolwright.diagnostics import Diagnostic, Place, printers

@@ -106,6 +106,7 @@ def _compile(arguments: argparse.Namespace, work: works.Run, printer: Printer) -
     known = journal.read_lock(folder)
     names = [layout.relative(path, folder) for path in work.manifests]
     project = names if work.whole else None
+    is_known = True
     for path in work.manifests:
         trust = not (arguments.check or arguments.force or arguments.stubs)
         with printer.at_work(f"compiling {path}"):
@@ -114,6 +115,7 @@ def _compile(arguments: argparse.Namespace, work: works.Run, printer: Printer) -
                 path, work.target, known, trust=trust, force=arguments.force, writes=writes, project=project
             )
         printer.generated(path, built.diagnostics, built.documents)
+        is_known = is_known and not built.failed and not (built.changes is not None and built.changes.refused)
         if built.changes is not None:
             known = _carry_out(built.changes, folder, known, printer, write=writes)
             printer.made(built)
@@ -129,8 +131,15 @@ def _compile(arguments: argparse.Namespace, work: works.Run, printer: Printer) -
             built.keep()
     if work.whole and not printer.failed:
         pruned = tree.prune(folder, known, names)
-        _carry_out(pruned, folder, known, printer, write=not arguments.check)
-        printer.pruned(folder, known, pruned)
+        before, known = known, _carry_out(pruned, folder, known, printer, write=not arguments.check)
+        printer.pruned(folder, before, pruned)
+    if is_known:
+        entries = [known.manifests[name] for name in names if name in known.manifests]
+        packages = {path.partition("/")[0] for entry in entries for path in entry.files}
+        strays = tree.strays(folder, known, None if work.whole else packages)
+        if arguments.force:
+            _carry_out(strays, folder, known, printer, write=not arguments.check)
+        printer.strays(folder, strays, removed=arguments.force)
 
 
 def _add_fit(path: str, work: works.Run, printer: Printer) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from toolwright.diagnostics import excerpts
 from toolwright.diagnostics.spans import Place, Span
 
 Severity: TypeAlias = Literal["error", "warning"]
@@ -25,7 +26,10 @@ class Code:
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One finding. `message` says what is wrong, `help` how to fix it; `at` is the narrowest place there is."""
+    """One finding. `message` says what is wrong, `help` how to fix it; `at` is the narrowest place there is.
+
+    Of what a user wrote, both hold excerpts alone: what is longer than a line is cut in its middle.
+    """
 
     code: str
     message: str
@@ -35,6 +39,9 @@ class Diagnostic:
     def __post_init__(self) -> None:
         if self.code not in CODES:
             raise KeyError(f"unknown diagnostic code {self.code}")
+        object.__setattr__(self, "message", excerpts.bounded(self.message, excerpts.LINE))
+        if self.help is not None:
+            object.__setattr__(self, "help", excerpts.bounded(self.help, excerpts.CODE))
 
     @property
     def severity(self) -> Severity:
@@ -165,6 +172,7 @@ CODES = _table(
     ("TW407", "error", "A generated file is not what the manifest gives."),
     ("TW408", "error", "A link stands below the output folder."),
     ("TW409", "error", "A model that was made cannot be built."),
+    ("TW412", "warning", "A generated file belongs to no package that is made."),
     ("TW420", "warning", "A handler method is missing."),
     ("TW421", "warning", "A handler method is no longer asked for."),
     ("TW422", "warning", "A handler method does not fit what it is called with, or what it gives."),

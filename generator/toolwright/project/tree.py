@@ -8,8 +8,10 @@ that the lock does not list, or that was edited since, is never overwritten or d
 from __future__ import annotations
 
 import errno
+import os
+import posixpath
 import secrets
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
@@ -263,6 +265,38 @@ def prune(output: Path, known: lock.Lock, manifests: Sequence[str]) -> Changes:
             (*result.diagnostics, *step.diagnostics),
         )
     return result
+
+
+def strays(output: Path, known: lock.Lock, packages: Collection[str] | None) -> Changes:
+    """What it takes to remove files that toolwright wrote and that no manifest makes, as after a lock was lost.
+
+    Args:
+        output: The output folder.
+        known: The lock, after all that was compiled is in it.
+        packages: Where to look; everywhere, where it is `None`. Others may belong to manifests that were not compiled.
+    """
+    listed = {path for entry in known.manifests.values() for path in entry.files}
+    tree = Tree(output)
+    names = sorted(path.name for path in output.iterdir()) if packages is None and output.is_dir() else packages or ()
+    found = []
+    for path in sorted({path for name in names for path in _of_package(tree, name)} - listed):
+        data = tree.read(path)
+        if data is not None and _marked(tree, path, data):
+            found.append(Change(path, data, None))
+    return Changes(tuple(found), 0, known, ())
+
+
+def _of_package(tree: Tree, name: str) -> Iterator[str]:
+    """The files of a package that toolwright made, or a file beside packages, as far as they may be toolwright's."""
+    if (tree.read(f"{name}/__init__.py") or b"").startswith(MARK):
+        for folder, _, files in os.walk(tree.folder / name):
+            relative = Path(folder).relative_to(tree.folder).as_posix()
+            yield from (f"{relative}/{file}" for file in files if file.endswith(".py") or file in _SILENT_NAMES)
+    elif name.endswith(".py"):
+        yield name
+
+
+_SILENT_NAMES = frozenset(posixpath.basename(path) for path in _SILENT)
 
 
 def apply(output: Path, changes: Changes) -> None:

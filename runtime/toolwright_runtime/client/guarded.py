@@ -8,8 +8,9 @@ while the caller waits. It understands nothing of what is said.
 from __future__ import annotations
 
 import re
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from ..logs import logger
@@ -18,11 +19,11 @@ from .bounds import MOST_BLOCKS, Bound, Bounds, TooLargeError
 from .lines import Lines
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Mapping
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
     from types import TracebackType
 
     from anyio import CancelScope, Event
-    from anyio.abc import TaskStatus
+    from anyio.abc import TaskGroup, TaskStatus
     from mcp import Client
     from mcp.client import Transport
     from mcp.client._transport import ReadStream, TransportStreams, WriteStream
@@ -38,6 +39,9 @@ _ID: Final = re.compile(
     r'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(?:(\d{1,18})|"([^"\\]{1,200})")\s*,\s*(?!"method")'
 )
 """How an answer begins that most servers write. Needed only where the whole of it cannot be read."""
+
+_LATE: Final = 1.0
+"""Seconds that the end of a connection waits for what is still to be sent."""
 
 _TOLD: Final = 3
 """How many problems of one answer a message has."""
@@ -100,6 +104,7 @@ class Guarded(AbstractAsyncContextManager["TransportStreams", bool | None]):
         self._telemetry: Telemetry | None = None
         self._opened = self._open()
         self._reading: _Reading | None = None
+        self._late: TaskGroup | None = None
 
     async def __aenter__(self) -> TransportStreams:
         """Open it."""
@@ -197,10 +202,25 @@ class Guarded(AbstractAsyncContextManager["TransportStreams", bool | None]):
             self._reading = _Reading(read, self)
             self._telemetry = Telemetry(self._address)
             try:
-                yield self._reading, _Writing(write, self)
+                async with anyio.create_task_group() as self._late:
+                    try:
+                        yield self._reading, _Writing(write, self)
+                    finally:
+                        self._late.cancel_scope.deadline = anyio.current_time() + _LATE
             finally:
                 self._telemetry.left(failed=self.failure is not None)
                 done.set()
+
+    def send_late(self, send: Callable[[], Awaitable[None]]) -> None:
+        """Send what nobody waits for as soon as the server takes it, where the connection has not ended before."""
+        import anyio
+
+        async def sent() -> None:
+            with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+                await send()
+
+        if self._late is not None:
+            self._late.start_soon(sent)
 
     async def _hold(self, done: Event, *, task_status: TaskStatus[TransportStreams]) -> None:
         is_open = False
@@ -285,6 +305,9 @@ class _Writing:
 
     async def send(self, item: SessionMessage, /) -> None:
         self._guarded.goes(item)
+        if _gives_up(item):  # the SDK would wait seconds for it, beyond the time of the request
+            self._guarded.send_late(partial(self._stream.send, item))
+            return
         await self._stream.send(item)
 
     async def aclose(self) -> None:
@@ -314,6 +337,13 @@ def _answers(item: SessionMessage) -> RequestId | None:
     if isinstance(item.message, JSONRPCResponse | JSONRPCError) and item.message.id is not None:
         return coerce_request_id(item.message.id)
     return None
+
+
+def _gives_up(item: SessionMessage) -> bool:
+    """Whether a message only says that an answer is wanted no longer."""
+    from mcp_types import JSONRPCNotification
+
+    return isinstance(item.message, JSONRPCNotification) and item.message.method == "notifications/cancelled"
 
 
 def _crowded(item: SessionMessage) -> str | None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import anyio
 import httpx2
 from mcp_types import CONNECTION_CLOSED, INVALID_REQUEST
-from pydantic_core import from_json
+from pydantic_core import from_json, to_json
 
 from ..values import Json
 from .bounds import Bounds, TooLargeError
@@ -32,6 +32,13 @@ _SECONDS_UNASKED: Final = 10.0
 _BLANK: Final = re.compile(rb"(?>\r\n|\n|\r){2}")
 """The end of an event (WHATWG HTML, 9.2.5), but for one that lies in two pieces of a stream."""
 
+_END: Final = re.compile(rb"\r\n|\n|\r")
+
+_FOREIGN: Final = "the server answered something else than what it was asked"
+
+_MOST_CUT: Final = 1000
+"""Streams of which is noted what they answer, for where they are cut."""
+
 _ENCODED: Final = frozenset({"content-encoding", "content-length", "transfer-encoding"})
 
 
@@ -44,6 +51,7 @@ class NetworkClient(httpx2.AsyncClient):
         """Take the headers that every request has, the bounds of what is read, and who authorizes requests."""
         super().__init__(headers=dict(headers), timeout=httpx2.Timeout(_SECONDS, read=None), auth=auth)
         self._bounds = bounds or Bounds()
+        self._cut: dict[str, str] = {}
 
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
         """Send a request; never raises `httpx2.RequestError`, nor what the authorization raises."""
@@ -67,7 +75,9 @@ class NetworkClient(httpx2.AsyncClient):
         response = await super().send(request, **sent)
         media = response.headers.get("content-type", "").lower()
         if response.is_success and media.startswith("text/event-stream"):
-            return _with(response, stream=_Events(response, self._bounds))
+            last = request.headers.get("last-event-id")  # the rest of an answer that came in part
+            own = asked if last is None else self._cut.pop(last, None)
+            return _with(response, stream=_Events(response, self._bounds, own, self._cut))
         try:
             body = b""
             if asked is not None and media.startswith("application/json"):
@@ -79,7 +89,7 @@ class NetworkClient(httpx2.AsyncClient):
             if answers is None:
                 return _with(response, HTTPStatus.BAD_REQUEST, content=body)
             if not answers:
-                return _instead(request, INVALID_REQUEST, "the server answered something else than what it was asked")
+                return _instead(request, INVALID_REQUEST, _FOREIGN)
         return _with(response, content=body)
 
     async def _read(self, response: httpx2.Response) -> bytes:
@@ -93,10 +103,23 @@ class NetworkClient(httpx2.AsyncClient):
 
 
 class _Events(httpx2.AsyncByteStream):
-    """An event stream: as long as it likes, but each event is bounded, and all of it is UTF-8."""
+    """An event stream: as long as it likes, but each event is bounded, all of it is UTF-8, and it answers its request.
 
-    def __init__(self, response: httpx2.Response, bounds: Bounds) -> None:
+    The SDK takes whatever answer comes for the one to the request that was sent.
+    """
+
+    def __init__(
+        self,
+        response: httpx2.Response,
+        bounds: Bounds,
+        asked: str | None = None,
+        cut: dict[str, str] | None = None,
+    ) -> None:
+        """Take the response, its bounds, the number of the request, and where that is noted by the ids of events."""
         self._response = response
+        self._asked = asked
+        self._cut = {} if cut is None else cut
+        self._last: str | None = None
         self._bounds = bounds
         self._bound = bounds.here()
         self._size = 0
@@ -104,6 +127,7 @@ class _Events(httpx2.AsyncByteStream):
         self._decoder = codecs.getincrementaldecoder("utf-8")()
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
+        begun = bytearray()
         async for chunk in self._response.aiter_bytes():
             try:
                 self._bounds.add(len(chunk))
@@ -113,7 +137,36 @@ class _Events(httpx2.AsyncByteStream):
                 raise httpx2.SSEError(str(error)) from None
             except UnicodeDecodeError:
                 raise httpx2.SSEError("the server's answer holds bytes that are not UTF-8") from None
-            yield chunk
+            begun += chunk
+            end = 0
+            for blank in _BLANK.finditer(begun, max(0, len(begun) - len(chunk) - 3)):
+                event, end = bytes(begun[end : blank.end()]), blank.end()
+                yield self._taken(event)
+            del begun[:end]
+        if begun:
+            yield self._taken(bytes(begun))
+
+    def _taken(self, event: bytes) -> bytes:
+        """An event, or an error in its place where it answers something else."""
+        if self._asked is None:
+            return event
+        fields = [line.partition(b":") for line in _END.split(event)]
+        said = [(name, value.removeprefix(b" ")) for name, _, value in fields]
+        for name, value in said:
+            if name == b"id":
+                self._note(value.decode(errors="replace"))
+        if _is_foreign(b"\n".join(value for name, value in said if name == b"data"), self._asked):
+            return b"data: %b\n\n" % _error(INVALID_REQUEST, _FOREIGN)
+        return event
+
+    def _note(self, last: str) -> None:
+        """Note what a client comes back with that reads on elsewhere."""
+        if self._last is not None:
+            self._cut.pop(self._last, None)
+        if self._asked is not None:
+            self._cut[last], self._last = self._asked, last
+        while len(self._cut) > _MOST_CUT:
+            del self._cut[next(iter(self._cut))]
 
     def _count(self, chunk: bytes) -> None:
         """Count the bytes since the last event's end; ends may be cut in two."""
@@ -161,6 +214,17 @@ def _answers(body: bytes, asked: str | None) -> bool | None:
     return "id" not in message or str(message["id"]) == asked
 
 
+def _is_foreign(data: bytes, asked: str) -> bool:
+    """Whether an event of the stream of a request is an answer, and not to that. What is not JSON is the SDK's."""
+    try:
+        message: Json = from_json(data)
+    except ValueError:
+        return False
+    if not isinstance(message, dict) or not message.keys() & {"result", "error"}:
+        return False
+    return "method" in message or _answers(data, asked) is False
+
+
 def _with(response: httpx2.Response, status: int | None = None, **body: Any) -> httpx2.Response:
     """The response with another body, which is not compressed, and perhaps another status."""
     headers = [(name, value) for name, value in response.headers.multi_items() if name.lower() not in _ENCODED]
@@ -177,5 +241,10 @@ def _is_charset(name: str, value: str) -> bool:
 
 def _instead(request: httpx2.Request, code: int, message: str) -> httpx2.Response:
     """A response for what the server did not send."""
-    body = {"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": message}}
-    return httpx2.Response(503, json=body, request=request)
+    headers = {"Content-Type": "application/json"}
+    return httpx2.Response(503, content=_error(code, message), headers=headers, request=request)
+
+
+def _error(code: int, message: str) -> bytes:
+    """An error, which the SDK has answer what it sent."""
+    return to_json({"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": message}})

@@ -159,10 +159,13 @@ def _short(value: object) -> str:
 
 
 def _scopes(claims: Mapping[str, Any]) -> list[str]:
-    """The scopes of a token: `scope` is a text (RFC 9068, 2.2.3), `scp` a text or a list where others write that."""
+    """The scopes of a token: `scope` is a text (RFC 9068, 2.2.3), `scp` a text or a list where others write that.
+
+    In a text there are spaces between them, and no other white space (RFC 6749, 3.3).
+    """
     said = claims.get("scope", claims.get("scp"))
     if isinstance(said, str):
-        return said.split()
+        return [scope for scope in said.split(" ") if scope]
     return [each for each in said if isinstance(each, str)] if is_list(said) else []
 
 

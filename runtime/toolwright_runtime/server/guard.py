@@ -97,7 +97,7 @@ class Guard:
             await self._refuse(401, None, "Authentication required", self._required)(scope, receive, send)
             return
         try:
-            token = await self._verifier.verify_token(sent[0][len(_BEARER) :].strip())
+            token = await self._verifier.verify_token(sent[0][len(_BEARER) :].strip(" \t"))
         except Unavailable as error:
             _LOG.error("no token can be verified: %s", error)
             self._note("failed", "unverifiable", revision)

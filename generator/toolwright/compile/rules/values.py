@@ -6,6 +6,7 @@ does not take is an error of its own, and judges nothing.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cache
 from itertools import takewhile
@@ -33,7 +34,14 @@ def patterns(resolved: Resolved) -> Iterator[Diagnostic]:
     """Every `pattern`, and every key of `patternProperties`, is a regular expression that the server can compile."""
     for found in resolved.everything():
         for place, text in _patterns(found):
-            if not _is_expression(text):
+            if _is_too_large(text):
+                yield Diagnostic(
+                    "TW227",
+                    f"`{text}` is too large a regular expression for the validator",
+                    place,
+                    "repeat less, with `maxLength` for how long a text may be; or use `enum` for many words",
+                )
+            elif not _is_expression(text):
                 yield Diagnostic(
                     "TW227",
                     f"`{text}` is not a regular expression of JSON Schema",
@@ -47,7 +55,7 @@ def compilable(resolved: Resolved) -> Iterator[Diagnostic]:
 
     It refuses a schema where it refuses a part of it, so that each shared schema is looked at once.
     """
-    refused = {found.place for found in resolved.everything() if not _is_taken(_alone(found))}
+    refused = {found.place for found in resolved.everything() if _has_long(found) or not _is_taken(_alone(found))}
     if not refused:
         return
     unsound = _unsound(resolved)
@@ -233,8 +241,33 @@ def _is_taken(schema: Json) -> bool:
     return True
 
 
+_LONGEST = 256 * 1024
+"""Characters of a regular expression; the validator takes hardly more, and is slow to say so."""
+
+_REPETITION = re.compile(r"\{(\d+)(?:,(\d*))?\}")
+
+
+def _has_long(found: Outline) -> bool:
+    return any(len(text) > _LONGEST for _, text in _patterns(found))
+
+
+def _is_too_large(text: str) -> bool:
+    """Whether a regular expression is refused for what it takes, and not for how it is written."""
+    if len(text) > _LONGEST:
+        return True
+    return not _is_expression(text) and _is_expression(_REPETITION.sub(_once, text))
+
+
+def _once(found: re.Match[str]) -> str:
+    """A repetition with the least numbers, if it is one."""
+    least, most = found.groups()
+    return found[0] if most and int(most) < int(least) else "{0,1}"
+
+
 @cache
 def _is_expression(text: str) -> bool:
+    if len(text) > _LONGEST:
+        return False
     return _is_taken({"pattern": text})
 
 

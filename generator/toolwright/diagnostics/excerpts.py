@@ -1,0 +1,31 @@
+"""Texts of bounded length: of what somebody wrote, a message holds a line at most."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+LINE: Final = 120
+"""Characters of what somebody wrote, in a message."""
+
+CODE: Final = 400
+"""Characters of what a user may copy."""
+
+_WHOLE: Final = 1000
+"""Characters of a whole text."""
+
+_QUOTED: Final = re.compile(r"(?<=`)[^`]+(?=`)")
+
+
+def bounded(text: str, most: int) -> str:
+    """The text, in which what is quoted with more than `most` characters, and the whole, are cut in the middle."""
+    if len(text) <= most:
+        return text
+    return _cut(_QUOTED.sub(lambda found: _cut(found[0], most), text), _WHOLE)
+
+
+def _cut(text: str, most: int) -> str:
+    if len(text) <= most:
+        return text
+    tail = most // 4
+    return f"{text[: most - tail - 1]}…{text[-tail:]}"
