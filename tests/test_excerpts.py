@@ -13,7 +13,7 @@ from toolwright import cli
 from toolwright.compile import pipeline
 from toolwright.diagnostics import Diagnostic
 from toolwright.project import disk
-from toolwright.runtime import patterns, validation
+from toolwright_runtime import patterns, validation
 
 BIG = "y" * 300_000
 

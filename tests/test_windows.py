@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from toolwright.project import disk, locking
-from toolwright.runtime.tasks import worker
+from toolwright_runtime.tasks import worker
 
 ROOT = Path(__file__).parents[1]
 HOLD = """
