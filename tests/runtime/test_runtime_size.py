@@ -21,7 +21,7 @@ KINDS: dict[str, tuple[int, dict[str, Any]]] = {
     "one whose tools answer with blocks": (8840, manifest([tool("say")], emit=["server"])),
     "one that asks": (9680, manifest([{**ONE, "toolwright": ASKS}], emit=["server"])),
     "one with resources": (9120, manifest([ONE], emit=["server"], **RESOURCES)),
-    "one whose tools run as tasks": (11590, manifest([{**ONE, **TASK}], emit=["server"])),
+    "one whose tools run as tasks": (11600, manifest([{**ONE, **TASK}], emit=["server"])),
     "one with alternatives": (9450, manifest([EITHER], emit=["server"])),
     "a client of one tool": (5610, manifest([ONE], emit=["client"])),
     "one that answers questions": (6900, manifest([ONE], emit=["client"], python={"features": ["elicitation"]})),
