@@ -17,15 +17,15 @@ EITHER = tool("find", {"by": {"anyOf": [{"type": "string", "pattern": "^a"}, {"t
 RESOURCES: dict[str, Any] = {"resources": [{"uri": "a://b", "name": "b", "toolwright": {"text": "B"}}]}
 
 KINDS: dict[str, tuple[int, dict[str, Any]]] = {
-    "a server with one tool": (8840, manifest([ONE], emit=["server"])),
-    "one whose tools answer with blocks": (8840, manifest([tool("say")], emit=["server"])),
-    "one that asks": (9680, manifest([{**ONE, "toolwright": ASKS}], emit=["server"])),
-    "one with resources": (9120, manifest([ONE], emit=["server"], **RESOURCES)),
-    "one whose tools run as tasks": (11590, manifest([{**ONE, **TASK}], emit=["server"])),
-    "one with alternatives": (9450, manifest([EITHER], emit=["server"])),
-    "a client of one tool": (5610, manifest([ONE], emit=["client"])),
-    "one that answers questions": (6900, manifest([ONE], emit=["client"], python={"features": ["elicitation"]})),
-    "both with one tool": (12370, manifest([ONE])),
+    "a server with one tool": (9100, manifest([ONE], emit=["server"])),
+    "one whose tools answer with blocks": (9100, manifest([tool("say")], emit=["server"])),
+    "one that asks": (9940, manifest([{**ONE, "toolwright": ASKS}], emit=["server"])),
+    "one with resources": (9380, manifest([ONE], emit=["server"], **RESOURCES)),
+    "one whose tools run as tasks": (11870, manifest([{**ONE, **TASK}], emit=["server"])),
+    "one with alternatives": (9710, manifest([EITHER], emit=["server"])),
+    "a client of one tool": (5700, manifest([ONE], emit=["client"])),
+    "one that answers questions": (6990, manifest([ONE], emit=["client"], python={"features": ["elicitation"]})),
+    "both with one tool": (12730, manifest([ONE])),
 }
 """The most lines of runtime that each kind of package may have, blank ones and docstrings included."""
 

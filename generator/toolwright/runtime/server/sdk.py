@@ -207,7 +207,7 @@ class PackageServer(Server[Any]):
         self.recorder = recorder
         self.observer = Observer(package, recorder, user)
         self.middleware.append(self.observer)
-        self.middleware.append(LostStore(self))
+        self.middleware.append(LostStore(self.stamped))
         self.middleware.append(SealedRequests(store, info["name"], _PATIENCE))
         self.middleware.append(_modest)
         self.middleware.append(subscriptions.greet)
