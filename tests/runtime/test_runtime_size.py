@@ -17,15 +17,15 @@ EITHER = tool("find", {"by": {"anyOf": [{"type": "string", "pattern": "^a"}, {"t
 RESOURCES: dict[str, Any] = {"resources": [{"uri": "a://b", "name": "b", "toolwright": {"text": "B"}}]}
 
 KINDS: dict[str, tuple[int, dict[str, Any]]] = {
-    "a server with one tool": (11200, manifest([ONE], emit=["server"])),
-    "one whose tools answer with blocks": (11200, manifest([tool("say")], emit=["server"])),
-    "one that asks": (12050, manifest([{**ONE, "toolwright": ASKS}], emit=["server"])),
-    "one with resources": (11500, manifest([ONE], emit=["server"], **RESOURCES)),
-    "one whose tools run as tasks": (14050, manifest([{**ONE, **TASK}], emit=["server"])),
-    "one with alternatives": (11850, manifest([EITHER], emit=["server"])),
-    "a client of one tool": (7110, manifest([ONE], emit=["client"])),
-    "one that answers questions": (8400, manifest([ONE], emit=["client"], python={"features": ["elicitation"]})),
-    "both with one tool": (14750, manifest([ONE])),
+    "a server with one tool": (11400, manifest([ONE], emit=["server"])),
+    "one whose tools answer with blocks": (11400, manifest([tool("say")], emit=["server"])),
+    "one that asks": (12250, manifest([{**ONE, "toolwright": ASKS}], emit=["server"])),
+    "one with resources": (11700, manifest([ONE], emit=["server"], **RESOURCES)),
+    "one whose tools run as tasks": (14250, manifest([{**ONE, **TASK}], emit=["server"])),
+    "one with alternatives": (12050, manifest([EITHER], emit=["server"])),
+    "a client of one tool": (7310, manifest([ONE], emit=["client"])),
+    "one that answers questions": (8600, manifest([ONE], emit=["client"], python={"features": ["elicitation"]})),
+    "both with one tool": (14950, manifest([ONE])),
 }
 """The most lines of runtime that each kind of package may have, blank ones and docstrings included."""
 
