@@ -213,7 +213,7 @@ class Connection(H11Protocol):
 
     def _look(self) -> None:
         """See whether the head of a request has come, and whether all of its body has."""
-        cycle: RequestResponseCycle | None = self.cycle  # uvicorn has none before the first request
+        cycle: RequestResponseCycle | None = getattr(self, "cycle", None)  # there is none before the first request
         if cycle is None or cycle.response_complete:
             return
         if cycle is not self._seen:
