@@ -25,6 +25,7 @@ def build_server(
     state: str = "memory://",
     local_scopes: Sequence[str] = (),
     audit: Audit | None = None,
+    threads: int = 64,
 ) -> PackageServer:
     """The server, a `mcp.server.lowlevel.Server` that is ready to run over any transport of the SDK.
 
@@ -35,15 +36,17 @@ def build_server(
         local_scopes: The scopes of callers that come neither with a token nor over HTTP.
         audit: Where calls are recorded: a function that takes a `CallRecord`, and is called in a thread of its own, or
             a file that gets a line of JSON for each; `"-"` is standard error.
+        threads: How many threads plain `def` methods may take in all. Each method takes at most half of them; a call
+            that gets none within five seconds is refused.
 
     Raises:
         OSError: The file of `audit` cannot be opened.
         TypeError: Methods are missing; the message lists them all, with stubs to paste.
-        ValueError: `state` is no URL that state can be kept at.
+        ValueError: `state` is no URL that state can be kept at, or `threads` is not positive.
     """
     from ._runtime.server import sdk
 
-    return sdk.build_server(PACKAGE, handlers, state=state, local_scopes=local_scopes, audit=audit)
+    return sdk.build_server(PACKAGE, handlers, state=state, local_scopes=local_scopes, audit=audit, threads=threads)
 
 
 def asgi_app(
@@ -60,6 +63,7 @@ def asgi_app(
     stateless: bool = False,
     health: bool = False,
     audit: Audit | None = None,
+    threads: int = 64,
 ) -> Starlette:
     """The server as an ASGI application that speaks Streamable HTTP.
 
@@ -81,6 +85,7 @@ def asgi_app(
             come to any of several processes. They are asked nothing, hear of no changes, and cannot resume.
         health: Whether to answer `/livez` and `/readyz`.
         audit: As for `build_server`; requests that are refused for want of a token or a scope are recorded, too.
+        threads: As for `build_server`.
 
     Raises:
         OSError: As for `build_server`.
@@ -89,7 +94,7 @@ def asgi_app(
     """
     from ._runtime.server import asgi
 
-    server = build_server(handlers, state=state, audit=audit)
+    server = build_server(handlers, state=state, audit=audit, threads=threads)
     return asgi.asgi_app(
         server,
         path=path,
