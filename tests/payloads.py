@@ -272,6 +272,7 @@ BASE: Json = {
     "wire": {"refs": "bundled", "x-more": "m"},
     "audit": {"arguments": True, "x-more": "m"},
     "cache": {"ttl": "5m", "scope": "private", "x-more": "m"},
+    "storage": {"maxBytesPerPrincipal": "16MiB", "maxBytes": "128MiB", "x-more": "m"},
     "protocol": {"min": "2025-06-18", "x-more": "m"},
     "lint": {"ignore": ["TW301"], "x-more": "m"},
     "diff": {"ignore": ["TW501"], "x-more": "m"},

@@ -334,6 +334,27 @@ async def test_without_sessions_older_clients_may_come_to_any_process(replicas: 
             assert '"text":"hit"' in response.text
 
 
+@pytest.mark.parametrize("mode", ERAS)
+async def test_a_store_that_is_lost_is_told_over_stdio(
+    mode: Any, project: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    common = ("-m", "process_mcp", "--handlers", "shop:Shop", "--state")
+    folder = tmp_path_factory.mktemp("lost")
+    with redis_server.running(folder) as server, (folder / "log").open("w+") as log:
+        command = mcp.StdioServerParameters(command=sys.executable, args=[*common, server.url], cwd=project)
+        async with mcp.Client(mcp.stdio_client(command, errlog=log), mode=mode) as client:
+            assert await told(client, "hit") == "hit"
+            server.stop(kill=True)
+            for _ in range(3):
+                assert "store cannot be reached; nothing was done" in await told(client, "hit")
+            server.start()
+            assert await told(client, "hit") == "hit"
+        log.seek(0)
+        text = log.read()
+    assert "Traceback" not in text
+    assert (text.count("is lost"), text.count("exchanges failed")) == (1, 1), text
+
+
 async def test_limited_calls_while_the_store_is_lost(
     project: Path, tmp_path_factory: pytest.TempPathFactory, replicas: Callable[..., Replicas]
 ) -> None:

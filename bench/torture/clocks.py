@@ -11,6 +11,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -116,12 +117,13 @@ def replica(folder: Path, redis: int, skew: int) -> Iterator[int]:
     command = ["faketime", "-f", f"{skew:+d}s", sys.executable, "-m", "clocks_mcp", "--handlers", "clocks:Clocks"]
     options = ["--state", f"redis://127.0.0.1:{redis}/0", "--http", f"127.0.0.1:{port}", "--log-level", "error"]
     environment = {**os.environ, "FAKETIME_DONT_FAKE_MONOTONIC": "1", "DONT_FAKE_MONOTONIC": "1"}
-    with subprocess.Popen([*command, *options], cwd=folder, env=environment) as process:
+    # faketime forks the server, and passes no signal on: the whole group ends.
+    with subprocess.Popen([*command, *options], cwd=folder, env=environment, start_new_session=True) as process:
         try:
             asyncio.run(answers(port))
             yield port
         finally:
-            process.terminate()
+            os.killpg(process.pid, signal.SIGTERM)
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Final
 
-from state_lab import Client, Server, Verdict, lay, redis, server, until
+from _state_lab import Client, Server, Verdict, lay, redis, server, until
 
 _PREFIX: Final = "toolwright:lab"
 _STREAM: Final = f"{_PREFIX}:tasks"

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from state_lab import OLD, Client, Server, Verdict, lay, redis, server
+from _state_lab import OLD, Client, Server, Verdict, lay, redis, server
 
 LARGE = 4_100_000
 MEDIUM = 250_000

@@ -94,9 +94,14 @@ def test_checkers_see_the_names_that_are_loaded(module: str) -> None:
     tree = ast.parse((package_data.RUNTIME / f"{module}.py").read_text())
     (choice,) = (node for node in tree.body if isinstance(node, ast.If))
     seen = {
-        (f".{node.module}", alias.asname) for node in choice.body for alias in node.names if alias.name == alias.asname
+        (f".{node.module}", alias.asname)
+        for node in choice.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+        if alias.name == alias.asname
     }
-    (call,) = (node.value for node in choice.orelse)
+    (call,) = (node.value for node in choice.orelse if isinstance(node, ast.Expr))
+    assert isinstance(call, ast.Call)
     loaded = {(home, name) for home, names in ast.literal_eval(call.args[1]).items() for name in names}
     assert seen == loaded
     package = importlib.import_module("toolwright_runtime" if module == "__init__" else f"toolwright_runtime.{module}")

@@ -103,7 +103,7 @@ def _compile(arguments: argparse.Namespace, work: works.Run, printer: Printer) -
         journal.recover(folder)
     elif journal.interrupted(folder):
         printer.interrupted(folder)
-    known = journal.read_lock(folder)
+    known = first = journal.read_lock(folder)
     names = [layout.relative(path, folder) for path in work.manifests]
     project = names if work.whole else None
     is_known = True
@@ -136,7 +136,7 @@ def _compile(arguments: argparse.Namespace, work: works.Run, printer: Printer) -
     if is_known:
         entries = [known.manifests[name] for name in names if name in known.manifests]
         packages = {path.partition("/")[0] for entry in entries for path in entry.files}
-        strays = tree.strays(folder, known, None if work.whole else packages)
+        strays = tree.strays(folder, first, known, None if work.whole else packages)
         if arguments.force:
             _carry_out(strays, folder, known, printer, write=not arguments.check)
         printer.strays(folder, strays, removed=arguments.force)

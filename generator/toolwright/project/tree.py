@@ -267,15 +267,17 @@ def prune(output: Path, known: lock.Lock, manifests: Sequence[str]) -> Changes:
     return result
 
 
-def strays(output: Path, known: lock.Lock, packages: Collection[str] | None) -> Changes:
+def strays(output: Path, before: lock.Lock, known: lock.Lock, packages: Collection[str] | None) -> Changes:
     """What it takes to remove files that toolwright wrote and that no manifest makes, as after a lock was lost.
 
     Args:
         output: The output folder.
+        before: The lock as it was read, whose files were compared with what is made.
         known: The lock, after all that was compiled is in it.
         packages: Where to look; everywhere, where it is `None`. Others may belong to manifests that were not compiled.
     """
-    listed = {path for entry in known.manifests.values() for path in entry.files}
+    entries = [*before.manifests.values(), *known.manifests.values()]
+    listed = {path for entry in entries for path in entry.files}
     tree = Tree(output)
     names = sorted(path.name for path in output.iterdir()) if packages is None and output.is_dir() else packages or ()
     found = []

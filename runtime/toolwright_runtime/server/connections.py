@@ -18,9 +18,12 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from ..logs import Tally, logger
+from ..values import is_list
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from uvicorn.protocols.http.h11_impl import RequestResponseCycle
 
 _LOG: Final = logger(__name__)
 
@@ -181,8 +184,8 @@ class Connection(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Stay, or be refused at once."""
-        peer = transport.get_extra_info("peername")
-        if not self._all.admit(self, str(peer[0]) if isinstance(peer, tuple) else ""):
+        peer: object = transport.get_extra_info("peername")
+        if not self._all.admit(self, str(peer[0]) if is_list(peer) else ""):
             transport.set_protocol(asyncio.Protocol())
             transport.write(_FULL)
             transport.close()
@@ -210,7 +213,7 @@ class Connection(H11Protocol):
 
     def _look(self) -> None:
         """See whether the head of a request has come, and whether all of its body has."""
-        cycle = self.cycle
+        cycle: RequestResponseCycle | None = getattr(self, "cycle", None)  # there is none before the first request
         if cycle is None or cycle.response_complete:
             return
         if cycle is not self._seen:

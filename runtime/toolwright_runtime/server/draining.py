@@ -16,7 +16,14 @@ import uvicorn
 from sse_starlette.sse import AppStatus
 from starlette.datastructures import Headers
 
-from .connections import BATCH, IDLE, Bounds, Connections, protocol_class, tell_of_errors
+from .connections import (
+    BATCH,
+    IDLE,
+    Bounds,
+    Connections,
+    protocol_class,
+    tell_of_errors,
+)
 from .in_flight import LISTENING
 from .shutdown import stop_signals
 

@@ -16,17 +16,17 @@ from .course import note
 from .outcomes import refusal
 
 if TYPE_CHECKING:
-    from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+    from collections.abc import Callable
 
-    from .sdk import PackageServer
+    from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 
 
 class LostStore:
     """A middleware of the SDK, around all that may need the store."""
 
-    def __init__(self, server: PackageServer) -> None:
-        """Take the server, which stamps results."""
-        self._server = server
+    def __init__(self, stamped: Callable[[dict[str, Any], str], dict[str, Any]]) -> None:
+        """Take what makes a result one of this server, in a revision."""
+        self._stamped = stamped
 
     async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
         """Pass a message on; what the loss of the store ends of a call is a result, as any other refusal."""
@@ -39,5 +39,5 @@ class LostStore:
                 text = lost_message(is_unknown=found.is_unknown)
         note("limited", "state_lost")
         if ctx.method == "tools/call":
-            return self._server.stamped(refusal(text, "limited", "state_lost").result, ctx.protocol_version)
+            return self._stamped(refusal(text, "limited", "state_lost").result, ctx.protocol_version)
         raise MCPError(INTERNAL_ERROR, text)

@@ -245,7 +245,7 @@ class PackageServer(Server[Any]):
         self.middleware.append(self.observer)
         self.middleware.append(end_stream_in_time)
         self.middleware.append(self.in_flight)
-        self.middleware.append(LostStore(self))
+        self.middleware.append(LostStore(self.stamped))
         self.middleware.append(SealedRequests(store, info["name"], _PATIENCE))
         self.middleware.append(_modest)
         self.middleware.append(subscriptions.greet)

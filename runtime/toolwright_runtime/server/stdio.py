@@ -40,7 +40,13 @@ from .in_flight import LISTENING
 from .shutdown import stop_signals
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator
+    from collections.abc import (
+        AsyncGenerator,
+        AsyncIterator,
+        Awaitable,
+        Callable,
+        Generator,
+    )
     from types import TracebackType
     from typing import Self
 

@@ -187,7 +187,16 @@ def _is_deep(value: Json) -> bool:
     return True
 
 
+_TRAILING: Final = {
+    "}": "Illegal trailing comma before end of object",
+    "]": "Illegal trailing comma before end of array",
+}
+
+
 def _syntax(text: str, error: json.JSONDecodeError) -> Problem:
+    before = text[: error.pos].rstrip()
+    if before.endswith(",") and (end := text[error.pos : error.pos + 1]) in _TRAILING:  # as Python 3.13 has it
+        error = json.JSONDecodeError(_TRAILING[end], text, len(before) - 1)
     message, fix = _SYNTAX.get(error.msg, (error.msg, None))
     if text[error.pos : error.pos + 1] in ("/", "#"):
         fix = "JSON has no comments; a YAML file has"

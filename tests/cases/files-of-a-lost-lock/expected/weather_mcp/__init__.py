@@ -6,38 +6,45 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ._runtime.lazy import lazy
+from toolwright_runtime.generated import lazy
 
 if TYPE_CHECKING:
-    from ._runtime.answers import Accepted as Accepted
-    from ._runtime.answers import Cancelled as Cancelled
-    from ._runtime.answers import Declined as Declined
-    from ._runtime.client.drift import DriftError as DriftError
-    from ._runtime.client.drift import DriftWarning as DriftWarning
-    from ._runtime.client.errors import CallRefused as CallRefused
-    from ._runtime.client.errors import InvalidResult as InvalidResult
-    from ._runtime.client.errors import ResultTooLarge as ResultTooLarge
-    from ._runtime.client.errors import ToolFailed as ToolFailed
-    from ._runtime.client.live import list_prompts as list_prompts
-    from ._runtime.client.live import list_resource_templates as list_resource_templates
-    from ._runtime.client.live import list_resources as list_resources
-    from ._runtime.client.live import list_tools as list_tools
-    from ._runtime.client.options import OMIT as OMIT
-    from ._runtime.client.options import CallEvent as CallEvent
-    from ._runtime.client.options import Omit as Omit
-    from ._runtime.client.responses import CallResponse as CallResponse
-    from ._runtime.errors import ToolError as ToolError
-    from ._runtime.server.audit import CallRecord as CallRecord
-    from ._runtime.server.content import audio as audio
-    from ._runtime.server.content import embedded as embedded
-    from ._runtime.server.content import image as image
-    from ._runtime.server.content import link as link
-    from ._runtime.server.content import text as text
-    from ._runtime.server.context import Context as Context
-    from ._runtime.server.returns import Content as Content
-    from ._runtime.server.returns import MaybeAwaitable as MaybeAwaitable
-    from ._runtime.server.returns import Reply as Reply
-    from ._runtime.server.returns import Returns as Returns
+    from toolwright_runtime.generated import OMIT as OMIT
+    from toolwright_runtime.generated import Accepted as Accepted
+    from toolwright_runtime.generated import CallEvent as CallEvent
+    from toolwright_runtime.generated import CallRecord as CallRecord
+    from toolwright_runtime.generated import CallRefused as CallRefused
+    from toolwright_runtime.generated import CallResponse as CallResponse
+    from toolwright_runtime.generated import Cancelled as Cancelled
+    from toolwright_runtime.generated import Content as Content
+    from toolwright_runtime.generated import Context as Context
+    from toolwright_runtime.generated import Declined as Declined
+    from toolwright_runtime.generated import DriftError as DriftError
+    from toolwright_runtime.generated import DriftWarning as DriftWarning
+    from toolwright_runtime.generated import InvalidResult as InvalidResult
+    from toolwright_runtime.generated import ListChanged as ListChanged
+    from toolwright_runtime.generated import MaybeAwaitable as MaybeAwaitable
+    from toolwright_runtime.generated import Omit as Omit
+    from toolwright_runtime.generated import Question as Question
+    from toolwright_runtime.generated import Reply as Reply
+    from toolwright_runtime.generated import ResourceUpdated as ResourceUpdated
+    from toolwright_runtime.generated import ResultTooLarge as ResultTooLarge
+    from toolwright_runtime.generated import Returns as Returns
+    from toolwright_runtime.generated import ToolError as ToolError
+    from toolwright_runtime.generated import ToolFailed as ToolFailed
+    from toolwright_runtime.generated import audio as audio
+    from toolwright_runtime.generated import changes as changes
+    from toolwright_runtime.generated import embedded as embedded
+    from toolwright_runtime.generated import image as image
+    from toolwright_runtime.generated import link as link
+    from toolwright_runtime.generated import list_prompts as list_prompts
+    from toolwright_runtime.generated import (
+        list_resource_templates as list_resource_templates,
+    )
+    from toolwright_runtime.generated import list_resources as list_resources
+    from toolwright_runtime.generated import list_tools as list_tools
+    from toolwright_runtime.generated import text as text
+
     from .client import WeatherClient as WeatherClient
     from .handlers import WeatherHandlers as WeatherHandlers
     from .models import PingInput as PingInput
@@ -48,21 +55,11 @@ else:
     __getattr__, __dir__, __all__ = lazy(
         __name__,
         {
-            "._runtime.answers": ("Accepted", "Cancelled", "Declined"),
-            "._runtime.client.drift": ("DriftError", "DriftWarning"),
-            "._runtime.client.errors": ("CallRefused", "InvalidResult", "ResultTooLarge", "ToolFailed"),
-            "._runtime.client.live": ("list_prompts", "list_resource_templates", "list_resources", "list_tools"),
-            "._runtime.client.options": ("OMIT", "CallEvent", "Omit"),
-            "._runtime.client.responses": ("CallResponse",),
-            "._runtime.errors": ("ToolError",),
-            "._runtime.server.audit": ("CallRecord",),
-            "._runtime.server.content": ("audio", "embedded", "image", "link", "text"),
-            "._runtime.server.context": ("Context",),
-            "._runtime.server.returns": ("Content", "MaybeAwaitable", "Reply", "Returns"),
             ".client": ("WeatherClient",),
             ".handlers": ("WeatherHandlers",),
             ".models": ("PingInput",),
             ".registry": ("TOOLS",),
             ".server": ("asgi_app", "build_server"),
         },
+        api=1,
     )

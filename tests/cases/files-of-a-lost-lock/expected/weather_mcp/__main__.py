@@ -4,7 +4,8 @@
 
 from __future__ import annotations
 
-from ._runtime.server.main import main
+from toolwright_runtime.generated import main
+
 from .registry import PACKAGE
 
 

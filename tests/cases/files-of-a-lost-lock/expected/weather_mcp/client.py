@@ -6,8 +6,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ._runtime.client import responses as _responses
-from ._runtime.client.binding import Binding
+from toolwright_runtime import generated as _runtime
+from toolwright_runtime.generated import Binding
+
 from .registry import PACKAGE
 
 if TYPE_CHECKING:
@@ -48,8 +49,8 @@ class WeatherClient(Binding):
         return await self._call_content("ping", {}, extra)
 
 
-class _Responses(_responses.Responses):
+class _Responses(_runtime.Responses):
     """The methods of the tools, each with the whole response: the model, the content, `_meta`, what a failure says."""
 
     _package = PACKAGE
-    ping = _responses.responding(WeatherClient.ping)
+    ping = _runtime.responding(WeatherClient.ping)

@@ -8,8 +8,8 @@ from abc import abstractmethod
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from ._runtime.server.context import Context
-    from ._runtime.server.returns import Content, Returns
+    from toolwright_runtime.generated import Content, Context, Returns
+
     from .models import PingInput
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .._runtime.lazy import lazy
+from toolwright_runtime.generated import lazy
 
 if TYPE_CHECKING:
     from .ping import PingInput as PingInput

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from .._runtime.model import Model
+from toolwright_runtime.generated import Model
 
 
 class PingInput(Model):
