@@ -100,7 +100,7 @@ def test_checkers_see_the_names_that_are_loaded(module: str) -> None:
         for alias in node.names
         if alias.name == alias.asname
     }
-    (call,) = (node.value for node in choice.orelse if isinstance(node, ast.Expr))
+    (call,) = (node.value for node in choice.orelse if isinstance(node, ast.Assign))
     assert isinstance(call, ast.Call)
     loaded = {(home, name) for home, names in ast.literal_eval(call.args[1]).items() for name in names}
     assert seen == loaded
