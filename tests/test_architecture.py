@@ -117,11 +117,11 @@ def test_only_the_project_writes_to_the_disk() -> None:
 @pytest.mark.parametrize(
     ("library", "importers"),
     [
-        ("datamodel_code_generator", {"codegen.datamodel"}),
-        ("black", {"codegen.render"}),
-        ("jinja2", {"codegen.render", "docs.page"}),
+        ("datamodel_code_generator", {"codegen.models.datamodel"}),
+        ("black", {"codegen.source.render"}),
+        ("jinja2", {"codegen.source.render", "docs.page"}),
         ("markdown_it", {"docs.markdown"}),
-        ("watchfiles", {"commands.watching"}),
+        ("watchfiles", {"commands.shared.watching"}),
         ("yaml", {"compile.syntax.yamltext", "compile.syntax.yamlwriter"}),
     ],
 )

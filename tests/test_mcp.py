@@ -10,10 +10,13 @@ import pytest
 from mcp_types.version import SUPPORTED_PROTOCOL_VERSIONS
 
 from toolwright import mcp, package_data
-from toolwright_runtime import package, revisions
-from toolwright_runtime.client import drift
-from toolwright_runtime.client.confirmation import is_dangerous
-from toolwright_runtime.server import elicitation, lists, sdk
+from toolwright_runtime import package
+from toolwright_runtime.client.core.confirmation import is_dangerous
+from toolwright_runtime.client.features import drift
+from toolwright_runtime.mcp import revisions
+from toolwright_runtime.server import server
+from toolwright_runtime.server.core import lists
+from toolwright_runtime.server.features import elicitation
 
 
 def test_the_revisions_are_those_of_the_sdk() -> None:
@@ -32,7 +35,7 @@ def test_the_manifests_schema_has_the_same_facts() -> None:
 
 
 def test_the_runtime_has_the_same_lists() -> None:
-    assert {section.method: section.name for section in mcp.SECTIONS} == sdk._LISTS
+    assert {section.method: section.name for section in mcp.SECTIONS} == server._LISTS
     assert {section.name: section.capability for section in mcp.SECTIONS} == lists._KINDS
     assert {section.name: section.key for section in mcp.SECTIONS} == package._KEYS
     assert {section.capability for section in mcp.SECTIONS} == set(get_args(lists.Kind))

@@ -12,7 +12,7 @@ from jsonschema_rs import validator_for
 
 import suite
 from memory import load, shown
-from toolwright.codegen.exports import ALWAYS, OF_HANDLES
+from toolwright.codegen.pages.exports import ALWAYS, OF_HANDLES
 from toolwright.compile import rules
 from toolwright.compile.resolve import resolve
 from toolwright.compile.rules import names

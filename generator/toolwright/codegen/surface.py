@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from toolwright import ir, mcp, naming
-from toolwright.codegen.docstrings import arguments_doc, deprecation, parameter_doc, primitive_doc, tool_doc
-from toolwright.codegen.literals import literal
+from toolwright.codegen.source.docstrings import arguments_doc, deprecation, parameter_doc, primitive_doc, tool_doc
+from toolwright.codegen.source.literals import literal
 from toolwright.pycode import Code, Name, code, join
 
 if TYPE_CHECKING:

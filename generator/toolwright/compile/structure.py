@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from toolwright import mcp, package_data
 from toolwright.diagnostics import Diagnostic, Place, Pointer
 from toolwright.diagnostics.suggestions import KINDS, found, is_quoted, misspelt, nearest, quoted, shown
-from toolwright_runtime.instances import located
+from toolwright_runtime.values.locations import located
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

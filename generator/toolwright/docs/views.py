@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from toolwright import mcp, naming
-from toolwright.codegen.docstrings import deprecation
+from toolwright.codegen.source.docstrings import deprecation
 from toolwright.docs import cost, shared, tables
 from toolwright.http import split
 from toolwright.jsonschema import dialects

@@ -17,15 +17,16 @@ from typing import TYPE_CHECKING
 
 from toolwright import naming
 from toolwright.diagnostics import Diagnostic, Place
-from toolwright.project import disk, freshness, layout, lock, tree, user_cache
+from toolwright.project import freshness
+from toolwright.project.files import disk, layout, lock, tree, user_cache
 
 if TYPE_CHECKING:
     from toolwright import ir
     from toolwright.compile.pipeline import Result
     from toolwright.compile.source import Document
     from toolwright.incremental.worker import Workers
-    from toolwright.project.handlers import Findings, Handwritten
-    from toolwright.project.lock import Lock
+    from toolwright.project.files.lock import Lock
+    from toolwright.project.handwritten.handlers import Findings, Handwritten
 
 OUTPUT = "generated"
 """The output folder where nothing says another."""
@@ -168,7 +169,7 @@ def _built(
 
 def _news(manifest: ir.Manifest, before: tree.Package) -> tuple[str, ...]:
     """What a package needs, where that is other than what it needed when it was generated before."""
-    from toolwright.codegen import artifacts
+    from toolwright.codegen.pages import artifacts
 
     needed = artifacts.requirements(manifest.document, manifest.emit)
     document = before.text("manifest.json")
@@ -197,9 +198,10 @@ def fit(manifest: ir.Manifest, folders: Sequence[str], path: str, document: str 
     """
     if manifest.handlers is None or "server" not in manifest.emit:
         return None
-    from toolwright.codegen import renames, surface
+    from toolwright.codegen import surface
+    from toolwright.codegen.pages import renames
     from toolwright.compile import source
-    from toolwright.project import handlers as handwritten
+    from toolwright.project.handwritten import handlers as handwritten
 
     module, _, name = manifest.handlers.partition(":")
     interface = naming.handlers_class(manifest.stem)

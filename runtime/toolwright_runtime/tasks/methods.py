@@ -18,24 +18,23 @@ import mcp_types as types
 from mcp.shared.exceptions import MCPError
 from mcp.shared.inbound import MCP_NAME_HEADER, decode_header_value
 
-from ..nesting import is_too_deep
-from ..revisions import FIRST_STATELESS
-from ..server.expiry import own_seconds_left
-from ..server.parts import Refused
+from ..mcp.revisions import FIRST_STATELESS
+from ..server.core.expiry import own_seconds_left
+from ..server.core.parts import Refused
 from ..state.budget import BudgetExceeded
-from ..values import is_list, is_mapping
+from ..values.json import is_list, is_mapping
+from ..values.nesting import is_too_deep
 from . import wire
-from .asking import Asker
+from .handshake_input import Asker
 from .listening import Listener
 from .service import declares, owner_of, undeclared
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
-
-    from ..server.sdk import PackageServer
-    from .lines import Line
+    from ..sdk.requests import CallNext, HandlerResult, ServerRequestContext
+    from ..server.server import PackageServer
+    from .connections import Line
     from .records import Task
     from .service import Tasks
 

@@ -16,32 +16,32 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import mcp_types as types
 from opentelemetry.propagate import inject
 
-from ..amounts import seconds
-from ..hygiene import clean
-from ..revisions import FIRST_STATELESS
-from ..server.course import CURRENT, note
-from ..server.outcomes import Outcome, refusal
-from ..server.parts import Refused
+from ..mcp.revisions import FIRST_STATELESS
+from ..server.core.call_state import CURRENT, note
+from ..server.core.outcomes import Outcome, refusal
+from ..server.core.parts import Refused
 from ..state.budget import BudgetExceeded
 from ..state.store import StateLost, after_a_change, lost_message
+from ..values.sanitizing import clean
+from ..values.units import seconds
 from . import wire
-from .engines import engine_for
-from .ledger import Ledger
-from .lines import Lines
+from .connections import Lines
+from .engines.selection import engine_for
 from .records import Task
 from .runs import LEASE, Runs
+from .store import Ledger
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping
 
     from ..package import Package, Tool
-    from ..server.audit import Recorder
-    from ..server.parts import Host, Request
-    from ..server.principal import Principal
-    from ..server.steps import Call, Proceed
+    from ..server.core.parts import Host, Request
+    from ..server.core.principal import Principal
+    from ..server.core.steps import Call, Proceed
+    from ..server.observability.audit import Recorder
     from ..state.store import Store
-    from .engine import Engine
-    from .lines import Line
+    from .connections import Line
+    from .engines.base import Engine
 
 TTL: Final = "1h"
 POLL: Final = "1s"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import mcp_types as types
 
-from ..revisions import result_for
+from ..mcp.revisions import result_for
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

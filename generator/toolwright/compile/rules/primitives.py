@@ -10,7 +10,7 @@ from toolwright import mcp
 from toolwright.compile.uritemplates import TemplateError, variables
 from toolwright.diagnostics import Diagnostic, Place
 from toolwright.diagnostics.suggestions import nearest, quoted
-from toolwright_runtime.texts import PLACEHOLDER
+from toolwright_runtime.values.text import PLACEHOLDER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,7 +8,7 @@ from toolwright import mcp
 from toolwright.compile import shape
 from toolwright.compile.resolve import entries
 from toolwright.diagnostics import Diagnostic, Place
-from toolwright_runtime.objects import describes_objects
+from toolwright_runtime.schema.objects import describes_objects
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

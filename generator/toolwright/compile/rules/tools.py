@@ -9,7 +9,7 @@ from toolwright.compile.resolve import entries, meant, overlays
 from toolwright.diagnostics import Diagnostic, Place
 from toolwright.diagnostics.suggestions import did_you_mean, shorten
 from toolwright.jsonschema.references import Folder, Local, Outline
-from toolwright_runtime.texts import BRACES, steps
+from toolwright_runtime.values.text import BRACES, steps
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
