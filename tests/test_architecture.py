@@ -15,7 +15,6 @@ LAYERS = (
     ("package_data", "pycode", "http", "paths"),
     ("diagnostics",),
     ("naming",),
-    ("mcp",),
     ("ir",),
     ("jsonschema",),
     ("codegen",),

@@ -16,6 +16,8 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
+from .mcp.vocabulary import SECTIONS
+
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
@@ -329,4 +331,4 @@ def _whole(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
     return put_together(manifest)
 
 
-_KEYS: Final = {"tools": "name", "resources": "uri", "resourceTemplates": "uriTemplate", "prompts": "name"}
+_KEYS: Final = {section.name: section.key for section in SECTIONS}

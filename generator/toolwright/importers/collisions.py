@@ -12,7 +12,8 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from toolwright import mcp, naming
+from toolwright import naming
+from toolwright_runtime.mcp import vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -25,7 +26,7 @@ _LONGEST = 60
 class _Primitive:
     """A prompt, a resource or a template."""
 
-    section: mcp.Section
+    section: vocabulary.Section
     entry: dict[str, Any]
 
     @property
@@ -81,7 +82,7 @@ def _tools(tools: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
 
 
 def _primitives(manifest: Mapping[str, Any]) -> Iterator[_Primitive]:
-    for section in (mcp.PROMPTS, mcp.RESOURCES, mcp.TEMPLATES):
+    for section in (vocabulary.PROMPTS, vocabulary.RESOURCES, vocabulary.TEMPLATES):
         yield from (_Primitive(section, entry) for entry in manifest.get(section.name, ()))
 
 

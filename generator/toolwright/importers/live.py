@@ -35,12 +35,12 @@ from mcp_types.version import (
 
 from toolwright import __version__
 from toolwright.importers.reading import RefusedError
-from toolwright.mcp import SECTIONS, TOOLS, Section
 from toolwright.project import child
 from toolwright_runtime.client.features.list_pages import EndlessError, follow
 from toolwright_runtime.client.transports.bounded import over_http, over_stdio
 from toolwright_runtime.client.transports.bounds import MAX_RESULT_BYTES, Bounds
 from toolwright_runtime.client.transports.guarded import Guarded
+from toolwright_runtime.mcp.vocabulary import SECTIONS, TOOLS, Section
 from toolwright_runtime.values.terminal import one_line
 
 if TYPE_CHECKING:

@@ -1,66 +1,133 @@
-"""What an older revision of the protocol cannot carry, as the nearest that it can.
+"""The revisions of MCP: when each came, and what each can do. The one place that knows their dates.
 
-Takes tools and results of the newest revision as they go on the wire; gives them for one revision. Whatever that
-revision knows, or merely ignores, stays as it is.
+Code asks a revision what it has, and never compares dates: `Revision.of(date).has("url_elicitation")`.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
-
-from ..schema.objects import as_objects, describes_objects
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-FIRST_AUDIO: Final = "2025-03-26"
-FIRST_LINKS: Final = "2025-06-18"
-FIRST_STATELESS: Final = "2026-07-28"
-"""The first revision without a handshake; also the first in which structured content need not be an object."""
+Feature: TypeAlias = Literal[
+    "annotations",
+    "any_output",
+    "audio",
+    "cache_hints",
+    "choices",
+    "handshake",
+    "handshake_tasks",
+    "parameter_headers",
+    "resource_links",
+    "stateless",
+    "task_extension",
+    "url_elicitation",
+]
+"""What revisions differ in, as far as servers and clients have to know.
+
+- `annotations`: hints of tools (2025-03-26, server/tools).
+- `any_output`: an `outputSchema` and structured content of any kind (2026-07-28, server/tools).
+- `audio`: audio content (2025-03-26, server/tools).
+- `cache_hints`: `ttlMs` and `cacheScope` of lists and resources (2026-07-28, server/utilities/caching).
+- `choices`: titled and multiple choices in forms (2025-11-25, client/elicitation).
+- `handshake`: a session that starts with `initialize` (until 2025-11-25, basic/lifecycle).
+- `handshake_tasks`: tasks that are part of the protocol (2025-11-25, basic/utilities/tasks).
+- `parameter_headers`: arguments that are mirrored into HTTP headers (2026-07-28, server/tools).
+- `resource_links`: links to resources as content, and structured output (2025-06-18, server/tools).
+- `stateless`: requests that carry all that is needed, and answers that ask for input (2026-07-28, basic).
+- `task_extension`: tasks as an extension (2026-07-28, extensions/tasks).
+- `url_elicitation`: questions that open a URL (2025-11-25, client/elicitation).
+"""
 
 
-def tool_for(definition: dict[str, Any], revision: str) -> dict[str, Any]:
-    """A tool for this revision.
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """One revision.
 
-    Before 2026-07-28, an `outputSchema` says `type: object` at its root: one whose instances are all objects gets it
-    where it only follows from its references or alternatives, and one that allows other values is left out.
+    Attributes:
+        date: Its name, such as `2025-11-25`.
+        features: What it has.
+        fields: The fields that it added, by where they stand: `server`, or a list such as `tools`.
     """
-    if revision >= FIRST_STATELESS or "outputSchema" not in definition:
-        return definition
-    if describes_objects(definition["outputSchema"]):
-        return {**definition, "outputSchema": as_objects(definition["outputSchema"])}
-    return {key: value for key, value in definition.items() if key != "outputSchema"}
+
+    date: str
+    features: frozenset[Feature]
+    fields: Mapping[str, frozenset[str]]
+
+    def has(self, feature: Feature) -> bool:
+        """Whether this revision has a feature."""
+        return feature in self.features
+
+    @staticmethod
+    def of(date: str) -> Revision:
+        """The revision of a date; of a date that is not listed, the newest that is older, or else the oldest."""
+        return next((revision for revision in reversed(_TABLE) if revision.date <= date), _TABLE[0])
 
 
-def block_for(block: dict[str, Any], revision: str, number: int = 1) -> dict[str, Any]:
-    """A block of content for this revision; `number` tells sounds of one result apart."""
-    return block if revision >= FIRST_LINKS else _block_for(block, number, revision)
+def _table() -> tuple[Revision, ...]:
+    table: list[Revision] = []
+    features: frozenset[Feature] = frozenset({"handshake"})
+    for date, added, removed, fields in _CHANGES:
+        features = features - removed | added
+        table.append(Revision(date, features, fields))
+    return tuple(table)
 
 
-def result_for(result: dict[str, Any], definition: Mapping[str, Any], revision: str) -> dict[str, Any]:
-    """A result for this revision.
+_NONE: Final[frozenset[Feature]] = frozenset()
+_PRIMITIVES: Final = ("resources", "resourceTemplates", "prompts")
+_ICONS: Final = frozenset({"icons"})
+_NAMED: Final = frozenset({"title", "_meta"})
 
-    Before 2026-07-28, structured content goes with its `outputSchema`, and without one where it is no object; before
-    2025-06-18, resource links become text; before 2025-03-26, sounds become embedded resources.
-    """
-    if revision >= FIRST_STATELESS:
-        return result
-    schema = definition.get("outputSchema")
-    is_kept = isinstance(result.get("structuredContent"), dict) if schema is None else describes_objects(schema)
-    if "structuredContent" in result and not is_kept:
-        result = {key: value for key, value in result.items() if key != "structuredContent"}
-    if revision < FIRST_LINKS:
-        blocks = [_block_for(block, number, revision) for number, block in enumerate(result["content"], 1)]
-        result = {**result, "content": blocks}
-    return result
+_CHANGES: Final[tuple[tuple[str, frozenset[Feature], frozenset[Feature], Mapping[str, frozenset[str]]], ...]] = (
+    ("2024-11-05", _NONE, _NONE, {}),
+    ("2025-03-26", frozenset({"annotations", "audio"}), _NONE, {"tools": frozenset({"annotations"})}),
+    (
+        "2025-06-18",
+        frozenset({"resource_links"}),
+        _NONE,
+        {
+            "server": frozenset({"title"}),
+            "tools": _NAMED | {"outputSchema"},
+            **dict.fromkeys(_PRIMITIVES, _NAMED),
+        },
+    ),
+    (
+        "2025-11-25",
+        frozenset({"choices", "handshake_tasks", "url_elicitation"}),
+        _NONE,
+        {
+            "server": frozenset({"icons", "websiteUrl", "description"}),
+            "tools": frozenset({"icons", "execution"}),
+            **dict.fromkeys(_PRIMITIVES, _ICONS),
+        },
+    ),
+    (
+        "2026-07-28",
+        frozenset({"any_output", "cache_hints", "parameter_headers", "stateless", "task_extension"}),
+        frozenset({"handshake", "handshake_tasks"}),
+        {},
+    ),
+)
+"""For each revision, the oldest first: its date, the features that it added and removed, and the fields that it added.
+
+From the changelogs and the schemas that each revision publishes.
+"""
+
+_TABLE: Final = _table()
+
+REVISIONS: Final = tuple(revision.date for revision in _TABLE)
+"""The revisions that generated servers and clients speak, the oldest first."""
 
 
-def _block_for(block: dict[str, Any], number: int, revision: str) -> dict[str, Any]:
-    common = {key: value for key, value in block.items() if key in ("annotations", "_meta")}
-    if block["type"] == "resource_link":
-        name = block.get("title") or block["name"]
-        return {"type": "text", "text": f"{name}: {block['uri']}", **common}
-    if block["type"] == "audio" and revision < FIRST_AUDIO:
-        resource = {"uri": f"embedded://audio/{number}", "mimeType": block["mimeType"], "blob": block["data"]}
-        return {"type": "resource", "resource": resource, **common}
-    return block
+def since(feature: Feature) -> str:
+    """The first revision that has a feature."""
+    return next(revision.date for revision in _TABLE if revision.has(feature))
+
+
+SINCE: Final[Mapping[str, Mapping[str, str]]] = {
+    section: {field: revision.date for revision in _TABLE for field in sorted(revision.fields.get(section, ()))}
+    for section in ("server", "tools", *_PRIMITIVES)
+}
+"""The revision that added a field, by where the field stands; all other fields are as old as MCP."""

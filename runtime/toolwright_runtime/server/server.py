@@ -20,7 +20,9 @@ from mcp.shared.message import ServerMessageMetadata
 from mcp_types.methods import validate_client_request
 from pydantic import BaseModel
 
-from ..mcp.revisions import FIRST_STATELESS, tool_for
+from ..mcp.downgrades import tool_for
+from ..mcp.revisions import Revision
+from ..mcp.vocabulary import SECTIONS
 from ..observability.logs import guard, logger
 from ..sdk.http import MCP_SESSION_ID_HEADER
 from ..sdk.server import NotificationOptions, Server
@@ -72,12 +74,7 @@ _GREETING_PARTS: Final = 1000
 _PAGES: Final = 64
 """First pages that are kept, at most: of each list, for each revision, and for callers with the same scopes."""
 
-_LISTS: Final = {
-    "tools/list": "tools",
-    "resources/list": "resources",
-    "resources/templates/list": "resourceTemplates",
-    "prompts/list": "prompts",
-}
+_LISTS: Final = {section.method: section.name for section in SECTIONS}
 
 _ADMITTED: Final[Mapping[str, tuple[type[BaseModel], types.Result]]] = {
     "tools/list": (types.PaginatedRequestParams, types.ListToolsResult(tools=[])),
@@ -288,7 +285,7 @@ class PackageServer(Server[Any]):
 
     def stamped(self, result: dict[str, Any], revision: str) -> dict[str, Any]:
         """From 2026-07-28, what every result says: whether it is complete, and who gave it."""
-        if revision < FIRST_STATELESS:
+        if not Revision.of(revision).has("stateless"):
             return result
         if self._stamp is None:
             self._stamp = self.server_info_stamp
@@ -417,7 +414,7 @@ class _Answers:
 
 def _is_admissible(ctx: ServerRequestContext[Any, Any], has_sessions: bool) -> bool:
     """Whether the connection has shaken hands, where its revision wants that, and the parameters are well-formed."""
-    if ctx.protocol_version < FIRST_STATELESS and ctx.session.client_params is None and has_sessions:
+    if Revision.of(ctx.protocol_version).has("handshake") and ctx.session.client_params is None and has_sessions:
         return False
     try:
         validate_client_request(ctx.method, ctx.protocol_version, ctx.params)

@@ -9,7 +9,7 @@ import hashlib
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from ..mcp.revisions import FIRST_STATELESS
+from ..mcp.revisions import Revision
 from ..server.features.input_requests import Peer, Rounds
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class TaskRounds(Rounds):
 
     def url_question(self, elicitation: str | None = None) -> str | None:
         """The id of a question that opens a URL: in each run the same, since the handler begins anew."""
-        if self.revision >= FIRST_STATELESS:
+        if Revision.of(self.revision).has("stateless"):
             return None
         self._visits += 1
         return elicitation or hashlib.sha256(f"{self._task.id} {self._visits}".encode()).hexdigest()[:32]

@@ -21,7 +21,7 @@ from mcp.shared.exceptions import MCPError
 from opentelemetry.propagate import extract
 from opentelemetry.trace import StatusCode, get_tracer
 
-from ..mcp.revisions import FIRST_STATELESS
+from ..mcp.revisions import Revision
 from ..observability.logs import logger
 from ..observability.telemetry import of_request
 from ..server.core.call_state import CURRENT, Course, reference
@@ -226,7 +226,7 @@ class Runs:
             outcome = refusal(str(error), "denied", "not_visited")
         except MissingCapability as error:
             text, data = str(error), {"requiredCapabilities": error.required}
-            if task.revision >= FIRST_STATELESS:
+            if Revision.of(task.revision).has("stateless"):
                 leg.course.ending, leg.course.reason = "failed", "client_capability"
                 await self._fail(leg, types.MISSING_REQUIRED_CLIENT_CAPABILITY, text, data)
                 return

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from io import BytesIO
 from typing import TYPE_CHECKING
 
-from toolwright import mcp
+from toolwright_runtime.mcp import vocabulary
 
 if TYPE_CHECKING:
     from toolwright import ir
@@ -91,7 +91,7 @@ def _json(document: Mapping[str, ir.Json]) -> bytes:
     return made.getvalue()
 
 
-_TO_SHARED = (("tools",), None, mcp.SCHEMAS, ("$defs", "definitions"), None)
+_TO_SHARED = (("tools",), None, vocabulary.SCHEMAS, ("$defs", "definitions"), None)
 """The keys that lead to bundled schemas, level by level; at some, all do."""
 
 

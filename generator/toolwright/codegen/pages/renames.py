@@ -10,8 +10,8 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from toolwright import mcp
 from toolwright.codegen import surface
+from toolwright_runtime.mcp import vocabulary
 
 if TYPE_CHECKING:
     from toolwright.ir import Json
@@ -45,7 +45,7 @@ def renamed_methods(old: Mapping[str, Json], new: Mapping[str, Json]) -> dict[st
         new: The one that it gets now.
     """
     found: dict[str, str] = {}
-    for section in mcp.SECTIONS:
+    for section in vocabulary.SECTIONS:
         before, after = (
             {entry[section.key]: entry for entry in document.get(section.name) or ()} for document in (old, new)
         )

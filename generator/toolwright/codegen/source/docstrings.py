@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from toolwright import mcp
+from toolwright_runtime.mcp import vocabulary
 from toolwright_runtime.values.text import steps
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def _limits(tool: ir.Tool) -> Iterator[str]:
 
 def _hints(annotations: Mapping[str, ir.Json]) -> Iterator[str]:
     """What the hints mean; one that says no, as it is by default, goes without saying."""
-    for hint in mcp.HINTS:
+    for hint in vocabulary.HINTS:
         value = annotations.get(hint.name)
         if isinstance(value, bool) and (value or hint.default):
             yield hint.means(value)

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from toolwright import mcp
 from toolwright.diff.changes import Change
 from toolwright.diff.kinds import tools
 from toolwright.diff.kinds.policies import policies
 from toolwright.diff.subsumption.congruence import same
+from toolwright_runtime.mcp import vocabulary
 
 if TYPE_CHECKING:
     from toolwright import ir
@@ -23,7 +23,7 @@ _STATIC: Final = ("text", "messages")
 
 def changes(pair: Pair) -> Iterator[Change]:
     """All changes of what a server lists beside tools."""
-    for section in mcp.PRIMITIVES:
+    for section in vocabulary.PRIMITIVES:
         old, new = (
             {primitive.key: primitive for primitive in manifest.primitives[section]}
             for manifest in (pair.old, pair.new)
@@ -70,7 +70,7 @@ def _of(
             yield Change("TW555", "wire", "breaking", about, message, *places)
         else:
             yield Change("TW502", "wire", "cosmetic", about, f"`{key}` changed", *places)
-    if new.section == mcp.PROMPTS:
+    if new.section == vocabulary.PROMPTS:
         yield from _arguments(old, new)
     at = old.place / "toolwright", new.place / "toolwright"
     both = before.get("policy") or {}, after.get("policy") or {}

@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
 
-from toolwright import mcp
 from toolwright.codegen.surface import Class, ClientMethod, Enumeration, Field, HandlerMethod, Surface, Taken, Type
 from toolwright.diagnostics import Place
 from toolwright.diagnostics.suggestions import quoted
 from toolwright.diff.changes import Change, Impact
+from toolwright_runtime.mcp import vocabulary
 
 if TYPE_CHECKING:
     from toolwright import ir
@@ -335,7 +335,7 @@ class _Sides:
 def _places(manifest: ir.Manifest) -> Iterator[tuple[_Key, Place]]:
     """Where each primitive and shared schema stands, by its section and its name or URI."""
     for tool in manifest.tools:
-        yield (mcp.TOOLS.name, tool.name), tool.place
+        yield (vocabulary.TOOLS.name, tool.name), tool.place
     for primitive in (*manifest.resources, *manifest.templates, *manifest.prompts):
         yield (primitive.section.name, primitive.key), primitive.place
     for shared in manifest.shared:

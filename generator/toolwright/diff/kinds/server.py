@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from toolwright import mcp
 from toolwright.diagnostics import Place
 from toolwright.diff.changes import Change
 from toolwright.diff.kinds import handles, tools
 from toolwright.diff.kinds.policies import policies
 from toolwright.diff.subsumption.congruence import same
+from toolwright_runtime.mcp import vocabulary
 from toolwright_runtime.state.budget import ALL, EACH
 from toolwright_runtime.values.units import size
 
@@ -122,10 +122,10 @@ def _authorization(was: Any, now: Any, at: tuple[Place, Place]) -> Iterator[Chan
 
 
 def _capabilities(manifest: ir.Manifest) -> frozenset[str]:
-    listed = {mcp.TOOLS: manifest.tools, **manifest.primitives}
-    found = {section.capability for section, entries in listed.items() if entries}
+    listed = {vocabulary.TOOLS: manifest.tools, **manifest.primitives}
+    announced: set[str] = {section.capability for section, entries in listed.items() if entries}
     if any(primitive.completed for primitives in manifest.primitives.values() for primitive in primitives):
-        found.add("completions")
+        announced.add("completions")
     declared = manifest.server.get("capabilities")
     meant = {name for name, value in declared.items() if value} if isinstance(declared, dict) else set()
-    return frozenset(found | meant)
+    return frozenset(announced | meant)

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from toolwright import mcp
 from toolwright.codegen.pages.renames import renamed
 from toolwright.diagnostics import Place
 from toolwright.diff.changes import Change, Impact
@@ -17,12 +16,13 @@ from toolwright.diff.kinds import handles
 from toolwright.diff.kinds.policies import policies
 from toolwright.diff.kinds.schemas import Compared
 from toolwright.diff.subsumption.congruence import same
+from toolwright_runtime.mcp import vocabulary
 
 if TYPE_CHECKING:
     from toolwright import ir
     from toolwright.diff.changes import Side
 
-_CAUTIOUS: Final[Mapping[str, bool]] = {hint.name: hint.default for hint in mcp.HINTS}
+_CAUTIOUS: Final[Mapping[str, bool]] = {hint.name: hint.default for hint in vocabulary.HINTS}
 _TASKS: Final[Mapping[str, Any]] = {"ttl": "1h", "pollInterval": "1s", "most": 100}
 """What the manifest's `task` says where it says nothing."""
 
@@ -97,7 +97,7 @@ def _of(
     formats = pair.old.formats, pair.new.formats
     before, after = old.definition, new.definition
     for key in dict.fromkeys((*after, *before)):
-        if key in ("name", *mcp.SCHEMAS) or same(before.get(key), after.get(key)):
+        if key in ("name", *vocabulary.SCHEMAS) or same(before.get(key), after.get(key)):
             continue
         places = old.place / key, new.place / key
         if key == "description":

@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager, contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from ...mcp.revisions import FIRST_STATELESS
+from ...mcp.revisions import Revision
 from ..features.list_pages import fetch_pages
 from ..transports.bounds import Bound, TooLargeError, at_most
 from ..transports.guarded import Guarded, describe_problems, failure_of
@@ -72,8 +72,8 @@ class Session:
 
     @property
     def modern(self) -> bool:
-        """Whether the connection speaks 2026-07-28 or later, where there is no handshake."""
-        return self.client.protocol_version >= FIRST_STATELESS
+        """Whether the connection speaks a revision without a handshake (from 2026-07-28 on)."""
+        return Revision.of(self.client.protocol_version).has("stateless")
 
     async def call(self, tool: Tool, arguments: dict[str, Any], options: Options) -> CallToolResult:
         """Call a tool with JSON arguments (`tools/call`).

@@ -12,7 +12,7 @@ from collections.abc import Awaitable
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict, TypeVar
 
-from ...mcp.revisions import FIRST_STATELESS
+from ...mcp.revisions import Revision
 from ...values.json import is_list
 from .elicitation import fill
 from .questions import Question
@@ -144,7 +144,7 @@ async def _in_time(context: ClientRequestContext, in_flight: InFlight, working: 
 
 def _is_round(context: ClientRequestContext) -> bool:
     """Whether this is asked between two rounds of a call (from 2026-07-28 on), and not in the middle of it."""
-    return (context.session.protocol_version or "") >= FIRST_STATELESS
+    return Revision.of(context.session.protocol_version or "").has("stateless")
 
 
 async def _awaited(value: _T | Awaitable[_T]) -> _T:

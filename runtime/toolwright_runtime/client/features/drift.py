@@ -21,7 +21,8 @@ from mcp_types import (
     PaginatedResult,
 )
 
-from ...mcp.revisions import FIRST_AUDIO, FIRST_LINKS, tool_for
+from ...mcp.downgrades import tool_for
+from ...mcp.revisions import SINCE
 from ...schema.objects import as_objects
 from ...values.json import Json
 from ...values.terminal import visible
@@ -37,14 +38,8 @@ if TYPE_CHECKING:
 Drift: TypeAlias = Literal["ignore", "warn", "error"]
 """What to do where the server's tools are not those that were compiled: nothing, `DriftWarning` or `DriftError`."""
 
-_FIELDS: Final = {
-    "title": FIRST_LINKS,
-    "description": "",
-    "inputSchema": "",
-    "outputSchema": FIRST_LINKS,
-    "annotations": FIRST_AUDIO,
-}
-"""What of a tool is compared, and the first revision that has it (MCP changelogs of 2025-03-26 and 2025-06-18)."""
+_FIELDS: Final = ("title", "description", "inputSchema", "outputSchema", "annotations")
+"""What of a tool is compared."""
 
 _DETAILS: Final = 6  # differences that are told of one field
 _LONGEST: Final = 60  # characters of somebody else's text in a message
@@ -154,9 +149,9 @@ def compare(tools: Tools, live: Sequence[Mapping[str, Any]], revision: str) -> I
 def _changed(tool: Tool, live: Mapping[str, Any], revision: str) -> Iterator[str]:
     compiled = tool.definition if "outputSchema" in live else tool.listed
     carried = tool_for(compiled, revision)
-    for field, first in _FIELDS.items():
+    for field in _FIELDS:
         was, is_ = _plain(field, compiled.get(field)), _plain(field, live.get(field))
-        if is_ is None and (revision < first or field not in carried):
+        if is_ is None and (revision < SINCE["tools"].get(field, "") or field not in carried):
             continue
         found = list(_differences(was, is_, ""))
         if not found:

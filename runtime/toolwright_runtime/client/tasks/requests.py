@@ -38,7 +38,7 @@ from mcp_types import (
 )
 from pydantic import BaseModel, Discriminator, Tag, TypeAdapter, ValidationError
 
-from ...mcp.revisions import FIRST_STATELESS
+from ...mcp.revisions import Revision, since
 from ...values.json import Json, is_mapping
 from ..core.input_required import responses_to
 from ..features.list_pages import fetch_pages
@@ -56,8 +56,6 @@ if TYPE_CHECKING:
 
 EXTENSION: Final = "io.modelcontextprotocol/tasks"
 RELATED: Final = "io.modelcontextprotocol/related-task"
-_FIRST: Final = "2025-11-25"
-"""The first revision with tasks."""
 
 Started: TypeAlias = WireTask | CallToolResult
 """What a call gives that may become a task."""
@@ -266,7 +264,7 @@ class TaskRequests:
 
 def offers_tasks(session: Session) -> bool:
     """Whether a server of before 2026-07-28 makes tasks of calls (MCP 2025-11-25, tasks, "Capabilities")."""
-    if not _FIRST <= session.client.protocol_version < FIRST_STATELESS:
+    if not Revision.of(session.client.protocol_version).has("handshake_tasks"):
         return False
     tasks = session.client.server_capabilities.tasks
     calls = None if tasks is None or tasks.requests is None else tasks.requests.tools
@@ -282,10 +280,10 @@ async def list_tasks(session: Session, options: Options) -> AsyncIterator[WireTa
     """
     if session.modern:
         raise TasksUnsupported(
-            "from 2026-07-28 on servers list no tasks; keep the `id` of each, and `resume` it by that"
+            f"from {since('task_extension')} on servers list no tasks; keep the `id` of each, and `resume` it by that"
         )
     tasks = session.client.server_capabilities.tasks
-    if session.client.protocol_version < _FIRST or tasks is None or tasks.list is None:
+    if not Revision.of(session.client.protocol_version).has("handshake_tasks") or tasks is None or tasks.list is None:
         raise TasksUnsupported(f"the server lists no tasks (in {session.client.protocol_version})")
 
     async def page(cursor: str | None) -> _Page:

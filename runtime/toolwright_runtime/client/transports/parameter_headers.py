@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from ...mcp.revisions import FIRST_STATELESS
+from ...mcp.revisions import Revision
 from ...observability.logs import logger
 from ...values.json import Json, is_mapping
 from ..features.list_pages import fetch_pages
@@ -52,13 +52,13 @@ class ParameterHeaders:
         try:
             return await send()
         except MCPError as mismatch:
-            if mismatch.code != HEADER_MISMATCH or not self._modern or not await self._list(tool.name, seconds):
+            if mismatch.code != HEADER_MISMATCH or not self._has_headers or not await self._list(tool.name, seconds):
                 raise
         return await send()
 
     @property
-    def _modern(self) -> bool:
-        return self._client.protocol_version >= FIRST_STATELESS
+    def _has_headers(self) -> bool:
+        return Revision.of(self._client.protocol_version).has("parameter_headers")
 
     def _mirrors(self) -> bool:
         """Whether calls have headers: over HTTP only, and from 2026-07-28 on."""
@@ -67,7 +67,7 @@ class ParameterHeaders:
         from ...sdk.server import MCPServer, Server
 
         server = self._client.server
-        if isinstance(server, StdioServerParameters | Server | MCPServer) or not self._modern:
+        if isinstance(server, StdioServerParameters | Server | MCPServer) or not self._has_headers:
             return False
         return not isinstance(server, Lenient) or server.over_http
 

@@ -13,7 +13,8 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal, Protocol, TypeAlias
 
-from ...mcp.revisions import FIRST_STATELESS
+from ...mcp.revisions import Revision
+from ...mcp.vocabulary import SECTIONS
 from ...values.units import seconds
 
 Kind: TypeAlias = Literal["tools", "resources", "prompts"]
@@ -46,12 +47,7 @@ class Switchboard(Protocol):
 Shows: TypeAlias = Callable[[str], bool]
 """Whether a caller sees what has a key."""
 
-_KINDS: Final[Mapping[str, Kind]] = {
-    "tools": "tools",
-    "resources": "resources",
-    "resourceTemplates": "resources",
-    "prompts": "prompts",
-}
+_KINDS: Final[Mapping[str, Kind]] = {section.name: section.capability for section in SECTIONS}
 
 
 class StaleCursor(Exception):
@@ -169,7 +165,7 @@ class Lists:
         result: dict[str, Any] = {name: entries}
         if following is not None:
             result["nextCursor"] = following
-        return {**result, **self.hints} if revision >= FIRST_STATELESS else result
+        return {**result, **self.hints} if Revision.of(revision).has("cache_hints") else result
 
 
 class Switches:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 import mcp_types as types
 
 from ...mcp.elicitation_answers import Accepted, Cancelled, Declined
+from ...mcp.revisions import Revision
 from ...schema.validation import Validator
 from ...values.sanitizing import clean
 from .input_requests import InvalidAnswer, url_params
@@ -21,9 +22,6 @@ if TYPE_CHECKING:
     from .input_requests import Rounds
 
 _Answer = TypeVar("_Answer", bound="Model")
-
-_FIRST_CHOICES: Final = "2025-11-25"
-"""The first revision in which choices have titles of their own, and several can be chosen."""
 
 
 class Ask:
@@ -112,7 +110,7 @@ def _form_for(schema: Mapping[str, Any], revision: str) -> Mapping[str, Any] | N
     Before 2025-11-25, choices with titles are an `enum` with `enumNames`, and nobody can choose several: such a field
     is left out, unless it is required (MCP 2025-06-18, client/elicitation, "Requested Schema").
     """
-    if revision >= _FIRST_CHOICES:
+    if Revision.of(revision).has("choices"):
         return schema
     fields: Mapping[str, Any] = schema.get("properties", {})
     asked = {name: _field_for(field) for name, field in fields.items() if field.get("type") != "array"}

@@ -21,7 +21,7 @@ from mcp.shared.exceptions import MCPError
 from pydantic import BaseModel, ValidationError
 
 from ...errors import ToolError
-from ...mcp.revisions import FIRST_STATELESS
+from ...mcp.revisions import Revision
 from ...observability.logs import logger
 from ...state.nonces import new_mark
 from ...state.store import StateLost
@@ -48,7 +48,6 @@ _Error = TypeVar("_Error", bound=BaseException)
 _TRIES: Final = 3
 """How often a question is asked where the answers do not fit it, or do not come with the next round."""
 
-_FIRST_URLS: Final = "2025-11-25"
 """The first revision in which a user can be asked to open a URL."""
 
 OURS: Final = "toolwright."
@@ -168,7 +167,7 @@ class Rounds:
     @property
     def in_handshake_era(self) -> bool:
         """Whether questions are requests to the client, as up to 2025-11-25."""
-        return self.revision < FIRST_STATELESS
+        return not Revision.of(self.revision).has("stateless")
 
     def can(self, capability: str) -> bool:
         """Whether the client declared a capability, such as `elicitation.url` or `sampling`."""
@@ -262,7 +261,7 @@ class Rounds:
 
     def _require(self, needed: UrlRequired) -> None:
         """Refuse the request until the user was at a URL; from 2026-07-28 on that is a question like any other."""
-        if not self.can("elicitation.url") or self.revision < _FIRST_URLS:
+        if not self.can("elicitation.url") or not Revision.of(self.revision).has("url_elicitation"):
             raise MissingCapability({"elicitation": {"url": {}}})
         if self.in_handshake_era:
             self._peer.asked_to_visit(needed.elicitation)
@@ -407,7 +406,7 @@ class Asking:
             Refused: It asks what the client cannot answer, or its state was sent before.
             StateLost: Nobody knows whether its state was sent before, and nothing was done.
         """
-        is_stateless = request.revision >= FIRST_STATELESS
+        is_stateless = Revision.of(request.revision).has("stateless")
         asked: Mapping[str, Any] = request.params if is_stateless else {}
         kept = await self._kept(asked.get("requestState"), request)
         peer = cast("Peer", request.channel)

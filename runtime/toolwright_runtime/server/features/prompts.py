@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mcp_types import INVALID_PARAMS, ContentBlock, PromptMessage, TextContent
 
-from ...mcp.revisions import block_for
+from ...mcp.downgrades import block_for
 from ...values.json import is_list
 from ...values.sanitizing import Extent, clean, said
 from ...values.text import PLACEHOLDER

@@ -20,7 +20,7 @@ from mcp_types import (
     TextResourceContents,
 )
 
-from ...mcp.revisions import FIRST_STATELESS
+from ...mcp.revisions import Revision
 from ...values.json import is_list
 from ...values.sanitizing import Extent, clean, said
 from ..core.parts import Answer, Host, Needed, Refused, Request
@@ -109,7 +109,7 @@ class _Reading:
         if contents is None:
             raise not_found(uri, request.revision)
         result: dict[str, Any] = {"contents": contents}
-        return {**result, **hints} if request.revision >= FIRST_STATELESS else result
+        return {**result, **hints} if Revision.of(request.revision).has("cache_hints") else result
 
     async def subscribe(self, request: Request) -> dict[str, Any]:
         """Let the caller hear of changes of what a URI leads to (MCP 2025-11-25, server/resources, "Subscriptions")."""
@@ -171,7 +171,7 @@ class _Reading:
 
 def not_found(uri: str, revision: str) -> Refused:
     """The error for a URI that leads nowhere, as the revision has it."""
-    code = INVALID_PARAMS if revision >= FIRST_STATELESS else _NOT_FOUND
+    code = INVALID_PARAMS if Revision.of(revision).has("stateless") else _NOT_FOUND
     return Refused(code, f"Resource not found: {clean(uri)}", {"uri": uri})
 
 

@@ -17,7 +17,7 @@ import anyio
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
-from ...mcp.revisions import FIRST_STATELESS
+from ...mcp.revisions import Revision
 from ...sdk.subscriptions import (
     InMemorySubscriptionBus,
     ListenHandler,
@@ -125,7 +125,7 @@ class Subscriptions:
 
     def level(self, ctx: ServerRequestContext[Any, Any]) -> LogLevel | None:
         """The least level that the caller wants; `None` where it wants no messages."""
-        if ctx.protocol_version >= FIRST_STATELESS:
+        if Revision.of(ctx.protocol_version).has("stateless"):
             level = (ctx.meta or {}).get(types.LOG_LEVEL_META_KEY)
             return level if level in LOG_LEVELS else None
         wants = self._wants.get(id(ctx.session.client_params))

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mcp_types import INVALID_PARAMS
 
-from ...mcp.revisions import FIRST_STATELESS, result_for
+from ...mcp.downgrades import result_for
+from ...mcp.revisions import Revision
 from ...values.sanitizing import clean
 from ..core.call_state import CURRENT, note
 from ..core.dispatcher import Dispatcher
@@ -86,7 +87,9 @@ class Calls:
             context = host.context(request, name, tool.stem, tool.extension)
             sent = request.params.get("arguments")
             values: tuple[dict[str, Any], int | None] = whole(sent) if sent else ({}, 2)
-            is_answer = request.revision >= FIRST_STATELESS and request.params.get("requestState") is not None
+            is_answer = (
+                Revision.of(request.revision).has("stateless") and request.params.get("requestState") is not None
+            )
             if course is not None:
                 course.arguments, course.size = values
             begin = None if host.tasks is None else host.tasks.beginning(request, tool)

@@ -1,14 +1,15 @@
-"""What the Model Context Protocol says, stated once: what servers list, revisions, hints and content.
+"""What the Model Context Protocol says, stated once: what servers list, hints of tools, and kinds of content.
 
-Pure data. Names are spelled as they are on the wire, which is how manifests spell them, too. The runtime is copied into
-packages and has the few facts that it needs itself; a test holds the two equal.
+Pure data. Names are spelled as they are on the wire, which is how manifests spell them, too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal, TypeAlias
+
+Capability: TypeAlias = Literal["tools", "resources", "prompts"]
+"""What announces a list, and its changes (MCP 2025-11-25, basic/lifecycle, "Capability Negotiation")."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +27,7 @@ class Section:
     name: str
     noun: str
     key: str
-    capability: str
+    capability: Capability
     method: str
 
 
@@ -75,24 +76,3 @@ HINTS: Final = (
 )
 """The hints among a tool's annotations (MCP 2025-06-18, schema, `ToolAnnotations`). The defaults are the cautious
 values."""
-
-
-REVISIONS: Final = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28")
-"""The revisions that generated servers and clients speak, the oldest first."""
-
-_SECOND, _THIRD, _FOURTH, _FIFTH = REVISIONS[1:]
-_NAMED: Final = {"title": _THIRD, "_meta": _THIRD, "icons": _FOURTH}
-
-SINCE: Final[Mapping[str, Mapping[str, str]]] = {
-    "server": {"title": _THIRD, "icons": _FOURTH, "websiteUrl": _FOURTH, "description": _FOURTH},
-    TOOLS.name: {**_NAMED, "annotations": _SECOND, "outputSchema": _THIRD, "execution": _FOURTH},
-    **{section.name: _NAMED for section in PRIMITIVES},
-}
-"""The revision that added a field, by where the field stands; the others are as old as MCP. From the schemas that each
-revision publishes."""
-
-SINCE_ANY_ROOT: Final = _FIFTH
-"""The first revision that allows an `outputSchema` whose root is not an object."""
-
-SINCE_HEADER: Final = _FIFTH
-"""The first revision with `x-mcp-header`."""
