@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -133,3 +134,18 @@ def test_a_library_has_few_callers(library: str, importers: set[str]) -> None:
             if any(one.split(".")[0] == library for one in names):
                 found.add(name)
     assert {name.partition(".")[2] for name in found} == importers
+
+
+def test_the_map_names_files_that_exist() -> None:
+    """Each file and folder in backticks on docs/architecture.md: below a root, or beside one that its paragraph names."""
+    checkout = package_data.ROOT.parents[1]
+    roots = (checkout, package_data.ROOT, package_data.RUNTIME, package_data.RUNTIME / "server", checkout / "runtime")
+    missing = []
+    for paragraph in re.split(r"\n\n|\n(?=\|)", (checkout / "docs" / "architecture.md").read_text("utf-8")):
+        beside: list[Path] = []
+        for name in re.findall(r"`([\w/]+(?:\.py|/))`", paragraph):
+            places = [place for root in (*roots, *beside) if (place := root / name).exists()]
+            beside += [folder for place in places for folder in (place, place.parent)]
+            if not places:
+                missing.append(name)
+    assert missing == []
