@@ -2,8 +2,8 @@ PYTHON ?= python3
 export PYTHONDONTWRITEBYTECODE :=  # the tests start hundreds of processes, which would compile everything anew
 BIN := .venv/bin
 CODE := generator runtime examples tests bench
-CORPUS_TESTS := tests/test_corpus.py tests/test_models.py tests/test_suite.py tests/test_openapi_servers.py \
-	tests/test_inlining.py tests/test_mutations.py tests/test_uritemplates.py
+CORPUS_TESTS := tests/importers/test_corpus.py tests/codegen/test_models.py tests/codegen/test_suite.py tests/importers/test_openapi_servers.py \
+	tests/compile/test_inlining.py tests/compile/test_mutations.py tests/compile/test_uritemplates.py
 CHECKS := lint-ruff lint-black lint-mypy lint-pyright lint-generated lint-docs
 
 PYTHONS := 3.11 3.12 3.13 3.14
@@ -21,7 +21,7 @@ test: lint
 # What CI runs after `make test` where the corpus is: all of the corpus and all payloads, with fixed seeds; some ten minutes.
 verify: .venv/ready
 	TOOLWRIGHT_WHOLE_CORPUS=1 TOOLWRIGHT_WHOLE_PAYLOADS=1 $(BIN)/pytest -n 2 --dist worksteal --hypothesis-seed=0 \
-		$(CORPUS_TESTS) tests/test_payloads.py tests/test_foreign_keywords.py
+		$(CORPUS_TESTS) tests/compile/test_payloads.py tests/compile/test_foreign_keywords.py
 
 # The attacks that docs/security.md has figures of, and a soak, against real servers; minutes. `make test` takes a sample.
 torture: .venv/ready
@@ -45,19 +45,19 @@ corpus: .venv/ready
 
 # Ten thousands of random schemas and edits, of which `make test` takes some hundreds.
 subsumption: .venv/ready
-	TOOLWRIGHT_WHOLE_DIFF=1 $(BIN)/pytest -n 2 tests/test_subsumption.py tests/test_diff_orders.py
+	TOOLWRIGHT_WHOLE_DIFF=1 $(BIN)/pytest -n 2 tests/diff/test_subsumption.py tests/diff/test_diff_orders.py
 
 # Every hostile text at every place of a manifest, of which `make test` takes each text and each place.
 payloads: .venv/ready
-	TOOLWRIGHT_WHOLE_PAYLOADS=1 $(BIN)/pytest -n 2 tests/test_payloads.py tests/test_foreign_keywords.py
+	TOOLWRIGHT_WHOLE_PAYLOADS=1 $(BIN)/pytest -n 2 tests/compile/test_payloads.py tests/compile/test_foreign_keywords.py
 
 # The official conformance suite, against the server of specs/everything/ and against clients; needs npx.
 conformance: .venv/ready
-	$(BIN)/pytest -n 2 tests/test_conformance.py tests/test_conformance_client.py
+	$(BIN)/pytest -n 2 tests/peers/test_conformance.py tests/peers/test_conformance_client.py
 
 # Prism, a mock that others wrote, judges the requests of imported APIs; a row of each document. Needs npx and the corpus.
 openapi: .venv/ready
-	TOOLWRIGHT_WHOLE_OPENAPI=1 $(BIN)/pytest -n 2 -rP tests/test_prism.py
+	TOOLWRIGHT_WHOLE_OPENAPI=1 $(BIN)/pytest -n 2 -rP tests/peers/test_prism.py
 
 lint: .venv/ready
 	@$(MAKE) --no-print-directory --jobs 2 $(CHECKS)
@@ -81,7 +81,7 @@ lint-generated:
 
 lint-docs:
 	$(BIN)/python docs/reference.py --check
-	$(BIN)/python tests/evidence.py
+	$(BIN)/python tests/support/evidence.py
 
 docs: .venv/ready
 	$(BIN)/python docs/reference.py

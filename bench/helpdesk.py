@@ -2,8 +2,8 @@
 
     python bench/helpdesk.py
 
-Both are started over stdio and called by one client, the SDK's, with the same calls (`tests/desk_calls.py`); their
-structured results must be the same, but for the times of what is new. Then their lines are counted by the rule of
+Both are started over stdio and called by one client, the SDK's, with the same calls (`tests/support/desk_calls.py`);
+their structured results must be the same, but for the times of what is new. Then their lines are counted by the rule of
 `lines.py`: all but blank lines, comments and docstrings, in files that are at most 120 characters wide. Ours are the
 manifest and the handlers. That is the stricter way: in FastMCP the description of a tool is a docstring, which does not
 count, and in a manifest it is a line that does. The tables, `examples/helpdesk.sql`, are the same file for both.
@@ -22,7 +22,7 @@ from typing import Any, TextIO
 import mcp
 import mcp_types as types
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 
 import desk_calls
 from lines import count

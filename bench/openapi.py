@@ -3,11 +3,12 @@
     python bench/openapi.py [FOLDER [DOCUMENT …]]
 
 The folder has OpenAPI documents, by default those of the corpus that Prism starts with. Of each, up to 60 tools are
-called with up to three sets of arguments (`tests/prism_calls.py`), by ours and by `FastMCP.from_openapi`, and Prism, a
-mock that others wrote, says which requests are not what the document says. A request counts as accepted where Prism has
-nothing to say of it, whatever it says of its own answer. `start` is the time until the tools are listed, without
-that of the interpreter; of ours, the package was generated before. `list` is the size of `tools/list`, of FastMCP for
-all tools of the document, whose number is in brackets. FastMCP makes fewer calls where it has no such tool or argument.
+called with up to three sets of arguments (`tests/peers/prism_calls.py`), by ours and by `FastMCP.from_openapi`, and
+Prism, a mock that others wrote, says which requests are not what the document says. A request counts as accepted
+where Prism has nothing to say of it, whatever it says of its own answer. `start` is the time until the tools are
+listed, without that of the interpreter; of ours, the package was generated before. `list` is the size of
+`tools/list`, of FastMCP for all tools of the document, whose number is in brackets. FastMCP makes fewer calls where
+it has no such tool or argument.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "peers"))
 
 import prism
 import prism_calls

@@ -3,7 +3,8 @@
     python bench/page.py [TOOLS]
 
 The tools are those of `tools.py`, 200 of them, with descriptions in Markdown and a shared schema. The browser is that
-of the tests (`tests/browser.py`); a page is open when its `load` event is over and a frame has been drawn after it.
+of the tests (`tests/peers/browser.py`); a page is open when its `load` event is over and a frame has been drawn after
+it.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "peers"))
 
 import browser
 from timing import medians

@@ -77,8 +77,6 @@ if TYPE_CHECKING:
     from .server.handlers.content import image as image
     from .server.handlers.content import link as link
     from .server.handlers.content import text as text
-    from .server.handlers.example_tests import Example as Example
-    from .server.handlers.example_tests import Examples as Examples
     from .server.handlers.returns import Content as Content
     from .server.handlers.returns import MaybeAwaitable as MaybeAwaitable
     from .server.handlers.returns import Reply as Reply
@@ -121,7 +119,6 @@ else:
             ".server.handlers.content": ("audio", "embedded", "image", "link", "text"),
             ".server.core.context": ("Context",),
             ".server.features.elicitation": ("Ask",),
-            ".server.handlers.example_tests": ("Example", "Examples"),
             ".server.handlers.check": ("optional",),
             ".server.features.handles": (
                 "CallHandles",

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from .models.base import Model, Root
+    from .server.handlers.example_tests import Examples
 
 _OURS: Final = "toolwright"
 
@@ -291,6 +292,12 @@ class Package:
     def has_scopes(self) -> bool:
         """Whether something needs scopes, or scopes hold others."""
         return "scopes" in self.policies or bool((self.manifest.get("auth") or {}).get("scopes"))
+
+    def examples(self) -> Examples:
+        """The examples of all tools, to be run as tests of the handlers."""
+        from .server.handlers.example_tests import Examples
+
+        return Examples(self)
 
     def data(self, path: str) -> bytes:
         """A file inside the package.

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from toolwright.codegen.source.imports import RUNTIME
 from toolwright.pycode import Code, Name, trusted
 
 _TYPES = (ast.Attribute, ast.BinOp, ast.BitOr, ast.Constant, ast.Dict, ast.List, ast.Name, ast.Subscript, ast.Tuple)
@@ -146,7 +147,7 @@ def _is_decorator(value: ast.expr) -> bool:
             return False
 
 
-_SOURCES = {"__future__", "datetime", "pydantic", "typing", "uuid"}
+_SOURCES = {RUNTIME, "__future__", "datetime", "pydantic", "typing", "uuid"}
 """The modules that models import from, beside those of their own package."""
 
 

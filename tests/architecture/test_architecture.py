@@ -1,0 +1,151 @@
+"""Who may import whom: the rooms of the compiler stand on top of each other, and no import goes up or round."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from toolwright import package_data
+
+LAYERS = (
+    ("package_data", "pycode", "http", "paths"),
+    ("diagnostics",),
+    ("naming",),
+    ("ir",),
+    ("jsonschema",),
+    ("codegen",),
+    ("compile",),
+    ("incremental",),
+    ("project",),
+    ("importers",),
+    ("diff", "mock", "docs", "serving"),
+    ("commands",),
+    ("cli",),
+    ("__main__",),
+)
+"""The rooms from the lowest to the highest; those of one layer do not know each other."""
+
+RANKS = {room: rank for rank, layer in enumerate(LAYERS) for room in layer}
+
+
+def _modules() -> dict[str, Path]:
+    found = {}
+    for path in sorted(package_data.ROOT.rglob("*.py")):
+        steps = path.relative_to(package_data.ROOT).with_suffix("").parts
+        found[".".join(("toolwright", *(steps[:-1] if steps[-1] == "__init__" else steps)))] = path
+    return found
+
+
+MODULES = _modules()
+
+
+@cache
+def _tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text("utf-8"))
+
+
+def _imported(name: str) -> Iterator[str]:
+    """All that a module imports of toolwright: at its top, in functions, and for type checkers alone."""
+    path = MODULES[name]
+    for node in ast.walk(_tree(path)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name in MODULES)
+        elif isinstance(node, ast.ImportFrom):
+            package = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
+            above = package[: len(package) - node.level + 1] if node.level else []
+            module = ".".join([*above, *(node.module.split(".") if node.module else ())])
+            for alias in node.names:
+                inner = f"{module}.{alias.name}"
+                if inner in MODULES:
+                    yield inner
+                elif module in MODULES:
+                    yield module
+
+
+IMPORTS = {name: frozenset(_imported(name)) - {name} for name in MODULES}
+
+
+def _room(name: str) -> str:
+    _, _, below = name.partition(".")
+    return below.partition(".")[0]
+
+
+def test_each_room_has_its_layer() -> None:
+    assert {_room(name) for name in MODULES} - {""} == RANKS.keys()
+
+
+@pytest.mark.parametrize("room", RANKS)
+def test_no_import_goes_up(room: str) -> None:
+    wrong = [
+        f"{name} imports {other}"
+        for name, others in IMPORTS.items()
+        if _room(name) == room
+        for other in others
+        if _room(other) not in ("", room) and RANKS[_room(other)] >= RANKS[room]
+    ]
+    assert not wrong
+
+
+def test_no_imports_go_round() -> None:
+    left = dict(IMPORTS)
+    while ready := {name for name, others in left.items() if others.isdisjoint(left)}:
+        left = {name: others for name, others in left.items() if name not in ready}
+    assert not left
+
+
+def _calls(name: str) -> Iterator[str]:
+    for node in ast.walk(_tree(MODULES[name])):
+        if isinstance(node, ast.Call):
+            match node.func:
+                case ast.Name(id=called) | ast.Attribute(attr=called):
+                    yield called
+
+
+WRITING = {"write_text", "write_bytes", "mkdir", "unlink", "rmdir", "rmtree", "touch", "symlink_to", "rename"}
+
+
+def test_only_the_project_writes_to_the_disk() -> None:
+    writing = {name for name in MODULES if not WRITING.isdisjoint(_calls(name))}
+    assert {name for name in writing if _room(name) != "project"} == set()
+
+
+@pytest.mark.parametrize(
+    ("library", "importers"),
+    [
+        ("datamodel_code_generator", {"codegen.models.datamodel"}),
+        ("black", {"codegen.source.render"}),
+        ("jinja2", {"codegen.source.render", "docs.page"}),
+        ("markdown_it", {"docs.markdown"}),
+        ("watchfiles", {"commands.shared.watching"}),
+        ("yaml", {"compile.syntax.yamltext", "compile.syntax.yamlwriter"}),
+    ],
+)
+def test_a_library_has_few_callers(library: str, importers: set[str]) -> None:
+    found = set()
+    for name, path in MODULES.items():
+        for node in ast.walk(_tree(path)):
+            names = [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
+            names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            if any(one.split(".")[0] == library for one in names):
+                found.add(name)
+    assert {name.partition(".")[2] for name in found} == importers
+
+
+def test_the_map_names_files_that_exist() -> None:
+    """Each file and folder in backticks on docs/architecture.md: below a root or beside another."""
+    checkout = package_data.ROOT.parents[1]
+    roots = (checkout, package_data.ROOT, package_data.RUNTIME, package_data.RUNTIME / "server", checkout / "runtime")
+    missing = []
+    for paragraph in re.split(r"\n\n|\n(?=\|)", (checkout / "docs" / "architecture.md").read_text("utf-8")):
+        beside: list[Path] = []
+        for name in re.findall(r"`([\w/]+(?:\.py|/))`", paragraph):
+            places = [place for root in (*roots, *beside) if (place := root / name).exists()]
+            beside += [folder for place in places for folder in (place, place.parent)]
+            if not places:
+                missing.append(name)
+    assert missing == []

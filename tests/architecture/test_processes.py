@@ -1,0 +1,42 @@
+"""What all tests rely on of the processes that they start."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from processes import running
+
+INTERRUPTED = """
+import signal, sys
+from processes import heed_interrupts, running
+heed_interrupts()
+command = [sys.executable, "-c", "print('begun', flush=True); import time; time.sleep(60)"]
+with running(command, stdout=-1, stderr=-1) as child:
+    child.stdout.readline()
+    child.send_signal(signal.SIGINT)
+    print(b"KeyboardInterrupt" in child.communicate(timeout=20)[1])
+"""
+
+
+def test_interrupts_are_heeded_below_a_shell_that_has_them_ignored() -> None:
+    command = ["sh", "-c", 'trap "" INT; exec "$@"', "sh", sys.executable, "-c", INTERRUPTED]
+    done = subprocess.run(
+        command, cwd=Path(__file__).parents[1] / "support", capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.stdout, done.stderr) == ("True\n", "")
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_process_is_gone_in_the_end() -> None:
+    began = time.monotonic()
+    with running([sys.executable, "-c", "import time; time.sleep(60)"], patience=0.2, stdout=subprocess.PIPE) as silent:
+        assert silent.communicate() == (b"", None)
+        assert silent.returncode == -signal.SIGKILL
+    with running([sys.executable, "-c", "import time; time.sleep(60)"]) as left:
+        pass
+    assert left.returncode == -signal.SIGKILL
+    assert time.monotonic() - began < 30

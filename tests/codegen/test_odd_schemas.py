@@ -1,0 +1,93 @@
+"""Odd schemas, each of a property and of a result, through a running server and back through its typed client."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import jsonschema_rs
+import pytest
+
+import odd
+from corpus import Call, Echo
+from corpus_calls import STATELESS, answered_raw, answered_typed, output
+from instances import draw
+from packages import check, generate, imported, manifest
+from server_fixture import exchange
+from suite import VALUE, rebased
+from toolwright.jsonschema import dialects
+
+
+def tools() -> list[dict[str, Any]]:
+    """A tool for each schema."""
+    made = []
+    for number, schema in enumerate(odd.SCHEMAS):
+        dialect = dialects.of(schema)
+        assert dialect is not None
+        below = {"type": "object", "properties": {VALUE: rebased(schema, dialect)}}
+        made.append(
+            {
+                "name": f"odd_{number}",
+                "description": json.dumps(schema)[:60],
+                "inputSchema": {"$schema": dialect.uri, **below},
+                "outputSchema": schema if isinstance(schema, dict) else {},
+            }
+        )
+    return made
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """The folder and the name of the package of all these tools."""
+    folder = tmp_path_factory.mktemp("odd")
+    value = manifest(tools(), name="odd")
+    assert [found for found in check(folder, value) if found.severity == "error"] == []
+    return folder, generate(folder, value)
+
+
+def tried(schema: Any, name: str) -> tuple[list[Any], list[Any]]:
+    """Values that a schema accepts, and values that it does not."""
+    is_valid = jsonschema_rs.validator_for(schema).is_valid
+    values = [*odd.VALUES, *draw(schema, name, 10)]
+    return [value for value in values if is_valid(value)], [value for value in values if not is_valid(value)]
+
+
+def test_they_are_decided_right_and_nothing_is_lost(package: tuple[Path, str]) -> None:
+    folder, name = package
+    todo: list[Call] = []
+    refused: list[tuple[str, dict[str, Any]]] = []
+    for tool in tools():
+        good, bad = tried(tool["outputSchema"], tool["name"])
+        todo += [Call(tool["name"], {VALUE: value}, True, value) for value in good]
+        refused += [(tool["name"], {VALUE: value}) for value in bad[:20]]
+    with imported(folder, name) as module:
+        assert asyncio.run(answered_raw(module, todo)) == []
+        assert asyncio.run(answered_typed(module, module.OddClient, todo)) == []
+        assert asyncio.run(accepted(module, refused)) == []
+    assert len(todo) > 2_000
+    assert len(refused) > 2_000
+
+
+async def accepted(module: Any, calls: list[tuple[str, dict[str, Any]]]) -> list[str]:
+    """Those of the calls that a server does not refuse."""
+    echo = Echo(module)
+    requests = [("tools/call", {"name": name, "arguments": arguments}) for name, arguments in calls]
+    answers = await exchange(module.build_server(echo), STATELESS, *requests)
+    assert echo.seen is None
+    return [
+        f"{name}({arguments}) gave {answer}"
+        for (name, arguments), answer in zip(calls, answers, strict=True)
+        if answer.get("isError") is not True
+    ]
+
+
+def test_mypy_finds_no_error(package: tuple[Path, str], mypy: list[str]) -> None:
+    assert "Success" in output([*mypy[2:], "--python-version=3.11", package[1]], package[0])
+
+
+def test_pyright_finds_no_error(package: tuple[Path, str]) -> None:
+    pytest.importorskip("pyright")
+    output(["pyright", f"--pythonpath={sys.executable}", f"{package[1]}/models", f"{package[1]}/client.py"], package[0])

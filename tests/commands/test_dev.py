@@ -1,0 +1,324 @@
+"""`toolwright dev`: it serves, takes over at each good save, survives each broken one, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Coroutine, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import mcp
+import pytest
+from conftest import ROOT
+
+import forked
+from command_line import toolwright
+from editors import write
+from processes import running
+from toolwright.project.handwritten import modules
+
+MANIFEST = """\
+toolwright: 1
+server: {name: diary, version: 1.0.0}
+python: {handlers: "diary:Diary"}
+tools: [{name: %s, description: Does., inputSchema: {type: object}}]
+"""
+HANDLERS = """\
+import asyncio, os
+from diary_mcp import DiaryHandlers
+from helper import WORD
+
+class Diary(DiaryHandlers):
+    async def say(self, args, ctx):
+        if "wait" in args.model_extra:
+            open("began", "w").close()
+            await asyncio.sleep(args.model_extra["wait"])
+        return f"{WORD} one {os.getpid()}"
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    write(tmp_path / "pyproject.toml", '[tool.toolwright]\nmanifests = ["diary.yaml"]\n')
+    write(tmp_path / "diary.yaml", MANIFEST % "say")
+    write(tmp_path / "src" / "diary.py", HANDLERS)
+    write(tmp_path / "src" / "helper.py", "WORD = 'helped'\n")
+    return tmp_path
+
+
+class Dev:
+    """The command, and the server that it keeps."""
+
+    def __init__(self, process: subprocess.Popen[Any], log: Path) -> None:
+        self.process = process
+        self.log = log
+        self.seen = 0
+
+    def says(self, text: str) -> str:
+        """Wait until it says this, after all that was waited for before; the text from there."""
+        end = time.monotonic() + 60
+        while text not in (log := self.log.read_text())[self.seen :]:
+            assert time.monotonic() < end, log
+            assert self.process.poll() is None, log
+            time.sleep(0.02)
+        start = log.index(text, self.seen)
+        self.seen = start + len(text)
+        return log[start:]
+
+    @property
+    def url(self) -> str:
+        found = re.search(r"serving (http://\S+)", self.log.read_text())
+        assert found is not None
+        return found[1]
+
+    def ask(self, tool: str = "say", **arguments: Any) -> list[str]:
+        return asyncio.run(ask(self.url, tool, **arguments))
+
+    def answers(self, start: str) -> int:
+        """Wait until the tool answers so; the process that did."""
+        end = time.monotonic() + 30
+        while not (said := poll(ask(self.url, "say"))[0]).startswith(start):
+            assert time.monotonic() < end, said
+            time.sleep(0.05)
+        return int(said.rpartition(" ")[2])
+
+
+def poll(asking: Coroutine[Any, Any, list[str]]) -> list[str]:
+    """What is answered; nothing where the server before ended when it had taken the connection, and no request yet."""
+    try:
+        said = asyncio.run(asking)
+    except* (httpx2.ReadError, httpx2.RemoteProtocolError):
+        said = [""]
+    return said
+
+
+async def ask(url: str, tool: str, **arguments: Any) -> list[str]:
+    async with mcp.Client(url) as client:
+        result = await client.call_tool(tool, arguments)
+    return [str(getattr(block, "text", None)) for block in result.content]
+
+
+async def tools(url: str) -> list[str]:
+    async with mcp.Client(url) as client:
+        return [tool.name for tool in (await client.list_tools()).tools]
+
+
+@contextmanager
+def dev(
+    project: Path, *options: str, environment: dict[str, str] | None = None, python: Sequence[str] = ()
+) -> Iterator[Dev]:
+    """The command; `python` starts it, and servers with it, in place of what starts at once."""
+    log = project.parent / f"{project.name}.log"
+    command = [*(python or forked.interpreter()), "-m", "toolwright", "dev", "--http", "127.0.0.1:0", *options]
+    if not python:
+        command += ["--python", str(forked.interpreter_in(project.parent))]
+    with (
+        log.open("wb") as out,
+        running(command, cwd=project, stdout=out, stderr=out, env={**os.environ, **(environment or {})}) as process,
+    ):
+        try:
+            yield Dev(process, log)
+        finally:
+            if process.poll() is None:
+                process.terminate()
+                process.wait(20)
+
+
+def is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def test_it_serves_and_takes_over_at_each_good_save(project: Path) -> None:
+    with dev(project) as it:
+        told = it.says("For a client's configuration:\n")
+        it.says("interrupt to stop")
+        snippet, _ = json.JSONDecoder().raw_decode(told.partition("\n")[2])
+        assert snippet == {"mcpServers": {"diary": {"type": "http", "url": it.url}}}
+        first = it.answers("helped one")
+
+        write(project / "src" / "diary.py", HANDLERS.replace("one", "two"))
+        second = it.answers("helped two")
+        assert first != second
+
+        write(project / "src" / "helper.py", "WORD = 'better'\n")  # the handlers only import it
+        third = it.answers("better two")
+
+        write(project / "src" / "diary.py", HANDLERS.replace("say", "tell"))
+        write(project / "diary.yaml", MANIFEST % "tell")
+        end = time.monotonic() + 30
+        while poll(tools(it.url)) != ["tell"]:
+            assert time.monotonic() < end
+            time.sleep(0.05)
+        last = int(it.ask("tell")[0].rpartition(" ")[2])
+        it.process.send_signal(signal.SIGINT)
+        assert it.process.wait(20) == 0
+    assert [process for process in (first, second, third, last) if is_alive(process)] == []
+
+
+def test_a_broken_save_keeps_the_last_good_server(project: Path) -> None:
+    with dev(project) as it:
+        it.says("interrupt to stop")
+        first = it.answers("helped one")
+        for file, broken, said in (
+            ("diary.yaml", "toolwright: [", "error[TW004]"),
+            ("src/diary.py", "class Diary(:\n", "SyntaxError"),
+            ("src/diary.py", HANDLERS.replace("def say", "def other"), "lacks a method"),
+        ):
+            good = (project / file).read_text()
+            write(project / file, broken)
+            it.says(said)
+            it.says("the server of the last good save goes on; the next good save is served")
+            assert it.answers("helped one") == first
+            write(project / file, good)
+            it.says("serving")
+            new = it.answers("helped one")
+            end = time.monotonic() + 20
+            while new == first:  # the old one may answer for as long as it takes the new one to start
+                assert time.monotonic() < end
+                new = it.answers("helped one")
+            first = new
+        write(project / "src" / "diary.py", "import later\n" + HANDLERS)
+        it.says("No module named 'later'")
+        write(project / "src" / "later.py", "")  # what was missing may come, too
+        it.says("serving")
+
+
+def test_a_request_in_flight_gets_its_answer(project: Path) -> None:
+    async def both(it: Dev) -> list[str]:
+        async with asyncio.TaskGroup() as group:
+            slow = group.create_task(ask(it.url, "say", wait=2))
+            while not (project / "began").exists():  # noqa: ASYNC110 - another process makes it
+                await asyncio.sleep(0.02)
+            write(project / "src" / "diary.py", HANDLERS.replace("one", "two"))
+            while not (await ask(it.url, "say"))[0].startswith("helped two"):  # noqa: ASYNC110 - none is refused
+                await asyncio.sleep(0.02)
+        return slow.result()
+
+    with dev(project) as it:
+        it.says("interrupt to stop")
+        first = it.answers("helped one")
+        assert asyncio.run(both(it)) == [f"helped one {first}"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_it_and_its_server(project: Path, number: signal.Signals) -> None:
+    with dev(project) as it:
+        it.says("interrupt to stop")
+        server = it.answers("helped one")
+        it.process.send_signal(number)
+        assert it.process.wait(20) == 0
+        assert not is_alive(server)
+        assert "Traceback" not in it.log.read_text()
+
+
+def test_a_server_that_ends_by_itself_is_told_and_comes_with_the_next_save(project: Path) -> None:
+    with dev(project) as it:
+        it.says("interrupt to stop")
+        os.kill(it.answers("helped one"), signal.SIGKILL)
+        it.says("the server was ended by signal 9; it is started again at the next save")
+        write(project / "src" / "helper.py", "WORD = 'again'\n")
+        it.says("serving")
+        it.answers("again one")
+
+
+def test_a_project_that_is_broken_at_first_is_served_once_it_is_mended(project: Path) -> None:
+    write(project / "diary.yaml", "toolwright: [")
+    with dev(project) as it:
+        it.says("no server runs; the next good save is served")
+        write(project / "diary.yaml", MANIFEST % "say")
+        it.says("interrupt to stop")
+        it.answers("helped one")
+
+
+def test_an_address_that_is_taken_is_told(project: Path) -> None:
+    with dev(project) as it:
+        it.says("interrupt to stop")
+        address = it.url.removeprefix("http://").removesuffix("/mcp")
+        done = toolwright("dev", "--http", address, cwd=project)
+    assert done.returncode == 1
+    assert f"toolwright: cannot serve at {address}: Address already in use; `--http 127.0.0.1:0` takes" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--http", "nowhere"], "--http is 'nowhere' is not HOST:PORT, such as 127.0.0.1:8000"),
+        (["--http", "fd:3"], "--http is 'fd:3'; it is HOST:PORT"),
+        (["--python", "nowhere"], "--python nowhere: there is no such file"),
+        (["a.yaml", "b.yaml"], "unrecognized arguments: b.yaml"),
+    ],
+)
+def test_a_wrong_command_line_is_told(project: Path, options: list[str], said: str) -> None:
+    done = toolwright("dev", *options, cwd=project)
+    assert done.returncode == 2
+    assert said in done.stderr
+
+
+def test_without_npx_there_is_no_inspector(project: Path, tmp_path: Path) -> None:
+    done = toolwright("dev", "--inspector", cwd=project, env={"PATH": str(tmp_path)})
+    assert done.returncode == 2
+    assert done.stderr == (
+        "toolwright: --inspector needs npx, which is not on the PATH; it comes with Node.js: https://nodejs.org\n"
+    )
+
+
+def test_the_inspector_is_opened_on_the_server_and_ended_with_it(project: Path, tmp_path: Path) -> None:
+    bin_ = tmp_path / "bin"
+    write(bin_ / "npx", f'#!/bin/sh\necho "npx $@"\necho $$ > {tmp_path}/inspector\nsleep 60\n')
+    (bin_ / "npx").chmod(0o755)
+    with dev(project, "--inspector", environment={"PATH": f"{bin_}:{os.environ['PATH']}"}) as it:
+        it.says("npx -y @modelcontextprotocol/inspector --transport http --server-url")
+        it.says(f"npx -y @modelcontextprotocol/inspector --transport http --server-url {it.url}\n")
+        write(project / "src" / "helper.py", "WORD = 'again'\n")
+        it.answers("again one")
+        it.process.terminate()
+        assert it.process.wait(20) == 0
+    assert not is_alive(int((tmp_path / "inspector").read_text()))
+
+
+def test_what_a_module_imports_of_its_project_is_found(tmp_path: Path) -> None:
+    for name, text in {
+        "app/__init__.py": "from . import one",
+        "app/one.py": "import os, pydantic\nfrom .two import x\nfrom ..beyond import y",
+        "app/two/__init__.py": "def late():\n    import three, app.missing",
+        "three.py": "import (",
+        "other.py": "",
+    }.items():
+        write(tmp_path / name, text)
+    found = {path.relative_to(tmp_path).as_posix() for path in modules.reached("app.one", [str(tmp_path)])}
+    there = {name for name in found if (tmp_path / name).exists()}
+    assert there == {"app/__init__.py", "app/one.py", "app/two/__init__.py", "three.py"}
+    assert {"app/missing.py", "app/missing/__init__.py", "pydantic.py"} <= found
+    assert not any(name.startswith("os") for name in found)
+
+
+def test_the_first_page_works_as_written(tmp_path: Path) -> None:
+    page = (ROOT / "README.md").read_text("utf-8")
+    manifest, handlers, call = re.findall(r"^```(?:yaml|python)\n(.*?)^```", page, re.DOTALL | re.MULTILINE)[:3]
+    write(tmp_path / "specs" / "weather.yaml", manifest)
+    write(tmp_path / "weather.py", handlers)
+    command = "toolwright dev specs/weather.yaml"
+    assert page.index("pip install .") < page.index(command) < page.index("python examples/call.py")
+    with dev(tmp_path, *command.split()[2:], python=[sys.executable, "-u"]) as it:
+        it.says("interrupt to stop")
+        write(tmp_path / "call.py", call.replace("http://127.0.0.1:8000/mcp", it.url))
+        environment = {**os.environ, "PYTHONPATH": "generated"}
+        called = subprocess.run(
+            [sys.executable, "call.py"], cwd=tmp_path, env=environment, capture_output=True, text=True
+        )
+    assert (called.returncode, called.stdout) == (0, "22.5\n"), called.stderr
+    ours = (ROOT / "examples" / "call.py").read_text("utf-8")
+    assert "".join(call.split()).partition("asyncio.run")[0].removeprefix("importasyncio") in "".join(ours.split())

@@ -1,0 +1,546 @@
+"""Text stays text: nothing that a manifest, a server or a document says becomes code, markup or a command."""
+
+from __future__ import annotations
+
+import ast
+import fcntl
+import hashlib
+import json
+import os
+import shlex
+import shutil
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import pytest
+import yaml
+
+import forked
+import pages
+import payloads
+from payloads import BASE, HARMLESS, PAYLOADS, Place
+from toolwright import cli, pycode
+from toolwright.codegen.models import inspection
+from toolwright.codegen.source import render
+from toolwright.compile import pipeline
+from toolwright.docs.texts import visible as page_text
+from toolwright.project.files import disk
+
+ROOT = Path(__file__).parents[2]
+SOURCES = ROOT / "generator" / "toolwright"
+WHOLE = "TOOLWRIGHT_WHOLE_PAYLOADS" in os.environ
+PLACES = payloads.places(BASE)
+
+Settle: TypeAlias = Callable[[str, Sequence[Place]], list[Place]]
+
+
+def test_the_base_has_something_at_every_place() -> None:
+    there = {place.rule for place in PLACES}
+    assert sorted(payloads.declared() - there) == []
+    assert sorted(there - payloads.declared()) == []
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name, text in payloads.FILES.items():
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+def check(folder: Path, value: Any) -> pipeline.Result:
+    path = folder / "manifest.json"
+    path.write_text(json.dumps(value))
+    return pipeline.compile_manifest(str(path), disk.Disk(), "manifest.json")
+
+
+def generated(checked: pipeline.Result) -> dict[str, bytes]:
+    assert checked.manifest is not None
+    made = pipeline.generate(checked.manifest)
+    return {artifact.path: artifact.data for artifact in made}
+
+
+def settled(folder: Path, payload: str, at: Sequence[Place]) -> list[Place]:
+    """Those of these places that can take a payload, all at once."""
+    kept: list[Place] = []
+    waiting = [sorted(at, key=lambda place: (place.rule[-1:], place.rule, place.kind))]  # like ones beside each other
+    while waiting:
+        group = waiting.pop()
+        if not group:
+            continue
+        if check(folder, payloads.placed(BASE, dict.fromkeys([*kept, *group], payload))).manifest is not None:
+            kept += group
+        elif len(group) > 1:
+            waiting += [group[len(group) // 2 :], group[: len(group) // 2]]
+    return kept
+
+
+@pytest.fixture(scope="session")
+def settle(tmp_path_factory: pytest.TempPathFactory) -> Settle:
+    """As `settled`, for the payload of a name, but once in however many processes the tests run."""
+    own = tmp_path_factory.getbasetemp()
+    shared = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+    folder = tmp_path_factory.mktemp("settled")
+    for name, text in payloads.FILES.items():
+        (folder / name).write_text(text)
+
+    def settle(name: str, at: Sequence[Place]) -> list[Place]:
+        indexes = [PLACES.index(place) for place in at]
+        known = shared / f"settled-{hashlib.sha256(json.dumps([name, indexes]).encode()).hexdigest()}.json"
+        with known.with_suffix(".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not known.exists():
+                known.write_text(json.dumps([PLACES.index(place) for place in settled(folder, PAYLOADS[name], at)]))
+        return [PLACES[index] for index in json.loads(known.read_text())]
+
+    return settle
+
+
+@pytest.fixture(scope="session")
+def free(settle: Settle) -> list[Place]:
+    """The places that take any text that people could read."""
+    return settle("double quotes", PLACES)
+
+
+def skeleton(text: str) -> Any:
+    """A module's syntax without its constants and names, and without the order that comes from names."""
+    return _shape(ast.parse(text))
+
+
+def _shape(node: Any) -> Any:
+    if isinstance(node, ast.Constant):
+        return type(node.value).__name__
+    assert not isinstance(node, ast.JoinedStr), "a value stands in an f-string"
+    if isinstance(node, ast.AST):
+        parts = [_shape(each) for name, each in ast.iter_fields(node) if isinstance(each, ast.AST | list)]
+        return type(node).__name__, sorted(parts, key=repr)
+    return sorted((_shape(each) for each in node if isinstance(each, ast.AST)), key=repr)
+
+
+def assert_only_words_differ(one: Mapping[str, bytes], two: Mapping[str, bytes]) -> None:
+    """Both packages have modules of the same syntax."""
+    shapes = [
+        sorted((skeleton(data.decode()) for path, data in files.items() if _is_ours(path)), key=repr)
+        for files in (one, two)
+    ]
+    assert shapes[0] == shapes[1]
+
+
+def assert_plain(files: Mapping[str, bytes]) -> None:
+    """All modules parse, and no text stands in an f-string."""
+    for path, data in files.items():
+        if _is_ours(path):
+            skeleton(data.decode())
+
+
+def _is_ours(path: str) -> bool:
+    return path.endswith(".py")
+
+
+_IMPORT = """
+import json, os, pkgutil, importlib, sys
+from importlib.machinery import SourceFileLoader
+from pathlib import Path
+DANGEROUS = ("os.system", "os.exec", "os.fork", "os.remove", "subprocess.Popen", "socket.connect")
+import mcp, mcp.server.lowlevel, mcp.client, pydantic, jsonschema_rs, starlette.applications, httpx2, uvicorn
+armed = False
+def watch(event, args):
+    if armed and (event in DANGEROUS or (event == "open" and isinstance(args[1], str) and set(args[1]) & set("wax+"))):
+        print("event", event, args, file=sys.stderr)
+        os._exit(3)
+sys.addaudithook(watch)
+sys.dont_write_bytecode = True
+known = {}
+def compiled(self, data, path, **options):
+    if data not in known:  # packages share their runtime
+        known[data] = compile(data, path, "exec", dont_inherit=True)
+    return known[data]
+SourceFileLoader.source_to_code = compiled
+for folder in sys.argv[1:]:
+    sys.path.insert(0, folder)
+    (name,) = [path.name for path in Path(folder).iterdir() if path.is_dir()]
+    armed = True
+    package = importlib.import_module(name)
+    for module in pkgutil.walk_packages(package.__path__, name + "."):
+        if not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
+    for wire, tool in package.TOOLS.items():
+        tool.Input.model_json_schema()
+        tool.definition
+    armed = False
+    sys.path.remove(folder)
+    for loaded in [one for one in sys.modules if one.partition(".")[0] == name]:
+        del sys.modules[loaded]
+print("imported", len(sys.argv) - 1)
+"""
+
+
+def assert_imports_do_nothing(packages: list[Path]) -> None:
+    """Each package, with all of its modules, can be imported, and does nothing then."""
+    done = forked.python(["-c", _IMPORT, *map(str, packages)], packages[0])
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert f"imported {len(packages)}" in done.stdout
+    assert not [*packages[0].rglob(payloads.MARKER)]
+
+
+def compiled(folder: Path, value: Any) -> dict[str, bytes]:
+    return generated(check(folder, value))
+
+
+def write(folder: Path, files: Mapping[str, bytes]) -> Path:
+    for path, data in files.items():
+        file = folder / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(data)
+    return folder
+
+
+GROUPS = [[*PAYLOADS][start::4] for start in range(4)]
+
+
+@pytest.mark.parametrize("names", GROUPS)
+def test_a_payload_everywhere_stays_text(names: list[str], folder: Path, free: list[Place], settle: Settle) -> None:
+    packages: list[Path] = []
+    harmless: dict[tuple[Place, ...], dict[str, bytes]] = {}
+    for name in names:
+        payload = PAYLOADS[name]
+        kept = settle(name, PLACES if WHOLE else free)
+        if WHOLE:  # only what takes both can be compared
+            kept = settled(folder, HARMLESS, kept)
+        assert len(kept) > len(PLACES) / 2, name
+        wanted = payloads.placed(BASE, dict.fromkeys(kept, payload))
+        files = compiled(folder, wanted)
+        if (*kept,) not in harmless:
+            harmless[*kept,] = compiled(folder, payloads.placed(BASE, dict.fromkeys(kept, HARMLESS)))
+        assert_only_words_differ(files, harmless[*kept,])
+        (manifest,) = [json.loads(data) for path, data in files.items() if path.endswith("/manifest.json")]
+        assert manifest["server"] == wanted["server"]
+        assert manifest["tools"][0]["inputSchema"] == wanted["tools"][0]["inputSchema"]
+        packages.append(write(folder / f"out{len(packages)}", files))
+    assert_imports_do_nothing(packages)
+
+
+@pytest.mark.parametrize("names", GROUPS)
+def test_what_a_place_refuses_is_a_diagnostic_and_what_it_takes_is_text(
+    names: list[str], folder: Path, free: list[Place]
+) -> None:
+    """Places that take some texts alone, such as names and URLs, each with payloads in turn; all with all if whole."""
+    restricted = [place for place in PLACES if place not in free]
+    packages: list[Path] = []
+    for index, place in enumerate(restricted):
+        for name in names if WHOLE else [names[index % len(names)]]:
+            value = payloads.placed(BASE, {place: PAYLOADS[name]})
+            checked = check(folder, value)
+            if checked.manifest is None:
+                assert all(found.message for found in checked.diagnostics)
+                continue
+            files = generated(checked)
+            assert_plain(files)
+            packages.append(write(folder / f"out{len(packages)}", files))
+    if packages:
+        assert_imports_do_nothing(packages)
+
+
+@pytest.mark.parametrize(
+    ("path", "says"),
+    [
+        *[(f"specs/{payload}.yaml", "x +ACI-") for payload in PAYLOADS.values()],
+        # PEP 263: the first two lines may name the encoding, in which a text is code. This one ends a docstring.
+        ("a coding=utf_7 .yaml", f"x+ACIAIgAi-; {payloads.in_utf_7(payloads.RUN)}; +ACIAIgAi-y"),
+        ("coding:utf7 .yaml", f"x+ACIAIgAi-; {payloads.in_utf_7(payloads.RUN)}; +ACIAIgAi-y"),
+    ],
+)
+def test_a_path_of_a_manifest_says_nothing_to_python(path: str, says: str, folder: Path) -> None:
+    schema = {"type": "object", "properties": {"q": {"type": "string", "description": says}}}
+    value = {"toolwright": 1, "server": {"name": "x", "version": "1"}, "tools": [{"name": "t", "inputSchema": schema}]}
+    (folder / "manifest.json").write_text(json.dumps(value))
+    checked = pipeline.compile_manifest(str(folder / "manifest.json"), disk.Disk(), path)
+    for name, data in generated(checked).items():
+        if _is_ours(name):
+            first, second, third = data.split(b"\n", 2)
+            assert first.startswith(b"# Generated by toolwright from "), name
+            assert second.startswith(b"# Regenerate with: "), name
+            assert third[:1] != b"#", name
+            assert ast.dump(ast.parse(data)) == ast.dump(ast.parse(data.decode())), name
+
+
+def test_the_command_in_a_header_is_one_command(folder: Path) -> None:
+    path = folder / "x; touch PWNED $(touch PWNED).json"
+    path.write_text(json.dumps(BASE))
+    assert cli.run(["generate", str(path), "-o", str(folder / "a b;c")]) == 0
+    (made,) = (folder / "a b;c").glob("*/__init__.py")
+    _, second, *_ = made.read_text().split("\n")
+    again = shlex.split(second.removeprefix("# Regenerate with: "))
+    assert again == ["toolwright", "generate", path.name, "-o", "a b;c"]
+
+
+@pytest.mark.parametrize("names", GROUPS)
+def test_pages_and_messages_show_a_payload_as_text(
+    names: list[str],
+    folder: Path,
+    free: list[Place],
+    settle: Settle,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(folder)
+
+    def say(*command: str) -> None:
+        cli.run(command)
+        printed = capsys.readouterr()
+        unseen = [char for char in printed.out + printed.err if char in UNSEEN]
+        assert not unseen, (command, unseen)
+
+    def page(value: Any) -> pages.Page:
+        Path("manifest.json").write_text(json.dumps(value))
+        say("docs", "manifest.json", "-o", "pages")
+        return pages.Page(next(Path("pages").glob("*.html")).read_text("utf-8"))
+
+    harmless: dict[tuple[Place, ...], list[tuple[str, ...]]] = {}
+    for index, name in enumerate(names):
+        payload = PAYLOADS[name]
+        kept = settle(name, free)
+        hostile_page = page(payloads.placed(BASE, dict.fromkeys(kept, payload)))
+        if (*kept,) not in harmless:
+            harmless[*kept,] = page(payloads.placed(BASE, dict.fromkeys(kept, HARMLESS))).frame
+        assert hostile_page.frame == harmless[*kept,], name
+        assert hostile_page.unsafe() == [], name
+        assert shown(payload) in hostile_page.text, name
+        shutil.rmtree("pages")
+        Path("old.json").write_text(json.dumps(BASE))
+        for taken in (kept, PLACES):  # the latter is refused, with all that is wrong
+            Path("manifest.json").write_text(json.dumps(payloads.placed(BASE, dict.fromkeys(taken, payload))))
+            for form in ("text", "github", "json"):
+                say("check", "manifest.json", "--format", form)
+        Path("manifest.json").write_text(json.dumps(payloads.placed(BASE, dict.fromkeys(kept, payload))))
+        if WHOLE or not index:  # it says what `check` says, and paths
+            say("generate", "manifest.json", "--check")
+        for form in ("text", "md") if WHOLE else (("text", "md")[index % 2],):
+            say("diff", "old.json", "manifest.json", "--format", form)
+
+
+def shown(payload: str) -> str:
+    """A payload as a page shows it: what nobody would see by its number."""
+    return page_text(payload.encode("utf-8", "replace").decode())
+
+
+_RANGES = (range(9), range(11, 32), range(127, 160), range(0x2028, 0x202F), range(0x2066, 0x206A))
+UNSEEN = {chr(code) for codes in _RANGES for code in codes}
+"""Characters that steer a terminal, or the direction of what it shows."""
+
+
+def listed(manifest: Any) -> dict[str, Any]:
+    """What a server that a manifest describes answers, as MCP has it."""
+    sections = {
+        "tools/list": "tools",
+        "resources/list": "resources",
+        "resources/templates/list": "resourceTemplates",
+        "prompts/list": "prompts",
+    }
+    answers: dict[str, Any] = {
+        method: {section: [{k: v for k, v in entry.items() if k != "toolwright"} for entry in manifest[section]]}
+        for method, section in sections.items()
+    }
+    for tool in answers["tools/list"]["tools"]:
+        if "outputSchema" in tool:
+            tool["outputSchema"] = {"type": "object", "properties": {"a": {"type": "string"}}}
+    server = {key: value for key, value in manifest["server"].items() if key != "capabilities"}
+    initialized = {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {"tools": {}, "resources": {}, "prompts": {}},
+        "serverInfo": server,
+        "instructions": server.pop("instructions"),
+    }
+    return {"initialize": initialized, **answers}
+
+
+@pytest.mark.parametrize("names", GROUPS)
+def test_a_hostile_server_stays_text(names: list[str], folder: Path) -> None:
+    """Imported from a live process, with a payload wherever MCP lets a server say something; name and all."""
+    mine = [
+        place for place in PLACES if place.pointer[0] in ("server", *SECTIONS) and "toolwright" not in place.pointer
+    ]
+    packages: list[Path] = []
+    for name in names if WHOLE else names[::2]:
+        at = {place: PAYLOADS[name] for place in mine if place.rule[-1] in SAID}
+        value = payloads.placed(
+            BASE, at | {place: PAYLOADS[name] for place in mine if place.pointer == ("server", "name")}
+        )
+        (folder / "script.json").write_text(json.dumps(listed(value)))
+        server = [sys.executable, str(ROOT / "tests" / "support" / "scripted.py"), "script.json"]
+        (folder / "imported.yaml").unlink(missing_ok=True)
+        done = forked.run(["import", "mcp", "-o", "imported.yaml", "--", *server], folder)
+        assert done.returncode == 0, (name, done.stderr)
+        assert not UNSEEN & {*done.stdout, *done.stderr}, name
+        checked = pipeline.compile_manifest(str(folder / "imported.yaml"), disk.Disk(), "imported.yaml")
+        files = generated(checked)
+        assert_plain(files)
+        packages.append(write(folder / f"out{len(packages)}", files))
+    assert_imports_do_nothing(packages)
+
+
+@pytest.mark.parametrize("names", GROUPS)
+def test_a_hostile_document_stays_text(names: list[str], folder: Path) -> None:
+    """An OpenAPI document with a payload at every string and key that says something."""
+    document = yaml.safe_load((ROOT / "tests" / "openapi" / "library.yaml").read_text("utf-8"))
+    packages: list[Path] = []
+    for name in names if WHOLE else names[1::2]:
+        (folder / "api.json").write_text(json.dumps(poisoned(document, PAYLOADS[name])))
+        (folder / "imported.yaml").unlink(missing_ok=True)
+        done = forked.run(["import", "openapi", "api.json", "-o", "imported.yaml"], folder)
+        assert done.returncode == 0, (name, done.stderr)
+        assert not UNSEEN & {*done.stdout, *done.stderr}, name
+        checked = pipeline.compile_manifest(str(folder / "imported.yaml"), disk.Disk(), "imported.yaml")
+        files = generated(checked)
+        assert_plain(files)
+        packages.append(write(folder / f"out{len(packages)}", files))
+    assert_imports_do_nothing(packages)
+
+
+def poisoned(value: Any, payload: str, key: str = "") -> Any:
+    """A document with a payload in all that is meant for people, and in names that its author chose."""
+    if isinstance(value, dict):
+        return {
+            (payload if key == "properties" and index == 0 else name): (
+                each if key == "variables" else poisoned(each, payload, name)
+            )
+            for index, (name, each) in enumerate(value.items())
+        }
+    if isinstance(value, list):
+        return [poisoned(each, payload, key) for each in value]
+    return payload if isinstance(value, str) and key in _FOR_PEOPLE else value
+
+
+_FOR_PEOPLE = {
+    "title",
+    "description",
+    "summary",
+    "version",
+    "operationId",
+    "tags",
+    "example",
+    "default",
+    "enum",
+    "termsOfService",
+}
+
+SECTIONS = ("tools", "resources", "resourceTemplates", "prompts")
+SAID = {
+    "title",
+    "description",
+    "instructions",
+    "version",
+    "mimeType",
+    "{key}",
+    "{}",
+    "[]",
+    "default",
+    "const",
+    "format",
+    "name",
+    "$comment",
+}
+
+
+# --- By construction ---
+
+
+def test_layouts_of_code_are_constants_and_nothing_else_makes_code() -> None:
+    """The words of `code` and `join` stand in toolwright's own source; few modules make code of anything else."""
+    trusting = set()
+    for path in sorted(SOURCES.rglob("*.py")):
+        if "runtime" in path.relative_to(SOURCES).parts:
+            continue
+        name = path.relative_to(SOURCES).as_posix()
+        text = path.read_text("utf-8")
+        for node in ast.walk(ast.parse(text)) if "toolwright.pycode" in text or name == "pycode.py" else ():
+            if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name)):
+                continue
+            match node.func.id:
+                case "code" | "join" if name != "pycode.py":
+                    assert is_constant(node.args[0]), f"{name}:{node.lineno}"
+                case "Code":
+                    assert name in ("pycode.py", "codegen/source/literals.py"), f"{name}:{node.lineno}"
+                case "trusted":
+                    trusting.add(name)
+    assert trusting == {
+        "codegen/models/datamodel.py",
+        "codegen/models/inspection.py",
+        "codegen/source/render.py",
+        "project/scaffold.py",
+    }
+
+
+def is_constant(node: ast.expr) -> bool:
+    match node:
+        case ast.Constant(value=str()):
+            return True
+        case ast.IfExp():
+            return is_constant(node.body) and is_constant(node.orelse)
+        case ast.Name(id=name):
+            return name.isupper() or name in ("separator", "brackets")
+        case _:
+            return False
+
+
+def test_templates_of_source_refuse_plain_text() -> None:
+    environment = render.environment("package")
+    assert environment.from_string("{{ one }}{{ one | literal }}").render(one=pycode.Name("x")) == 'x"x"'
+    for template in (
+        "{{ one }}",
+        "{{ one ~ one }}",
+        "{{ [one] | first }}",
+        "{{ one | upper }}",
+        "{{ '%s' | format(one) }}",
+    ):
+        with pytest.raises(TypeError, match="no Python source"):
+            environment.from_string(template).render(one="text")
+    with pytest.raises(TypeError, match="no Python source"):
+        environment.from_string("{{ many | join(', ') }}").render(many=["text"])
+    with pytest.raises(TypeError, match="no Python source"):
+        environment.from_string("{{ code('{}', one) }}").render(one="text")
+
+
+def test_there_are_no_other_environments() -> None:
+    makers = [
+        path.relative_to(SOURCES).as_posix()
+        for path in sorted(SOURCES.rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Attribute) and node.attr in ("Environment", "Template")
+        if isinstance(node.ctx, ast.Load) and ast.unparse(node.value) == "jinja2"
+    ]
+    assert {*makers} == {"codegen/source/render.py", "docs/page.py"}
+
+
+@pytest.mark.parametrize("text", ["x y", "x.y()", "x;y", "", ".", "x\n", "1x", "x-y", "a..b", 'x"', "x\u2028"])
+def test_a_name_is_nothing_but_names(text: str) -> None:
+    with pytest.raises(ValueError, match="is no name of Python"):
+        pycode.Name(text)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "    print(1)",
+        "    x: int = __import__('os').system('x')",
+        "    x: __import__('os') = 1",
+        "    x: list[open('x')] = 1",
+        "    x: int = (lambda: eval('1'))()",
+        "    x: int = [y for y in ()]",
+        "    x: int = f'{1}'",
+        "    def f(self): ...",
+        "    import os",
+        "    x = 1",
+        "    x: int = a.b.model_validate(1)",
+        "    x: 'print(1)'",
+        "    x: Annotated[list['print(1)'] | None, Field(alias='z')] = None",
+    ],
+)
+def test_classes_that_do_more_than_declare_are_refused(body: str) -> None:
+    (written,) = ast.parse(
+        f'class A(Model):\n    """Fine."""\n\n    y: Annotated[int, Field(alias="z")] = 1\n{body}\n'
+    ).body
+    assert isinstance(written, ast.ClassDef)
+    with pytest.raises(ValueError, match="code that no model needs"):
+        inspection.require_declarations(written)

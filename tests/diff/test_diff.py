@@ -1,0 +1,382 @@
+"""`toolwright diff`: golden texts, the sides that it takes, exit statuses, and the version that it suggests.
+
+`tests/diffs/NAME/` holds `old.yaml`, `new.yaml` and what is printed. `pytest --update` rewrites that.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import ROOT
+
+import forked
+from toolwright import cli
+from toolwright.diff.changes import CODES, Change, bump, bumped, counted, worst
+
+CASES = Path(__file__).parents[1] / "diffs"
+NAMES = sorted(path.name for path in CASES.iterdir() if path.is_dir())
+
+MANIFEST = """\
+toolwright: 1
+server: {name: tiny, version: 1.0.0}
+tools:
+  - name: ping
+    description: Ping.
+    inputSchema: {type: object, properties: {n: {type: number}}}
+"""
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_case(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], update: bool
+) -> None:
+    shutil.copytree(CASES / name, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    status = cli.run(["diff", "old.yaml", "new.yaml"])
+    printed = capsys.readouterr()
+    assert printed.err == ""
+    expected = CASES / name / "expected.txt"
+    text = f"{printed.out}exit {status}\n"
+    if update:
+        expected.write_text(text)
+    assert text == expected.read_text()
+
+
+def test_no_order_depends_on_the_hash_seed() -> None:
+    program = """
+import sys
+from toolwright import cli
+for name in sys.argv[1:]:
+    cli.run(["diff", f"{name}/old.yaml", f"{name}/new.yaml"])
+"""
+    printed = {
+        subprocess.run(
+            [sys.executable, "-c", program, *NAMES],
+            cwd=CASES,
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            check=True,
+        ).stdout
+        for seed in "0123"
+    }
+    assert len(printed) == 1
+    assert b"breaking" in printed.pop()
+
+
+def test_every_code_has_a_case() -> None:
+    shown = {
+        code for case in NAMES for code in re.findall(r"TW\d{3}", (CASES / case / "expected.txt").read_text("utf-8"))
+    }
+    assert sorted(set(CODES) - shown) == []
+
+
+def test_the_codes_are_documented() -> None:
+    text = (CASES.parents[1] / "docs" / "diff.md").read_text("utf-8")
+    rows = dict(re.findall(r"^\| (TW\d{3}) \| \w+ \| (.*) \|$", text, re.MULTILINE))
+    assert rows == {code: meaning for code, (_, meaning) in CODES.items()}
+
+
+def test_nothing_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("a.yaml").write_text(MANIFEST)
+    assert cli.run(["diff", "a.yaml", "a.yaml", "--fail-on", "any"]) == 0
+    assert capsys.readouterr().out == "nothing changed from a.yaml to a.yaml\n"
+
+
+@pytest.mark.parametrize(
+    ("change", "statuses"),
+    [
+        (("n: {type: number}", "n: {type: integer}"), {"breaking": 1, "may-break": 1, "any": 1, "never": 0}),
+        (("n: {type: number}", "m: {type: number}"), {"breaking": 1, "may-break": 1, "any": 1, "never": 0}),
+        (("1.0.0}", "1.0.0, title: Tiny}"), {"breaking": 0, "may-break": 0, "any": 1, "never": 0}),
+    ],
+)
+def test_fail_on(
+    change: tuple[str, str], statuses: dict[str, int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("a.yaml").write_text(MANIFEST)
+    Path("b.yaml").write_text(MANIFEST.replace(*change))
+    assert {name: cli.run(["diff", "a.yaml", "b.yaml", "--fail-on", name]) for name in statuses} == statuses
+
+
+def repository(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A git repository whose first commit has a manifest with an included file, and whose working tree differs."""
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
+    Path("specs/tools/more").mkdir(parents=True)
+    Path("specs/a.yaml").write_text(MANIFEST + 'include: ["tools/**/*.yaml"]\n')
+    Path("specs/tools/more/b.yaml").write_text(
+        "tools: [{name: pong, description: Pong., inputSchema: {type: object}}]\n"
+    )
+    who = ["-c", "user.name=a", "-c", "user.email=a@example.com"]
+    for command in (["init", "-q", "-b", "main"], ["add", "."], [*who, "commit", "-qm", "a"], ["tag", "v1"]):
+        subprocess.run(["git", *command], check=True)
+    Path("specs/a.yaml").write_text(MANIFEST)
+
+
+@pytest.mark.parametrize("said", ["git:HEAD", "git:v1:specs/a.yaml", "git:main"])
+def test_a_revision_is_read_with_what_it_includes(
+    said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    repository(tmp_path, monkeypatch)
+    assert cli.run(["diff", said, "specs/a.yaml"]) == 1
+    printed = capsys.readouterr().out
+    assert "TW510 wire    tool `pong`: the tool is gone" in printed
+    assert "was at specs/tools/more/b.yaml:1:" in printed
+    assert cli.run(["diff", "specs/a.yaml", said]) == 1  # handlers lack a method
+    assert "TW511 wire    tool `pong`: a new tool" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("folder", "sides"),
+    [
+        ("specs", ["git:HEAD", "a.yaml"]),
+        ("specs", ["git:HEAD", "../specs/a.yaml"]),
+        ("specs", ["git:HEAD:a.yaml", "a.yaml"]),  # there is no such file at the root
+        ("specs", ["git:HEAD:./a.yaml", "a.yaml"]),
+        ("specs", ["git:HEAD:specs/a.yaml", "a.yaml"]),
+        ("sub", ["git:HEAD", "../specs/a.yaml"]),
+        ("sub", ["git:HEAD", "{root}/specs/a.yaml"]),
+        ("sub", ["git:HEAD", "{link}/specs/a.yaml"]),
+        ("sub", ["git:HEAD:specs/a.yaml", "../specs/a.yaml"]),
+        ("sub", ["git:HEAD:../specs/a.yaml", "../specs/a.yaml"]),
+        (".", ["git:HEAD", "{root}/specs/a.yaml"]),
+    ],
+)
+def test_a_revision_is_read_from_anywhere(
+    folder: str, sides: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = tmp_path / "repository"
+    root.mkdir()
+    (tmp_path / "link").symlink_to(root)
+    repository(root, monkeypatch)
+    (root / "sub").mkdir()
+    monkeypatch.chdir(root / folder)
+    assert cli.run(["diff", *(side.format(root=root, link=tmp_path / "link") for side in sides)]) == 1
+    assert "tool `pong`: the tool is gone" in capsys.readouterr().out
+
+
+def test_a_path_at_a_revision_counts_from_the_root(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    repository(tmp_path, monkeypatch)
+    Path("specs/specs").mkdir()
+    Path("specs/specs/a.yaml").write_text(MANIFEST)
+    for command in (["add", "."], ["-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "-qm", "b"]):
+        subprocess.run(["git", *command], check=True)
+    monkeypatch.chdir(tmp_path / "specs")
+    assert cli.run(["diff", "git:v1:specs/a.yaml", "git:HEAD:./specs/a.yaml"]) == 1
+    assert "tool `pong`: the tool is gone" in capsys.readouterr().out
+    assert cli.run(["diff", "git:HEAD:../none.yaml", "a.yaml"]) == 1
+    assert "`../none.yaml` does not exist" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("said", "expected", "status"),
+    [
+        (["git:nowhere", "specs/a.yaml"], "git knows no revision `nowhere` here", 1),
+        (["git:--output=x", "specs/a.yaml"], "is no revision", 1),
+        (["git:HEAD", "git:HEAD"], "names no file", 2),
+        (["git:HEAD:specs/none.yaml", "specs/a.yaml"], "`specs/none.yaml` does not exist", 1),
+        (["git:HEAD:specs/none.yaml", "specs/a.yaml"], "it counts from the repository's root, and `./PATH` from", 1),
+        (["git:HEAD", "specs/none.yaml"], "it is relative to the working folder", 1),
+        (["git:HEAD:specs", "specs/a.yaml"], "`specs` is a folder", 1),
+        (["specs/none.yaml", "specs/a.yaml"], "`specs/none.yaml` does not exist", 1),
+        (["specs/a.yaml"], "name OLD and NEW", 2),
+        (["specs/a.yaml", "specs/a.yaml", "specs/a.yaml"], "name OLD and NEW", 2),
+        (["specs/a.yaml", "specs/a.yaml", "--", "x"], "name OLD and NEW", 2),
+    ],
+)
+def test_sides_that_cannot_be_read(
+    said: list[str],
+    expected: str,
+    status: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    repository(tmp_path, monkeypatch)
+    assert cli.run(["diff", *said]) == status
+    assert expected in capsys.readouterr().err
+
+
+def test_saved_lists_of_tools(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    tool: dict[str, Any] = {"name": "ping", "inputSchema": {"type": "object", "required": ["a"]}}
+    Path("old.json").write_text(json.dumps({"jsonrpc": "2.0", "id": 1, "result": {"tools": [tool]}}))
+    Path("new.json").write_text(json.dumps([{**tool, "inputSchema": {"type": "object", "required": ["a", "b"]}}]))
+    assert cli.run(["diff", "old.json", "new.json", "--format", "json"]) == 1
+    value = json.loads(capsys.readouterr().out)
+    assert [(one["code"], one["impact"]) for one in value["changes"] if one["side"] == "wire"] == [
+        ("TW534", "breaking")
+    ]
+    assert (value["bump"], value["version"]) == ("minor", "0.1.0")
+    assert {one["new"] for one in value["changes"]} == {None}  # no places in a text that nobody has
+
+
+def test_json_and_markdown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("a.yaml").write_text(MANIFEST)
+    Path("b.yaml").write_text(MANIFEST.replace("{n: {type: number}}", '{n: {enum: ["<b>|*", 1]}}'))
+    assert cli.run(["diff", "a.yaml", "b.yaml", "--format", "json"]) == 1
+    value = json.loads(capsys.readouterr().out)
+    assert value["counts"]["breaking"] >= 1
+    place = next(one["new"] for one in value["changes"] if one["code"] == "TW537")
+    assert (place["file"], place["line"]) == ("b.yaml", 6)
+    assert cli.run(["diff", "a.yaml", "b.yaml", "--format", "md"]) == 1
+    table = [line for line in capsys.readouterr().out.splitlines() if line.startswith("| TW537")]
+    assert len(table) == 1
+    assert table[0].count("|") == 6  # what a manifest holds ends no cell
+    assert set(re.findall(r"<\w+", table[0])) == {"<code", "<br"}
+    assert "&#60;b&#62;&#124;&#42;" in table[0]
+
+
+@pytest.mark.parametrize(
+    ("version", "part", "expected"),
+    [
+        ("1.2.3", "major", "2.0.0"),
+        ("1.2.3", "minor", "1.3.0"),
+        ("1.2.3", "patch", "1.2.4"),
+        ("0.2.3", "major", "0.3.0"),
+        ("0.2.3", "minor", "0.2.4"),
+        ("v1.0.0-rc.1", "patch", "v1.0.1"),
+        ("2024", "major", None),
+    ],
+)
+def test_the_suggested_version(version: str, part: Any, expected: str | None) -> None:
+    assert bumped(version, part) == expected
+
+
+@pytest.mark.parametrize(("version", "part", "expected"), [("v0.2.3", "major", "minor"), ("1.0.0", "minor", "minor")])
+def test_the_part_that_is_raised(version: str, part: Any, expected: str) -> None:
+    assert counted(version, part) == expected
+
+
+def test_what_is_ignored_does_not_count() -> None:
+    changes = [
+        Change("TW510", "wire", "breaking", "tool `a`", "the tool is gone", ignored=True),
+        Change("TW501", "wire", "cosmetic", "tool `b`", "the description changed"),
+    ]
+    assert worst(changes) == "cosmetic"
+    assert bump(changes) == "patch"
+    assert bump(changes[:1]) is None
+
+
+def test_a_code_to_ignore_that_does_not_exist_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("a.yaml").write_text(MANIFEST + "diff: {ignore: [TW501, TW999]}\n")
+    assert cli.run(["diff", "a.yaml", "a.yaml"]) == 0
+    assert capsys.readouterr().err == "note: `diff.ignore` of a.yaml names `TW999`, which is no code of a change\n"
+
+
+def test_an_unknown_code_is_a_bug() -> None:
+    with pytest.raises(KeyError, match="TW599"):
+        Change("TW599", "wire", "breaking", "tool `a`", "it")
+
+
+def test_a_live_server_is_a_side(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Only what goes on the wire is compared: a server does not tell what its handlers are."""
+    paths = f"PYTHONPATH={ROOT / 'generated'}:{ROOT / 'examples'}"
+    server = ["--", "env", paths, *forked.interpreter(), "-m", "weather_mcp"]
+    assert cli.run(["diff", str(ROOT / "specs" / "weather.yaml"), *server]) == 0
+    assert capsys.readouterr().out.startswith("nothing changed")
+    other = tmp_path / "weather.yaml"
+    shutil.copy(ROOT / "specs" / "weather.md", tmp_path)
+    text = (ROOT / "specs" / "weather.yaml").read_text("utf-8")
+    other.write_text(text.replace("maximum: 7", "maximum: 14"), "utf-8")
+    assert cli.run(["diff", str(other), *server]) == 1
+    assert "get_forecast" in capsys.readouterr().out
+    assert cli.run(["diff", str(other), "--", str(tmp_path / "nothing")]) == 1
+    assert capsys.readouterr().err.startswith("toolwright: ")
+
+
+# --- what is told once, or not at all
+
+
+SHARED = """\
+toolwright: 1
+server: {name: desk, version: 1.0.0}
+schemas:
+  Id: {type: integer, minimum: 1}
+tools:
+"""
+USING = "  - {name: tool%d, description: D., inputSchema: {type: object, properties: {id: {$ref: '#/schemas/Id'}}}}\n"
+
+
+def test_a_change_of_a_shared_schema_is_one_entry(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = SHARED + "".join(USING % number for number in range(18))
+    (tmp_path / "old.yaml").write_text(text)
+    (tmp_path / "new.yaml").write_text(text.replace("minimum: 1", "minimum: 2"))
+    assert cli.run(["diff", "old.yaml", "new.yaml"]) == 1
+    told = capsys.readouterr().out
+    assert told.count("TW538") == 1
+    assert "schema `Id`" in told
+    assert "affects 18 places: tool `tool0`, argument" in told
+    assert "and 15 more" in told
+
+
+def test_an_example_that_does_not_fit_blocks_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    wrong = MANIFEST + "    toolwright: {examples: [{input: {n: x}}]}\n"
+    (tmp_path / "old.yaml").write_text(wrong)
+    (tmp_path / "new.yaml").write_text(MANIFEST)
+    assert cli.run(["check", "old.yaml"]) == 1
+    capsys.readouterr()
+    assert cli.run(["diff", "old.yaml", "new.yaml"]) == 0
+    assert "nothing changed" in capsys.readouterr().out
+
+
+def test_a_revision_alone_is_the_project_s(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pyproject.toml").write_text('[tool.toolwright]\nmanifests = ["one.yaml", "two.yaml"]\n')
+    for name in ("one", "two"):
+        (tmp_path / f"{name}.yaml").write_text(MANIFEST)
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@b.c"]
+    for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "a"]):
+        subprocess.run([*git, *words], check=True)
+    (tmp_path / "two.yaml").write_text(MANIFEST.replace("name: ping", "name: pong"))
+    assert cli.run(["diff", "git:HEAD"]) == 1
+    told = capsys.readouterr().out
+    assert "nothing changed from git:HEAD to one.yaml" in told
+    assert "it is called `pong` now" in told
+    assert cli.run(["diff", "git:HEAD", "--format", "json"]) == 2
+    (tmp_path / "pyproject.toml").unlink()
+    assert cli.run(["diff", "git:HEAD"]) == 2
+    assert "there are none: name NEW, too" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("refs", ["bundled", "inlined"])
+def test_a_manifest_and_its_own_server_are_the_same(refs: str, tmp_path: Path) -> None:
+    (tmp_path / "desk.yaml").write_text(
+        SHARED.replace(
+            "schemas:", f"wire: {{refs: {refs}}}\nformats: assert\npageSize: 1\npolicy: {{confirm: true}}\nschemas:"
+        )
+        + USING % 1
+        + USING.replace("}}}}", "}}}, outputSchema: {$ref: '#/schemas/Id'}}") % 2
+    )
+    assert forked.run(["generate", "-q", "desk.yaml"], tmp_path).returncode == 0
+    (tmp_path / "desk.py").write_text("class Desk:\n    def tool1(self, args, ctx): ...\n    tool2 = tool1\n")
+    paths = f"PYTHONPATH={tmp_path / 'generated'}:{tmp_path}"
+    server = ["env", paths, *forked.interpreter(), "-m", "desk_mcp", "--handlers", "desk:Desk"]
+    done = forked.run(["diff", "--fail-on", "any", "desk.yaml", "--", *server], tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "nothing changed from desk.yaml to env\n", "")

@@ -1,0 +1,102 @@
+"""What `diff` says of policies: each key that the manifest's schema lists, from absent to a value and back."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from toolwright.diagnostics import Place
+from toolwright.diff.changes import Impact
+from toolwright.diff.kinds.policies import DEFAULTS, policies
+
+Json = Any
+
+SCHEMA = Path(__file__).parents[2] / "generator" / "toolwright" / "compile" / "manifest.schema.json"
+DEFINITIONS = json.loads(SCHEMA.read_text())["$defs"]
+KEYS = {**DEFINITIONS["policy"]["properties"], **DEFINITIONS["defaultPolicy"]["properties"]}
+PLACES = (Place("old.yaml", ("policy",)), Place("new.yaml", ("policy",)))
+
+ASK = {"message": "Sure?"}
+ABSENT = None
+
+CHANGES: list[tuple[str, Json, Json, Impact]] = [
+    ("timeout", ABSENT, "10s", "may break"),
+    ("timeout", "10s", ABSENT, "compatible"),
+    ("timeout", "10s", "20s", "compatible"),
+    ("timeout", "10s", "900ms", "may break"),
+    ("timeout", "60s", "1m", "cosmetic"),
+    ("rateLimit", ABSENT, "60/minute", "may break"),
+    ("rateLimit", "60/minute", ABSENT, "compatible"),
+    ("rateLimit", "60/minute", "61/minute", "compatible"),
+    ("rateLimit", "60/minute", "59/minute", "may break"),
+    ("rateLimit", "60/minute", "60/second", "compatible"),
+    ("rateLimit", "1/second", "60/minute", "compatible"),
+    ("rateLimit", "1/second", "59/minute", "may break"),
+    ("rateLimit", "60/minute", "1/second", "may break"),
+    ("concurrency", ABSENT, 8, "may break"),
+    ("concurrency", 8, ABSENT, "compatible"),
+    ("concurrency", 8, 9, "compatible"),
+    ("concurrency", 8, 7, "may break"),
+    ("maxResultBytes", ABSENT, "1MiB", "may break"),
+    ("maxResultBytes", "1MiB", ABSENT, "compatible"),
+    ("maxResultBytes", "1MiB", "1025KiB", "compatible"),
+    ("maxResultBytes", "1MiB", 1024, "may break"),
+    ("maxResultBytes", "1MiB", "1024KiB", "cosmetic"),
+    ("maxArgumentBytes", "64KiB", "65KiB", "compatible"),
+    ("maxArgumentBytes", "64KiB", "63KiB", "may break"),
+    ("maxArgumentBytes", ABSENT, "1KiB", "may break"),
+    ("maxArgumentBytes", ABSENT, "1MiB", "cosmetic"),
+    ("maxArgumentBytes", ABSENT, "2MiB", "compatible"),
+    ("maxArgumentBytes", "2MiB", ABSENT, "may break"),
+    ("maxArgumentBytes", "1KiB", ABSENT, "compatible"),
+    ("scopes", ABSENT, ["a"], "breaking"),
+    ("scopes", ["a"], ABSENT, "compatible"),
+    ("scopes", ["a"], ["b"], "breaking"),
+    ("confirm", ABSENT, True, "may break"),
+    ("confirm", ABSENT, False, "cosmetic"),
+    ("confirm", True, ABSENT, "compatible"),
+    ("confirm", True, ASK, "cosmetic"),
+    ("confirm", ASK, {"fallback": "allow"}, "compatible"),
+    ("confirm", {"fallback": "allow"}, ASK, "may break"),
+    ("confirm", ABSENT, {"fallback": "allow"}, "may break"),
+    ("trusted", ABSENT, True, "cosmetic"),
+    ("trusted", True, ABSENT, "cosmetic"),
+    ("redact", ABSENT, ["/a"], "cosmetic"),
+    ("redact", ["/a"], ABSENT, "cosmetic"),
+    ("sanitize", "none", "all", "may break"),
+    ("sanitize", "none", ABSENT, "may break"),
+    ("sanitize", ABSENT, "text", "cosmetic"),
+    ("onStateLoss", "open", ABSENT, "breaking"),
+    ("onStateLoss", "open", "closed", "breaking"),
+    ("onStateLoss", "closed", "open", "compatible"),
+    ("onStateLoss", ABSENT, "closed", "cosmetic"),
+]
+
+
+def judged(key: str, was: Json, now: Json) -> list[tuple[str, str]]:
+    sides = [{} if value is ABSENT else {key: value} for value in (was, now)]
+    return [(change.impact, change.message) for change in policies("tool `t`", sides[0], sides[1], PLACES)]
+
+
+@pytest.mark.parametrize(("key", "was", "now", "impact"), CHANGES)
+def test_a_change_of_a_policy(key: str, was: Json, now: Json, impact: Impact) -> None:
+    assert impact in [found for found, _ in judged(key, was, now)]
+    assert judged(key, was, was) == []
+
+
+def test_each_key_that_a_manifest_may_have_is_judged_in_both_directions() -> None:
+    assert {key for key, was, now, _ in CHANGES if was is ABSENT and now is not ABSENT} == KEYS.keys()
+    gone = {key for key, was, now, _ in CHANGES if was is not ABSENT and now is ABSENT}
+    assert gone == KEYS.keys()
+
+
+def test_defaults_are_those_of_the_schema() -> None:
+    assert {key: value["default"] for key, value in KEYS.items() if "default" in value} == DEFAULTS
+
+
+def test_what_is_gone_is_told_with_what_it_means() -> None:
+    [(_, message)] = judged("onStateLoss", "open", ABSENT)
+    assert message == "`onStateLoss` is gone; it was `open`, and is `closed` without it"

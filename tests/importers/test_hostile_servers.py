@@ -1,0 +1,147 @@
+"""`toolwright import mcp` against servers that say too much, too slowly or for ever: it ends, and says why."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator
+from itertools import count
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+import hostile
+from command_line import toolwright
+from hostile import HANDSHAKE, STATELESS, Said, listening, response
+from toolwright.importers.deadline import Deadline, TooSlowError
+
+ERAS: Final = (HANDSHAKE, STATELESS)
+
+_MUCH: Final = "says too much: the server"
+_SLOW: Final = "did not answer within 3 s"
+
+_TOOL: Final = {"name": "go", "inputSchema": {"type": "object"}}
+_EVENTS: Final = {"Content-Type": "text/event-stream"}
+_GZIP: Final = {"Content-Type": "application/json", "Content-Encoding": "gzip"}
+
+
+def _forever(piece: bytes) -> Callable[[], Iterator[bytes]]:
+    return lambda: iter(lambda: piece, None)
+
+
+def _slowly() -> Iterator[bytes]:
+    while True:
+        yield b" "
+        time.sleep(0.2)
+
+
+def _pages(number: Any) -> Said:
+    page = {"tools": [_TOOL], "nextCursor": str(next(_CURSORS)), "resultType": "complete"}
+    return Said(lambda: iter((response(number, page),)))
+
+
+def _slow_pages(number: Any) -> Said:
+    time.sleep(0.2)
+    return _pages(number)
+
+
+_CURSORS: Final = count()
+
+SAYINGS: Final[dict[str, tuple[Callable[[Any], Said], str]]] = {
+    "a body without an end": (lambda _: Said(_forever(b" " * 65536)), _MUCH),
+    "an error without an end": (lambda _: Said(_forever(b" " * 65536), 500), _MUCH),
+    "an event without an end": (lambda _: Said(_forever(b"data: " + b"x" * 65530), headers=_EVENTS), _MUCH),
+    "events without an end": (lambda _: Said(_forever(b"data: {}\n\n" * 6553), headers=_EVENTS), "Failed to parse"),
+    "comments without an end": (lambda _: Said(_forever(b": x\n\n" * 6553), headers=_EVENTS), _MUCH),
+    "a bomb": (lambda _: Said(lambda: iter((gzip.compress(b" " * (64 << 20)),)), headers=_GZIP), _MUCH),
+    "pages without an end": (_pages, "with a list that has more than 1000 pages"),
+    "bytes that are not UTF-8": (lambda _: Said(lambda: iter((b'{"\xff',))), "Failed to parse JSON response"),
+    "a body that never ends": (lambda _: Said(_slowly), _SLOW),
+    "an event that never ends": (lambda _: Said(_slowly, headers=_EVENTS), _SLOW),
+    "pages that never end": (_slow_pages, _SLOW),
+}
+
+
+@pytest.mark.parametrize("name", list(SAYINGS))
+@pytest.mark.parametrize("era", ERAS)
+def test_what_has_no_end_over_http_ends(era: str, name: str, tmp_path: Path) -> None:
+    answer, said = SAYINGS[name]
+    seconds = ("--timeout", "3") if said == _SLOW else ()
+    with listening(era, lambda method, number: answer(number) if method == "tools/list" else None) as (url, _):
+        done = toolwright("import", "mcp", url, "--max-bytes", "4MiB", "-o", "m.yaml", *seconds, cwd=tmp_path)
+    assert done.returncode == 1
+    assert said in done.stderr, done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "m.yaml").exists()
+
+
+@pytest.mark.parametrize("era", ERAS)
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        (hostile.ENDLESS + b"x" * 65536, _MUCH),
+        (b'{"jsonrpc":"2.0","id":$ID,"result":{"tools":"\xff"}}', "it holds bytes that are not UTF-8"),
+        (b"\xff", f"{_SLOW}; it sent a line that is no JSON-RPC"),
+        (b'{"jsonrpc":"2.0","id":$ID,"result":5}', "it is no answer of JSON-RPC: result: Input should be an object"),
+    ],
+)
+def test_what_has_no_end_over_stdio_ends(era: str, said: bytes, told: str, tmp_path: Path) -> None:
+    (tmp_path / "said").write_bytes(said)
+    server = (sys.executable, hostile.__file__, era, "tools/list", "said")
+    seconds = ("--timeout", "3") if _SLOW in told else ()
+    done = toolwright("import", "mcp", "-o", "m.yaml", *seconds, "--", *server, cwd=tmp_path)
+    assert done.returncode == 1
+    assert told in done.stderr, done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "m.yaml").exists()
+
+
+def test_the_time_is_for_the_whole(tmp_path: Path) -> None:
+    """A list that is read at once takes a minute to check."""
+    tools = [{**_TOOL, "name": f"tool_{number}"} for number in range(100_000)]
+    (tmp_path / "said").write_bytes(response("$ID", {"tools": tools}).replace(b'"$ID"', b"$ID"))
+    server = (sys.executable, hostile.__file__, HANDSHAKE, "tools/list", "said")
+    done = toolwright("import", "mcp", "-o", "m.yaml", "--timeout", "6", "--", *server, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "6 s" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "m.yaml").exists()
+
+
+def test_a_server_may_say_more_where_it_is_let(tmp_path: Path) -> None:
+    big = {**_TOOL, "description": "x" * (2 << 20)}
+    said = json.dumps({"tools": [big]}).encode()
+    (tmp_path / "said").write_bytes(b'{"jsonrpc":"2.0","id":$ID,"result":%b}' % said)
+    server = (sys.executable, hostile.__file__, HANDSHAKE, "tools/list", "said")
+    for size, status in (("1MiB", 1), ("3MiB", 0)):
+        done = toolwright("import", "mcp", "-o", "m.json", "--max-bytes", size, "--", *server, cwd=tmp_path)
+        assert done.returncode == status, done.stderr
+    assert (tmp_path / "m.json").exists()
+
+
+@pytest.mark.parametrize("size", ["", "0", "-1", "1MB", "MiB", "1.5MiB"])
+def test_a_size_has_a_unit_or_is_bytes(size: str, tmp_path: Path) -> None:
+    done = toolwright("import", "mcp", "http://localhost/mcp", f"--max-bytes={size}", cwd=tmp_path)
+    assert done.returncode == 2
+    assert f"`{size}` is not a size, such as 64MiB" in done.stderr
+
+
+def test_a_deadline_ends_what_computes_and_nothing_else() -> None:
+    def compute() -> None:
+        while True:
+            try:
+                sum(range(1000))
+            except Exception:  # noqa: BLE001 - what catches all must not catch the end
+                continue
+
+    with pytest.raises(TooSlowError, match=r"that takes longer than 0\.2 s"), Deadline(0.2).held():
+        compute()
+    with pytest.raises(KeyError), Deadline(60).held():
+        raise KeyError
+    early = Deadline(0.001)
+    time.sleep(0.01)
+    with pytest.raises(TooSlowError), early.held():
+        time.sleep(5)

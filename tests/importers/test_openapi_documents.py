@@ -1,0 +1,265 @@
+"""Documents as people write them: references where the specification has none, keys that are listed as parameters,
+and parts that cannot be told, each of which costs no more than itself.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from command_line import toolwright
+from openapi_documents import imported, operation, query
+from toolwright.importers.openapi import manifest
+from toolwright.importers.openapi.documents import Documents
+from toolwright.importers.openapi.naming import Selection
+from toolwright.importers.reading import DocumentError
+from toolwright.project.files import disk
+
+HOST = {"servers": [{"url": "https://api.example.com"}]}
+KEY = {"type": "apiKey", "in": "query", "name": "key"}
+JSON = "application/json"
+
+
+def answered(schema: Any) -> dict[str, Any]:
+    """The responses of an operation that answers with a schema."""
+    return {"200": {"description": "x", "content": {JSON: {"schema": schema}}}}
+
+
+# --- references ----------------------------------------------------------------------------------------------------
+
+
+def split(folder: Path) -> Path:
+    """A document in parts, as editors and bundlers of documents have them."""
+    parts = {
+        "api.yaml": """
+openapi: 3.0.3
+info: {$ref: info.yaml}
+servers: {$ref: "info.yaml#/x-servers"}
+paths: {$ref: paths.yaml}
+components: {$ref: components.yaml}
+""",
+        "info.yaml": "title: Keys\nversion: 1\nx-servers: [{url: https://keys.example.com}]\n",
+        "paths.yaml": """
+/keys:
+  post: {$ref: res/create.yaml}
+  get: {$ref: res/list.yaml}
+/keys/{id}:
+  get: {$ref: "res/list.yaml#/x-one", description: Beside it.}
+""",
+        "res/create.yaml": """
+operationId: createKey
+security: {$ref: "list.yaml#/x-security"}
+requestBody: {content: {$ref: "list.yaml#/x-content"}}
+responses: {$ref: "list.yaml#/x-responses"}
+""",
+        "res/list.yaml": """
+operationId: listKeys
+parameters: {$ref: "#/x-parameters"}
+responses: {$ref: "#/x-responses"}
+x-one: {operationId: getKey, parameters: [{$ref: "#/x-id"}], responses: {}}
+x-id: {name: id, in: path, required: true, schema: {type: string}}
+x-parameters: [{name: limit, in: query, schema: {type: integer}}]
+x-responses: {200: {description: Fine., content: {$ref: "#/x-content"}}}
+x-content: {application/json: {$ref: "#/x-media"}}
+x-media: {schema: {$ref: "../components.yaml#/schemas/Key"}}
+x-security: [{token: []}]
+""",
+        "components.yaml": """
+schemas: {$ref: schemas.yaml}
+securitySchemes: {$ref: "#/x-schemes"}
+x-schemes: {token: {type: http, scheme: bearer}}
+""",
+        "schemas.yaml": """
+Key: {type: object, properties: {$ref: "#/Properties"}, example: {$ref: "#/Examples/one"}}
+Properties: {id: {type: string}}
+Examples: {one: {summary: One, value: {id: k1}}}
+""",
+    }
+    for name, text in parts.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(text)
+    return folder / "api.yaml"
+
+
+def test_references_are_followed_wherever_bundlers_follow_them(tmp_path: Path) -> None:
+    made = manifest.manifest(Documents(str(split(tmp_path)), disk.Disk()), Selection())
+    key = {"type": "object", "properties": {"id": {"type": "string"}}, "examples": [{"id": "k1"}]}
+    assert made.manifest["schemas"] == {"Key": key}
+    create, listing, one = made.manifest["tools"]
+    assert create["inputSchema"]["properties"] == {"id": {"type": "string"}}
+    assert create["outputSchema"] == {"type": "object", "$ref": "#/schemas/Key"} == listing["outputSchema"]
+    assert create["toolwright"]["http"] == {"api": "keys", "method": "POST", "url": "/keys"}
+    assert listing["toolwright"]["http"]["query"] == {"limit": "{limit}"}
+    assert one["toolwright"]["http"]["url"] == "/keys/{id}"
+    api = {"baseUrl": "https://keys.example.com", "baseUrlEnv": "KEYS_BASE_URL", "output": "lenient"}
+    auth = {"token": {"type": "bearer", "env": "KEYS_TOKEN"}}
+    assert made.manifest["apis"]["keys"] == {**api, "auth": auth, "security": [["token"]]}
+    (note,) = [note for note in made.notes if "bundlers" in note]
+    assert "an operation (3)" in note
+    assert "`paths`" in note
+    assert "`properties`" in note
+
+
+def test_a_document_with_many_references_for_operations_gets_one_note(tmp_path: Path) -> None:
+    operations = {f"op{number}": {"operationId": f"op{number}", "responses": {}} for number in range(40)}
+    paths = {f"/{name}": {"get": {"$ref": f"#/x-operations/{name}"}} for name in operations}
+    made = imported(tmp_path, {**HOST, "paths": paths, "x-operations": operations})
+    assert len(made.manifest["tools"]) == 40
+    assert made.notes == (
+        "references were followed where the specification has none, as bundlers do: in place of an operation (40)",
+    )
+
+
+@pytest.mark.parametrize(
+    ("reference", "why"),
+    [
+        ({"$ref": "#/x-none"}, "the reference `#/x-none` leads nowhere"),
+        ({"$ref": "#/paths/~1x/get"}, "the reference `#/paths/~1x/get` goes round in a circle"),
+        ({"$ref": "#/x-op", "parameters": []},
+         "`parameters` stands beside a reference in document.json#/paths/~1x/get, which is undefined"),
+        ({"$ref": "https://e.example/op.yaml"},
+         "the reference `https://e.example/op.yaml` would have to be fetched"),
+    ],
+)  # fmt: skip
+def test_an_operation_whose_reference_leads_nowhere_is_left_out(reference: Any, why: str, tmp_path: Path) -> None:
+    paths = {"/x": {"get": reference, "put": {"operationId": "good"}}}
+    made = imported(tmp_path, {**HOST, "paths": paths, "x-op": {"operationId": "op"}})
+    assert [tool["name"] for tool in made.manifest["tools"]] == ["good"]
+    assert made.notes == (f"`GET /x` was left out: {why}",)
+
+
+@pytest.mark.parametrize("part", ["paths", "info"])
+def test_a_document_whose_own_parts_lead_nowhere_is_refused(part: str, tmp_path: Path) -> None:
+    with pytest.raises(DocumentError, match=f"its `{part}` cannot be read: the reference `#/x-none` leads nowhere"):
+        imported(tmp_path, {"paths": {}, part: {"$ref": "#/x-none"}})
+
+
+def test_a_query_in_a_path_is_sent_as_it_stands(tmp_path: Path) -> None:
+    identifier = {"name": "id", "in": "path", "required": True, "schema": {"type": "string"}}
+    told = {"parameters": [identifier, query("limit", {"type": "integer"})]}
+    tool = operation(tmp_path, told, "/x/{id}?beta=true&v=2#again")
+    assert tool["toolwright"]["http"]["url"] == "/x/{id}?beta=true&v=2"
+    assert tool["toolwright"]["http"]["query"] == {"limit": "{limit}"}
+
+
+# --- keys that are parameters, too -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("where", "key", "listed", "goes"),
+    [
+        ("query", "key", "key", True),
+        ("query", "key", "Key", False),
+        ("header", "X-Api-Key", "x-api-KEY", True),
+        ("cookie", "key", "key", True),
+        ("header", "key", "other", False),
+    ],
+)
+def test_a_key_that_is_listed_as_a_parameter_is_no_argument(
+    where: str, key: str, listed: str, goes: bool, tmp_path: Path
+) -> None:
+    scheme = {"type": "apiKey", "in": where, "name": key}
+    parameter = {"name": listed, "in": where, "required": True, "schema": {"type": "string"}}
+    paths = {"/x": {"get": {"operationId": "op", "parameters": [parameter, query("limit", {"type": "integer"})]}}}
+    document = {**HOST, "paths": paths, "security": [{"k": []}], "components": {"securitySchemes": {"k": scheme}}}
+    made = imported(tmp_path, document)
+    (tool,) = made.manifest["tools"]
+    assert [*tool["inputSchema"]["properties"]] == (["limit"] if goes else [listed, "limit"])
+    told = f"the parameter `{key}` ({where}) is what `k` sends, so that no tool asks for it"
+    assert (told in made.notes) == goes
+    assert made.manifest["apis"]["sample"]["security"] == [["k"]]
+
+
+def test_a_parameter_of_an_operation_that_needs_no_key_stays_and_no_key_goes_beside_it(tmp_path: Path) -> None:
+    parameter = query("key", {"type": "string"})
+    schemes = {"k": KEY, "t": {"type": "http", "scheme": "bearer"}}
+    paths = {
+        "/open": {"get": {"operationId": "open", "security": [], "parameters": [parameter]}},
+        "/maybe": {"get": {"operationId": "maybe", "security": [{}, {"k": []}], "parameters": [parameter]}},
+        "/other": {"get": {"operationId": "other", "security": [{"t": []}], "parameters": [parameter]}},
+    }
+    document = {**HOST, "paths": paths, "security": [{"k": []}, {"t": []}], "components": {"securitySchemes": schemes}}
+    made = imported(tmp_path, document)
+    tools = {tool["name"]: tool for tool in made.manifest["tools"]}
+    shared = made.manifest["apis"]["sample"]["security"]
+    security = {name: tool["toolwright"]["http"].get("security", shared) for name, tool in tools.items()}
+    assert security == {"open": [[], ["t"]], "maybe": [["k"], []], "other": [["t"]]}
+    arguments = {name: [*tool["inputSchema"]["properties"]] for name, tool in tools.items()}
+    assert arguments == {"open": ["key"], "maybe": [], "other": ["key"]}
+
+
+# --- what cannot be told ---------------------------------------------------------------------------------------------
+
+ODD: list[tuple[Any, str]] = [
+    ({"$recursiveRef": "#"}, "a schema has `$recursiveRef`, at document.json#"),
+    ({"type": "array", "items": {"$ref": "#/components/schemas/Nobody"}},
+     "the reference `#/components/schemas/Nobody` leads nowhere"),
+    ({"type": "strong"}, "`strong` is not a JSON Schema type"),
+    ({"$ref": "#/components/schemas/Wrong"}, "`minLength` must be a whole number"),
+    ({"$ref": "#/components/schemas/Loop"}, "goes round in a circle"),
+]  # fmt: skip
+SCHEMAS = {"Wrong": {"minLength": "1"}, "Loop": {"allOf": [{"$ref": "#/components/schemas/Loop"}]}}
+
+
+@pytest.mark.parametrize(("schema", "why"), ODD)
+def test_an_odd_response_costs_the_output_schema_alone(schema: Any, why: str, tmp_path: Path) -> None:
+    paths = {"/x": {"get": {"operationId": "op", "responses": answered(schema)}}}
+    made = imported(tmp_path, {**HOST, "paths": paths, "components": {"schemas": SCHEMAS}})
+    (tool,) = made.manifest["tools"]
+    assert "outputSchema" not in tool
+    (note,) = made.notes
+    assert why in note or "circle" in why
+    assert "`outputSchema`" in note
+    assert "`op`" in note
+
+
+@pytest.mark.parametrize(("schema", "why"), ODD)
+def test_an_odd_request_costs_the_operation(schema: Any, why: str, tmp_path: Path) -> None:
+    body = {"content": {JSON: {"schema": schema}}}
+    paths = {"/x": {"post": {"operationId": "op", "requestBody": body}, "put": {"operationId": "good"}}}
+    made = imported(tmp_path, {**HOST, "paths": paths, "components": {"schemas": SCHEMAS}})
+    assert [tool["name"] for tool in made.manifest["tools"]] == ["good"]
+    (note,) = made.notes
+    assert "was left out" in note
+    assert why in note or "circle" in why
+
+
+def test_a_missing_schema_is_named_in_full(tmp_path: Path) -> None:
+    name = "A.Very.Long.Name.Of.A.Schema.That.Nobody.Ever.Described.In.Any.Document"
+    told = {"operationId": "op", "parameters": [query("q", {"$ref": f"#/components/schemas/{name}"})]}
+    made = imported(tmp_path, {**HOST, "paths": {"/x": {"get": told}}})
+    assert made.notes == (f"`op` (GET /x) was left out: the reference `#/components/schemas/{name}` leads nowhere",)
+
+
+def test_a_response_whose_reference_leads_nowhere_costs_the_output_schema_alone(tmp_path: Path) -> None:
+    gone = {"200": {"$ref": "#/components/responses/Gone"}}
+    paths = {f"/{name}": {"get": {"operationId": name, "responses": gone}} for name in "abcdefgh"}
+    made = imported(tmp_path, {**HOST, "paths": paths})
+    assert len(made.manifest["tools"]) == 8
+    why = "the reference `#/components/responses/Gone` leads nowhere"
+    assert made.notes == (f"`a`, `b`, `c`, `d`, `e` and 3 more: the `outputSchema` was left out: {why}",)
+
+
+def test_keywords_that_nobody_knows_cost_nothing(tmp_path: Path) -> None:
+    odd = {"type": "object", "titles": ["x"], "typeof": "book", "description_old": "x"}
+    tool = operation(tmp_path, {"responses": answered(odd)})
+    assert tool["outputSchema"] == {"type": "object"}
+
+
+def test_a_tool_of_a_saved_list_keeps_keywords_that_nobody_knows(tmp_path: Path) -> None:
+    schema = {"type": "object", "properties": {"a": {"typeof": "book", "description_old": "x", "minimun": 1}}}
+    listed = {"tools": [{"name": "a", "description": "A.", "inputSchema": schema}]}
+    (tmp_path / "list.json").write_text(json.dumps(listed))
+    for output in ("m.yaml", "m.json"):
+        done = toolwright("import", "tools", "list.json", "--name", "a", "-o", output, cwd=tmp_path)
+        assert done.stderr == "note: `toolwright check` has 3 warnings of what the file says\n"
+        checked = toolwright("check", output, cwd=tmp_path)
+        assert (checked.returncode, checked.stderr.count("warning[TW303]")) == (0, 3)
+        assert toolwright("generate", output, "-o", f"{output}.d", cwd=tmp_path).returncode == 0
+    text = (tmp_path / "m.yaml").read_text()
+    (tmp_path / "m.yaml").write_text(text.partition("\n")[2])
+    mine = toolwright("check", "m.yaml", cwd=tmp_path)
+    assert (mine.returncode, mine.stderr.count("error[TW205]")) == (1, 3)

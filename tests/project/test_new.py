@@ -1,0 +1,162 @@
+"""`toolwright new`, and toolwright's own wheel: what a user installs and starts from."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import forked
+from command_line import toolwright
+from forked import ALONE
+from processes import running
+
+ROOT = Path(__file__).parents[2]
+
+
+def run(*command: str, cwd: Path, path: list[Path] | None = None, stdin: str = "") -> str:
+    """Run a command that must succeed, and give what it printed."""
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, path or []))}
+    done = subprocess.run(
+        command, cwd=cwd, env=env, input=stdin, capture_output=True, text=True, check=False, timeout=120
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def wheel(project: Path, folder: Path) -> Path:
+    """Build a project's wheel as an installer would, and unpack it as one."""
+    run(sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder), cwd=project)
+    (built,) = folder.glob("*.whl")
+    site = folder / "site"
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--target", str(site)]
+    run(*pip, str(built), cwd=folder)
+    return site
+
+
+@pytest.mark.parametrize("name", ["calendar", "my-mcp-server", "true", "X509 tools", "mcp", "test"])
+def test_a_new_project_runs_at_once(name: str, mypy: list[str], tmp_path: Path) -> None:
+    done = toolwright("new", name, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    (project,) = tmp_path.iterdir()
+    assert f"cd {project.name}" in done.stdout
+    own = [project, project / "generated"]
+    pytest = ["-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    tested = forked.python(pytest, project, own, **ALONE)
+    assert "3 passed" in tested.stdout, tested.stdout  # one of them the manifest's example
+    package = next(project.glob("generated/*_mcp")).name
+    module = forked.python([*pytest, "--pyargs", f"test_{package}"], tmp_path, own, **ALONE)
+    assert "1 passed" in module.stdout, module.stdout
+    assert toolwright("generate", "--check", cwd=project).returncode == 0
+    assert toolwright("check", "--strict", cwd=project).returncode == 0
+    (handlers,) = project.glob("*_server/handlers.py")
+    run(sys.executable, "-m", "ruff", "check", "--isolated", "--select", "F,UP,B", ".", cwd=project)
+    env = os.pathsep.join(map(str, own))
+    typed = subprocess.run(
+        [*mypy, str(handlers)],
+        cwd=project,
+        env={**os.environ, "MYPYPATH": env},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert typed.returncode == 0, typed.stdout
+    config = json.loads((project / "mcp.json").read_text())["mcpServers"][name]
+    scripts = tomllib.loads((project / "pyproject.toml").read_text())["project"]["scripts"]
+    assert list(scripts) == [config["command"]]
+
+
+def test_a_new_project_installs_and_runs_without_toolwright(tmp_path: Path) -> None:
+    toolwright("new", "calendar", cwd=tmp_path)
+    site = wheel(tmp_path / "calendar", tmp_path / "dist")
+    hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+    requests = [
+        {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "roll_dice", "arguments": {"sides": 2}}},
+    ]
+    program = (
+        "import sys; sys.modules['toolwright'] = None\n"
+        "from importlib.metadata import entry_points\n"
+        "sys.argv = ['calendar-mcp']\n"
+        "entry_points(group='console_scripts', name='calendar-mcp')['calendar-mcp'].load()()"
+    )
+    with running(
+        [sys.executable, "-c", program],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(site)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        for request in requests:
+            process.stdin.write(json.dumps(request) + "\n")
+        process.stdin.flush()
+        answers = [json.loads(process.stdout.readline()) for _ in range(2)]
+        process.stdin.close()
+        assert process.wait(20) == 0
+    assert answers[1]["result"]["structuredContent"]["total"] in (1, 2)
+
+
+@pytest.mark.parametrize("name", ["", "-x-", "a/b", "1st", "x" * 61])
+def test_a_name_that_cannot_be_used_is_refused(name: str, tmp_path: Path) -> None:
+    done = toolwright("new", "--", name, cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"toolwright: `{name}` cannot name a server: ")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_link_to_an_empty_folder_is_filled_and_stays(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    for name, leads in (("empty", "real"), ("fresh", "made")):
+        (tmp_path / name).symlink_to(leads)
+        done = toolwright("new", "calendar", "--dir", name, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        assert (tmp_path / name).is_symlink()
+        assert (tmp_path / leads / "pyproject.toml").is_file()
+    (tmp_path / "full").symlink_to("real")
+    before = (tmp_path / "real/pyproject.toml").stat()
+    assert toolwright("new", "calendar", "--dir", "full", cwd=tmp_path).returncode == 1
+    assert (tmp_path / "real/pyproject.toml").stat() == before
+
+
+def test_the_folder_where_the_shell_is_stays_the_same(tmp_path: Path) -> None:
+    before = tmp_path.stat().st_ino
+    done = toolwright("new", "calendar", "--dir", ".", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert tmp_path.stat().st_ino == before
+    assert (tmp_path / "pyproject.toml").is_file()
+
+
+def test_a_folder_that_holds_something_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "calendar").mkdir()
+    (tmp_path / "calendar/notes").write_text("mine")
+    done = toolwright("new", "calendar", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (
+        1,
+        "toolwright: `calendar` is there already: choose another folder with --dir\n",
+    )
+    assert [path.name for path in (tmp_path / "calendar").iterdir()] == ["notes"]
+
+
+def test_the_wheel_of_toolwright_finds_its_templates(tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    kept = shutil.ignore_patterns(".venv", ".git", "__pycache__", "tests", "generated", ".*_cache")
+    shutil.copytree(ROOT, source, ignore=kept)
+    site = wheel(source, tmp_path / "dist")
+    for name in ("weather.yaml", "weather.md"):
+        shutil.copy(ROOT / "specs" / name, tmp_path)
+    command = [sys.executable, "-m", "toolwright", "generate", "weather.yaml"]
+    run(*command, cwd=tmp_path, path=[site])
+    found = run(sys.executable, "-c", "import toolwright; print(toolwright.__file__)", cwd=tmp_path, path=[site])
+    assert found.startswith(str(site))
+    made = (tmp_path / "generated/weather_mcp/client.py").read_text()
+    assert made.replace("weather.yaml", "specs/weather.yaml") == (ROOT / "generated/weather_mcp/client.py").read_text()

@@ -1,0 +1,117 @@
+"""What Windows does otherwise, as far as other systems can show it."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+import tarfile
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from toolwright.project.files import disk, locking
+from toolwright_runtime.tasks.engines import worker
+
+ROOT = Path(__file__).parents[2]
+HOLD = """
+import sys
+from pathlib import Path
+from toolwright.project.files import locking
+with locking.by_file(Path(sys.argv[1])):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+def holding(folder: Path, temporary: Path) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", HOLD, str(folder)]
+    env = {"TMPDIR": str(temporary)}
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env)
+
+
+def test_a_file_keeps_other_processes_waiting(tmp_path: Path) -> None:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    folder = tmp_path / "folder"
+    with holding(folder, temporary) as first:
+        assert first.stdout is not None
+        assert first.stdout.readline() == "held\n"
+        with holding(tmp_path / "another", temporary) as other:
+            assert other.communicate("")[0] == "held\n", "another folder is free"
+        with holding(folder, temporary) as second:
+            assert second.poll() is None
+            first.communicate("")
+            assert second.communicate("")[0] == "held\n"
+    assert not folder.exists()
+
+
+def test_this_process_can_hold_a_folder_by_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with locking.by_file(Path("x")):
+        assert [path.suffix for path in tmp_path.iterdir()] in ([".lock"], [])
+
+
+def test_a_worker_does_without_signals(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As loops on Windows have it: what ends the worker there is the end of its input."""
+
+    class BegunError(Exception):
+        pass
+
+    class Server:
+        def lifespan(self, _: object) -> object:
+            raise BegunError
+
+    def refused(*_: object) -> None:
+        raise NotImplementedError
+
+    async def work() -> None:
+        monkeypatch.setattr(asyncio.get_running_loop(), "add_signal_handler", refused)
+        server: Any = Server()
+        await worker._work(server, until_eof=False)
+
+    with pytest.raises(BegunError):
+        asyncio.run(work())
+
+
+@pytest.mark.parametrize(("refusals", "moves"), [(0, True), (2, True), (3, True), (4, False)])
+def test_a_file_that_is_open_elsewhere_is_tried_again(
+    refusals: int, moves: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(disk, "_PAUSES", (0, 0, 0))
+    left = [PermissionError(13, "it is open elsewhere")] * refusals
+    replace = Path.replace
+
+    def refusing(path: Path, target: Path) -> Path:
+        if left:
+            raise left.pop()
+        return replace(path, target)
+
+    monkeypatch.setattr(Path, "replace", refusing)
+    (tmp_path / "a").write_text("old")
+    if moves:
+        disk.write(tmp_path / "a", b"new")
+    else:
+        with pytest.raises(OSError, match="it is open elsewhere"):
+            disk.write(tmp_path / "a", b"new")
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"a": "new" if moves else "old"}
+
+
+def test_the_source_distribution_has_what_it_needs_and_no_more(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-d", str(tmp_path)]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    (made,) = tmp_path.iterdir()
+    with tarfile.open(made) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    assert {name.partition("/")[0] for name in names} == {
+        ".gitignore",
+        "LICENSE",
+        "PKG-INFO",
+        "README.md",
+        "generator",
+        "pyproject.toml",
+        "templates",
+    }
+    assert {name for name in names if name.endswith("README.md")} == {"README.md"}

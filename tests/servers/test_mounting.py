@@ -1,0 +1,116 @@
+"""The recipe of `docs/mounting.md`: generated servers inside another application."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import socket
+import threading
+import time
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+
+import anyio
+import httpx2
+import pytest
+import uvicorn
+from conftest import ROOT
+from starlette.applications import Starlette
+from starlette.responses import PlainTextResponse
+from starlette.routing import Mount, Route
+
+from packages import generate, imported, manifest, tool
+
+
+class Handlers(SimpleNamespace):
+    """Handlers with a life of their own."""
+
+    alive = False
+
+    def say(self, args: object, ctx: object) -> str:
+        return f"alive: {self.alive}"
+
+    async def __aenter__(self) -> Handlers:
+        self.alive = True
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self.alive = False
+
+
+@pytest.fixture
+def packages(tmp_path: Path) -> Iterator[list[ModuleType]]:
+    names = [generate(tmp_path, manifest([tool("say")], name=name)) for name in ("one", "two")]
+    with imported(tmp_path, names[0]) as one, imported(tmp_path, names[1]) as two:
+        yield [one, two]
+
+
+@contextlib.contextmanager
+def served(app: Starlette) -> Iterator[str]:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        server = uvicorn.Server(uvicorn.Config(app, log_config=None, lifespan="on"))
+        thread = threading.Thread(target=server.run, args=([listener],))
+        thread.start()
+        try:
+            end = time.monotonic() + 10
+            while not server.started and time.monotonic() < end:
+                time.sleep(0.01)
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        finally:
+            server.should_exit = True
+            thread.join(10)
+
+
+def test_two_servers_beside_a_route(packages: list[ModuleType]) -> None:
+    handlers = [Handlers(), Handlers()]
+    parts = [package.asgi_app(one, path="/") for package, one in zip(packages, handlers, strict=True)]
+
+    @contextlib.asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        async with contextlib.AsyncExitStack() as stack:
+            for part in parts:
+                await stack.enter_async_context(part.router.lifespan_context(part))
+            yield
+
+    def health(_: object) -> PlainTextResponse:
+        return PlainTextResponse("fine")
+
+    routes = [Route("/health", health), Mount("/one", parts[0]), Mount("/two", parts[1])]
+
+    async def call(url: str) -> list[str]:
+        async with (
+            packages[0].OneClient.connect(f"{url}/one/") as one,
+            packages[1].TwoClient.connect(f"{url}/two/") as two,
+        ):
+            return [(await client.say())[0].text for client in (one, two)]
+
+    with served(Starlette(routes=routes, lifespan=lifespan)) as url:
+        assert httpx2.get(f"{url}/health").text == "fine"
+        assert anyio.run(call, url) == ["alive: True", "alive: True"]
+    assert [one.alive for one in handlers] == [False, False]
+
+
+def test_metadata_are_at_the_root(tmp_path: Path) -> None:
+    auth = {"issuer": "https://auth.example.com", "audience": "https://notes.example.com/notes/"}
+    [line] = re.findall(r"^routes = \[Mount.*$", (ROOT / "docs" / "mounting.md").read_text("utf-8"), re.MULTILINE)
+    with imported(tmp_path, generate(tmp_path, manifest([tool("say")], name="guarded", auth=auth))) as package:
+        mcp = package.asgi_app(Handlers(), path="/")
+        made: dict[str, list[Mount | Route]] = {}
+        exec(line, {"mcp": mcp, "Mount": Mount}, made)
+        outer = Starlette(routes=made["routes"], lifespan=lambda _: mcp.router.lifespan_context(mcp))
+        with served(outer) as url:
+            refused = httpx2.post(f"{url}/notes/", json={})
+            assert refused.status_code == 401
+            [place] = re.findall(
+                r'resource_metadata="https://notes.example.com(.*?)"', refused.headers["www-authenticate"]
+            )
+            assert httpx2.get(url + place).json()["authorization_servers"] == [auth["issuer"]]
+
+
+def test_the_recipe_is_python() -> None:
+    text = (ROOT / "docs" / "mounting.md").read_text("utf-8")
+    blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    assert blocks
+    for block in blocks:
+        compile(block, "mounting.md", "exec")

@@ -1,0 +1,97 @@
+"""Pages whose tables name the tests that show what they say: `docs/security.md` and `docs/specification.md`.
+
+Takes such a page; tells each row whose tests are not there, that names none without saying why, or whose number is not
+the next.
+
+python tests/support/evidence.py
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PAGES = ("docs/security.md", "docs/specification.md")
+
+_NAMED = re.compile(r"`(tests/[\w./-]+)?(?:::(\w+))?`")
+"""A file or a folder, a function in it, or another function of the file before."""
+
+_WHY = re.compile(r"none: \w+ \w+ \w+")
+"""What stands in the place of a test that there is not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row of a table whose last column is `test`: its line, the table's columns, and its cells."""
+
+    line: int
+    columns: Sequence[str]
+    cells: Sequence[str]
+
+
+def rows(text: str) -> Iterator[Row]:
+    """The rows of all such tables of a page, without those that are headings."""
+    columns: Sequence[str] = ()
+    for number, line in enumerate(text.splitlines(), 1):
+        cells = _cells(line)
+        if not columns or not cells:
+            columns = cells
+        elif columns[-1] == "test" and set("".join(cells)) != {"-"} and any(cells[1:]):
+            yield Row(number, columns, cells)
+
+
+def faults(text: str) -> Iterator[str]:
+    """What is wrong with a page, each with the line where it is."""
+    number = 0
+    for row in rows(text):
+        if len(row.cells) != len(row.columns):
+            yield f"{row.line}: {len(row.cells)} cells in a table of {len(row.columns)} columns"
+            continue
+        if row.columns[0] == "#":
+            number += 1
+            if row.cells[0] != str(number):
+                yield f"{row.line}: the row is number {row.cells[0]}; {number} comes next"
+        yield from (f"{row.line}: {fault}" for fault in _shown(row.cells[-1]))
+
+
+def _shown(cell: str) -> Iterator[str]:
+    named = [(path, test) for path, test in _NAMED.findall(cell) if path or test]
+    if not named and not _WHY.match(cell):
+        yield "no test is named; write `tests/FILE.py::test_NAME`, or `none: ` and why"
+    file = ""
+    for path, test in named:
+        file = path or file
+        if not (ROOT / file).exists():
+            yield f"there is no {file}"
+        elif test and test not in _tests(file):
+            yield f"there is no {test} in {file or 'no file'}"
+
+
+@cache
+def _tests(file: str) -> frozenset[str]:
+    """The names of the tests of a file."""
+    path = ROOT / file
+    text = path.read_text("utf-8") if path.is_file() else ""
+    return frozenset(re.findall(r"^(?:async )?def (test_\w+)\(", text, re.MULTILINE))
+
+
+def _cells(line: str) -> Sequence[str]:
+    """The cells of a line of a table; none of another line."""
+    if not line.startswith("|"):
+        return ()
+    return [cell.strip() for cell in re.split(r"(?<!\\)\|", line.strip()[1:].removesuffix("|"))]
+
+
+def main() -> None:
+    """Tell what is wrong with the pages, and exit with 1 where something is."""
+    found = [f"{page}:{fault}" for page in PAGES for fault in faults((ROOT / page).read_text("utf-8"))]
+    sys.exit("\n".join(found) if found else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,82 @@
+"""OpenAPI documents for tests: what they become, as manifests and as running servers."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import forked
+from command_line import toolwright
+from packages import imported as package_of
+from toolwright.compile import pipeline
+from toolwright.compile.syntax import yamlwriter
+from toolwright.importers.acceptance import Made
+from toolwright.importers.openapi import manifest
+from toolwright.importers.openapi.documents import Documents
+from toolwright.importers.openapi.naming import Selection
+from toolwright.importers.openapi.options import Options
+from toolwright.project.files import disk
+
+HERE = Path(__file__).parents[1] / "openapi"
+
+
+def imported(
+    folder: Path, document: Mapping[str, Any], selection: Selection | None = None, options: Options | None = None
+) -> Made:
+    """What a document becomes; it has a title and a version without saying so."""
+    whole = {"openapi": "3.1.0", "info": {"title": "Sample", "version": "1"}, **document}
+    path = folder / "document.json"
+    path.write_text(json.dumps(whole))
+    made = manifest.manifest(Documents(str(path), disk.Disk()), selection or Selection(), None, options)
+    (folder / "manifest.yaml").write_text(yamlwriter.manifest(made.manifest))
+    checked = pipeline.compile_manifest(str(folder / "manifest.yaml"), disk.Disk(), "manifest.yaml")
+    assert [found for found in checked.diagnostics if found.severity == "error"] == []
+    return made
+
+
+def operation(folder: Path, told: Mapping[str, Any], path: str = "/x", method: str = "get", **document: Any) -> Any:
+    """The tool that one operation becomes."""
+    item = {method: {"operationId": "op", "responses": {}, **told}}
+    made = imported(folder, {"servers": [{"url": "https://api.example.com"}], "paths": {path: item}, **document})
+    assert made.notes == ()
+    (tool,) = made.manifest["tools"]
+    return tool
+
+
+def query(name: str, schema: Any, **more: Any) -> dict[str, Any]:
+    return {"name": name, "in": "query", "schema": schema, **more}
+
+
+def build(document: Path, folder: Path, *options: str) -> str:
+    """Import, check and generate a document as a user would; gives the package's name."""
+    done = toolwright("import", "openapi", str(document), "-o", "manifest.yaml", *options, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    checked = toolwright("check", "manifest.yaml", "--format", "json", cwd=folder)
+    assert checked.returncode == 0, checked.stdout
+    made = toolwright("generate", "manifest.yaml", cwd=folder)
+    assert made.returncode == 0, made.stderr
+    (package,) = [path.name for path in (folder / "generated").iterdir() if path.is_dir()]
+    return package
+
+
+@contextmanager
+def client(folder: Path, package: str, stem: str, **environment: str) -> Iterator[Any]:
+    """Runs `python -m PACKAGE` without handlers, and gives what calls a method of its typed client."""
+    generated = folder / "generated"
+    env = [f"{name}={value}" for name, value in {"PYTHONPATH": str(generated), **environment}.items()]
+    command = ["env", *env, *forked.interpreter(), "-m", package]
+    with package_of(generated, package) as module:
+
+        def call(method: str, /, **arguments: Any) -> Any:
+            async def go() -> Any:
+                async with getattr(module, f"{stem}Client").connect(command) as connected:
+                    return await getattr(connected, method)(**arguments)
+
+            return asyncio.run(go())
+
+        call.module = module  # type: ignore[attr-defined]
+        yield call
