@@ -96,7 +96,7 @@ def once(arguments: argparse.Namespace) -> int:
 
 def _compile(arguments: argparse.Namespace, work: works.Run, printer: Printer) -> None:
     """Compile what a run works on. Raises OSError and LockError."""
-    from toolwright.project import build, journal, layout, tree
+    from toolwright.project import build, journal, layout, tree, vendoring
 
     folder = work.target.folder
     if not arguments.check:
@@ -106,11 +106,17 @@ def _compile(arguments: argparse.Namespace, work: works.Run, printer: Printer) -
     known = first = journal.read_lock(folder)
     names = [layout.relative(path, folder) for path in work.manifests]
     project = names if work.whole else None
+    writes = not arguments.check
+    if work.target.is_vendored:
+        names.append(vendoring.ENTRY)
+        runtime = vendoring.compare(tree.Tree(folder), known, force=arguments.force)
+        known = _carry_out(runtime, folder, known, printer, write=writes)
+        if runtime.changes:
+            printer.made(build.Built(package=layout.shown(folder, vendoring.FOLDER), changes=runtime))
     is_known = True
     for path in work.manifests:
         trust = not (arguments.check or arguments.force or arguments.stubs)
         with printer.at_work(f"compiling {path}"):
-            writes = not arguments.check
             built = build.build(
                 path, work.target, known, trust=trust, force=arguments.force, writes=writes, project=project
             )
@@ -131,14 +137,14 @@ def _compile(arguments: argparse.Namespace, work: works.Run, printer: Printer) -
             built.keep()
     if work.whole and not printer.failed:
         pruned = tree.prune(folder, known, names)
-        before, known = known, _carry_out(pruned, folder, known, printer, write=not arguments.check)
+        before, known = known, _carry_out(pruned, folder, known, printer, write=writes)
         printer.pruned(folder, before, pruned)
     if is_known:
         entries = [known.manifests[name] for name in names if name in known.manifests]
         packages = {path.partition("/")[0] for entry in entries for path in entry.files}
         strays = tree.strays(folder, first, known, None if work.whole else packages)
         if arguments.force:
-            _carry_out(strays, folder, known, printer, write=not arguments.check)
+            _carry_out(strays, folder, known, printer, write=writes)
         printer.strays(folder, strays, removed=arguments.force)
 
 

@@ -230,6 +230,9 @@ def _is_gone(manifest: str, output: Path, project: Container[str] | None) -> boo
 RUNTIME_MARK = b"# Part of toolwright's runtime, copied as it is. DO NOT EDIT.\n"
 """How each file of the runtime starts that toolwright 0.1 copied into a package."""
 
+RUNTIME_START = b'"""What servers and clients that toolwright generated run on'
+"""How the `__init__.py` of the runtime starts, which is written beside packages where a project wants that."""
+
 _SILENT = frozenset({".gitattributes", "_runtime/README.md", "manifest.json", "py.typed"})
 """Files of a package that cannot say who wrote them."""
 
@@ -239,8 +242,8 @@ def _marked(tree: Tree, path: str, disk: bytes | None) -> bool:
     if disk is None or disk.startswith((MARK, RUNTIME_MARK)):
         return disk is not None
     package, _, name = path.partition("/")
-    beside = tree.read(f"{package}/__init__.py") if name in _SILENT else None
-    return beside is not None and beside.startswith(MARK)
+    beside = tree.read(f"{package}/__init__.py") or b""
+    return beside.startswith(RUNTIME_START) or (name in _SILENT and beside.startswith(MARK))
 
 
 _TWO_SERVERS = "give one of the two servers another `python.package`, or another output folder; nothing was written"
