@@ -13,9 +13,12 @@ from pathlib import Path
 import pytest
 
 import forked
+import wheels
 from forked import ALONE
+from packages import tool
 from processes import running
 from test_commands import toolwright
+from toolwright.project import scaffold
 
 ROOT = Path(__file__).parents[1]
 
@@ -32,11 +35,8 @@ def run(*command: str, cwd: Path, path: list[Path] | None = None, stdin: str = "
 
 def wheel(project: Path, folder: Path) -> Path:
     """Build a project's wheel as an installer would, and unpack it as one."""
-    run(sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder), cwd=project)
-    (built,) = folder.glob("*.whl")
     site = folder / "site"
-    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--target", str(site)]
-    run(*pip, str(built), cwd=folder)
+    wheels.install(site, wheels.build(project, folder))
     return site
 
 
@@ -70,6 +70,17 @@ def test_a_new_project_runs_at_once(name: str, mypy: list[str], tmp_path: Path) 
     config = json.loads((project / "mcp.json").read_text())["mcpServers"][name]
     scripts = tomllib.loads((project / "pyproject.toml").read_text())["project"]["scripts"]
     assert list(scripts) == [config["command"]]
+
+
+def test_a_new_project_names_the_extras_that_it_needs(tmp_path: Path) -> None:
+    one = {
+        **tool("get"),
+        "execution": {"taskSupport": "optional"},
+        "toolwright": {"policy": {"rateLimit": "60/minute"}},
+    }
+    scaffold.create("desk", tmp_path / "desk", lambda: scaffold.Origin({"tools": [one]}, {}, "mcp URL"))
+    project = tomllib.loads((tmp_path / "desk" / "pyproject.toml").read_text("utf-8"))["project"]
+    assert project["dependencies"] == ["toolwright-runtime[rates,tasks]"]
 
 
 def test_a_new_project_installs_and_runs_without_toolwright(tmp_path: Path) -> None:

@@ -96,6 +96,7 @@ def once(arguments: argparse.Namespace) -> int:
 
 def _compile(arguments: argparse.Namespace, work: works.Run, printer: Printer) -> None:
     """Compile what a run works on. Raises OSError and LockError."""
+    from toolwright.codegen import artifacts
     from toolwright.project import build, journal, layout, tree, vendoring
 
     folder = work.target.folder
@@ -110,9 +111,11 @@ def _compile(arguments: argparse.Namespace, work: works.Run, printer: Printer) -
     if work.target.is_vendored:
         names.append(vendoring.ENTRY)
         runtime = vendoring.compare(tree.Tree(folder), known, force=arguments.force)
+        needed = () if vendoring.ENTRY in known.manifests else vendoring.requirements([artifacts.RUNTIME])
         known = _carry_out(runtime, folder, known, printer, write=writes)
         if runtime.changes:
-            printer.made(build.Built(package=layout.shown(folder, vendoring.FOLDER), changes=runtime))
+            shown = layout.shown(folder, vendoring.FOLDER)
+            printer.made(build.Built(package=shown, changes=runtime, requirements=needed))
     is_known = True
     for path in work.manifests:
         trust = not (arguments.check or arguments.force or arguments.stubs)
