@@ -7,9 +7,9 @@ says that the headers are not what it wants.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..logs import logger
+from ..logs import log
 from ..revisions import FIRST_STATELESS
 from ..values import Json, is_mapping
 from .lenient import Lenient
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from ..package import Tool
 
 _Answer = TypeVar("_Answer")
-
-_LOG: Final = logger(__name__)
 
 
 class ParameterHeaders:
@@ -86,7 +84,7 @@ class ParameterHeaders:
                     if any(tool.name == name for tool in page.tools):
                         break
         except (MCPError, RuntimeError, TimeoutError, ValidationError) as error:
-            _LOG.warning("calls of %r go without Mcp-Param headers: tools/list cannot be read: %r", name, error)
+            log().warning("calls of %r go without Mcp-Param headers: tools/list cannot be read: %r", name, error)
             return False
         self._listed.add(name)
         return True

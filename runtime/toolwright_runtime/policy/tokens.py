@@ -18,11 +18,9 @@ from jwt import PyJWK
 from jwt.exceptions import PyJWTError
 from mcp.server.auth.provider import AccessToken
 
-from ..logs import logger
+from ..logs import log
 from ..values import is_list
 from .keys import ALGORITHMS, Keys
-
-_LOG: Final = logger(__name__)
 
 SKEW: Final = 30.0
 """Seconds by which clocks may differ."""
@@ -72,7 +70,7 @@ class Tokens:
             digest = sha256(token.encode()).digest()
             found = await self._known(digest) or await self._verify(token)
         except (PyJWTError, ValueError) as error:
-            _LOG.info("a token was refused: %s", error)
+            log().info("a token was refused: %s", error)
             return None
         self._verified[digest] = found
         self._verified.move_to_end(digest)

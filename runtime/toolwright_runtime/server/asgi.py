@@ -20,7 +20,7 @@ from pydantic import AnyHttpUrl, ConfigDict, TypeAdapter
 from starlette.applications import Starlette
 from starlette.routing import BaseRoute, Route
 
-from ..logs import guard
+from ..logs import guard, named_after
 from .bad_requests import BadRequests
 from .guard import Guard
 from .health import routes as health_routes
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from mcp.server.auth.provider import TokenVerifier
     from mcp.server.streamable_http import EventStore
-    from starlette.types import ASGIApp
+    from starlette.types import ASGIApp, Receive, Scope, Send
 
     from .sdk import PackageServer
 
@@ -126,12 +126,25 @@ def asgi_app(
             audiences=audiences,
             recorder=server.recorder,
         )
+    endpoint = _Named(endpoint, server.package.name)
     if health:
         routes += health_routes(server)
     app = Starlette(routes=[Route(path, endpoint=endpoint), *routes], lifespan=lambda _: sessions.run())
     app.state.server = server
     guard()
     return app
+
+
+class _Named:
+    """The endpoint, whose lines of the log are those of its package."""
+
+    def __init__(self, app: ASGIApp, package: str) -> None:
+        self._app = app
+        self._package = package
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        with named_after(self._package):
+            await self._app(scope, receive, send)
 
 
 def _metadata(server: PackageServer, auth: Mapping[str, Any], resource: AnyHttpUrl) -> list[Route]:

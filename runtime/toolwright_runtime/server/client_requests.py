@@ -22,7 +22,7 @@ from pydantic import BaseModel, ValidationError
 
 from ..errors import ToolError
 from ..hygiene import clean
-from ..logs import logger
+from ..logs import log
 from ..nesting import DepthError, is_too_deep
 from ..revisions import FIRST_STATELESS
 from ..state.marks import new_mark
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from ..state.store import Store
     from .parts import Answer, Request
 
-_LOG: Final = logger(__name__)
 _T = TypeVar("_T")
 _Result = TypeVar("_Result", bound=BaseModel)
 _Error = TypeVar("_Error", bound=BaseException)
@@ -437,7 +436,7 @@ class Asking:
             raise StateLost("no answer can be taken up") from error
         if is_first:
             return kept
-        _LOG.warning("requestState rejected on %s: it was sent before", request.method)
+        log().warning("requestState rejected on %s: it was sent before", request.method)
         raise Refused(types.INVALID_PARAMS, "Invalid or expired requestState", {"reason": "invalid_request_state"})
 
 

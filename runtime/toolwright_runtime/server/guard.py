@@ -18,7 +18,7 @@ from starlette.authentication import AuthCredentials
 from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 
-from ..logs import logger
+from ..logs import log
 from ..values import is_list
 from .course import Course
 from .expiry import while_it_holds
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from .parts import Scopes
     from .principal import Principal
 
-_LOG: Final = logger(__name__)
 
 _LARGEST: Final = 4 * 1024 * 1024
 """Bytes of a request that is looked into; the SDK refuses larger ones."""
@@ -99,7 +98,7 @@ class Guard:
         try:
             token = await self._verifier.verify_token(sent[0][len(_BEARER) :].strip(" \t"))
         except Unavailable as error:
-            _LOG.error("no token can be verified: %s", error)
+            log().error("no token can be verified: %s", error)
             self._note("failed", "unverifiable", revision)
             response = JSONResponse({"error": "temporarily_unavailable"}, 503, {"Retry-After": "10"})
             await response(scope, receive, send)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 from .. import handle_places, redaction
 from ..amounts import seconds
 from ..errors import ToolError
-from ..logs import logger
+from ..logs import log
 from ..model import Model, Root
 from ..texts import steps
 from ..validation import Validator, validator_of
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 _State = TypeVar("_State")
 _Id = TypeVar("_Id", bound=str)
 
-_LOG: Final = logger(__name__)
 
 _BYTES: Final = 24
 """Of randomness in an id; 192 bits, of which MCP asks for 128 (2026-07-28, server/tools, on state handles)."""
@@ -347,7 +346,7 @@ class Keeper:
         if kept["owner"] != bound.principal.key:
             return None
         if self.validator(kind.name).violations(kept["state"], "state"):
-            _LOG.warning("a %s that was kept is none of the manifest's any more; it counts as gone", kind.noun)
+            log().warning("a %s that was kept is none of the manifest's any more; it counts as gone", kind.noun)
             return None
         bound.known.add((kind.name, known_as))
         created = datetime.fromtimestamp(kept["created"], UTC)

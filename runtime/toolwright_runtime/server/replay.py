@@ -17,7 +17,7 @@ from mcp.server.streamable_http import EventMessage, EventStore
 from mcp_types import JSONRPCNotification
 from pydantic import PrivateAttr
 
-from ..logs import logger
+from ..logs import log
 
 if TYPE_CHECKING:
     from typing import Self
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from mcp.server.streamable_http import EventCallback
     from mcp_types import JSONRPCMessage
 
-_LOG: Final = logger(__name__)
 
 _TOTAL: Final = 64 * 1024 * 1024
 """Bytes that the messages of all sessions may take together; the newest is kept however large it is."""
@@ -199,5 +198,5 @@ def text_of(message: JSONRPCMessage) -> bytes | None:
     try:
         return message.model_dump_json(by_alias=True, exclude_unset=True).encode()
     except ValueError:
-        _LOG.exception("a message cannot be written as JSON")
+        log().exception("a message cannot be written as JSON")
         return None

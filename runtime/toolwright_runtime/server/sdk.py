@@ -8,8 +8,8 @@ parts of what the manifest says. It writes no JSON-RPC.
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import nullcontext
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, cast
@@ -22,7 +22,7 @@ from mcp.shared.message import ServerMessageMetadata
 from mcp_types.methods import validate_client_request
 from pydantic import BaseModel
 
-from ..logs import guard, logger
+from ..logs import guard, logger, name_after
 from ..revisions import FIRST_STATELESS, tool_for
 from ..state.places import store_at
 from ..state.store import MEMORY, Store
@@ -152,6 +152,14 @@ def _tasks(package: Package, store: Store, recorder: Recorder | None) -> Tasks |
     return Tasks(package, store, recorder)
 
 
+@asynccontextmanager
+async def _kept(package: Package, store: Store) -> AsyncGenerator[None, None]:
+    """The time in which a store is at work. What begins in it, handlers too, is at work for the package."""
+    name_after(package.name)
+    async with store.run():
+        yield
+
+
 def _scopes(package: Package) -> Scopes | None:
     if not package.has_scopes:
         return None
@@ -211,7 +219,7 @@ class PackageServer(Server[Any]):
             icons=[types.Icon.model_validate(icon) for icon in info["icons"]] if info.get("icons") else None,
             lifespan=Lifespan(
                 handlers,
-                store.run,
+                partial(_kept, package, store),
                 None if recorder is None else recorder.flush,
                 nullcontext if self.tasks is None else self.tasks.running,
             ),
