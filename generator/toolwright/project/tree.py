@@ -181,9 +181,30 @@ def compare(
                     "delete it, or keep it: it is no longer toolwright's",
                 )
             )
+    others = {path for each in known.manifests.values() for path in each.files} - gone.keys()
+    left = above_each(gone) - above_each({*planned, *others})
+    problems += [
+        Diagnostic(
+            "TW404",
+            "nothing is generated into this folder any more; toolwright did not write this file, and leaves it",
+            Place(shown(output, path)),
+            "move it, or delete the folder",
+        )
+        for path in _files_in(output, left)
+        if path not in gone
+    ]
     entry = replace(made, files=files) if not problems else lock.Entry("", files)
     manifests = {**known.manifests, manifest: entry}
     return Changes(tuple(changes), kept, lock.Lock(__version__, manifests), tuple(problems))
+
+
+def _files_in(output: Path, folders: Iterable[str]) -> list[str]:
+    """What folders hold, but for what Python keeps there; links are not followed."""
+    paths = (
+        path for folder in folders if inside.kind(output / folder) == "folder" for path in (output / folder).iterdir()
+    )
+    files = (path for path in paths if inside.kind(path) != "folder" and "__pycache__" not in path.parts[-2:])
+    return sorted(path.relative_to(output).as_posix() for path in files)
 
 
 def _in_the_way(output: Path, path: str, barred: inside.BarredError | None = None) -> Diagnostic:
