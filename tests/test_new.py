@@ -1,10 +1,9 @@
-"""`toolwright new`, and toolwright's own wheel: what a user installs and starts from."""
+"""`toolwright new`: what a user starts from."""
 
 from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 import tomllib
@@ -156,18 +155,3 @@ def test_a_folder_that_holds_something_is_left_alone(tmp_path: Path) -> None:
         "toolwright: `calendar` is there already: choose another folder with --dir\n",
     )
     assert [path.name for path in (tmp_path / "calendar").iterdir()] == ["notes"]
-
-
-def test_the_wheel_of_toolwright_finds_its_templates(tmp_path: Path) -> None:
-    source = tmp_path / "source"
-    kept = shutil.ignore_patterns(".venv", ".git", "__pycache__", "tests", "generated", ".*_cache")
-    shutil.copytree(ROOT, source, ignore=kept)
-    site = wheel(source, tmp_path / "dist")
-    for name in ("weather.yaml", "weather.md"):
-        shutil.copy(ROOT / "specs" / name, tmp_path)
-    command = [sys.executable, "-m", "toolwright", "generate", "weather.yaml"]
-    run(*command, cwd=tmp_path, path=[site])
-    found = run(sys.executable, "-c", "import toolwright; print(toolwright.__file__)", cwd=tmp_path, path=[site])
-    assert found.startswith(str(site))
-    made = (tmp_path / "generated/weather_mcp/client.py").read_text()
-    assert made.replace("weather.yaml", "specs/weather.yaml") == (ROOT / "generated/weather_mcp/client.py").read_text()
