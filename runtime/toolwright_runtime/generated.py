@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from .primitives import Prompt as Prompt
     from .primitives import Resource as Resource
     from .primitives import Template as Template
-    from .server.asgi import asgi_app as asgi_app
+    from .server.asgi import package_app as package_app
     from .server.audit import Audit as Audit
     from .server.audit import CallRecord as CallRecord
     from .server.completion import Completing as Completing
@@ -79,6 +79,8 @@ if TYPE_CHECKING:
     from .server.handles import TooManyHandles as TooManyHandles
     from .server.handles import UnknownHandle as UnknownHandle
     from .server.main import main as main
+    from .server.options import AppOptions as AppOptions
+    from .server.options import ServerOptions as ServerOptions
     from .server.prompts import Messages as Messages
     from .server.prompts import assistant as assistant
     from .server.prompts import user as user
@@ -115,7 +117,7 @@ else:
             ".model": ("Model", "Nullable", "Root"),
             ".package": ("Package", "Tool"),
             ".primitives": ("Prompt", "Resource", "Template"),
-            ".server.asgi": ("asgi_app",),
+            ".server.asgi": ("package_app",),
             ".server.audit": ("Audit", "CallRecord"),
             ".server.completion": ("Completing",),
             ".server.content": ("audio", "embedded", "image", "link", "text"),
@@ -125,6 +127,7 @@ else:
             ".server.handler_check": ("optional",),
             ".server.handles": ("CallHandles", "Handle", "Handles", "StaleHandle", "TooManyHandles", "UnknownHandle"),
             ".server.main": ("main",),
+            ".server.options": ("AppOptions", "ServerOptions"),
             ".server.prompts": ("Messages", "assistant", "user"),
             ".server.resources": ("ResourceContents",),
             ".server.returns": ("Content", "MaybeAwaitable", "Reply", "Returns"),

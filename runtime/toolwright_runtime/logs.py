@@ -71,7 +71,7 @@ def _clean(record: logging.LogRecord, text: str) -> str:
     return _SESSION.sub("[session]", text) if record.name.partition(".")[0] in _OTHERS else text
 
 
-_PACKAGE: Final = ContextVar("_PACKAGE", default=__package__)
+_PACKAGE: Final = ContextVar("_PACKAGE", default="toolwright_runtime")
 """The package whose server or client is at work: all share the runtime, and each has a log of its own."""
 
 

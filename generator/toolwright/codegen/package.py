@@ -62,7 +62,6 @@ def of_manifest(manifest: ir.Manifest) -> tuple[Page, ...]:
                 "stem": manifest.stem,
                 "calls": manifest.calls,
                 "optional": not needs_handlers(manifest),
-                "has_auth": bool(manifest.document.get("auth")),
             },
         ),
         Page(

@@ -21,22 +21,29 @@ from starlette.applications import Starlette
 from starlette.routing import BaseRoute, Route
 
 from ..logs import guard, named_after
+from ..state.store import MEMORY
 from .bad_requests import BadRequests
 from .guard import Guard
 from .health import routes as health_routes
 from .principal import ANONYMOUS, current
 from .replay import Archive
 from .resumption import Awaited, Resumption, SharedReplay
+from .sdk import build_server
 from .streams import LISTENERS, LISTENERS_EACH, Bounded, Streams
+from .threads import THREADS
 from .uploads import Uploads
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from typing import Unpack
 
     from mcp.server.auth.provider import TokenVerifier
     from mcp.server.streamable_http import EventStore
     from starlette.types import ASGIApp, Receive, Scope, Send
 
+    from ..package import Package
+    from .audit import Audit
+    from .options import HttpOptions
     from .sdk import PackageServer
 
 _LOCAL: Final = ("127.0.0.1", "localhost", "[::1]")
@@ -56,6 +63,34 @@ def _verifier(auth: Mapping[str, Any]) -> TokenVerifier:
     from ..policy.tokens import Tokens
 
     return Tokens(auth)
+
+
+def package_app(
+    package: Package,
+    handlers: object,
+    *,
+    state: str = MEMORY,
+    audit: Audit | None = None,
+    threads: int = THREADS,
+    **options: Unpack[HttpOptions],
+) -> Starlette:
+    """The server of a package as an ASGI application.
+
+    Args:
+        package: The package.
+        handlers: As for `build_server`.
+        state: As for `build_server`.
+        audit: As for `build_server`.
+        threads: As for `build_server`.
+        options: As for `asgi_app`.
+
+    Raises:
+        OSError: As for `build_server`.
+        TypeError: As for `build_server`.
+        ValueError: As for `build_server` and `asgi_app`.
+        Unserved: As for `build_server`.
+    """
+    return asgi_app(build_server(package, handlers, state=state, audit=audit, threads=threads), **options)
 
 
 def asgi_app(
