@@ -69,8 +69,6 @@ if TYPE_CHECKING:
     from .server.content import text as text
     from .server.context import Context as Context
     from .server.elicitation import Ask as Ask
-    from .server.example_tests import Example as Example
-    from .server.example_tests import Examples as Examples
     from .server.handler_check import optional as optional
     from .server.handles import CallHandles as CallHandles
     from .server.handles import Handle as Handle
@@ -123,7 +121,6 @@ else:
             ".server.content": ("audio", "embedded", "image", "link", "text"),
             ".server.context": ("Context",),
             ".server.elicitation": ("Ask",),
-            ".server.example_tests": ("Example", "Examples"),
             ".server.handler_check": ("optional",),
             ".server.handles": ("CallHandles", "Handle", "Handles", "StaleHandle", "TooManyHandles", "UnknownHandle"),
             ".server.main": ("main",),

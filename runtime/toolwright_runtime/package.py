@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from .model import Model, Root
+    from .server.example_tests import Examples
 
 _OURS: Final = "toolwright"
 
@@ -300,6 +301,12 @@ class Package:
         if found is None:
             raise FileNotFoundError(f"{path} of the package {self.name!r} cannot be read")
         return found
+
+    def examples(self) -> Examples:
+        """The examples of the tools, as tests of the handlers."""
+        from .server.example_tests import Examples
+
+        return Examples(self)
 
     def model(self, module: str, name: str) -> Any:
         """A class of a module below `models`."""
