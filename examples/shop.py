@@ -34,9 +34,7 @@ class Shop(shop.ShopHandlers):
 
     # The catalogue
 
-    async def search_products(
-        self, args: shop.SearchProductsInput, ctx: shop.SearchProductsContext
-    ) -> shop.SearchProductsOutput:
+    async def search_products(self, args: shop.SearchProductsInput, ctx: shop.Context) -> shop.SearchProductsOutput:
         words = args.words.casefold().split()
         found = [one for one in self.products().values() if all(word in one.name.casefold() for word in words)]
         return shop.SearchProductsOutput(products=found)
@@ -51,7 +49,7 @@ class Shop(shop.ShopHandlers):
     async def complete_read_product(self, args: shop.Completing, ctx: shop.Context) -> list[str]:
         return [sku for sku in self.products() if sku.startswith(args.value.upper())]
 
-    async def restock(self, args: shop.RestockInput, ctx: shop.RestockContext) -> shop.Product:
+    async def restock(self, args: shop.RestockInput, ctx: shop.Context) -> shop.Product:
         if not self.stock.restock(args.sku, args.count):
             raise no_product(args.sku)
         await self.tell([args.sku], ctx)

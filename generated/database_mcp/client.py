@@ -110,13 +110,7 @@ class DatabaseClient(PrimitivesBinding):
     async def complete_read_table(
         self, argument: Literal["database", "table"], value: str, given: Mapping[str, str] | None = None
     ) -> Completion:
-        """Completion values for an argument of the resource template ``db://{database}/tables/{table}``.
-
-        Args:
-            argument: Which one.
-            value: What has been typed so far.
-            given: The other arguments, as far as they are known.
-        """
+        """Complete an argument of the resource template ``db://{database}/tables/{table}``; `given` has the others."""
         return await self._complete("template", "db://{database}/tables/{table}", argument, value, given)
 
 

@@ -360,13 +360,7 @@ class EverythingClient(PrimitivesBinding):
     async def complete_read_template_data(
         self, argument: Literal["id"], value: str, given: Mapping[str, str] | None = None
     ) -> Completion:
-        """Completion values for an argument of the resource template ``test://template/{id}/data``.
-
-        Args:
-            argument: Which one.
-            value: What has been typed so far.
-            given: The other arguments, as far as they are known.
-        """
+        """Complete an argument of the resource template ``test://template/{id}/data``; `given` has the others."""
         return await self._complete("template", "test://template/{id}/data", argument, value, given)
 
     async def prompt_test_simple_prompt(self) -> list[PromptMessage]:
@@ -390,13 +384,7 @@ class EverythingClient(PrimitivesBinding):
     async def complete_prompt_test_prompt_with_arguments(
         self, argument: Literal["arg1", "arg2"], value: str, given: Mapping[str, str] | None = None
     ) -> Completion:
-        """Completion values for an argument of the prompt ``test_prompt_with_arguments``.
-
-        Args:
-            argument: Which one.
-            value: What has been typed so far.
-            given: The other arguments, as far as they are known.
-        """
+        """Complete an argument of the prompt ``test_prompt_with_arguments``; `given` has the others."""
         return await self._complete("prompt", "test_prompt_with_arguments", argument, value, given)
 
     async def prompt_test_prompt_with_embedded_resource(self, *, resourceUri: str) -> list[PromptMessage]:

@@ -172,13 +172,7 @@ class HelpdeskClient(PrimitivesBinding):
     async def complete_read_ticket(
         self, argument: Literal["id"], value: str, given: Mapping[str, str] | None = None
     ) -> Completion:
-        """Completion values for an argument of the resource template ``desk://tickets/{id}``.
-
-        Args:
-            argument: Which one.
-            value: What has been typed so far.
-            given: The other arguments, as far as they are known.
-        """
+        """Complete an argument of the resource template ``desk://tickets/{id}``; `given` has the others."""
         return await self._complete("template", "desk://tickets/{id}", argument, value, given)
 
     async def read_attachment(self, *, id: str, name: str) -> list[TextResourceContents | BlobResourceContents]:
@@ -205,13 +199,7 @@ class HelpdeskClient(PrimitivesBinding):
     async def complete_prompt_draft_reply(
         self, argument: Literal["id", "tone"], value: str, given: Mapping[str, str] | None = None
     ) -> Completion:
-        """Completion values for an argument of the prompt ``draft_reply``.
-
-        Args:
-            argument: Which one.
-            value: What has been typed so far.
-            given: The other arguments, as far as they are known.
-        """
+        """Complete an argument of the prompt ``draft_reply``; `given` has the others."""
         return await self._complete("prompt", "draft_reply", argument, value, given)
 
 

@@ -66,8 +66,6 @@ if TYPE_CHECKING:
     from .contexts import CheckoutContext as CheckoutContext
     from .contexts import CreateBasketContext as CreateBasketContext
     from .contexts import RemoveItemContext as RemoveItemContext
-    from .contexts import RestockContext as RestockContext
-    from .contexts import SearchProductsContext as SearchProductsContext
     from .contexts import ShipOrderContext as ShipOrderContext
     from .contexts import ShowBasketContext as ShowBasketContext
     from .handlers import ShopHandlers as ShopHandlers
@@ -110,8 +108,6 @@ else:
                 "CheckoutContext",
                 "CreateBasketContext",
                 "RemoveItemContext",
-                "RestockContext",
-                "SearchProductsContext",
                 "ShipOrderContext",
                 "ShowBasketContext",
             ),

@@ -141,13 +141,7 @@ class ShopClient(PrimitivesBinding):
     async def complete_read_product(
         self, argument: Literal["sku"], value: str, given: Mapping[str, str] | None = None
     ) -> Completion:
-        """Completion values for an argument of the resource template ``shop://products/{sku}``.
-
-        Args:
-            argument: Which one.
-            value: What has been typed so far.
-            given: The other arguments, as far as they are known.
-        """
+        """Complete an argument of the resource template ``shop://products/{sku}``; `given` has the others."""
         return await self._complete("template", "shop://products/{sku}", argument, value, given)
 
 

@@ -34,19 +34,6 @@ class _Handles(CallHandles):
         return {"basket": _models.Basket}.get(kind)
 
 
-class SearchProductsHandles(_Handles):
-    """The handles of the tool ``search_products``."""
-
-
-class SearchProductsContext(Context):
-    """One request for the tool ``search_products``, seen from its handler."""
-
-    @property
-    def handles(self) -> SearchProductsHandles:
-        """What the server keeps between calls, and the handles among the arguments."""
-        return SearchProductsHandles(self._handles)
-
-
 class CreateBasketHandles(_Handles):
     """The handles of the tool ``create_basket``."""
 
@@ -141,10 +128,6 @@ class CheckoutContext(Context):
         return CheckoutHandles(self._handles)
 
 
-class ShipOrderHandles(_Handles):
-    """The handles of the tool ``ship_order``."""
-
-
 class ShipOrderAsk(Ask):
     """What the tool ``ship_order`` can ask the user."""
 
@@ -160,21 +143,3 @@ class ShipOrderContext(Context):
     def ask(self) -> ShipOrderAsk:
         """The questions; awaiting one gives the user's answer."""
         return ShipOrderAsk(self.rounds, self._questions)
-
-    @property
-    def handles(self) -> ShipOrderHandles:
-        """What the server keeps between calls, and the handles among the arguments."""
-        return ShipOrderHandles(self._handles)
-
-
-class RestockHandles(_Handles):
-    """The handles of the tool ``restock``."""
-
-
-class RestockContext(Context):
-    """One request for the tool ``restock``, seen from its handler."""
-
-    @property
-    def handles(self) -> RestockHandles:
-        """What the server keeps between calls, and the handles among the arguments."""
-        return RestockHandles(self._handles)

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
         CheckoutContext,
         CreateBasketContext,
         RemoveItemContext,
-        RestockContext,
-        SearchProductsContext,
         ShipOrderContext,
         ShowBasketContext,
     )
@@ -57,7 +55,7 @@ class ShopHandlers(Protocol):
     """
 
     @abstractmethod
-    def search_products(self, args: SearchProductsInput, ctx: SearchProductsContext) -> Returns[SearchProductsOutput]:
+    def search_products(self, args: SearchProductsInput, ctx: Context) -> Returns[SearchProductsOutput]:
         """Find products by words of their names; without words, all.
 
         Tool ``search_products``: read-only, closed world. At most ``120/minute``.
@@ -108,7 +106,7 @@ class ShopHandlers(Protocol):
         """
 
     @abstractmethod
-    def restock(self, args: RestockInput, ctx: RestockContext) -> Returns[RestockOutput]:
+    def restock(self, args: RestockInput, ctx: Context) -> Returns[RestockOutput]:
         """Put goods that came in on the shelf.
 
         Tool ``restock``: not destructive, closed world. Needs the scope ``shop:staff``. At most ``30/minute``.

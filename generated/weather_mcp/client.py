@@ -93,13 +93,7 @@ class WeatherClient(PrimitivesBinding):
     async def complete_read_current(
         self, argument: Literal["city"], value: str, given: Mapping[str, str] | None = None
     ) -> Completion:
-        """Completion values for an argument of the resource template ``weather://{city}/now``.
-
-        Args:
-            argument: Which one.
-            value: What has been typed so far.
-            given: The other arguments, as far as they are known.
-        """
+        """Complete an argument of the resource template ``weather://{city}/now``; `given` has the others."""
         return await self._complete("template", "weather://{city}/now", argument, value, given)
 
     async def prompt_plan_day(self, *, city: str, wish: str | Omit = OMIT) -> list[PromptMessage]:
@@ -116,13 +110,7 @@ class WeatherClient(PrimitivesBinding):
     async def complete_prompt_plan_day(
         self, argument: Literal["city"], value: str, given: Mapping[str, str] | None = None
     ) -> Completion:
-        """Completion values for an argument of the prompt ``plan_day``.
-
-        Args:
-            argument: Which one.
-            value: What has been typed so far.
-            given: The other arguments, as far as they are known.
-        """
+        """Complete an argument of the prompt ``plan_day``; `given` has the others."""
         return await self._complete("prompt", "plan_day", argument, value, given)
 
 

@@ -84,9 +84,11 @@ if TYPE_CHECKING:
     from .server.main import main as main
     from .server.observability.audit import Audit as Audit
     from .server.observability.audit import CallRecord as CallRecord
+    from .server.options import AppOptions as AppOptions
+    from .server.options import ServerOptions as ServerOptions
     from .server.server import PackageServer as PackageServer
     from .server.server import build_server as build_server
-    from .server.transports.http.asgi import asgi_app as asgi_app
+    from .server.transports.http.asgi import package_app as package_app
     from .state.budget import BudgetExceeded as BudgetExceeded
     from .state.store import StateLost as StateLost
 else:
@@ -113,7 +115,7 @@ else:
             ".models.base": ("Model", "Nullable", "Root"),
             ".package": ("Package", "Tool"),
             ".primitives": ("Prompt", "Resource", "Template"),
-            ".server.transports.http.asgi": ("asgi_app",),
+            ".server.transports.http.asgi": ("package_app",),
             ".server.observability.audit": ("Audit", "CallRecord"),
             ".server.features.completion": ("Completing",),
             ".server.handlers.content": ("audio", "embedded", "image", "link", "text"),
@@ -132,6 +134,7 @@ else:
             ".server.features.prompts": ("Messages", "assistant", "user"),
             ".server.features.resources": ("ResourceContents",),
             ".server.handlers.returns": ("Content", "MaybeAwaitable", "Reply", "Returns"),
+            ".server.options": ("AppOptions", "ServerOptions"),
             ".server.server": ("PackageServer", "build_server"),
             ".state.budget": ("BudgetExceeded",),
             ".state.store": ("StateLost",),

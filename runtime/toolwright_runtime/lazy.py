@@ -60,12 +60,22 @@ def check(package: str, api: int) -> None:
     """
     if OLDEST <= api <= API:
         return
-    served = f"{API}" if OLDEST == API else f"{OLDEST} to {API}"
-    remedy = "pip install --upgrade toolwright-runtime" if api > API else "toolwright generate"
+    served = f"version {API}" if OLDEST == API else f"versions {OLDEST} to {API}"
+    is_newer = api > API and not _is_vendored(package)
+    remedy = "pip install --upgrade toolwright-runtime" if is_newer else "toolwright generate"
     raise IncompatibleRuntimeError(
-        f"{package} needs interface {api} of toolwright-runtime, but the installed one serves {served}; run: {remedy}",
+        f"{package} was generated for version {api} of the interface of {_RUNTIME}; the one that is installed serves "
+        f"{served}. Run: {remedy}",
         name=package,
     )
+
+
+def _is_vendored(package: str) -> bool:
+    """Whether `toolwright generate` wrote this runtime beside the package, as it writes the package itself."""
+    from pathlib import Path
+
+    file = getattr(sys.modules.get(package), "__file__", None)
+    return isinstance(file, str) and Path(file).parents[1] == Path(__file__).parents[1]
 
 
 _RUNTIME: Final = "toolwright_runtime"

@@ -1,10 +1,9 @@
-"""`toolwright new`, and toolwright's own wheel: what a user installs and starts from."""
+"""`toolwright new`: what a user starts from."""
 
 from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 import tomllib
@@ -13,9 +12,12 @@ from pathlib import Path
 import pytest
 
 import forked
+import wheels
 from command_line import toolwright
 from forked import ALONE
+from packages import tool
 from processes import running
+from toolwright.project import scaffold
 
 ROOT = Path(__file__).parents[2]
 
@@ -32,11 +34,8 @@ def run(*command: str, cwd: Path, path: list[Path] | None = None, stdin: str = "
 
 def wheel(project: Path, folder: Path) -> Path:
     """Build a project's wheel as an installer would, and unpack it as one."""
-    run(sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder), cwd=project)
-    (built,) = folder.glob("*.whl")
     site = folder / "site"
-    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--target", str(site)]
-    run(*pip, str(built), cwd=folder)
+    wheels.install(site, wheels.build(project, folder))
     return site
 
 
@@ -70,6 +69,17 @@ def test_a_new_project_runs_at_once(name: str, mypy: list[str], tmp_path: Path) 
     config = json.loads((project / "mcp.json").read_text())["mcpServers"][name]
     scripts = tomllib.loads((project / "pyproject.toml").read_text())["project"]["scripts"]
     assert list(scripts) == [config["command"]]
+
+
+def test_a_new_project_names_the_extras_that_it_needs(tmp_path: Path) -> None:
+    one = {
+        **tool("get"),
+        "execution": {"taskSupport": "optional"},
+        "toolwright": {"policy": {"rateLimit": "60/minute"}},
+    }
+    scaffold.create("desk", tmp_path / "desk", lambda: scaffold.Origin({"tools": [one]}, {}, "mcp URL"))
+    project = tomllib.loads((tmp_path / "desk" / "pyproject.toml").read_text("utf-8"))["project"]
+    assert project["dependencies"] == ["toolwright-runtime[rates,tasks]"]
 
 
 def test_a_new_project_installs_and_runs_without_toolwright(tmp_path: Path) -> None:
@@ -145,18 +155,3 @@ def test_a_folder_that_holds_something_is_left_alone(tmp_path: Path) -> None:
         "toolwright: `calendar` is there already: choose another folder with --dir\n",
     )
     assert [path.name for path in (tmp_path / "calendar").iterdir()] == ["notes"]
-
-
-def test_the_wheel_of_toolwright_finds_its_templates(tmp_path: Path) -> None:
-    source = tmp_path / "source"
-    kept = shutil.ignore_patterns(".venv", ".git", "__pycache__", "tests", "generated", ".*_cache")
-    shutil.copytree(ROOT, source, ignore=kept)
-    site = wheel(source, tmp_path / "dist")
-    for name in ("weather.yaml", "weather.md"):
-        shutil.copy(ROOT / "specs" / name, tmp_path)
-    command = [sys.executable, "-m", "toolwright", "generate", "weather.yaml"]
-    run(*command, cwd=tmp_path, path=[site])
-    found = run(sys.executable, "-c", "import toolwright; print(toolwright.__file__)", cwd=tmp_path, path=[site])
-    assert found.startswith(str(site))
-    made = (tmp_path / "generated/weather_mcp/client.py").read_text()
-    assert made.replace("weather.yaml", "specs/weather.yaml") == (ROOT / "generated/weather_mcp/client.py").read_text()

@@ -25,11 +25,13 @@ import yaml
 from conftest import ROOT
 
 import images
+import wheels
 from command_line import toolwright
 from packages import generate, imported, manifest, tool
 from processes import running
 from proxy import proxied
 from server_process import Process
+from toolwright import __version__
 
 FOLDER = ROOT / "examples" / "deploy"
 PAGE = (ROOT / "docs" / "deploy.md").read_text("utf-8")
@@ -62,6 +64,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("new")
     done = toolwright("new", "shop", cwd=folder)
     assert done.returncode == 0, done.stderr
+    wheels.build(ROOT / "runtime", folder / "shop" / "wheels")
     return folder / "shop"
 
 
@@ -78,7 +81,8 @@ def test_the_image_has_the_server_alone_and_serves(project: Path, tmp_path: Path
     assert made == ["COPY --from=build /opt/server /opt/server"], "nothing is made in the last stage"
     [site] = image.root.glob("opt/server/lib/python*/site-packages")
     found = {path.name for path in site.iterdir()}
-    assert found == {"base.pth", "shop_mcp", "shop_server", "shop_mcp-0.1.0.dist-info"}
+    runtime = {"toolwright_runtime", f"toolwright_runtime-{__version__}.dist-info"}
+    assert found == {"base.pth", "shop_mcp", "shop_server", "shop_mcp-0.1.0.dist-info", *runtime}
     assert not [*image.root.rglob("stale.pyc")]
     assert {path.name for path in (image.root / "opt/server/bin").iterdir() if "python" not in path.name.lower()} == {
         "activate", "activate.csh", "activate.fish", "Activate.ps1", "shop-mcp",
@@ -99,6 +103,27 @@ def test_the_image_has_the_server_alone_and_serves(project: Path, tmp_path: Path
         assert subprocess.run(probe, cwd="/", check=False).returncode == 0
         process.send_signal(signal.SIGTERM)
         assert process.wait(20) == 0
+
+
+def test_the_image_of_a_vendored_project_needs_no_wheel(tmp_path: Path) -> None:
+    assert toolwright("new", "shop", cwd=tmp_path).returncode == 0
+    project = tmp_path / "shop"
+    file = project / "pyproject.toml"
+    text = file.read_text("utf-8") + 'runtime = "vendored"\n'
+    text = text.replace('"generated/shop_mcp"]', '"generated/shop_mcp", "generated/toolwright_runtime"]')
+    file.write_text(text, "utf-8")
+    done = toolwright("generate", cwd=project)
+    [needed] = re.findall(r"^  it needs (.*)$", done.stdout, re.MULTILINE)
+    listed = ", ".join(json.dumps(each) for each in re.split(", (?=[a-z])", needed))
+    file.write_text(text.replace('\n  "toolwright-runtime",\n', listed), "utf-8")
+    assert toolwright("check", "--strict", cwd=project).returncode == 0
+    dockerfile = project / "Dockerfile"
+    dockerfile.write_text(dockerfile.read_text("utf-8").replace('"toolwright-runtime[redis]"', '"redis>=8"'), "utf-8")
+    image = images.build(project, tmp_path / "image")
+    [site] = image.root.glob("opt/server/lib/python*/site-packages")
+    assert (site / "toolwright_runtime" / "lazy.py").is_file()
+    command = [*image.local(image.entrypoint), "--help"]
+    assert subprocess.run(command, cwd="/", capture_output=True, check=False).returncode == 0
 
 
 async def _rolled(url: str) -> int:

@@ -415,11 +415,11 @@ def test_the_log_of_a_client_has_no_secret(package: Any, caplog: pytest.LogCaptu
     events: list[Any] = []
 
     async def call() -> None:
-        logger = import_module("toolwright_runtime.observability.logs").logger
+        log = import_module("toolwright_runtime.observability.logs").log
 
         def told(event: Any) -> None:
             events.append(event)
-            logger("toolwright_runtime.test").warning("with %s", SECRET)
+            log().warning("with %s", SECRET)
 
         made = scripted(lambda _: {"content": [], "structuredContent": {"number": 1}, "resultType": "complete"})
         async with package.SecretsClient.connect(made, on_call=told) as client:

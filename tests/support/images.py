@@ -1,7 +1,8 @@
 """Dockerfiles without Docker: the steps of those that `toolwright new` writes, run in order in a folder.
 
 Takes a file and the folder that it stands in; gives a folder that has what the image would have. Absolute paths are
-those of that folder. What comes from a registry of packages is there already, as a base image that has it.
+those of that folder. What comes from a package index is there already, as in a base image that has it: all that the
+runtime needs, and neither the runtime nor toolwright.
 """
 
 from __future__ import annotations
@@ -13,14 +14,13 @@ import shlex
 import shutil
 import subprocess
 import sys
-import sysconfig
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
-from toolwright import package_data
+import third_party
 
-_PLACES: Final = re.compile(r"(?<![\w./])/(?=(src|wheels|opt)\b)")
+_PLACES: Final = re.compile(r"(?<![\w./])/(?=(src|wheels|dist|opt)\b)")
 """How absolute paths of our Dockerfiles begin."""
 
 
@@ -59,7 +59,7 @@ def build(context: Path, folder: Path) -> Image:
             if image.root.exists():
                 image.root.rename(folder / "before")
             image = Image(folder / "root")
-            image.root.mkdir()
+            image.root.mkdir(parents=True)
             named, directory = stage, ""
             continue
         image.steps.append(f"{name} {rest}")
@@ -67,9 +67,9 @@ def build(context: Path, folder: Path) -> Image:
             directory = rest
             (image.root / rest.lstrip("/")).mkdir(parents=True)
         elif name == "COPY":
-            _copy(rest.split(), context, folder, image.root / directory.lstrip("/"))
+            _copy(rest.split(), context, folder, directory)
         elif name == "RUN":
-            _run(rest, image, directory)
+            _run(rest, image, directory, folder / "index")
         elif name == "USER":
             image.user = rest
         elif name == "EXPOSE":
@@ -83,8 +83,9 @@ def build(context: Path, folder: Path) -> Image:
     return image
 
 
-def _copy(words: list[str], context: Path, folder: Path, to: Path) -> None:
+def _copy(words: list[str], context: Path, folder: Path, directory: str) -> None:
     *sources, target = words
+    to = folder / "root" / str(PurePosixPath(directory, target)).lstrip("/")
     if sources[0].startswith("--from="):
         assert sources[0] == "--from=build"
         for source in sources[1:]:
@@ -95,12 +96,12 @@ def _copy(words: list[str], context: Path, folder: Path, to: Path) -> None:
     for source in sources:
         assert f"!{source}" in rest, f"{source} is ignored"
         if (context / source).is_dir():
-            shutil.copytree(context / source, to / target, ignore=shutil.ignore_patterns("__pycache__"))
+            shutil.copytree(context / source, to, ignore=shutil.ignore_patterns("__pycache__"))
         else:
-            shutil.copy(context / source, to / target)
+            shutil.copy(context / source, to)
 
 
-def _run(command: str, image: Image, directory: str) -> None:
+def _run(command: str, image: Image, directory: str, index: Path) -> None:
     tools = image.root / "usr" / "bin"
     tools.mkdir(parents=True, exist_ok=True)
     python = tools / "python"
@@ -115,4 +116,4 @@ def _run(command: str, image: Image, directory: str) -> None:
     )
     assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
     for folder in image.root.glob("opt/*/lib/python*/site-packages"):
-        (folder / "base.pth").write_text(f"{sysconfig.get_path('purelib')}\n{package_data.RUNTIME.parent}\n")
+        (folder / "base.pth").write_text(f"{third_party.site(index, 'toolwright-runtime[all]')}\n")

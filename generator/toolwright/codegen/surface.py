@@ -477,11 +477,7 @@ def _primitive_method(primitive: ir.Primitive) -> ClientMethod:
 
 def _completion_method(primitive: ir.Primitive) -> ClientMethod:
     kind = literal("prompt" if primitive.kind == "prompt" else "template")
-    described = [
-        ("argument", "Which one."),
-        ("value", "What has been typed so far."),
-        ("given", "The other arguments, as far as they are known."),
-    ]
+    called = f"the {primitive.kind} ``{primitive.key}``"
     return ClientMethod(
         role="completion",
         name=naming.completion(primitive.names),
@@ -495,7 +491,7 @@ def _completion_method(primitive: ir.Primitive) -> ClientMethod:
         call=Name("_complete"),
         arguments=(kind, literal(primitive.key), Name("argument"), Name("value"), Name("given")),
         deprecated=None,
-        doc=arguments_doc(f"Completion values for an argument of the {primitive.kind} ``{primitive.key}``.", described),
+        doc=f"Complete an argument of {called}; `given` has the others.",
         place=primitive.place,
     )
 

@@ -30,7 +30,6 @@ def _check(arguments: argparse.Namespace) -> int:
     printer = Printer(arguments.format, strict=arguments.strict)
     work = works.of(arguments, printer)
     if work is not None:
-        from toolwright.codegen.pages import artifacts
         from toolwright.compile import pipeline
         from toolwright.diagnostics import Diagnostic
         from toolwright.project import build, config
@@ -49,19 +48,12 @@ def _check(arguments: argparse.Namespace) -> int:
             printer.fits(build.fit(checked.manifest, work.target.handlers, path, document))
             if work.project is None:
                 continue
-            needed = artifacts.requirements(checked.manifest.document, checked.manifest.emit)
-            absent = config.missing(work.project, needed)
-            if absent:
-                printer.add(
-                    [
-                        Diagnostic(
-                            "TW411",
-                            f"the server made from `{path}` needs {' and '.join(f'`{name}`' for name in absent)}",
-                            work.project.listed,
-                            help="add it to `dependencies` under `[project]`",
-                        )
-                    ]
-                )
+            needed = build.needed(checked.manifest, is_vendored=work.target.is_vendored)
+            for absent in config.missing(work.project, needed):
+                what = f"the server made from `{path}` needs `{absent.lacking}`"
+                add = "add it to `dependencies` under `[project]`"
+                fix = f"write `{absent.whole}` there" if absent.is_listed else add
+                printer.add([Diagnostic("TW411", what, work.project.listed, fix)])
     return printer.close()
 
 

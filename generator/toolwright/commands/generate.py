@@ -96,7 +96,8 @@ def once(arguments: argparse.Namespace) -> int:
 
 def _compile(arguments: argparse.Namespace, work: works.Run, printer: Printer) -> None:
     """Compile what a run works on. Raises OSError and LockError."""
-    from toolwright.project import build
+    from toolwright.codegen.pages import artifacts
+    from toolwright.project import build, vendoring
     from toolwright.project.files import journal, layout, tree
 
     folder = work.target.folder
@@ -107,11 +108,19 @@ def _compile(arguments: argparse.Namespace, work: works.Run, printer: Printer) -
     known = first = journal.read_lock(folder)
     names = [layout.relative(path, folder) for path in work.manifests]
     project = names if work.whole else None
+    writes = not arguments.check
+    if work.target.is_vendored:
+        names.append(vendoring.ENTRY)
+        runtime = vendoring.compare(tree.Tree(folder), known, force=arguments.force)
+        needed = () if vendoring.ENTRY in known.manifests else vendoring.requirements([artifacts.RUNTIME])
+        known = _carry_out(runtime, folder, known, printer, write=writes)
+        if runtime.changes:
+            shown = layout.shown(folder, vendoring.FOLDER)
+            printer.made(build.Built(package=shown, changes=runtime, requirements=needed))
     is_known = True
     for path in work.manifests:
         trust = not (arguments.check or arguments.force or arguments.stubs)
         with printer.at_work(f"compiling {path}"):
-            writes = not arguments.check
             built = build.build(
                 path, work.target, known, trust=trust, force=arguments.force, writes=writes, project=project
             )
@@ -132,14 +141,14 @@ def _compile(arguments: argparse.Namespace, work: works.Run, printer: Printer) -
             built.keep()
     if work.whole and not printer.failed:
         pruned = tree.prune(folder, known, names)
-        before, known = known, _carry_out(pruned, folder, known, printer, write=not arguments.check)
+        before, known = known, _carry_out(pruned, folder, known, printer, write=writes)
         printer.pruned(folder, before, pruned)
     if is_known:
         entries = [known.manifests[name] for name in names if name in known.manifests]
         packages = {path.partition("/")[0] for entry in entries for path in entry.files}
         strays = tree.strays(folder, first, known, None if work.whole else packages)
         if arguments.force:
-            _carry_out(strays, folder, known, printer, write=not arguments.check)
+            _carry_out(strays, folder, known, printer, write=writes)
         printer.strays(folder, strays, removed=arguments.force)
 
 

@@ -158,7 +158,9 @@ def _tool(
     description = handles.described(wire.get("description"), handles.made(marked), kept)
     if description != wire.get("description"):
         changed["description"] = description
-    if kept:
+    # Where nothing says what the result holds, its text may hold the id of a handle that was made.
+    has_handles = bool(kept) and (any(marked.values()) or "outputSchema" not in schemas)
+    if has_handles:
         extension["handles"] = {handles.SIDES[field]: handles.places(found) for field, found in marked.items() if found}
     policy = {**(resolved.entry.get("policy") or {}), **(extension.get("policy") or {})}
     tool = ir.Tool(
@@ -176,7 +178,7 @@ def _tool(
         policy={key: value for key, value in policy.items() if not key.startswith("x-")},
         http=http,
         bound=frozenset(bound),
-        has_handles=bool(kept),
+        has_handles=has_handles,
     )
     return tool, {key: value for key, value in extension.items() if key not in _NOT_SERVED}
 

@@ -166,7 +166,11 @@ CODES = _table(
     ("TW401", "error", "Two manifests make the same file."),
     ("TW402", "error", "A generated file was edited by hand."),
     ("TW403", "error", "A file that toolwright did not write is in the way."),
-    ("TW404", "warning", "A file that is no longer made was edited by hand."),
+    (
+        "TW404",
+        "warning",
+        "A file stays that is no longer made but was edited, or that stands among such files.",
+    ),
     ("TW405", "error", "The lock cannot be read."),
     ("TW406", "error", "A file cannot be written."),
     ("TW407", "error", "A generated file is not what the manifest gives."),

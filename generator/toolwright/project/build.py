@@ -36,12 +36,14 @@ OUTPUT = "generated"
 class Target:
     """Where packages go, and where the modules of their handlers are.
 
-    `told` says that the project names the folder, so that a command need not.
+    `told` says that the project names the folder, so that a command need not. `is_vendored` says that packages have
+    their runtime beside them.
     """
 
     folder: Path
     told: bool = False
     handlers: tuple[str, ...] = ()
+    is_vendored: bool = False
 
     @property
     def option(self) -> str:
@@ -162,20 +164,29 @@ def _built(
         fit=fit(compiled.manifest, target.handlers, path, package.text("manifest.json")),
         package=layout.shown(target.folder, compiled.manifest.package),
         changes=changes,
-        requirements=_news(compiled.manifest, package),
+        requirements=_news(compiled.manifest, package, is_vendored=target.is_vendored),
         keep=keep,
     )
 
 
-def _news(manifest: ir.Manifest, before: tree.Package) -> tuple[str, ...]:
+def needed(manifest: ir.Manifest, *, is_vendored: bool) -> tuple[str, ...]:
+    """What a package needs installed."""
+    from toolwright.codegen.pages import artifacts
+    from toolwright.project import vendoring
+
+    runtime = artifacts.requirements(manifest.document, manifest.emit)
+    return vendoring.requirements(runtime) if is_vendored else runtime
+
+
+def _news(manifest: ir.Manifest, before: tree.Package, *, is_vendored: bool) -> tuple[str, ...]:
     """What a package needs, where that is other than what it needed when it was generated before."""
     from toolwright.codegen.pages import artifacts
 
-    needed = artifacts.requirements(manifest.document, manifest.emit)
+    runtime = artifacts.requirements(manifest.document, manifest.emit)
     document = before.text("manifest.json")
     had_copy = before.text("_runtime/__init__.py") is not None
-    if document is None or had_copy or artifacts.requirements(json.loads(document), manifest.emit) != needed:
-        return needed
+    if document is None or had_copy or artifacts.requirements(json.loads(document), manifest.emit) != runtime:
+        return needed(manifest, is_vendored=is_vendored)
     return ()
 
 

@@ -9,19 +9,24 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
+
 from toolwright.diagnostics import Diagnostic, Span
 
 FILE = "pyproject.toml"
-_KEYS = {"manifests", "output", "handlers"}
+_KEYS = {"manifests", "output", "handlers", "runtime"}
+RUNTIMES = ("installed", "vendored")
+"""Where packages may have their runtime from; first what holds where nothing is said."""
+
 HANDLERS = (".", "src")
 """Where handwritten modules are looked for, where nothing says otherwise."""
-
-_NAME = re.compile(r"^\s*([A-Za-z0-9._-]+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,19 +34,21 @@ class Project:
     """What a run without arguments compiles: manifest paths, and the folder that gets the packages.
 
     `file` is the project's `pyproject.toml`, in `folder`.
-    `dependencies` are the names of the project's own dependencies, normalized as package indexes do it, or None where
-    the file does not list any; `listed` is where it lists them. `handlers` are the folders of handwritten modules.
-    `patterns` are what the manifests were found by, relative to `folder`.
+    `dependencies` are the project's own dependencies, by their names as package indexes normalize them, each with its
+    extras, or None where the file does not list any; `listed` is where it lists them. `handlers` are the folders of
+    handwritten modules. `patterns` are what the manifests were found by, relative to `folder`. `is_vendored` says that
+    packages have their runtime beside them.
     """
 
     file: str
     folder: Path
     manifests: tuple[str, ...]
     output: str | None
-    dependencies: frozenset[str] | None
+    dependencies: Mapping[str, frozenset[str]] | None
     listed: Span
     handlers: tuple[str, ...] = HANDLERS
     patterns: tuple[str, ...] = ()
+    is_vendored: bool = False
 
 
 def find() -> tuple[Project | None, list[Diagnostic]]:
@@ -100,14 +107,36 @@ def _read(folder: Path) -> tuple[Project | None, list[Diagnostic]]:
     listed = _Keys(file, text, "project").span("dependencies")
     folders = tuple(_relative(folder / path) for path in table.get("handlers", HANDLERS))
     patterns = tuple(table.get("manifests", ()))
-    return Project(file, folder, tuple(manifests), output, _dependencies(value), listed, folders, patterns), []
+    is_vendored = table.get("runtime") == "vendored"
+    dependencies = _dependencies(value)
+    return Project(file, folder, tuple(manifests), output, dependencies, listed, folders, patterns, is_vendored), []
 
 
-def missing(project: Project, requirements: Iterable[str]) -> tuple[str, ...]:
-    """Those of `requirements` that the project does not depend on; none where it lists no dependencies at all."""
-    if project.dependencies is None:
-        return ()
-    return tuple(wanted for wanted in requirements if _normalized(wanted) not in project.dependencies)
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """A requirement that a project lacks, or lacks extras of; and how it is written so that it has all of them."""
+
+    lacking: str
+    whole: str
+    is_listed: bool
+
+
+def missing(project: Project, requirements: Iterable[str]) -> Iterator[Missing]:
+    """Those of `requirements` that the project does not depend on; none where it lists no dependencies at all.
+
+    An extra `all` is one that has what the others have.
+    """
+    for wanted in map(Requirement, requirements if project.dependencies is not None else ()):
+        extras = (project.dependencies or {}).get(canonicalize_name(wanted.name))
+        if extras is None:
+            yield Missing(str(wanted), str(wanted), is_listed=False)
+        elif "all" not in extras and (lacking := wanted.extras - extras):
+            both = lacking | extras
+            yield Missing(_with_extras(wanted.name, lacking), _with_extras(wanted.name, both), is_listed=True)
+
+
+def _with_extras(name: str, extras: Iterable[str]) -> str:
+    return f"{name}[{','.join(sorted(extras))}]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +170,7 @@ def _problems(table: object, keys: _Keys) -> Iterable[Diagnostic]:
             "TW410",
             f"unknown key `{key}` in `[tool.toolwright]`",
             keys.span(key),
-            help="it knows `manifests`, `output` and `handlers`",
+            help="its keys are `manifests`, `output`, `handlers` and `runtime`",
         )
     manifests = table.get("manifests", [])
     if not isinstance(manifests, list) or not all(isinstance(item, str) and item for item in manifests):
@@ -164,6 +193,13 @@ def _problems(table: object, keys: _Keys) -> Iterable[Diagnostic]:
             keys.span("handlers"),
             help='write `handlers = ["src"]`',
         )
+    if table.get("runtime", RUNTIMES[0]) not in RUNTIMES:
+        yield Diagnostic(
+            "TW410",
+            '`runtime` in `[tool.toolwright]` must be "installed" or "vendored"',
+            keys.span("runtime"),
+            help='write `runtime = "vendored"` to have the runtime in the output folder, beside the packages',
+        )
     output = table.get("output", "generated")
     if not isinstance(output, str) or not output.strip():
         yield Diagnostic(
@@ -174,17 +210,18 @@ def _problems(table: object, keys: _Keys) -> Iterable[Diagnostic]:
         )
 
 
-def _dependencies(value: Mapping[str, Any]) -> frozenset[str] | None:
+def _dependencies(value: Mapping[str, Any]) -> dict[str, frozenset[str]] | None:
     project = value.get("project")
     listed = project.get("dependencies") if isinstance(project, dict) else None
     if not isinstance(listed, list):
         return None
-    return frozenset(_normalized(item) for item in listed if isinstance(item, str))
-
-
-def _normalized(requirement: str) -> str:
-    name = _NAME.match(requirement)
-    return re.sub(r"[-_.]+", "-", name[1]).lower() if name else ""
+    found: dict[str, frozenset[str]] = {}
+    for item in listed:
+        with suppress(InvalidRequirement, TypeError):
+            wanted = Requirement(item)
+            name = canonicalize_name(wanted.name)
+            found[name] = found.get(name, frozenset()) | wanted.extras
+    return found
 
 
 def _line(file: str, line: int) -> Span:

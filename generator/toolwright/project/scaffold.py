@@ -19,7 +19,6 @@ from typing import Any
 
 from toolwright import __version__, naming, package_data
 from toolwright.codegen import surface
-from toolwright.codegen.pages import artifacts
 from toolwright.codegen.source import render
 from toolwright.codegen.source.literals import comment, literal
 from toolwright.compile import pipeline
@@ -97,7 +96,6 @@ def _fill(name: str, slug: str, origin: Origin | None) -> Path:
         "stem": stem,
         "handlers": stem + "Server" if keyword.iskeyword(stem) or stem.startswith("Test") else stem,
         "handwritten": module,
-        "requirements": (artifacts.RUNTIME,),
         "calls": False,
         "variables": [],
     }
@@ -110,8 +108,8 @@ def _fill(name: str, slug: str, origin: Origin | None) -> Path:
         [*map(Name, ("Context", "RollDiceInput", "RollDiceOutput", "ToolError")), naming.handlers_class(stem)]
     )
     files = {
-        "pyproject.toml": "pyproject.toml",
         "README.md": "README.md",
+        "wheels/README.md": "wheels.md",
         "mcp.json": "mcp.json",
         "Dockerfile": "Dockerfile",
         ".dockerignore": "dockerignore",
@@ -129,14 +127,19 @@ def _fill(name: str, slug: str, origin: Origin | None) -> Path:
         del files[f"specs/{slug}.yaml"]
         values |= _start_from(origin, made, values)
         files |= {f"{module}/handlers.py": "handlers_from.py", "tests/test_tools.py": "test_from.py"}
-    for path, template in files.items():
+
+    def write(path: str, template: str) -> None:
         file = made / path
         file.parent.mkdir(parents=True, exist_ok=True)
         text = trusted(templates.get_template(f"{template}.jinja").render(values))
         file.write_text(render.python(text) if path.endswith(".py") else text, "utf-8")
+
+    for path, template in files.items():
+        write(path, template)
     schema = package_data.MANIFEST_SCHEMA.read_bytes()
     (made / "specs" / "toolwright.schema.json").write_bytes(schema)
-    _compile(made, f"specs/{slug}.yaml")
+    values["requirements"] = _compile(made, f"specs/{slug}.yaml")
+    write("pyproject.toml", "pyproject.toml")
     made.chmod(0o755)
     return made
 
@@ -163,7 +166,6 @@ def _start_from(origin: Origin, folder: Path, values: Mapping[str, Any]) -> dict
     used = {naming.handlers_class(values["stem"]), *handwritten.names_to_import(nothing, methods)}
     raising = [method.role == "tool" for method in methods]
     return {
-        "requirements": artifacts.requirements(checked.manifest.document, checked.manifest.emit),
         "calls": checked.manifest.calls,
         "variables": _variables(checked.manifest.document.get("apis") or {}),
         "handler_imports": [*map(Name, sorted(used | ({"ToolError"} if any(raising) else set())))],
@@ -226,13 +228,14 @@ _MANIFEST = """# What the server offers. After a change: toolwright generate
 """
 
 
-def _compile(folder: Path, manifest: str) -> None:
-    """Compile the manifest into the project, as `toolwright generate` in it would."""
+def _compile(folder: Path, manifest: str) -> tuple[str, ...]:
+    """Compile the manifest into the project, as `toolwright generate` in it would, and give what the package needs."""
     target = build.Target(folder / build.OUTPUT)
     built = build.build(str(folder / manifest), target, lock.Lock(__version__), trust=False)
     if built.changes is None:
         raise AssertionError(f"the manifest of a new project is wrong: {built.diagnostics}")
     tree.apply(target.folder, built.changes)
+    return built.requirements
 
 
 def _distribution(slug: str) -> str:

@@ -11,6 +11,10 @@ import logging
 import re
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import partial
 from typing import Final
 
 from ..values.terminal import visible
@@ -67,11 +71,35 @@ def _clean(record: logging.LogRecord, text: str) -> str:
     return _SESSION.sub("[session]", text) if record.name.partition(".")[0] in _OTHERS else text
 
 
-def logger(name: str) -> logging.Logger:
-    """A logger of the package."""
-    made = logging.getLogger(name)
+_PACKAGE: Final = ContextVar("_PACKAGE", default="toolwright_runtime")
+"""The package whose server or client is at work: all share the runtime, and each has a log of its own."""
+
+
+def log() -> logging.Logger:
+    """The logger that is called after the package at work; after the runtime where there is none."""
+    return logger(_PACKAGE.get())
+
+
+def logger(package: str) -> logging.Logger:
+    """The logger of a package."""
+    made = logging.getLogger(package)
     made.addFilter(REDACTION)
     return made
+
+
+def name_after(package: str) -> None:
+    """From here on, in this context and in what begins in it, a package is at work."""
+    _PACKAGE.set(package)
+
+
+@contextmanager
+def named_after(package: str) -> Iterator[None]:
+    """A block in which a package is at work."""
+    token = _PACKAGE.set(package)
+    try:
+        yield
+    finally:
+        _PACKAGE.reset(token)
 
 
 class Tally:
@@ -122,13 +150,13 @@ def set_up(level: str) -> None:
     for name in _OTHERS:
         logging.getLogger(name).setLevel(max(least, logging.INFO if name == "uvicorn" else logging.WARNING))
     logging.captureWarnings(capture=True)
-    threading.excepthook = _thread_failed
+    threading.excepthook = partial(_thread_failed, log())  # a thread has a context of its own
 
 
-def _thread_failed(failed: threading.ExceptHookArgs) -> None:
+def _thread_failed(log: logging.Logger, failed: threading.ExceptHookArgs) -> None:
     error = failed.exc_value
     if error is not None and not isinstance(error, SystemExit):
-        logger(__name__).error("a thread failed", exc_info=error)
+        log.error("a thread failed", exc_info=error)
 
 
 class _Format(logging.Formatter):

@@ -8,8 +8,8 @@ parts of what the manifest says. It writes no JSON-RPC.
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import nullcontext
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, cast
@@ -23,7 +23,7 @@ from pydantic import BaseModel
 from ..mcp.downgrades import tool_for
 from ..mcp.revisions import Revision
 from ..mcp.vocabulary import SECTIONS
-from ..observability.logs import guard, logger
+from ..observability.logs import guard, logger, name_after
 from ..sdk.http import MCP_SESSION_ID_HEADER
 from ..sdk.server import NotificationOptions, Server
 from ..state.store import MEMORY, Store
@@ -149,6 +149,14 @@ def _tasks(package: Package, store: Store, recorder: Recorder | None) -> Tasks |
     return Tasks(package, store, recorder)
 
 
+@asynccontextmanager
+async def _kept(package: Package, store: Store) -> AsyncGenerator[None, None]:
+    """The time in which a store is at work. What begins in it, handlers too, is at work for the package."""
+    name_after(package.name)
+    async with store.run():
+        yield
+
+
 def _scopes(package: Package) -> Scopes | None:
     if not package.has_scopes:
         return None
@@ -208,7 +216,7 @@ class PackageServer(Server[Any]):
             icons=[types.Icon.model_validate(icon) for icon in info["icons"]] if info.get("icons") else None,
             lifespan=Lifespan(
                 handlers,
-                store.run,
+                partial(_kept, package, store),
                 None if recorder is None else recorder.flush,
                 nullcontext if self.tasks is None else self.tasks.running,
             ),

@@ -62,7 +62,6 @@ def of_manifest(manifest: ir.Manifest) -> tuple[Page, ...]:
                 "stem": manifest.stem,
                 "calls": manifest.calls,
                 "optional": not needs_handlers(manifest),
-                "has_auth": bool(manifest.document.get("auth")),
             },
         ),
         Page(
@@ -76,8 +75,7 @@ def of_manifest(manifest: ir.Manifest) -> tuple[Page, ...]:
     if has_examples(manifest):
         name = f"test_{manifest.package}.py"
         doc = f"The examples of {title} as tests of its handlers: `pytest {name}`."
-        homes = as_homes({f"{manifest.package}.registry": ("PACKAGE",)})
-        pages.append(Page(name, "test_examples.py", {"doc": doc, "homes": homes}, is_beside=True))
+        pages.append(Page(name, "test_examples.py", {"doc": doc, "package": manifest.package}, is_beside=True))
     return tuple(pages)
 
 

@@ -223,12 +223,14 @@ class Printer:
 
     def pruned(self, output: Path, known: Lock, changes: Changes) -> None:
         """Tell what was removed since its manifest is gone; `known` is the lock as it was."""
+        from toolwright.project import vendoring
         from toolwright.project.files import layout
 
         if not self._stale:
             owned = Counter((known.owner(change.path), change.path.partition("/")[0]) for change in changes.changes)
             for (manifest, package), count in owned.items():
-                self.say(f"{layout.shown(output, package)}: {_files(count)} removed, since `{manifest}` is gone")
+                why = "the runtime is not vendored" if manifest == vendoring.ENTRY else f"`{manifest}` is gone"
+                self.say(f"{layout.shown(output, package)}: {_files(count)} removed, since {why}")
 
     def strays(self, output: Path, found: Changes, *, removed: bool) -> None:
         """Tell of generated files that belong to no package."""
@@ -252,13 +254,15 @@ class Printer:
     def stale(self, output: Path, known: Lock, changes: Changes) -> None:
         """Show what a run would change; `known` is the lock as it was."""
         from toolwright.diagnostics import Diagnostic, Place, printers
+        from toolwright.project import vendoring
         from toolwright.project.files import layout, lock
 
         missing: dict[str, list[str]] = defaultdict(list)
         for change in changes.changes:
             self._stale = True
             path = layout.shown(output, change.path)
-            self.say(printers.unified.render(path, change.old, change.new))
+            if not change.path.startswith(vendoring.ENTRY):  # which nobody reviews here
+                self.say(printers.unified.render(path, change.old, change.new))
             if change.old is None:
                 missing[change.path.partition("/")[0]].append(path)
             else:

@@ -58,6 +58,7 @@ def of(arguments: argparse.Namespace, printer: Printer, output: str | None = Non
         Path(output or told or usual),
         told=told is not None and os.path.normpath(output or told) == told,
         handlers=project.HANDLERS if found is None else found.handlers,
+        is_vendored=found is not None and found.is_vendored,
     )
     if given:
         return Run(given, target, whole=False, project=found)

@@ -85,7 +85,7 @@ DEPENDENCIES = frozenset(
             "pydantic",
             "pydantic_core",
         ),
-        *("redis", "starlette", "toolwright", "typing_extensions", "uvicorn"),
+        *("redis", "starlette", "toolwright", "toolwright_runtime", "typing_extensions", "uvicorn"),
     }
 )
 """Packages that a generated one needs, or that need it to have another name."""

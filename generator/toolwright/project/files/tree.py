@@ -181,9 +181,30 @@ def compare(
                     "delete it, or keep it: it is no longer toolwright's",
                 )
             )
+    others = {path for each in known.manifests.values() for path in each.files} - gone.keys()
+    left = above_each(gone) - above_each({*planned, *others})
+    problems += [
+        Diagnostic(
+            "TW404",
+            "nothing is generated into this folder any more; toolwright did not write this file, and leaves it",
+            Place(shown(output, path)),
+            "move it, or delete the folder",
+        )
+        for path in _files_in(output, left)
+        if path not in gone
+    ]
     entry = replace(made, files=files) if not problems else lock.Entry("", files)
     manifests = {**known.manifests, manifest: entry}
     return Changes(tuple(changes), kept, lock.Lock(__version__, manifests), tuple(problems))
+
+
+def _files_in(output: Path, folders: Iterable[str]) -> list[str]:
+    """What folders hold, but for what Python keeps there; links are not followed."""
+    paths = (
+        path for folder in folders if inside.kind(output / folder) == "folder" for path in (output / folder).iterdir()
+    )
+    files = (path for path in paths if inside.kind(path) != "folder" and "__pycache__" not in path.parts[-2:])
+    return sorted(path.relative_to(output).as_posix() for path in files)
 
 
 def _in_the_way(output: Path, path: str, barred: inside.BarredError | None = None) -> Diagnostic:
@@ -230,6 +251,9 @@ def _is_gone(manifest: str, output: Path, project: Container[str] | None) -> boo
 RUNTIME_MARK = b"# Part of toolwright's runtime, copied as it is. DO NOT EDIT.\n"
 """How each file of the runtime starts that toolwright 0.1 copied into a package."""
 
+RUNTIME_START = b'"""What servers and clients that toolwright generated run on'
+"""How the `__init__.py` of the runtime starts, which is written beside packages where a project wants that."""
+
 _SILENT = frozenset({".gitattributes", "_runtime/README.md", "manifest.json", "py.typed"})
 """Files of a package that cannot say who wrote them."""
 
@@ -239,8 +263,8 @@ def _marked(tree: Tree, path: str, disk: bytes | None) -> bool:
     if disk is None or disk.startswith((MARK, RUNTIME_MARK)):
         return disk is not None
     package, _, name = path.partition("/")
-    beside = tree.read(f"{package}/__init__.py") if name in _SILENT else None
-    return beside is not None and beside.startswith(MARK)
+    beside = tree.read(f"{package}/__init__.py") or b""
+    return beside.startswith(RUNTIME_START) or (name in _SILENT and beside.startswith(MARK))
 
 
 _TWO_SERVERS = "give one of the two servers another `python.package`, or another output folder; nothing was written"

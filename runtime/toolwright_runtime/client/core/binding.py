@@ -176,7 +176,7 @@ class Binding:
 
                 await notice(made.__toolwright__[0], cls._package.tools, options, drift)
 
-        return Connection(client, made, subscriptions.close, opened)
+        return Connection(client, made, cls._package.name, subscriptions.close, opened)
 
     def with_options(
         self,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from ...observability.logs import named_after
 from ..observability.audit import Record, report
 from ..transports.guarded import describe_problems
 from .arguments import to_json, with_extra
@@ -81,7 +82,7 @@ async def _perform(
     read: Callable[[CallToolResult], _T],
 ) -> tuple[_T, CallToolResult]:
     arguments = to_json(given)
-    with tool.hiding(arguments):
+    with named_after(tool.package.name), tool.hiding(arguments):
         async with report(tool, arguments, options.on_call) as record:
             await confirm_call(tool, arguments, options)
             call: Callable[[Tool, dict[str, Any], Options], Awaitable[CallToolResult]] = session.call

@@ -12,7 +12,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeGuard, TypeVar
 from urllib.parse import urlsplit
 
-from ...observability.logs import guard
+from ...observability.logs import guard, named_after
 from ..core.errors import shown
 from .bounds import MAX_RESULT_BYTES, Bounds
 from .guarded import describe_problems, failure_of
@@ -99,15 +99,18 @@ class Connection(AbstractAsyncContextManager[_T, None], Generic[_T]):
         self,
         client: Client,
         made: _T,
+        package: str,
         closing: Callable[[], None] | None = None,
         opened: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         """Take a client that is not open yet, what the block is given, and what is told when the block ends.
 
+        Lines of the log are those of `package`.
         `opened` is called when the connection is open; what it raises closes the connection again.
         """
         self._client = client
         self._made = made
+        self._package = package
         self._closing = closing
         self._opened = opened
 
@@ -121,7 +124,8 @@ class Connection(AbstractAsyncContextManager[_T, None], Generic[_T]):
         """
         guard()
         try:
-            await self._client.__aenter__()
+            with named_after(self._package):  # and in what the connection begins, too
+                await self._client.__aenter__()
         except ExceptionGroup as group:
             raise shown(_refusal(_only(group), failure_of(self._client))) from None
         if self._opened is not None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from ...observability.logs import logger
+from ...observability.logs import log
 from ...state.store import StateLost
 
 if TYPE_CHECKING:
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from anyio.abc import TaskGroup
 
     from .base import Work
-
-_LOG = logger(__name__)
 
 
 class MemoryEngine:
@@ -61,4 +59,4 @@ async def _worked(work: Work, task: str) -> None:
     try:
         await work(task)
     except Exception:  # noqa: BLE001 - others go on
-        _LOG.exception("a task could not be worked at")
+        log().exception("a task could not be worked at")

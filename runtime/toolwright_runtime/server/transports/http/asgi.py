@@ -11,7 +11,7 @@ from pydantic import AnyHttpUrl, ConfigDict, TypeAdapter
 from starlette.applications import Starlette
 from starlette.routing import BaseRoute, Route
 
-from ....observability.logs import guard
+from ....observability.logs import guard, named_after
 from ....sdk.http import (
     StreamableHTTPASGIApp,
     StreamableHTTPSessionManager,
@@ -19,7 +19,10 @@ from ....sdk.http import (
     build_resource_metadata_url,
     create_protected_resource_routes,
 )
+from ....state.store import MEMORY
 from ...core.principal import ANONYMOUS, current
+from ...execution.threads import THREADS
+from ...server import build_server
 from .authentication import Guard
 from .bad_requests import BadRequests
 from .health import routes as health_routes
@@ -30,11 +33,15 @@ from .uploads import Uploads
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from typing import Unpack
 
-    from starlette.types import ASGIApp
+    from starlette.types import ASGIApp, Receive, Scope, Send
 
+    from ....package import Package
     from ....sdk.auth import TokenVerifier
     from ....sdk.http import EventStore
+    from ...observability.audit import Audit
+    from ...options import HttpOptions
     from ...server import PackageServer
 
 _LOCAL: Final = ("127.0.0.1", "localhost", "[::1]")
@@ -54,6 +61,34 @@ def _verifier(auth: Mapping[str, Any]) -> TokenVerifier:
     from ....policy.tokens import Tokens
 
     return Tokens(auth)
+
+
+def package_app(
+    package: Package,
+    handlers: object,
+    *,
+    state: str = MEMORY,
+    audit: Audit | None = None,
+    threads: int = THREADS,
+    **options: Unpack[HttpOptions],
+) -> Starlette:
+    """The server of a package as an ASGI application.
+
+    Args:
+        package: The package.
+        handlers: As for `build_server`.
+        state: As for `build_server`.
+        audit: As for `build_server`.
+        threads: As for `build_server`.
+        options: As for `asgi_app`.
+
+    Raises:
+        OSError: As for `build_server`.
+        TypeError: As for `build_server`.
+        ValueError: As for `build_server` and `asgi_app`.
+        Unserved: As for `build_server`.
+    """
+    return asgi_app(build_server(package, handlers, state=state, audit=audit, threads=threads), **options)
 
 
 def asgi_app(
@@ -124,12 +159,25 @@ def asgi_app(
             audiences=audiences,
             recorder=server.recorder,
         )
+    endpoint = _Named(endpoint, server.package.name)
     if health:
         routes += health_routes(server)
     app = Starlette(routes=[Route(path, endpoint=endpoint), *routes], lifespan=lambda _: sessions.run())
     app.state.server = server
     guard()
     return app
+
+
+class _Named:
+    """The endpoint, whose lines of the log are those of its package."""
+
+    def __init__(self, app: ASGIApp, package: str) -> None:
+        self._app = app
+        self._package = package
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        with named_after(self._package):
+            await self._app(scope, receive, send)
 
 
 def _metadata(server: PackageServer, auth: Mapping[str, Any], resource: AnyHttpUrl) -> list[Route]:

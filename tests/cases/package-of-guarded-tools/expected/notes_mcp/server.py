@@ -11,98 +11,38 @@ from toolwright_runtime import generated as _runtime
 from .registry import PACKAGE
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from typing import Unpack
 
-    from mcp.server.auth.provider import TokenVerifier
     from starlette.applications import Starlette
-    from toolwright_runtime.generated import Audit, PackageServer
+    from toolwright_runtime.generated import AppOptions, PackageServer, ServerOptions
 
     from .handlers import NotesHandlers
 
 
-def build_server(
-    handlers: NotesHandlers,
-    *,
-    state: str = "memory://",
-    local_scopes: Sequence[str] = (),
-    audit: Audit | None = None,
-    threads: int = 64,
-) -> PackageServer:
+def build_server(handlers: NotesHandlers, **options: Unpack[ServerOptions]) -> PackageServer:
     """The server, a `mcp.server.lowlevel.Server` that is ready to run over any transport of the SDK.
 
     Args:
         handlers: An object with the methods of `NotesHandlers`. If it is an async context manager, it is
             entered when the server starts and left when it stops.
-        state: Where state lives: `memory://` is this process; `redis://HOST:PORT` is shared by many, and outlives them.
-        local_scopes: The scopes of callers that come neither with a token nor over HTTP.
-        audit: Where calls are recorded: a function that takes a `CallRecord`, and is called in a thread of its own, or
-            a file that gets a line of JSON for each; `"-"` is standard error.
-        threads: How many threads plain `def` methods may take in all. Each method takes at most half of them; a call
-            that gets none within five seconds is refused.
+        options: `state`, `local_scopes`, `audit` and `threads`, as `ServerOptions` describes them.
 
     Raises:
         OSError: The file of `audit` cannot be opened.
         TypeError: Methods are missing; the message lists them all, with stubs to paste.
-        ValueError: `state` is no URL that state can be kept at, or `threads` is not positive.
+        ValueError: `state` is not a URL that state can be kept at, or `threads` is not positive.
     """
-    return _runtime.build_server(
-        PACKAGE, handlers, state=state, local_scopes=local_scopes, audit=audit, threads=threads
-    )
+    return _runtime.build_server(PACKAGE, handlers, **options)
 
 
-def asgi_app(
-    handlers: NotesHandlers,
-    *,
-    state: str = "memory://",
-    path: str = "/mcp",
-    allowed_hosts: Sequence[str] = (),
-    token_verifier: TokenVerifier | None = None,
-    session_idle_timeout: float = 1800.0,
-    max_sessions: int = 2000,
-    max_listeners: int = 1000,
-    max_listeners_each: int = 100,
-    stateless: bool = False,
-    health: bool = False,
-    audit: Audit | None = None,
-    threads: int = 64,
-) -> Starlette:
+def asgi_app(handlers: NotesHandlers, **options: Unpack[AppOptions]) -> Starlette:
     """The server as an ASGI application that speaks Streamable HTTP.
 
     Args:
         handlers: As for `build_server`.
-        state: As for `build_server`.
-        path: Where the endpoint is.
-        allowed_hosts: Values of the `Host` header to answer beside this machine's own, such as `api.example.com` or
-            `api.example.com:*`; any other is refused, which protects against DNS rebinding.
-        token_verifier: Checks bearer tokens; by default as the manifest's `auth` says.
-        session_idle_timeout: Seconds without a request after which the session of a client of 2025-11-25 or older
-            ends. Newer clients have no session.
-        max_sessions: How many sessions may be open; who wants to open another is answered HTTP 503.
-        max_listeners: How many streams of `subscriptions/listen` may be open; who wants to open another is answered
-            HTTP 503.
-        max_listeners_each: How many of these one caller may have open; who wants another is answered HTTP 429. Callers
-            without a token are not told apart, and share all of them.
-        stateless: Whether clients of 2025-11-25 or older have no sessions either, so that each of their requests may
-            come to any of several processes. They are asked nothing, hear of no changes, and cannot resume.
-        health: Whether to answer `/livez` and `/readyz`.
-        audit: As for `build_server`; requests that are refused for want of a token or a scope are recorded, too.
-        threads: As for `build_server`.
+        options: `path`, `allowed_hosts`, `state` and more, as `AppOptions` describes them.
 
     Raises:
-        OSError: As for `build_server`.
-        TypeError: As for `build_server`.
-        ValueError: As for `build_server`, or a bound is not positive.
+        ValueError: A bound is not positive. Besides, it raises what `build_server` raises.
     """
-    server = build_server(handlers, state=state, audit=audit, threads=threads)
-    return _runtime.asgi_app(
-        server,
-        path=path,
-        allowed_hosts=allowed_hosts,
-        token_verifier=token_verifier,
-        session_idle_timeout=session_idle_timeout,
-        max_sessions=max_sessions,
-        max_listeners=max_listeners,
-        max_listeners_each=max_listeners_each,
-        stateless=stateless,
-        health=health,
-    )
+    return _runtime.package_app(PACKAGE, handlers, **options)

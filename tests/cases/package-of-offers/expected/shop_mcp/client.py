@@ -88,13 +88,7 @@ class ShopClient(PrimitivesBinding):
     async def complete_read_items(
         self, argument: Literal["category"], value: str, given: Mapping[str, str] | None = None
     ) -> Completion:
-        """Completion values for an argument of the resource template ``shop://{category}/items{/path*}``.
-
-        Args:
-            argument: Which one.
-            value: What has been typed so far.
-            given: The other arguments, as far as they are known.
-        """
+        """Complete an argument of the resource template ``shop://{category}/items{/path*}``; `given` has the others."""
         return await self._complete("template", "shop://{category}/items{/path*}", argument, value, given)
 
     async def read_search(
@@ -106,13 +100,7 @@ class ShopClient(PrimitivesBinding):
     async def complete_read_search(
         self, argument: Literal["q"], value: str, given: Mapping[str, str] | None = None
     ) -> Completion:
-        """Completion values for an argument of the resource template ``shop://search{?q,lang}``.
-
-        Args:
-            argument: Which one.
-            value: What has been typed so far.
-            given: The other arguments, as far as they are known.
-        """
+        """Complete an argument of the resource template ``shop://search{?q,lang}``; `given` has the others."""
         return await self._complete("template", "shop://search{?q,lang}", argument, value, given)
 
     async def prompt_gift(
@@ -130,13 +118,7 @@ class ShopClient(PrimitivesBinding):
     async def complete_prompt_gift(
         self, argument: Literal["for"], value: str, given: Mapping[str, str] | None = None
     ) -> Completion:
-        """Completion values for an argument of the prompt ``gift``.
-
-        Args:
-            argument: Which one.
-            value: What has been typed so far.
-            given: The other arguments, as far as they are known.
-        """
+        """Complete an argument of the prompt ``gift``; `given` has the others."""
         return await self._complete("prompt", "gift", argument, value, given)
 
     @deprecated("Deprecated since 0.9.0; use gift.")

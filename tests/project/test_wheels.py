@@ -1,0 +1,96 @@
+"""The wheels of the compiler and of the runtime, together and the runtime alone, outside the checkout."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import ROOT
+
+import third_party
+import wheels
+from toolwright import __version__
+
+COMPILER = ("black", "jinja2", "datamodel_code_generator", "toolwright")
+
+USE = """
+import asyncio, os, sys, weather_mcp
+
+async def use():
+    command = ["env", "PYTHONPATH=" + os.environ["PYTHONPATH"], *sys.argv[1:]]
+    async with weather_mcp.WeatherClient.connect(command) as client:
+        return (await client.get_weather(location="Paris")).temperature
+
+print(asyncio.run(use()))
+"""
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """The wheels of the compiler and the runtime."""
+    folder = tmp_path_factory.mktemp("wheels")
+    return wheels.build(ROOT, folder), wheels.build(ROOT / "runtime", folder)
+
+
+def environment(folder: Path, site: Path, *built: Path) -> Path:
+    """A fresh environment with wheels, and with links to what these need; the path of its Python."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
+    [own] = folder.glob("lib/python*/site-packages")
+    wheels.install(own, *built)
+    (own / "third_party.pth").write_text(f"{site}\n")
+    return folder / "bin" / "python"
+
+
+def run(python: Path, *words: str, cwd: Path, path: str = "") -> str:
+    env = {"PATH": os.environ["PATH"], "PYTHONPATH": path, "TOOLWRIGHT_CACHE_DIR": str(cwd / "cache")}
+    done: subprocess.CompletedProcess[Any] = subprocess.run(
+        [str(python), *words], cwd=cwd, env=env, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return str(done.stdout)
+
+
+@pytest.fixture(scope="module")
+def compiled(built: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in which both wheels have compiled the weather, and its server has run."""
+    folder = tmp_path_factory.mktemp("both")
+    site = third_party.site(folder / "site", "toolwright", "toolwright-runtime[all]")
+    python = environment(folder / "venv", site, *built)
+    project = folder / "project"
+    (project / "specs").mkdir(parents=True)
+    for name in ("weather.yaml", "weather.md"):
+        shutil.copy(ROOT / "specs" / name, project / "specs")
+    shutil.copy(ROOT / "examples" / "weather.py", project)
+    assert "files written" in run(python, "-m", "toolwright", "generate", "specs/weather.yaml", cwd=project)
+    program = "import toolwright, toolwright_runtime as r; print(toolwright.__file__, r.__file__)"
+    where = run(python, "-c", program, cwd=project)
+    assert all(path.startswith(str(folder / "venv")) for path in where.split()), where
+    return project
+
+
+def test_both_wheels_compile_as_the_checkout_does(compiled: Path) -> None:
+    for file in (ROOT / "generated" / "weather_mcp").rglob("*.py"):
+        made = compiled / "generated" / file.relative_to(ROOT / "generated")
+        assert made.read_text("utf-8") == file.read_text("utf-8")
+
+
+def test_a_server_and_a_client_need_the_runtime_alone(compiled: Path, built: tuple[Path, Path], tmp_path: Path) -> None:
+    site = third_party.site(tmp_path / "site", "toolwright-runtime")
+    python = environment(tmp_path / "venv", site, built[1])
+    absent = "import importlib.util as u, sys; print([name for name in sys.argv[1:] if u.find_spec(name)])"
+    assert run(python, "-c", absent, *COMPILER, "limits", "redis", "taskiq", cwd=tmp_path) == "[]\n"
+    path = os.pathsep.join([str(compiled / "generated"), str(compiled)])
+    assert run(python, "-c", USE, str(python), "-m", "weather_mcp", cwd=tmp_path, path=path) == "22.5\n"
+
+
+def test_the_compiler_needs_the_runtime_of_its_own_version(built: tuple[Path, Path]) -> None:
+    with zipfile.ZipFile(built[0]) as wheel:
+        said = wheel.read(f"toolwright-{__version__}.dist-info/METADATA").decode()
+    assert f"Requires-Dist: toolwright-runtime[all]=={__version__}\n" in said
+    assert built[1].name == f"toolwright_runtime-{__version__}-py3-none-any.whl"

@@ -1,0 +1,49 @@
+"""What a distribution needs and nothing else, as a folder of links, offline: what it forgets to name is missed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib.metadata import Distribution, distribution
+from pathlib import Path
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+
+def site(folder: Path, *names: str) -> Path:
+    """A folder for `sys.path` with all that some distributions need, directly or not, and neither them nor toolwright.
+
+    Args:
+        folder: Where to; it may not be there yet.
+        names: Distributions of this environment, perhaps with extras: `toolwright-runtime[rates]`.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    needed: dict[str, Distribution] = {}
+    seen: set[tuple[str, frozenset[str]]] = set()
+    waiting = [Requirement(name) for name in names]
+    for wanted in waiting:  # grows while it is read
+        key = (canonicalize_name(wanted.name), frozenset(wanted.extras))
+        if key not in seen:
+            seen.add(key)
+            here = distribution(wanted.name)
+            needed[key[0]] = here
+            waiting += _requirements(here, key[1])
+    for name, here in needed.items():
+        for part in () if name in ("toolwright", "toolwright-runtime") else _parts(here):
+            source, target = Path(str(here.locate_file(part))), folder / part
+            if source.exists() and not target.is_symlink():
+                target.symlink_to(source)
+    return folder
+
+
+def _requirements(here: Distribution, extras: frozenset[str]) -> Iterator[Requirement]:
+    for line in here.requires or ():
+        wanted = Requirement(line)
+        if wanted.marker is None or any(wanted.marker.evaluate({"extra": extra}) for extra in ("", *extras)):
+            yield wanted
+
+
+def _parts(here: Distribution) -> set[str]:
+    """The files and folders of a distribution in its `site-packages`."""
+    firsts = {path.parts[0] for path in here.files or ()}
+    return firsts - {"..", "__pycache__"}
