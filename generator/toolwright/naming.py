@@ -167,6 +167,16 @@ def arguments(names: Names, kind: str) -> Name:
     return names.stem + ("Args" if kind == "prompt" else "Params")
 
 
+def folder(kind: str) -> Name:
+    """The folder below `models` of the models of prompts, or of what is read."""
+    return Name("prompts" if kind == "prompt" else "resources")
+
+
+def model_module(names: Names, kind: str) -> Name:
+    """The module below `models` of the models of a prompt, or of what is read."""
+    return Name(f"{folder(kind)}.{names.module}")
+
+
 def answer(names: Names, question: str) -> Name:
     """The class of the answers to a question that what has these names asks."""
     return names.stem + pascal(method(question)) + "Answer"

@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
-from itertools import groupby
+from itertools import chain, groupby
 from typing import TYPE_CHECKING, Any
 
 from toolwright import ir, naming, package_data
@@ -243,18 +243,15 @@ def shared_modules(
         taken: Names that the package has for something else.
     """
     imported = _in("", homes(shared) if found is None else found)
-    groups: dict[tuple[str, bool], list[ir.SharedSchema]] = defaultdict(list)
-    for schema in shared:
-        if schema.name in imported and not imported[schema.name].members:
-            groups[schema.circle or schema.name, schema.circle is None].append(schema)
-    drafts = [_shared_draft(members, imported, taken) for members in groups.values()]
+    groups = _groups(shared, imported)
+    drafts = [_shared_draft(members, imported, taken) for members in groups]
     of = {
         schema.name: _enumeration(schema, imported[schema.name])
         for schema in shared
         if schema.name in imported and imported[schema.name].members
     }
     circles: dict[Name, ModelModule] = {}
-    for members, draft, module in zip(groups.values(), drafts, _modules(drafts), strict=True):
+    for members, draft, module in zip(groups, drafts, _modules(drafts), strict=True):
         if len(members) == 1:
             of[members[0].name] = module
             continue
@@ -265,6 +262,15 @@ def shared_modules(
             names = draft.groups[naming.shared_class(schema.names)]
             of[schema.name] = _taken_from(home, schema, [classes[name] for name in names])
     return SharedModules({schema.name: of[schema.name] for schema in shared if schema.name in of}, circles)
+
+
+def _groups(shared: Sequence[ir.SharedSchema], homes: Mapping[str, Imported]) -> list[list[ir.SharedSchema]]:
+    """The shared schemas that have classes, those that lead to each other together."""
+    groups: dict[tuple[str, bool], list[ir.SharedSchema]] = defaultdict(list)
+    for schema in shared:
+        if schema.name in homes and not homes[schema.name].members:
+            groups[schema.circle or schema.name, schema.circle is None].append(schema)
+    return list(groups.values())
 
 
 def _shared_draft(members: Sequence[ir.SharedSchema], imported: Mapping[str, Imported], taken: Reserved) -> _Draft:
@@ -371,9 +377,14 @@ class _Draft:
     circle: bool = False
 
     @property
-    def own(self) -> frozenset[str]:
+    def names(self) -> tuple[Name, ...]:
         """The names of its classes."""
-        return frozenset(plan.name for plan in self.plans)
+        return tuple(plan.name for plan in self.plans)
+
+    @property
+    def own(self) -> frozenset[str]:
+        """The same as a set."""
+        return frozenset(self.names)
 
     @property
     def groups(self) -> Mapping[Name, tuple[Name, ...]]:
@@ -390,6 +401,33 @@ class _Draft:
     def taken(self) -> frozenset[str]:
         """The names of the classes that it imports."""
         return frozenset(each.name for each in self.used)
+
+
+def planned(manifest: ir.Manifest) -> Mapping[str, tuple[Name, ...]]:
+    """The names that modules of models define, by the modules' names below `models`; none of them is written for it."""
+    primitives = (*manifest.resources, *manifest.templates, *manifest.prompts)
+    served = [each for each in primitives if each.has_model and "server" in manifest.emit]
+    known = homes(manifest.shared)
+    beside, inside = _in("shared.", known), _in("", known)
+    groups = _groups(manifest.shared, known)
+
+    def plan(taken: Reserved) -> dict[str, tuple[Name, ...]]:
+        names: dict[str, tuple[Name, ...]] = {
+            tool.names.module: _draft(tool, beside, taken).names for tool in manifest.tools
+        }
+        names |= {naming.model_module(each.names, each.kind): _primitive_draft(each, taken).names for each in served}
+        for members in groups:
+            draft = _shared_draft(members, inside, taken)
+            of = draft.groups if draft.circle else {naming.shared_class(members[0].names): draft.names}
+            names |= {f"shared.{each.names.module}": of[naming.shared_class(each.names)] for each in members}
+        for each in manifest.shared:
+            if each.name in known and known[each.name].members:
+                names[f"shared.{each.names.module}"] = (known[each.name].name, naming.values(each.names))
+        return names
+
+    names, _ = reserved.settled(reserved.of(manifest), plan, lambda names: chain.from_iterable(names.values()))
+    circles = (members for members in groups if len(members) > 1)
+    return names | {f"shared.{naming.circle(each[0].circle or each[0].name)}": () for each in circles}
 
 
 def surface_of(manifest: ir.Manifest) -> Surface:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from toolwright import ir
-from toolwright.codegen import features, reserved
+from toolwright import ir, naming
+from toolwright.codegen import reserved
 from toolwright.codegen.render import Page
 from toolwright.codegen.units import Made, Unit
 from toolwright.pycode import Name, code, join
@@ -83,7 +83,7 @@ def make_rest(
                 classes=module.names if module else (),
                 method=join("\n", map(render.method, methods)),
                 names=frozenset(name for method in methods for name in method.names),
-                home=features.primitive_module(primitive),
+                home=naming.model_module(primitive.names, primitive.kind),
             )
         )
     return units, of_shared, circles

@@ -6,7 +6,6 @@ no models can be written while these are made. It lays nothing out and writes no
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -15,11 +14,11 @@ from toolwright.codegen.client import client_page
 from toolwright.codegen.docstrings import about, sentence
 from toolwright.codegen.exports import exported
 from toolwright.codegen.features import (
-    folder_of,
     has_examples,
     modelled,
     needs_handlers,
     own_contexts,
+    own_exports,
     primitive_features,
 )
 from toolwright.codegen.handlers import handlers_page
@@ -48,7 +47,7 @@ def of_manifest(manifest: ir.Manifest) -> tuple[Page, ...]:
         return tuple(pages)
     pages += [
         Page(f"models/{folder}/__init__.py", "module.py", {"source": docstring(f"Models of the {folder} of {title}.")})
-        for folder in sorted({folder_of(primitive) for primitive in modelled(manifest)})
+        for folder in sorted({naming.folder(primitive.kind) for primitive in modelled(manifest)})
     ]
     if contexts := own_contexts(manifest):
         pages.append(Page("contexts.py", "contexts.py", _contexts(title, contexts, kinds(manifest))))
@@ -165,30 +164,14 @@ def _package(
     title: str,
     made: Made,
 ) -> Mapping[str, Any]:
-    homes: dict[str, list[str]] = defaultdict(list)
-    tables: list[Mapping[str, Sequence[str]]] = [{".registry": ("TOOLS",)}] if manifest.emit else []
-    if "server" in manifest.emit:
-        tables += [
-            {".server": ("asgi_app", "build_server")},
-            {".handlers": (naming.handlers_class(manifest.stem),)},
-            {".contexts": [f"{each.stem}Context" for each in own_contexts(manifest)]},
-        ]
-    if "client" in manifest.emit:
-        tables.append({".client": (naming.client_class(manifest.stem),)})
     classes = [unit.classes for unit in (*made.units.values(), *made.primitives)]
     classes += [module.names for module in made.shared.values()]
-    classes.append(tuple(handle.id for handle in manifest.handles))
-    tables.append({".models": [name for names in classes for name in names]})
-    for table in tables:
-        for module, names in table.items():
-            homes[module] += names
-    own = as_homes(homes)
+    own = as_homes(own_exports(manifest, [name for names in classes for name in names]))
+    runtime = as_homes({RUNTIME: exported(manifest, primitive_features(manifest))})
     return {
         "doc": f"{sentence(title)}.{about(manifest)}",
         "homes": own,
-        "exported": [
-            found for found in (as_homes({RUNTIME: exported(manifest, primitive_features(manifest))}), own) if found
-        ],
+        "exported": [home for home in (runtime, own) if home],
         "api": API,
     }
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from toolwright.incremental.worker import Workers
     from toolwright.project.handlers import Findings, Handwritten
     from toolwright.project.lock import Lock
+    from toolwright.project.reading import Module
 
 OUTPUT = "generated"
 """The output folder where nothing says another."""
@@ -69,12 +70,16 @@ class Built:
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """The handwritten class of a manifest: where it is, and what does not fit."""
+    """The handwritten class of a manifest: where it is, and what does not fit.
+
+    `others` are what does not fit in modules that it needs, each with the module.
+    """
 
     file: Path
     written: Handwritten
     findings: Findings
     encoding: str = "utf-8"
+    others: tuple[tuple[Module, tuple[Diagnostic, ...]], ...] = ()
 
 
 def build(
@@ -198,8 +203,10 @@ def fit(manifest: ir.Manifest, folders: Sequence[str], path: str, document: str 
     if manifest.handlers is None or "server" not in manifest.emit:
         return None
     from toolwright.codegen import renames, surface
+    from toolwright.codegen.interface import RUNTIME, Interface
     from toolwright.compile import source
     from toolwright.project import handlers as handwritten
+    from toolwright.project.handwritten import reached
 
     module, _, name = manifest.handlers.partition(":")
     interface = naming.handlers_class(manifest.stem)
@@ -232,5 +239,21 @@ def fit(manifest: ir.Manifest, folders: Sequence[str], path: str, document: str 
         asked, renamed = surface.asked_methods(before), renames.renamed_methods(before, manifest.document)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):  # anybody may have written it
         asked, renamed = {}, {}
-    findings = handwritten.compare(written, surface.handler_methods(manifest), asked, renamed)
-    return Fit(file, written, findings, encoding)
+    offered = Interface(manifest)
+    findings = handwritten.compare(written, surface.handler_methods(manifest), asked, renamed, offered)
+    others = []
+    for other in sorted(reached(module, folders, (manifest.package, RUNTIME)) - {file}):
+        read = _read(other)
+        if read is not None and (stale := handwritten.stale_uses(read, offered, renamed)):
+            others.append((read, tuple(stale)))
+    return Fit(file, written, findings, encoding, tuple(others))
+
+
+def _read(file: Path) -> Module | None:
+    """A handwritten module; None where there is none, or it cannot be read."""
+    from toolwright.project import reading
+
+    try:
+        return reading.parse(file.as_posix(), file.read_text("utf-8-sig"))
+    except (OSError, UnicodeDecodeError):
+        return None
