@@ -28,7 +28,7 @@ from toolwright.codegen.classes import (
     referred,
 )
 from toolwright.codegen.docstrings import sentence
-from toolwright.codegen.imports import DATES, RUNTIME, Home, as_homes
+from toolwright.codegen.imports import RUNTIME, Home, as_homes
 from toolwright.codegen.inspection import declared
 from toolwright.codegen.literals import docstring, literal, requoted
 from toolwright.codegen.redaction import marks
@@ -498,16 +498,13 @@ def _modules(drafts: Sequence[_Draft]) -> list[ModelModule]:
 
 def _module(draft: _Draft, written: Mapping[Name, Written]) -> ModelModule:
     own = [written[plan.name] for plan in draft.plans if not plan.is_alias]
-    typing = {name for each in own for name in each.typing}
-    typing |= {"TypeAlias"} if len(own) < len(draft.plans) else set()
-    formats = {_FORMATS[form] for plan in draft.plans for form in _formats(plan)}
+    needed = {name for each in own for name in each.typing}
+    needed |= {Name("TypeAlias")} if len(own) < len(draft.plans) else set()
+    needed |= {_FORMATS[form] for plan in draft.plans for form in _formats(plan)} - naming.ANNOTATION_NAMES
+    needed |= {name for plan in draft.plans for name in (*_pydantic(plan), *_runtime(plan))}
     imports = _imports(
         {
-            Name("typing"): typing,
-            Name("datetime"): formats & DATES.keys(),
-            Name("uuid"): formats & {"UUID"},
-            Name("pydantic"): {name for plan in draft.plans for name in _pydantic(plan)} | (formats & {"AnyUrl"}),
-            Name(RUNTIME): {name for plan in draft.plans for name in _runtime(plan)},
+            **_homes_of(needed),
             draft.ids: {
                 naming.handle_id(kind) for plan in draft.plans for schema in _types(plan) for kind in handled(schema)
             },
@@ -529,6 +526,17 @@ def _module(draft: _Draft, written: Mapping[Name, Written]) -> ModelModule:
         parameters=_parameters(root, written),
         extra=_extra(root, draft.parts[0].document, written),
     )
+
+
+def _homes_of(names: Collection[str]) -> dict[Name, Collection[str]]:
+    """Where modules of models import names from.
+
+    Raises:
+        LookupError: A name is not listed in `naming.MODEL_IMPORTS`, so that a class could be called like it.
+    """
+    if unlisted := sorted({*names} - naming.MODEL_NAMES):
+        raise LookupError(f"models import {', '.join(unlisted)}, which `naming.MODEL_IMPORTS` does not list")
+    return {Name(module): listed.intersection(names) for module, listed in naming.MODEL_IMPORTS.items()}
 
 
 def _parameters(root: ClassPlan, written: Mapping[Name, Written]) -> tuple[Parameter, ...]:

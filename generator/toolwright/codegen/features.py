@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from toolwright import ir, naming
+from toolwright.codegen.exports import OWN
 from toolwright.codegen.handles import held, kinds
 from toolwright.pycode import Name
 
@@ -50,9 +51,9 @@ def own_exports(manifest: ir.Manifest, models: Iterable[str]) -> Mapping[str, Se
     """
     homes: dict[str, list[str]] = defaultdict(list)
     if manifest.emit:
-        homes[".registry"].append("TOOLS")
+        homes[".registry"] += OWN["registry"]
     if "server" in manifest.emit:
-        homes[".server"] += ("asgi_app", "build_server")
+        homes[".server"] += OWN["server"]
         homes[".handlers"].append(naming.handlers_class(manifest.stem))
         homes[".contexts"] += (each.name for each in own_contexts(manifest))
     if "client" in manifest.emit:
@@ -100,7 +101,7 @@ class AskMethod:
 class OwnContext:
     """The class of what the handler of something that asks, or that has handles, gets as `ctx`."""
 
-    stem: Name
+    names: naming.Names
     what: str
     questions: tuple[AskMethod, ...]
     held: Held | None
@@ -108,7 +109,17 @@ class OwnContext:
     @property
     def name(self) -> Name:
         """The name of the class."""
-        return self.stem + naming.CONTEXT
+        return naming.context_class(self.names)
+
+    @property
+    def ask(self) -> Name:
+        """The class of its questions."""
+        return naming.ask_class(self.names)
+
+    @property
+    def handles(self) -> Name:
+        """The class of its handles."""
+        return naming.own_handles_class(self.names)
 
     @property
     def members(self) -> frozenset[str]:
@@ -124,7 +135,7 @@ def own_contexts(manifest: ir.Manifest) -> tuple[OwnContext, ...]:
     ]
     return tuple(
         OwnContext(
-            one.names.stem,
+            one.names,
             what,
             tuple(
                 AskMethod(Name(question.name), question.schema is None, question.answer, question.message)

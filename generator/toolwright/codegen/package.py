@@ -58,7 +58,7 @@ def of_manifest(manifest: ir.Manifest) -> tuple[Page, ...]:
             "server.py",
             {
                 "doc": f"{sentence(title)}, as an object of the SDK and as an ASGI application.",
-                "stem": manifest.stem,
+                "interface": naming.handlers_class(manifest.stem),
                 "calls": manifest.calls,
                 "optional": not needs_handlers(manifest),
                 "has_auth": bool(manifest.document.get("auth")),
@@ -73,7 +73,7 @@ def of_manifest(manifest: ir.Manifest) -> tuple[Page, ...]:
         ),
     ]
     if has_examples(manifest):
-        name = f"test_{manifest.package}.py"
+        name = f"{naming.examples_module(manifest.package)}.py"
         doc = f"The examples of {title} as tests of its handlers: `pytest {name}`."
         homes = as_homes({RUNTIME: ("Example", "Examples"), f"{manifest.package}.registry": ("PACKAGE",)})
         pages.append(Page(name, "test_examples.py", {"doc": doc, "homes": homes}, is_beside=True))
@@ -116,11 +116,11 @@ def _responses(manifest: ir.Manifest, made: Made) -> Iterator[Code]:
     """The class of the responses of a client that calls tools, its methods of tools that are deprecated, and tasks."""
     if manifest.tools:
         units = [(tool.names.method, made.units[tool.name].response) for tool in manifest.tools]
-        yield responses(manifest.stem, [name for name, response in units if response is None])
+        yield responses(naming.client_class(manifest.stem), [name for name, response in units if response is None])
         yield from (response for _, response in units if response is not None)
     tools = [tool for tool in manifest.tools if tool.task_support != "forbidden"]
     if starting := [(tool.names.method, made.units[tool.name].task) for tool in tools]:
-        yield tasks(manifest.stem, [name for name, task in starting if task is None])
+        yield tasks(naming.client_class(manifest.stem), [name for name, task in starting if task is None])
         yield from (task for _, task in starting if task is not None)
 
 
