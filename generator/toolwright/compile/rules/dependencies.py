@@ -1,6 +1,6 @@
 """The packages that generated ones need, which a package of the same name would hide.
 
-They are listed in `dependencies.json` beside this module, whatever is installed, so that no name depends on the machine.
+They are listed in `dependencies.json`, whatever is installed, so that no name depends on the machine.
 `python tests/dependencies.py` writes that file.
 """
 
