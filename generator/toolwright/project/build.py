@@ -177,10 +177,16 @@ def _news(manifest: ir.Manifest, before: tree.Package) -> tuple[str, ...]:
 
     needed = artifacts.requirements(manifest.document, manifest.emit)
     document = before.text("manifest.json")
-    had_copy = before.text("_runtime/__init__.py") is not None
-    if document is None or had_copy or artifacts.requirements(json.loads(document), manifest.emit) != needed:
+    if document is None or before.text("_runtime/__init__.py") is not None:
         return needed
-    return ()
+    try:
+        return needed if artifacts.requirements(json.loads(document), manifest.emit) != needed else ()
+    except _FORGED:
+        return needed
+
+
+_FORGED = (ValueError, TypeError, KeyError, AttributeError, RecursionError)
+"""What reading a `manifest.json` may raise, which anybody may have written."""
 
 
 def package_at(path: str, compiled: Result) -> Place:
@@ -237,7 +243,7 @@ def fit(manifest: ir.Manifest, folders: Sequence[str], path: str, document: str 
     try:
         before = json.loads(document) if document is not None else {}
         asked, renamed = surface.asked_methods(before), renames.renamed_methods(before, manifest.document)
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):  # anybody may have written it
+    except _FORGED:
         asked, renamed = {}, {}
     offered = Interface(manifest)
     findings = handwritten.compare(written, surface.handler_methods(manifest), asked, renamed, offered)
