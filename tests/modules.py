@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import Any
 
 from toolwright import ir, naming
-from toolwright.codegen import datamodel
+from toolwright.codegen.models import datamodel
 from toolwright.codegen.surface import ClassRole
 from toolwright.diagnostics import Place
 

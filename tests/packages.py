@@ -13,7 +13,7 @@ from typing import Any
 
 from toolwright.compile import pipeline
 from toolwright.diagnostics import Diagnostic
-from toolwright.project import disk, lock, tree
+from toolwright.project.files import disk, lock, tree
 
 
 def manifest(tools: Sequence[Mapping[str, Any]], *, name: str = "sample", **more: Any) -> dict[str, Any]:

@@ -100,7 +100,8 @@ TOOLS: Final = PACKAGE.tools
 """
 
 SERVER = """
-from toolwright_runtime.server import asgi, sdk
+from toolwright_runtime.server import server as sdk
+from toolwright_runtime.server.transports.http import asgi
 from .registry import PACKAGE
 
 def build_server(handlers, *, state="memory://"):

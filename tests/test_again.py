@@ -16,10 +16,11 @@ import pytest
 
 from packages import manifest, tool
 from toolwright import cli, ir
-from toolwright.codegen import modules, reserved
+from toolwright.codegen.models import reserved
+from toolwright.codegen.pages import modules
 from toolwright.compile import pipeline, rules
 from toolwright.incremental import cache, worker
-from toolwright.project import disk, user_cache
+from toolwright.project.files import disk, user_cache
 
 Files = dict[str, Any]
 Edit = Callable[[Files], None]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -15,7 +16,6 @@ LAYERS = (
     ("package_data", "pycode", "http", "paths"),
     ("diagnostics",),
     ("naming",),
-    ("mcp",),
     ("ir",),
     ("jsonschema",),
     ("codegen",),
@@ -124,7 +124,8 @@ def _makes_names(name: str) -> Iterator[str]:
 
 
 def test_only_naming_makes_python_names() -> None:
-    apart = ("toolwright.naming", "toolwright.pycode", "toolwright.codegen.inspection")  # the last looks through types
+    reads_types = "toolwright.codegen.models.inspection"
+    apart = ("toolwright.naming", "toolwright.pycode", reads_types)
     made = {name: [*_makes_names(name)] for name in MODULES if name not in apart}
     assert {name: texts for name, texts in made.items() if texts} == {}
 
@@ -146,11 +147,11 @@ def test_only_the_project_writes_to_the_disk() -> None:
 @pytest.mark.parametrize(
     ("library", "importers"),
     [
-        ("datamodel_code_generator", {"codegen.datamodel"}),
-        ("black", {"codegen.render"}),
-        ("jinja2", {"codegen.render", "docs.page"}),
+        ("datamodel_code_generator", {"codegen.models.datamodel"}),
+        ("black", {"codegen.source.render"}),
+        ("jinja2", {"codegen.source.render", "docs.page"}),
         ("markdown_it", {"docs.markdown"}),
-        ("watchfiles", {"commands.watching"}),
+        ("watchfiles", {"commands.shared.watching"}),
         ("yaml", {"compile.syntax.yamltext", "compile.syntax.yamlwriter"}),
     ],
 )
@@ -163,3 +164,18 @@ def test_a_library_has_few_callers(library: str, importers: set[str]) -> None:
             if any(one.split(".")[0] == library for one in names):
                 found.add(name)
     assert {name.partition(".")[2] for name in found} == importers
+
+
+def test_the_map_names_files_that_exist() -> None:
+    """Each file and folder in backticks on docs/architecture.md: below a root, or beside one that its paragraph names."""
+    checkout = package_data.ROOT.parents[1]
+    roots = (checkout, package_data.ROOT, package_data.RUNTIME, package_data.RUNTIME / "server", checkout / "runtime")
+    missing = []
+    for paragraph in re.split(r"\n\n|\n(?=\|)", (checkout / "docs" / "architecture.md").read_text("utf-8")):
+        beside: list[Path] = []
+        for name in re.findall(r"`([\w/]+(?:\.py|/))`", paragraph):
+            places = [place for root in (*roots, *beside) if (place := root / name).exists()]
+            beside += [folder for place in places for folder in (place, place.parent)]
+            if not places:
+                missing.append(name)
+    assert missing == []

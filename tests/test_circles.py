@@ -18,7 +18,7 @@ import pytest
 import packages
 from memory import load
 from packages import tool
-from toolwright.codegen import datamodel
+from toolwright.codegen.models import datamodel
 from toolwright.codegen.surface import Class
 from toolwright.compile import rules
 from toolwright.compile.lower import lower

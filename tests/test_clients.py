@@ -18,11 +18,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolwright.project import disk
 from toolwright.project.clients import configuration, jsonc, toml, variables
 from toolwright.project.clients.configuration import Entry, RefusedError, edit
 from toolwright.project.clients.jsonc import UnfitError
 from toolwright.project.clients.table import CLIENTS, Client
+from toolwright.project.files import disk
 from toolwright.project.launch import Launch
 
 GOLDEN = Path(__file__).with_name("clients")

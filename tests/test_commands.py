@@ -16,7 +16,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 import forked
-from toolwright.commands import console
+from toolwright.commands.shared import console
 
 ROOT = Path(__file__).parents[1]
 HEAVY = ("mcp", "datamodel_code_generator", "black")

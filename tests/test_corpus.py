@@ -28,7 +28,7 @@ from server_fixture import exchange
 from toolwright.compile import pipeline
 from toolwright.compile.syntax import yamlwriter
 from toolwright.importers import acceptance, tools
-from toolwright.project import disk
+from toolwright.project.files import disk
 
 STATELESS = "2026-07-28"
 SHARD = pytest.mark.parametrize("shard", range(SHARDS))

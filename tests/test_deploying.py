@@ -155,7 +155,7 @@ def test_what_is_stopped_gets_the_time_that_it_takes(shop: ModuleType) -> None:
 
 
 def test_keys_are_given_as_the_server_reads_them(shop: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    places = importlib.import_module("toolwright_runtime.state.places")
+    places = importlib.import_module("toolwright_runtime.state.stores")
     package = importlib.import_module("shop_mcp.registry").PACKAGE
     for name in ("server", "worker"):
         [variable] = COMPOSE["services"][name]["environment"]

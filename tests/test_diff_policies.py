@@ -10,7 +10,7 @@ import pytest
 
 from toolwright.diagnostics import Place
 from toolwright.diff.changes import Impact
-from toolwright.diff.policies import DEFAULTS, policies
+from toolwright.diff.kinds.policies import DEFAULTS, policies
 
 Json = Any
 

@@ -26,7 +26,7 @@ from toolwright.compile import pipeline
 from toolwright.diagnostics import Place
 from toolwright.docs import cost, page, tables, views
 from toolwright.jsonschema import dialects
-from toolwright.project import disk
+from toolwright.project.files import disk
 
 EVIL = HOSTILE + "</script><script>alert(1)</script><img src=x onerror=alert(2)>\" onload='alert(3)' & <!-- ]]>"
 

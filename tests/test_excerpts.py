@@ -12,8 +12,8 @@ from packages import manifest, tool
 from toolwright import cli
 from toolwright.compile import pipeline
 from toolwright.diagnostics import Diagnostic
-from toolwright.project import disk
-from toolwright_runtime import patterns, validation
+from toolwright.project.files import disk
+from toolwright_runtime.schema import patterns, validation
 
 BIG = "y" * 300_000
 

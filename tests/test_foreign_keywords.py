@@ -22,7 +22,7 @@ from toolwright.compile import pipeline
 from toolwright.diagnostics import Place
 from toolwright.jsonschema import dialects
 from toolwright.mock import values as mocked
-from toolwright.project import disk
+from toolwright.project.files import disk
 
 Json = Any
 

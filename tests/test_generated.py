@@ -15,7 +15,7 @@ import black
 import pytest
 
 from packages import check, generate, imported, manifest, tool
-from toolwright.codegen import render
+from toolwright.codegen.source import render
 
 ROOT = Path(__file__).parents[1]
 HOSTILE = 'Ends in """ and \\ and {{ x }} ${y} {% z %} \' " # */ \u202e \t\r\n  "quoted" \\N{DASH} \\'

@@ -81,7 +81,7 @@ def test_a_mock_takes_any_text_for_an_id(tmp_path: Path) -> None:
     path = tmp_path / "m.json"
     path.write_text(json.dumps(shop(tool("make", {"id": HANDLE}, outputSchema=given))))
     from toolwright.compile import pipeline
-    from toolwright.project import disk
+    from toolwright.project.files import disk
 
     compiled = pipeline.compile_manifest(str(path), disk.Disk(), "m.json").manifest
     assert compiled is not None

@@ -15,11 +15,12 @@ import pytest
 import forked
 from processes import running
 from toolwright import cli, naming
-from toolwright.codegen import renames, surface
+from toolwright.codegen import surface
+from toolwright.codegen.pages import renames
 from toolwright.codegen.surface import HandlerMethod, MethodRole, Taken
 from toolwright.diagnostics import Place, Span
-from toolwright.project import handlers, imports
-from toolwright.project.handlers import Handwritten
+from toolwright.project.handwritten import handlers, imports
+from toolwright.project.handwritten.handlers import Handwritten
 from toolwright.pycode import Name
 
 

@@ -24,7 +24,7 @@ from toolwright.diff.compare import compare
 from toolwright.jsonschema import dialects
 from toolwright.jsonschema.inlining import LARGEST, Inlined, inline
 from toolwright.jsonschema.references import Folder, Local, Outline
-from toolwright.project import disk
+from toolwright.project.files import disk
 
 DRAFT_7 = "http://json-schema.org/draft-07/schema#"
 PLACE = Place("m.yaml", ("tools", 0, "inputSchema"))

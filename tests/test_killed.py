@@ -12,7 +12,7 @@ import pytest
 
 from toolwright import cli
 from toolwright.incremental import digests, proofs, worker
-from toolwright.project import disk, journal, lock
+from toolwright.project.files import disk, journal, lock
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="it forks")
 

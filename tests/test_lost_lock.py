@@ -9,7 +9,7 @@ import pytest
 
 from packages import manifest, tool
 from toolwright import cli
-from toolwright.project import lock
+from toolwright.project.files import lock
 
 GONE = Path("generated/sample_mcp/models/gone.py")
 OWN = Path("generated/sample_mcp/models/own.py")

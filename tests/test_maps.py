@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 import modules
 from toolwright import ir, naming
-from toolwright.codegen import datamodel
+from toolwright.codegen.models import datamodel
 
 INTEGER = {"type": "integer"}
 ITEM = {"type": "object", "properties": {"size": INTEGER}, "required": ["size"], "additionalProperties": False}

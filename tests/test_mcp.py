@@ -1,54 +1,101 @@
-"""What MCP says is stated once: whoever needs it elsewhere, such as the runtime that is copied, says the same."""
+"""What MCP says is stated once: a vocabulary and the revisions, as the SDK and the manifest's schema have them."""
 
 from __future__ import annotations
 
+import ast
 import json
+import subprocess
+import sys
 from types import SimpleNamespace
 from typing import Any, cast, get_args
 
 import pytest
 from mcp_types.version import SUPPORTED_PROTOCOL_VERSIONS
 
-from toolwright import mcp, package_data
-from toolwright_runtime import package, revisions
-from toolwright_runtime.client import drift
-from toolwright_runtime.client.confirmation import is_dangerous
-from toolwright_runtime.server import elicitation, lists, sdk
+from toolwright import package_data
+from toolwright_runtime.client.core.confirmation import is_dangerous
+from toolwright_runtime.mcp import revisions, vocabulary
+from toolwright_runtime.server.core import lists
 
 
 def test_the_revisions_are_those_of_the_sdk() -> None:
-    assert list(mcp.REVISIONS) == list(SUPPORTED_PROTOCOL_VERSIONS)
+    assert list(revisions.REVISIONS) == list(SUPPORTED_PROTOCOL_VERSIONS)
 
 
 def test_the_manifests_schema_has_the_same_facts() -> None:
     schema = json.loads(package_data.MANIFEST_SCHEMA.read_bytes())
     properties = schema["properties"]
-    assert properties["protocol"]["properties"]["min"]["enum"] == list(mcp.REVISIONS)
-    for section in mcp.SECTIONS:
+    assert properties["protocol"]["properties"]["min"]["enum"] == list(revisions.REVISIONS)
+    for section in vocabulary.SECTIONS:
         assert section.name in properties
-        entry = schema["$defs"][{mcp.TEMPLATES: "resourceTemplate"}.get(section, section.noun)]
+        entry = schema["$defs"][{vocabulary.TEMPLATES: "resourceTemplate"}.get(section, section.noun)]
         assert section.key in entry["required"]
         assert entry["title"] == f"a {section.noun}"
 
 
-def test_the_runtime_has_the_same_lists() -> None:
-    assert {section.method: section.name for section in mcp.SECTIONS} == sdk._LISTS
-    assert {section.name: section.capability for section in mcp.SECTIONS} == lists._KINDS
-    assert {section.name: section.key for section in mcp.SECTIONS} == package._KEYS
-    assert {section.capability for section in mcp.SECTIONS} == set(get_args(lists.Kind))
+def test_a_list_has_the_capability_that_changes_are_told_by() -> None:
+    assert {section.capability for section in vocabulary.SECTIONS} == set(get_args(lists.Kind))
 
 
-def test_the_runtime_has_the_same_revisions() -> None:
-    since = mcp.SINCE["tools"]
-    assert {field: since.get(field, "") for field in drift._FIELDS} == drift._FIELDS
-    assert revisions.FIRST_STATELESS == mcp.SINCE_ANY_ROOT == mcp.SINCE_HEADER == mcp.REVISIONS[-1]
-    assert {revisions.FIRST_AUDIO, revisions.FIRST_LINKS, elicitation._FIRST_CHOICES} <= set(mcp.REVISIONS)
+FEATURES = {
+    "2024-11-05": {"handshake"},
+    "2025-03-26": {"handshake", "annotations", "audio"},
+    "2025-06-18": {"handshake", "annotations", "audio", "resource_links"},
+    "2025-11-25": {
+        *("handshake", "annotations", "audio", "resource_links"),
+        *("choices", "handshake_tasks", "url_elicitation"),
+    },
+    "2026-07-28": {
+        *("annotations", "audio", "resource_links", "choices", "url_elicitation"),
+        *("any_output", "cache_hints", "parameter_headers", "stateless", "task_extension"),
+    },
+}
+
+
+def test_each_revision_has_its_features() -> None:
+    assert {date: set(revisions.Revision.of(date).features) for date in revisions.REVISIONS} == FEATURES
+    assert {feature for date in FEATURES for feature in FEATURES[date]} == set(get_args(revisions.Feature))
+
+
+@pytest.mark.parametrize(
+    ("date", "known"),
+    [("2023-01-01", "2024-11-05"), ("", "2024-11-05"), ("2025-07-01", "2025-06-18"), ("2030-01-01", "2026-07-28")],
+)
+def test_a_date_without_a_revision_is_the_one_before(date: str, known: str) -> None:
+    assert revisions.Revision.of(date).date == known
+
+
+def test_no_other_module_compares_dates() -> None:
+    """A date of a revision as a text of its own stands in the one table alone."""
+    modules = [path for root in (package_data.ROOT, package_data.RUNTIME) for path in root.rglob("*.py")]
+    texts = [
+        (path.name, node.value)
+        for path in modules
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Constant) and node.value in revisions.REVISIONS
+    ]
+    assert {name for name, _ in texts} == {"revisions.py"}
+
+
+def test_a_revision_of_tomorrow_is_a_row_of_the_table() -> None:
+    """In a process of its own: a revision that brings a feature back, takes one away, and adds a field."""
+    program = """
+from toolwright_runtime.mcp import revisions as r
+future = ("2027-01-01", frozenset({"handshake_tasks"}), frozenset({"stateless"}), {"tools": frozenset({"price"})})
+r._CHANGES = (*r._CHANGES, future)
+r._TABLE = r._table()
+new, old = r.Revision.of("2027-01-01"), r.Revision.of("2026-07-28")
+assert new.date == "2027-01-01" and new.has("handshake_tasks") and not new.has("stateless") and new.has("audio")
+assert old.has("stateless") and not old.has("handshake_tasks")
+assert new.fields["tools"] == {"price"}
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)
 
 
 @pytest.mark.parametrize("destructive", [True, False, None])
 @pytest.mark.parametrize("read_only", [True, False, None])
 def test_the_runtime_takes_the_same_defaults_of_hints(read_only: bool | None, destructive: bool | None) -> None:
     given = {"readOnlyHint": read_only, "destructiveHint": destructive}
-    meant = {hint.name: hint.default for hint in mcp.HINTS} | {k: v for k, v in given.items() if v is not None}
+    meant = {hint.name: hint.default for hint in vocabulary.HINTS} | {k: v for k, v in given.items() if v is not None}
     tool = SimpleNamespace(policy={}, definition={"annotations": given}, package=SimpleNamespace(manifest={}))
     assert is_dangerous(cast("Any", tool)) == (not meant["readOnlyHint"] and meant["destructiveHint"])

@@ -65,7 +65,7 @@ def test_each_class_is_exported_by_a_name_of_its_own(folder: Path) -> None:
         assert package.UserType.model_fields.keys() == {"owner"}
         assert package.RingSeat.model_fields.keys() == {"row"}
         assert issubclass(package.ToolError, Exception)
-        assert package.CallEvent.__module__ == "toolwright_runtime.client.options"
+        assert package.CallEvent.__module__ == "toolwright_runtime.client.core.options"
         assert package.GetUserInput.model_fields.keys() == {"id", "day"}
         assert package.Series.model_validate({"days": ["mon"], "of": {"Day": "weekday"}}).of.Day == "weekday"
         user = package.User.model_validate({"type": {"text": "a", "owner": {"text": "b"}}})

@@ -31,7 +31,7 @@ from packages import manifest, tool
 from processes import running
 from test_commands import toolwright
 from toolwright.mock import patterns, values
-from toolwright_runtime.validation import Validator
+from toolwright_runtime.schema.validation import Validator
 
 WEATHER = str(ROOT / "specs" / "weather.yaml")
 

@@ -23,7 +23,8 @@ import modules
 import suite
 from modules import load, made
 from toolwright import ir, naming
-from toolwright.codegen import datamodel, render
+from toolwright.codegen.models import datamodel
+from toolwright.codegen.source import render
 from toolwright.codegen.surface import Class, ClassRole, Field, Parameter, Type, optional, plain
 from toolwright.pycode import Name, code, trusted
 

@@ -15,7 +15,7 @@ import corpus
 import mutations
 from toolwright import cli
 from toolwright.incremental import worker
-from toolwright.project import lock
+from toolwright.project.files import lock
 
 MANY = 60 if corpus.WHOLE else 20
 """Documents of each kind; each takes as long as a command. Thousands were tried once."""

@@ -29,7 +29,7 @@ from toolwright.importers.openapi.naming import Selection, SelectionError
 from toolwright.importers.openapi.operations import Parameter
 from toolwright.importers.openapi.options import Options
 from toolwright.importers.reading import DocumentError
-from toolwright.project import disk
+from toolwright.project.files import disk
 
 FORM = "application/x-www-form-urlencoded"
 HERE = Path(__file__).with_name("openapi")

@@ -159,7 +159,7 @@ def test_what_a_list_costs_and_what_would_save_most_is_told(tmp_path: Path) -> N
 def _wire(folder: Path, whole: dict[str, Any]) -> list[int]:
     """The bytes of each tool as the compiler puts it on the wire."""
     from toolwright.compile import pipeline
-    from toolwright.project import disk
+    from toolwright.project.files import disk
 
     imported(folder, whole)
     compiled = pipeline.compile_manifest(str(folder / "manifest.yaml"), disk.Disk()).manifest

@@ -16,7 +16,7 @@ from toolwright.importers.openapi import manifest
 from toolwright.importers.openapi.documents import Documents
 from toolwright.importers.openapi.naming import Selection
 from toolwright.importers.reading import DocumentError
-from toolwright.project import disk
+from toolwright.project.files import disk
 
 HOST = {"servers": [{"url": "https://api.example.com"}]}
 KEY = {"type": "apiKey", "in": "query", "name": "key"}

@@ -16,7 +16,7 @@ from toolwright.importers.acceptance import Made
 from toolwright.importers.openapi import manifest
 from toolwright.importers.openapi.documents import Documents
 from toolwright.importers.openapi.naming import Selection
-from toolwright.project import disk
+from toolwright.project.files import disk
 
 
 def read(path: Path) -> Made:

@@ -22,10 +22,11 @@ import pages
 import payloads
 from payloads import BASE, HARMLESS, PAYLOADS, Place
 from toolwright import cli, pycode
-from toolwright.codegen import inspection, render
+from toolwright.codegen.models import inspection
+from toolwright.codegen.source import render
 from toolwright.compile import pipeline
 from toolwright.docs.texts import visible as page_text
-from toolwright.project import disk
+from toolwright.project.files import disk
 
 ROOT = Path(__file__).parents[1]
 SOURCES = ROOT / "generator" / "toolwright"
@@ -460,13 +461,13 @@ def test_layouts_of_code_are_constants_and_nothing_else_makes_code() -> None:
                 case "code" | "join" if name != "pycode.py":
                     assert is_constant(node.args[0]), f"{name}:{node.lineno}"
                 case "Code":
-                    assert name in ("pycode.py", "codegen/literals.py"), f"{name}:{node.lineno}"
+                    assert name in ("pycode.py", "codegen/source/literals.py"), f"{name}:{node.lineno}"
                 case "trusted":
                     trusting.add(name)
     assert trusting == {
-        "codegen/datamodel.py",
-        "codegen/inspection.py",
-        "codegen/render.py",
+        "codegen/models/datamodel.py",
+        "codegen/models/inspection.py",
+        "codegen/source/render.py",
         "project/scaffold.py",
     }
 
@@ -509,7 +510,7 @@ def test_there_are_no_other_environments() -> None:
         if isinstance(node, ast.Attribute) and node.attr in ("Environment", "Template")
         if isinstance(node.ctx, ast.Load) and ast.unparse(node.value) == "jinja2"
     ]
-    assert {*makers} == {"codegen/render.py", "docs/page.py"}
+    assert {*makers} == {"codegen/source/render.py", "docs/page.py"}
 
 
 @pytest.mark.parametrize("text", ["x y", "x.y()", "x;y", "", ".", "x\n", "1x", "x-y", "a..b", 'x"', "x\u2028"])

@@ -13,8 +13,8 @@ import pytest
 import packages
 from packages import tool
 from toolwright import cli
-from toolwright.codegen import modules
-from toolwright.codegen.units import Unit
+from toolwright.codegen.pages import modules
+from toolwright.codegen.pages.units import Unit
 from toolwright.incremental import proof, proofs
 from toolwright.pycode import trusted
 

@@ -18,7 +18,7 @@ import suite
 import toolwright_runtime
 from memory import load, shown
 from toolwright import naming
-from toolwright.codegen.exports import ALWAYS, OF_HANDLES
+from toolwright.codegen.pages.exports import ALWAYS, OF_HANDLES
 from toolwright.compile import rules
 from toolwright.compile.resolve import resolve
 from toolwright.diagnostics import Diagnostic, Place

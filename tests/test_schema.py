@@ -363,7 +363,7 @@ def test_checking_loads_nothing_heavy() -> None:
     program = f"""
 import sys
 from toolwright.compile import source, validate
-from toolwright.project import disk
+from toolwright.project.files import disk
 bundle, found = source.load({str(Path(__file__).parents[1] / "specs" / "weather.yaml")!r}, disk.Disk())
 assert not [*found, *validate.validate(bundle), *validate.schemas(bundle)]
 print([name for name in ("jsonschema", "referencing", "pydantic", "mcp", "black", "jinja2") if name in sys.modules])

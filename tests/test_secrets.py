@@ -27,7 +27,7 @@ from fake_api import Asked, api
 from packages import generate, imported, manifest, tool
 from processes import running
 from serving import asgi
-from toolwright_runtime.redaction import mask
+from toolwright_runtime.observability.redaction import mask
 
 SECRET = "s3cr3t-Ωmega\n\"quoted\" 'twice' & 100%/part"
 IN_A_URL = SECRET.replace("\n", " ")
@@ -400,8 +400,8 @@ def test_a_client_shows_what_a_server_says_without_what_a_terminal_obeys(package
 
 
 def test_questions_and_drift_are_clean_when_shown(package: Any) -> None:
-    question_class = import_module("toolwright_runtime.client.questions").Question
-    drift = import_module("toolwright_runtime.client.drift")
+    question_class = import_module("toolwright_runtime.client.features.questions").Question
+    drift = import_module("toolwright_runtime.client.features.drift")
     question = question_class(NASTY, url=f"https://example.com/{NASTY}")
     assert question.message == NASTY
     for shown in (str(question), repr(question), str(drift.DriftError([NASTY])), str(drift.DriftWarning([NASTY]))):
@@ -415,7 +415,7 @@ def test_the_log_of_a_client_has_no_secret(package: Any, caplog: pytest.LogCaptu
     events: list[Any] = []
 
     async def call() -> None:
-        logger = import_module("toolwright_runtime.logs").logger
+        logger = import_module("toolwright_runtime.observability.logs").logger
 
         def told(event: Any) -> None:
             events.append(event)
@@ -435,7 +435,7 @@ LOGGERS = """
 import logging, sys
 import httpx2, mcp, mcp.client.stdio, mcp.server.streamable_http_manager
 import uvicorn.config, sse_starlette
-from toolwright_runtime.logs import REDACTION, guard
+from toolwright_runtime.observability.logs import REDACTION, guard
 guard()
 import httpcore2
 known = set(logging.root.manager.loggerDict)

@@ -9,13 +9,15 @@ import pytest
 
 import packages
 import toolwright_runtime
-from toolwright.codegen import interface, surface
-from toolwright.codegen.interface import Interface
+from toolwright.codegen import surface
+from toolwright.codegen.pages import interface
+from toolwright.codegen.pages.interface import Interface
 from toolwright.compile import pipeline
 from toolwright.diagnostics import Span
 from toolwright.ir import Manifest
-from toolwright.project import disk, handlers, reading
-from toolwright.project.handlers import Handwritten
+from toolwright.project.files import disk
+from toolwright.project.handwritten import handlers, reading
+from toolwright.project.handwritten.handlers import Handwritten
 
 ROOT = Path(__file__).parents[1]
 MANIFESTS = [

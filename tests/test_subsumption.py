@@ -20,9 +20,9 @@ import schema_edits
 from toolwright import ir
 from toolwright.diagnostics import Place
 from toolwright.diff.changes import Impact, worst
-from toolwright.diff.schemas import Compared
-from toolwright.diff.subsumption import Judge, covers
-from toolwright.diff.upgrade import newest
+from toolwright.diff.kinds.schemas import Compared
+from toolwright.diff.subsumption.proof import Judge, covers
+from toolwright.diff.subsumption.upgrade import newest
 from toolwright.jsonschema import dialects
 
 Json = Any

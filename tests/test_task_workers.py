@@ -23,9 +23,9 @@ import redis.asyncio
 import redis_server
 from packages import generate, manifest, tool
 from server_process import Process
-from toolwright_runtime.state.places import store_at
-from toolwright_runtime.tasks.streams import StreamEngine
-from toolwright_runtime.tasks.worker import Workers
+from toolwright_runtime.state.stores import store_at
+from toolwright_runtime.tasks.engines.redis import StreamEngine
+from toolwright_runtime.tasks.engines.worker import Workers
 
 if TYPE_CHECKING:
     from toolwright_runtime.package import Package

@@ -22,7 +22,7 @@ from processes import running
 from toolwright.compile.syntax import yamltext, yamlwriter
 from toolwright.diagnostics import Diagnostic, Place, Span, printers
 from toolwright.diff import printers as changes
-from toolwright_runtime.terminal import HIDDEN, MARK, one_line, visible
+from toolwright_runtime.values.terminal import HIDDEN, MARK, one_line, visible
 
 ROOT = Path(__file__).parents[1] / "generator" / "toolwright"
 
@@ -79,7 +79,7 @@ def test_one_module_prints() -> None:
             if isinstance(node, ast.Attribute) and ast.unparse(node) in ("sys.__stdout__", "sys.__stderr__"):
                 found.setdefault(name, set()).add(ast.unparse(node))
     assert found == {
-        "commands/console.py": {"print"},
+        "commands/shared/console.py": {"print"},
         "importers/live.py": {"logging.getLogger"},  # to silence
         "runtime/http/calls.py": {"logging.getLogger"},  # likewise
         "runtime/logs.py": {"logging.getLogger", "logging.basicConfig", "logging.StreamHandler"},

@@ -15,7 +15,7 @@ import pytest
 
 import modules
 import packages
-from toolwright.codegen import datamodel
+from toolwright.codegen.models import datamodel
 
 ROOT = Path(__file__).parents[1]
 RIGHT = """

@@ -15,9 +15,9 @@ import pytest
 
 from packages import manifest, tool
 from toolwright import cli
-from toolwright.codegen import inspection
+from toolwright.codegen.models import inspection
 from toolwright.incremental import cache
-from toolwright.project import lock, user_cache
+from toolwright.project.files import lock, user_cache
 
 STATEMENT = "import pathlib; pathlib.Path('ran').touch()\n"
 
@@ -163,7 +163,7 @@ def test_without_a_folder_for_a_cache_all_is_made(
 
 
 def test_processes_that_start_at_once_agree_on_a_key(kept: Path) -> None:
-    program = "import sys; from toolwright.project import user_cache as c; c.write(sys.argv[1], b'1')"
+    program = "import sys; from toolwright.project.files import user_cache as c; c.write(sys.argv[1], b'1')"
     processes = [subprocess.Popen([sys.executable, "-c", program, str(number)]) for number in range(4)]
     assert [process.wait() for process in processes] == [0] * 4
     assert [user_cache.read(str(number)) for number in range(4)] == [b"1"] * 4

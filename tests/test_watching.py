@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from processes import running
-from toolwright.commands.watching import Inputs, Pattern
+from toolwright.commands.shared.watching import Inputs, Pattern
 
 MANIFEST = """\
 toolwright: 1

@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 
 from toolwright import __version__
-from toolwright.codegen.artifacts import Artifact
+from toolwright.codegen.pages.artifacts import Artifact
 from toolwright.diagnostics import Place
 from toolwright.incremental import digests
-from toolwright.project import disk, freshness, inside, journal, lock, tree
-from toolwright.project.tree import Changes
+from toolwright.project import freshness
+from toolwright.project.files import disk, inside, journal, lock, tree
+from toolwright.project.files.tree import Changes
 
 MANIFEST = "specs/weather.yaml"
 

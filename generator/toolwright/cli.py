@@ -16,8 +16,8 @@ from typing import NoReturn
 
 from toolwright import __version__
 from toolwright.commands import VERBS
-from toolwright.commands.console import Output, OutputError, UsageError, err
-from toolwright.commands.servers import CommandParser
+from toolwright.commands.shared.console import Output, OutputError, UsageError, err
+from toolwright.commands.shared.servers import CommandParser
 
 
 def main(argv: Sequence[str] | None = None) -> NoReturn:

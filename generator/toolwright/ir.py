@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
-from toolwright import mcp
 from toolwright.diagnostics import Place, Pointer
 from toolwright.naming import Names
 from toolwright.pycode import Name
+from toolwright_runtime.mcp import vocabulary
 
 Json: TypeAlias = Any
 """A JSON value; objects are `dict[str, Json]` in the order of the source, and are never changed after loading."""
@@ -176,7 +176,7 @@ class Primitive:
     which takes none. `scopes` are those that callers need.
     """
 
-    section: mcp.Section
+    section: vocabulary.Section
     key: str
     names: Names
     definition: Mapping[str, Json]
@@ -247,9 +247,13 @@ class Manifest:
     handles: tuple[Handle, ...] = ()
 
     @property
-    def primitives(self) -> Mapping[mcp.Section, tuple[Primitive, ...]]:
+    def primitives(self) -> Mapping[vocabulary.Section, tuple[Primitive, ...]]:
         """What it lists beside tools."""
-        return {mcp.RESOURCES: self.resources, mcp.TEMPLATES: self.templates, mcp.PROMPTS: self.prompts}
+        return {
+            vocabulary.RESOURCES: self.resources,
+            vocabulary.TEMPLATES: self.templates,
+            vocabulary.PROMPTS: self.prompts,
+        }
 
     @property
     def calls(self) -> bool:

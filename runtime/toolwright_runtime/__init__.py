@@ -10,85 +10,85 @@ from typing import TYPE_CHECKING
 from .lazy import lazy
 
 if TYPE_CHECKING:
-    from .answers import Accepted as Accepted
-    from .answers import Cancelled as Cancelled
-    from .answers import Declined as Declined
-    from .client.deviation import DeviatingResult as DeviatingResult
-    from .client.drift import DriftError as DriftError
-    from .client.drift import DriftWarning as DriftWarning
-    from .client.errors import CallRefused as CallRefused
-    from .client.errors import InvalidResult as InvalidResult
-    from .client.errors import ResultTooLarge as ResultTooLarge
-    from .client.errors import ToolFailed as ToolFailed
-    from .client.live import list_prompts as list_prompts
-    from .client.live import list_resource_templates as list_resource_templates
-    from .client.live import list_resources as list_resources
-    from .client.live import list_tools as list_tools
-    from .client.options import OMIT as OMIT
-    from .client.options import CallEvent as CallEvent
-    from .client.options import Omit as Omit
-    from .client.paging import EndlessPages as EndlessPages
-    from .client.questions import Question as Question
-    from .client.responses import CallResponse as CallResponse
-    from .client.subscriptions import ListChanged as ListChanged
-    from .client.subscriptions import ResourceUpdated as ResourceUpdated
-    from .client.subscriptions import changes as changes
-    from .client.task_errors import TaskCancelled as TaskCancelled
-    from .client.task_errors import TaskExpired as TaskExpired
-    from .client.task_errors import TasksUnsupported as TasksUnsupported
-    from .client.task_states import ToolTaskState as ToolTaskState
-    from .client.tasks import ToolTask as ToolTask
+    from .client.core.deviation import DeviatingResult as DeviatingResult
+    from .client.core.errors import CallRefused as CallRefused
+    from .client.core.errors import InvalidResult as InvalidResult
+    from .client.core.errors import ResultTooLarge as ResultTooLarge
+    from .client.core.errors import ToolFailed as ToolFailed
+    from .client.core.options import OMIT as OMIT
+    from .client.core.options import CallEvent as CallEvent
+    from .client.core.options import Omit as Omit
+    from .client.core.responses import CallResponse as CallResponse
+    from .client.features.drift import DriftError as DriftError
+    from .client.features.drift import DriftWarning as DriftWarning
+    from .client.features.live import list_prompts as list_prompts
+    from .client.features.live import list_resource_templates as list_resource_templates
+    from .client.features.live import list_resources as list_resources
+    from .client.features.live import list_tools as list_tools
+    from .client.features.questions import Question as Question
+    from .client.features.subscriptions import ListChanged as ListChanged
+    from .client.features.subscriptions import ResourceUpdated as ResourceUpdated
+    from .client.features.subscriptions import changes as changes
+    from .client.features.tool_pages import EndlessPages as EndlessPages
+    from .client.tasks.calls import ToolTask as ToolTask
+    from .client.tasks.errors import TaskCancelled as TaskCancelled
+    from .client.tasks.errors import TaskExpired as TaskExpired
+    from .client.tasks.errors import TasksUnsupported as TasksUnsupported
+    from .client.tasks.states import ToolTaskState as ToolTaskState
     from .errors import ToolError as ToolError
     from .lazy import IncompatibleRuntimeError as IncompatibleRuntimeError
-    from .server.audit import CallRecord as CallRecord
-    from .server.completion import Completing as Completing
-    from .server.content import audio as audio
-    from .server.content import embedded as embedded
-    from .server.content import image as image
-    from .server.content import link as link
-    from .server.content import text as text
-    from .server.context import Context as Context
-    from .server.handles import Handle as Handle
-    from .server.handles import StaleHandle as StaleHandle
-    from .server.handles import TooManyHandles as TooManyHandles
-    from .server.handles import UnknownHandle as UnknownHandle
-    from .server.prompts import Messages as Messages
-    from .server.prompts import assistant as assistant
-    from .server.prompts import user as user
-    from .server.resources import ResourceContents as ResourceContents
-    from .server.returns import Content as Content
-    from .server.returns import MaybeAwaitable as MaybeAwaitable
-    from .server.returns import Reply as Reply
-    from .server.returns import Returns as Returns
+    from .mcp.elicitation_answers import Accepted as Accepted
+    from .mcp.elicitation_answers import Cancelled as Cancelled
+    from .mcp.elicitation_answers import Declined as Declined
+    from .server.core.context import Context as Context
+    from .server.features.completion import Completing as Completing
+    from .server.features.handles import Handle as Handle
+    from .server.features.handles import StaleHandle as StaleHandle
+    from .server.features.handles import TooManyHandles as TooManyHandles
+    from .server.features.handles import UnknownHandle as UnknownHandle
+    from .server.features.prompts import Messages as Messages
+    from .server.features.prompts import assistant as assistant
+    from .server.features.prompts import user as user
+    from .server.features.resources import ResourceContents as ResourceContents
+    from .server.handlers.content import audio as audio
+    from .server.handlers.content import embedded as embedded
+    from .server.handlers.content import image as image
+    from .server.handlers.content import link as link
+    from .server.handlers.content import text as text
+    from .server.handlers.returns import Content as Content
+    from .server.handlers.returns import MaybeAwaitable as MaybeAwaitable
+    from .server.handlers.returns import Reply as Reply
+    from .server.handlers.returns import Returns as Returns
+    from .server.observability.audit import CallRecord as CallRecord
     from .state.budget import BudgetExceeded as BudgetExceeded
     from .state.store import StateLost as StateLost
 else:
     __getattr__, __dir__, __all__ = lazy(
         __name__,
         {
-            ".answers": ("Accepted", "Cancelled", "Declined"),
-            ".client.deviation": ("DeviatingResult",),
-            ".client.drift": ("DriftError", "DriftWarning"),
-            ".client.errors": ("CallRefused", "InvalidResult", "ResultTooLarge", "ToolFailed"),
-            ".client.live": ("list_prompts", "list_resource_templates", "list_resources", "list_tools"),
-            ".client.options": ("OMIT", "CallEvent", "Omit"),
-            ".client.paging": ("EndlessPages",),
-            ".client.questions": ("Question",),
-            ".client.responses": ("CallResponse",),
-            ".client.subscriptions": ("ListChanged", "ResourceUpdated", "changes"),
-            ".client.task_errors": ("TaskCancelled", "TaskExpired", "TasksUnsupported"),
-            ".client.task_states": ("ToolTaskState",),
-            ".client.tasks": ("ToolTask",),
+            ".mcp.elicitation_answers": ("Accepted", "Cancelled", "Declined"),
+            ".client.core.deviation": ("DeviatingResult",),
+            ".client.features.drift": ("DriftError", "DriftWarning"),
+            ".client.core.errors": ("CallRefused", "InvalidResult", "ResultTooLarge", "ToolFailed"),
+            ".client.features.live": ("list_prompts", "list_resource_templates", "list_resources", "list_tools"),
+            ".client.core.options": ("OMIT", "CallEvent", "Omit"),
+            ".client.features.tool_pages": ("EndlessPages",),
+            ".client.features.questions": ("Question",),
+            ".client.core.responses": ("CallResponse",),
+            ".client.features.subscriptions": ("ListChanged", "ResourceUpdated", "changes"),
+            ".client.tasks.errors": ("TaskCancelled", "TaskExpired", "TasksUnsupported"),
+            ".client.tasks.states": ("ToolTaskState",),
+            ".client.tasks.calls": ("ToolTask",),
             ".errors": ("ToolError",),
             ".lazy": ("IncompatibleRuntimeError",),
-            ".server.audit": ("CallRecord",),
-            ".server.completion": ("Completing",),
-            ".server.content": ("audio", "embedded", "image", "link", "text"),
-            ".server.context": ("Context",),
-            ".server.handles": ("Handle", "StaleHandle", "TooManyHandles", "UnknownHandle"),
-            ".server.prompts": ("Messages", "assistant", "user"),
-            ".server.resources": ("ResourceContents",),
-            ".server.returns": ("Content", "MaybeAwaitable", "Reply", "Returns"),
+            ".server.observability.audit": ("CallRecord",),
+            ".server.features.completion": ("Completing",),
+            ".server.handlers.content": ("audio", "embedded", "image", "link", "text"),
+            ".server.core.context": ("Context",),
+            ".server.features.handles": ("Handle", "StaleHandle", "TooManyHandles", "UnknownHandle"),
+            ".server.features.prompts": ("Messages", "assistant", "user"),
+            ".server.features.resources": ("ResourceContents",),
+            ".server.handlers.returns": ("Content", "MaybeAwaitable", "Reply", "Returns"),
             ".state.budget": ("BudgetExceeded",),
             ".state.store": ("StateLost",),
         },

@@ -11,124 +11,131 @@ from typing import TYPE_CHECKING
 from .lazy import lazy as lazy
 
 if TYPE_CHECKING:
-    from .answers import Accepted as Accepted
-    from .answers import Cancelled as Cancelled
-    from .answers import Declined as Declined
-    from .client.binding import Binding as Binding
-    from .client.deviation import DeviatingResult as DeviatingResult
-    from .client.drift import DriftError as DriftError
-    from .client.drift import DriftWarning as DriftWarning
-    from .client.errors import CallRefused as CallRefused
-    from .client.errors import InvalidResult as InvalidResult
-    from .client.errors import ResultTooLarge as ResultTooLarge
-    from .client.errors import ToolFailed as ToolFailed
-    from .client.live import list_prompts as list_prompts
-    from .client.live import list_resource_templates as list_resource_templates
-    from .client.live import list_resources as list_resources
-    from .client.live import list_tools as list_tools
-    from .client.options import OMIT as OMIT
-    from .client.options import CallEvent as CallEvent
-    from .client.options import Omit as Omit
-    from .client.paging import EndlessPages as EndlessPages
-    from .client.paging import paged as paged
-    from .client.primitives import PrimitivesBinding as PrimitivesBinding
-    from .client.questions import Question as Question
-    from .client.responses import CallResponse as CallResponse
-    from .client.responses import Responses as Responses
-    from .client.responses import responding as responding
-    from .client.subscriptions import ListChanged as ListChanged
-    from .client.subscriptions import ResourceUpdated as ResourceUpdated
-    from .client.subscriptions import changes as changes
-    from .client.task_errors import TaskCancelled as TaskCancelled
-    from .client.task_errors import TaskExpired as TaskExpired
-    from .client.task_errors import TasksUnsupported as TasksUnsupported
-    from .client.task_states import ToolTaskState as ToolTaskState
-    from .client.tasks import Tasks as Tasks
-    from .client.tasks import ToolTask as ToolTask
-    from .client.tasks import started as started
-    from .client.tasks import starting as starting
+    from .client.core.binding import Binding as Binding
+    from .client.core.deviation import DeviatingResult as DeviatingResult
+    from .client.core.errors import CallRefused as CallRefused
+    from .client.core.errors import InvalidResult as InvalidResult
+    from .client.core.errors import ResultTooLarge as ResultTooLarge
+    from .client.core.errors import ToolFailed as ToolFailed
+    from .client.core.options import OMIT as OMIT
+    from .client.core.options import CallEvent as CallEvent
+    from .client.core.options import Omit as Omit
+    from .client.core.responses import CallResponse as CallResponse
+    from .client.core.responses import Responses as Responses
+    from .client.core.responses import responding as responding
+    from .client.features.drift import DriftError as DriftError
+    from .client.features.drift import DriftWarning as DriftWarning
+    from .client.features.live import list_prompts as list_prompts
+    from .client.features.live import list_resource_templates as list_resource_templates
+    from .client.features.live import list_resources as list_resources
+    from .client.features.live import list_tools as list_tools
+    from .client.features.primitives import PrimitivesBinding as PrimitivesBinding
+    from .client.features.questions import Question as Question
+    from .client.features.subscriptions import ListChanged as ListChanged
+    from .client.features.subscriptions import ResourceUpdated as ResourceUpdated
+    from .client.features.subscriptions import changes as changes
+    from .client.features.tool_pages import EndlessPages as EndlessPages
+    from .client.features.tool_pages import paged as paged
+    from .client.tasks.calls import Tasks as Tasks
+    from .client.tasks.calls import ToolTask as ToolTask
+    from .client.tasks.calls import started as started
+    from .client.tasks.calls import starting as starting
+    from .client.tasks.errors import TaskCancelled as TaskCancelled
+    from .client.tasks.errors import TaskExpired as TaskExpired
+    from .client.tasks.errors import TasksUnsupported as TasksUnsupported
+    from .client.tasks.states import ToolTaskState as ToolTaskState
     from .errors import ToolError as ToolError
-    from .maps import Map as Map
-    from .maps import OpenModel as OpenModel
-    from .model import Model as Model
-    from .model import Nullable as Nullable
-    from .model import Root as Root
+    from .mcp.elicitation_answers import Accepted as Accepted
+    from .mcp.elicitation_answers import Cancelled as Cancelled
+    from .mcp.elicitation_answers import Declined as Declined
+    from .models.base import Model as Model
+    from .models.base import Nullable as Nullable
+    from .models.base import Root as Root
+    from .models.maps import Map as Map
+    from .models.maps import OpenModel as OpenModel
     from .package import Package as Package
     from .package import Tool as Tool
     from .primitives import Prompt as Prompt
     from .primitives import Resource as Resource
     from .primitives import Template as Template
-    from .server.asgi import asgi_app as asgi_app
-    from .server.audit import Audit as Audit
-    from .server.audit import CallRecord as CallRecord
-    from .server.completion import Completing as Completing
-    from .server.content import audio as audio
-    from .server.content import embedded as embedded
-    from .server.content import image as image
-    from .server.content import link as link
-    from .server.content import text as text
-    from .server.context import Context as Context
-    from .server.elicitation import Ask as Ask
-    from .server.example_tests import Example as Example
-    from .server.example_tests import Examples as Examples
-    from .server.handler_check import optional as optional
-    from .server.handles import CallHandles as CallHandles
-    from .server.handles import Handle as Handle
-    from .server.handles import Handles as Handles
-    from .server.handles import StaleHandle as StaleHandle
-    from .server.handles import TooManyHandles as TooManyHandles
-    from .server.handles import UnknownHandle as UnknownHandle
+    from .server.core.context import Context as Context
+    from .server.features.completion import Completing as Completing
+    from .server.features.elicitation import Ask as Ask
+    from .server.features.handles import CallHandles as CallHandles
+    from .server.features.handles import Handle as Handle
+    from .server.features.handles import Handles as Handles
+    from .server.features.handles import StaleHandle as StaleHandle
+    from .server.features.handles import TooManyHandles as TooManyHandles
+    from .server.features.handles import UnknownHandle as UnknownHandle
+    from .server.features.prompts import Messages as Messages
+    from .server.features.prompts import assistant as assistant
+    from .server.features.prompts import user as user
+    from .server.features.resources import ResourceContents as ResourceContents
+    from .server.handlers.check import optional as optional
+    from .server.handlers.content import audio as audio
+    from .server.handlers.content import embedded as embedded
+    from .server.handlers.content import image as image
+    from .server.handlers.content import link as link
+    from .server.handlers.content import text as text
+    from .server.handlers.example_tests import Example as Example
+    from .server.handlers.example_tests import Examples as Examples
+    from .server.handlers.returns import Content as Content
+    from .server.handlers.returns import MaybeAwaitable as MaybeAwaitable
+    from .server.handlers.returns import Reply as Reply
+    from .server.handlers.returns import Returns as Returns
     from .server.main import main as main
-    from .server.prompts import Messages as Messages
-    from .server.prompts import assistant as assistant
-    from .server.prompts import user as user
-    from .server.resources import ResourceContents as ResourceContents
-    from .server.returns import Content as Content
-    from .server.returns import MaybeAwaitable as MaybeAwaitable
-    from .server.returns import Reply as Reply
-    from .server.returns import Returns as Returns
-    from .server.sdk import PackageServer as PackageServer
-    from .server.sdk import build_server as build_server
+    from .server.observability.audit import Audit as Audit
+    from .server.observability.audit import CallRecord as CallRecord
+    from .server.server import PackageServer as PackageServer
+    from .server.server import build_server as build_server
+    from .server.transports.http.asgi import asgi_app as asgi_app
     from .state.budget import BudgetExceeded as BudgetExceeded
     from .state.store import StateLost as StateLost
 else:
     __getattr__, __dir__, __all__ = lazy(
         __name__,
         {
-            ".answers": ("Accepted", "Cancelled", "Declined"),
-            ".client.binding": ("Binding",),
-            ".client.deviation": ("DeviatingResult",),
-            ".client.drift": ("DriftError", "DriftWarning"),
-            ".client.errors": ("CallRefused", "InvalidResult", "ResultTooLarge", "ToolFailed"),
-            ".client.live": ("list_prompts", "list_resource_templates", "list_resources", "list_tools"),
-            ".client.options": ("OMIT", "CallEvent", "Omit"),
-            ".client.paging": ("EndlessPages", "paged"),
-            ".client.primitives": ("PrimitivesBinding",),
-            ".client.questions": ("Question",),
-            ".client.responses": ("CallResponse", "Responses", "responding"),
-            ".client.subscriptions": ("ListChanged", "ResourceUpdated", "changes"),
-            ".client.task_errors": ("TaskCancelled", "TaskExpired", "TasksUnsupported"),
-            ".client.task_states": ("ToolTaskState",),
-            ".client.tasks": ("Tasks", "ToolTask", "started", "starting"),
+            ".mcp.elicitation_answers": ("Accepted", "Cancelled", "Declined"),
+            ".client.core.binding": ("Binding",),
+            ".client.core.deviation": ("DeviatingResult",),
+            ".client.features.drift": ("DriftError", "DriftWarning"),
+            ".client.core.errors": ("CallRefused", "InvalidResult", "ResultTooLarge", "ToolFailed"),
+            ".client.features.live": ("list_prompts", "list_resource_templates", "list_resources", "list_tools"),
+            ".client.core.options": ("OMIT", "CallEvent", "Omit"),
+            ".client.features.tool_pages": ("EndlessPages", "paged"),
+            ".client.features.primitives": ("PrimitivesBinding",),
+            ".client.features.questions": ("Question",),
+            ".client.core.responses": ("CallResponse", "Responses", "responding"),
+            ".client.features.subscriptions": ("ListChanged", "ResourceUpdated", "changes"),
+            ".client.tasks.errors": ("TaskCancelled", "TaskExpired", "TasksUnsupported"),
+            ".client.tasks.states": ("ToolTaskState",),
+            ".client.tasks.calls": ("Tasks", "ToolTask", "started", "starting"),
             ".errors": ("ToolError",),
-            ".maps": ("Map", "OpenModel"),
-            ".model": ("Model", "Nullable", "Root"),
+            ".models.maps": ("Map", "OpenModel"),
+            ".models.base": ("Model", "Nullable", "Root"),
             ".package": ("Package", "Tool"),
             ".primitives": ("Prompt", "Resource", "Template"),
-            ".server.asgi": ("asgi_app",),
-            ".server.audit": ("Audit", "CallRecord"),
-            ".server.completion": ("Completing",),
-            ".server.content": ("audio", "embedded", "image", "link", "text"),
-            ".server.context": ("Context",),
-            ".server.elicitation": ("Ask",),
-            ".server.example_tests": ("Example", "Examples"),
-            ".server.handler_check": ("optional",),
-            ".server.handles": ("CallHandles", "Handle", "Handles", "StaleHandle", "TooManyHandles", "UnknownHandle"),
+            ".server.transports.http.asgi": ("asgi_app",),
+            ".server.observability.audit": ("Audit", "CallRecord"),
+            ".server.features.completion": ("Completing",),
+            ".server.handlers.content": ("audio", "embedded", "image", "link", "text"),
+            ".server.core.context": ("Context",),
+            ".server.features.elicitation": ("Ask",),
+            ".server.handlers.example_tests": ("Example", "Examples"),
+            ".server.handlers.check": ("optional",),
+            ".server.features.handles": (
+                "CallHandles",
+                "Handle",
+                "Handles",
+                "StaleHandle",
+                "TooManyHandles",
+                "UnknownHandle",
+            ),
             ".server.main": ("main",),
-            ".server.prompts": ("Messages", "assistant", "user"),
-            ".server.resources": ("ResourceContents",),
-            ".server.returns": ("Content", "MaybeAwaitable", "Reply", "Returns"),
-            ".server.sdk": ("PackageServer", "build_server"),
+            ".server.features.prompts": ("Messages", "assistant", "user"),
+            ".server.features.resources": ("ResourceContents",),
+            ".server.handlers.returns": ("Content", "MaybeAwaitable", "Reply", "Returns"),
+            ".server.server": ("PackageServer", "build_server"),
             ".state.budget": ("BudgetExceeded",),
             ".state.store": ("StateLost",),
         },

@@ -16,10 +16,12 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
+from .mcp.vocabulary import SECTIONS
+
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
-    from .model import Model, Root
+    from .models.base import Model, Root
 
 _OURS: Final = "toolwright"
 
@@ -141,13 +143,13 @@ class Tool:
         """JSON Pointers to what nobody but the handler sees of arguments: what is redacted, and the ids of handles."""
         if "handles" not in self.extension:
             return self.redacted
-        from . import handle_places
+        from .schema import handle_ids
 
-        return [*self.redacted, *handle_places.hidden(self, arguments)]
+        return [*self.redacted, *handle_ids.hidden(self, arguments)]
 
     def hiding(self, arguments: Mapping[str, Any]) -> AbstractContextManager[None]:
         """The length of a call, in which the log has nothing of what is redacted."""
-        from . import redaction
+        from .observability import redaction
 
         return redaction.hiding(self, arguments)
 
@@ -155,7 +157,7 @@ class Tool:
         """A deep copy of JSON arguments, with `"[redacted]"` in the place of what is hidden."""
         if not (hidden := self.hidden(arguments)):
             return copy.deepcopy(dict(arguments))
-        from . import redaction
+        from .observability import redaction
 
         return redaction.redact(arguments, hidden)
 
@@ -324,9 +326,9 @@ def _whole(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
     """The tools whose schemas are not whole in `manifest.json`, with whole ones."""
     if "bundled" not in manifest:
         return {}
-    from .bundles import put_together
+    from .schema.bundles import put_together
 
     return put_together(manifest)
 
 
-_KEYS: Final = {"tools": "name", "resources": "uri", "resourceTemplates": "uriTemplate", "prompts": "name"}
+_KEYS: Final = {section.name: section.key for section in SECTIONS}

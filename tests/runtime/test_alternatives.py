@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 import modules
 import trees
-from toolwright_runtime import validation
-from toolwright_runtime.complexity import MOST_VISITS, Reckoning
-from toolwright_runtime.validation import Validator
-from toolwright_runtime.violations import Cuts, Looking
+from toolwright_runtime.schema import validation
+from toolwright_runtime.schema.complexity import MOST_VISITS, Reckoning
+from toolwright_runtime.schema.error_tree import Cuts, Looking
+from toolwright_runtime.schema.validation import Validator
 
 DEPTHS = (5, 25, 50, 95)
 TAGGED = ({"kind": "a"}, {"kind": "z"})

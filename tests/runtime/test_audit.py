@@ -262,7 +262,7 @@ async def test_a_failure_before_the_handler_is_recorded_and_not_told(
 ) -> None:
     records: list[Any] = []
     server = package.build_server(handlers(), audit=records.append)
-    parts = import_module("toolwright_runtime.server.parts")
+    parts = import_module("toolwright_runtime.server.core.parts")
 
     def fail(*_: object) -> None:
         raise RuntimeError("internals")
@@ -381,7 +381,7 @@ async def test_a_slow_hook_holds_no_call_up(package: Any, handlers: Any, caplog:
         records.append(record)
 
     server = package.build_server(handlers())
-    recorder = import_module("toolwright_runtime.server.audit")
+    recorder = import_module("toolwright_runtime.server.observability.audit")
     server.recorder = recorder.Recorder(package.TOOLS["ok"].package, recorder.Told(hook), waiting=3)
     server.observer._recorder = server.recorder
     async with mcp.Client(server) as client:
@@ -404,7 +404,7 @@ async def test_a_slow_hook_holds_no_call_up(package: Any, handlers: Any, caplog:
 @pytest.fixture
 def sink(package: Any) -> Any:
     assert package is not None
-    return import_module("toolwright_runtime.server.audit_file").AuditFile
+    return import_module("toolwright_runtime.server.observability.audit_file").AuditFile
 
 
 async def test_a_new_file_is_its_owners_alone_and_is_appended_to(package: Any, handlers: Any, tmp_path: Path) -> None:
@@ -460,8 +460,8 @@ async def test_a_full_disk_is_told_once_and_a_line_says_what_was_lost(
     path = tmp_path / "audit.jsonl"
     path.symlink_to("/dev/full")
     server = package.build_server(handlers())
-    audit = import_module("toolwright_runtime.server.audit")
-    files = import_module("toolwright_runtime.server.audit_file")
+    audit = import_module("toolwright_runtime.server.observability.audit")
+    files = import_module("toolwright_runtime.server.observability.audit_file")
     recorder = audit.Recorder(package.TOOLS["ok"].package, files.AuditFile(path), waiting=2)
     server.observer._recorder = recorder
     async with mcp.Client(server) as client:
@@ -489,7 +489,7 @@ async def test_a_line_that_was_cut_begins_anew_in_a_new_file(
         for number in range(2):
             await client.call_tool("ok", {"x": number})
     made, write = sink(path), os.write
-    first = len(import_module("toolwright_runtime.server.audit_file").line(records[0]))
+    first = len(import_module("toolwright_runtime.server.observability.audit_file").line(records[0]))
     cut = iter([first + 10])
 
     def short(descriptor: int, data: bytes) -> int:

@@ -22,12 +22,12 @@ from mcp.server.lowlevel import Server
 
 from serving import served
 from toolwright.naming import CLIENT_NAMES
-from toolwright_runtime.client.binding import OMIT, Binding, CallEvent, Omit
-from toolwright_runtime.client.confirmation import is_dangerous
-from toolwright_runtime.client.errors import CallRefused, InvalidResult, ToolFailed
-from toolwright_runtime.model import Model, Root
+from toolwright_runtime.client.core.binding import OMIT, Binding, CallEvent, Omit
+from toolwright_runtime.client.core.confirmation import is_dangerous
+from toolwright_runtime.client.core.errors import CallRefused, InvalidResult, ToolFailed
+from toolwright_runtime.models.base import Model, Root
+from toolwright_runtime.observability.redaction import redact
 from toolwright_runtime.package import Package, Tool
-from toolwright_runtime.redaction import redact
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -555,7 +555,7 @@ async def test_an_answer_has_60_seconds_unless_said_otherwise(given: Any, own: f
 
 @pytest.mark.parametrize("kind", [*ERAS, "http"])
 async def test_a_silent_server_is_given_up(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("toolwright_runtime.client.binding.TIMEOUT", 0.3)
+    monkeypatch.setattr("toolwright_runtime.client.core.binding.TIMEOUT", 0.3)
     async with _reached(kind, Script(_never)) as client:
         with anyio.fail_after(10), pytest.raises(mcp.MCPError) as raised:
             await client.ping()
@@ -981,6 +981,6 @@ def test_tools_can_have_all_names_but_these() -> None:
 
 def test_importing_a_client_does_not_import_the_sdk() -> None:
     heavy = "{'mcp', 'mcp_types', 'anyio', 'httpx2'}"
-    code = f"import sys, toolwright_runtime.client.binding; print({heavy} & set(sys.modules))"
+    code = f"import sys, toolwright_runtime.client.core.binding; print({heavy} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "set()\n"

@@ -16,9 +16,9 @@ from mcp.shared import subscriptions
 from mcp.shared.subscriptions import event_to_notification
 
 from serving import KINDS, Handling, reached, served
-from toolwright_runtime.client import subscriptions as listening
-from toolwright_runtime.client.binding import Binding
-from toolwright_runtime.client.subscriptions import Change, ListChanged, ResourceUpdated, changes
+from toolwright_runtime.client.core.binding import Binding
+from toolwright_runtime.client.features import subscriptions as listening
+from toolwright_runtime.client.features.subscriptions import Change, ListChanged, ResourceUpdated, changes
 from toolwright_runtime.package import Package, Tool
 
 if TYPE_CHECKING:

@@ -15,10 +15,10 @@ import pytest
 
 import hostile
 from hostile import HANDSHAKE, STATELESS, Attacker, Said, listening
-from toolwright_runtime.client.errors import InvalidResult, ResultTooLarge, ToolFailed
-from toolwright_runtime.client.options import CallEvent
-from toolwright_runtime.client.primitives import PrimitivesBinding
-from toolwright_runtime.model import Model
+from toolwright_runtime.client.core.errors import InvalidResult, ResultTooLarge, ToolFailed
+from toolwright_runtime.client.core.options import CallEvent
+from toolwright_runtime.client.features.primitives import PrimitivesBinding
+from toolwright_runtime.models.base import Model
 from toolwright_runtime.package import Package, Tool
 
 pytestmark = pytest.mark.anyio

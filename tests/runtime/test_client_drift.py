@@ -18,8 +18,8 @@ from mcp.server.lowlevel import Server
 from conftest import ROOT
 from packages import imported
 from serving import KINDS, Handling, reached, served
-from toolwright_runtime.client.binding import Binding
-from toolwright_runtime.client.drift import DriftError, DriftWarning, compare
+from toolwright_runtime.client.core.binding import Binding
+from toolwright_runtime.client.features.drift import DriftError, DriftWarning, compare
 from toolwright_runtime.package import Package, Tool
 
 MODERN = "2026-07-28"

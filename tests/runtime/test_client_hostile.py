@@ -21,12 +21,12 @@ import pytest
 
 import hostile
 from hostile import HANDSHAKE, STATELESS, Attacker, Said, events, filled, listening
-from toolwright_runtime.client.bounds import Bounds, TooLargeError
-from toolwright_runtime.client.errors import InvalidResult, ResultTooLarge
-from toolwright_runtime.client.live import list_prompts, list_resource_templates, list_resources, list_tools
-from toolwright_runtime.client.network import _Events
-from toolwright_runtime.client.primitives import PrimitivesBinding
-from toolwright_runtime.model import Model
+from toolwright_runtime.client.core.errors import InvalidResult, ResultTooLarge
+from toolwright_runtime.client.features.live import list_prompts, list_resource_templates, list_resources, list_tools
+from toolwright_runtime.client.features.primitives import PrimitivesBinding
+from toolwright_runtime.client.transports.bounds import Bounds, TooLargeError
+from toolwright_runtime.client.transports.http import _Events
+from toolwright_runtime.models.base import Model
 from toolwright_runtime.package import Package, Tool
 
 pytestmark = pytest.mark.anyio

@@ -17,7 +17,7 @@ from packages import generate, imported, manifest, tool
 from server_fixture import exchange
 from serving import served
 from toolwright.compile import pipeline
-from toolwright.project import disk
+from toolwright.project.files import disk
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -332,7 +332,7 @@ def trusting(folder: Path, name: str, **more: Any) -> str:
 )
 def test_hints_of_others_count_where_somebody_trusts_them(tmp_path: Path, more: Any, asked: list[str]) -> None:
     with imported(tmp_path, trusting(tmp_path, "liars", **more)) as package:
-        dangerous = importlib.import_module("toolwright_runtime.client.confirmation").is_dangerous
+        dangerous = importlib.import_module("toolwright_runtime.client.core.confirmation").is_dangerous
         assert [name for name, each in package.TOOLS.items() if dangerous(each)] == asked
 
 

@@ -50,7 +50,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     ]
     value = manifest(tools, name="shop", emit=["client"], python={"features": ["elicitation"]})
     with imported(folder, generate(folder, value)) as package:
-        states: Any = importlib.import_module("toolwright_runtime.client.task_states")
+        states: Any = importlib.import_module("toolwright_runtime.client.tasks.states")
         states._SHORTEST = 0.01
         yield package
 
@@ -721,7 +721,7 @@ async def test_a_server_that_starts_anew_is_found_again(shop: Any) -> None:
 
 
 async def test_a_server_that_stays_away_is_given_up(shop: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    runs = sys.modules["toolwright_runtime.client.task_runs"]
+    runs = sys.modules["toolwright_runtime.client.tasks.runs"]
     monkeypatch.setattr(runs, "_FIRST_PAUSE", 0.01)
     monkeypatch.setattr(runs, "_LONGEST_PAUSE", 0.05)
     trouble = mcp.MCPError(code=mcp_types.INTERNAL_ERROR, message="the store is lost")

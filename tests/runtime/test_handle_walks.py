@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
 import redis_server
-from toolwright_runtime.server.handles import (
+from toolwright_runtime.server.core.principal import Principal
+from toolwright_runtime.server.features.handles import (
     Bound,
     Handle,
     Handles,
@@ -25,10 +26,9 @@ from toolwright_runtime.server.handles import (
     TooManyHandles,
     UnknownHandle,
 )
-from toolwright_runtime.server.principal import Principal
 from toolwright_runtime.state.memory import MemoryStore
-from toolwright_runtime.state.places import store_at
 from toolwright_runtime.state.store import Store
+from toolwright_runtime.state.stores import store_at
 
 _T = TypeVar("_T")
 Counts = Handle[Any, str]

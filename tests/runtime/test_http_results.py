@@ -18,8 +18,8 @@ from fake_api import Answer, Asked
 from http_tools import Running, called, running
 from packages import check, manifest
 from toolwright_runtime.http import events as runtime_events
-from toolwright_runtime.http.pages import next_link
-from toolwright_runtime.server import kept
+from toolwright_runtime.http.pagination import next_link
+from toolwright_runtime.server.features import large_results
 
 STRICT = {
     "type": "object",
@@ -652,7 +652,7 @@ def test_a_result_that_is_not_large_is_as_it_is(tmp_path: Path) -> None:
 
 
 def test_what_is_kept_is_bounded_and_belongs_to_who_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    store = kept.Store(most=8, most_bytes=40, seconds=60)
+    store = large_results.Store(most=8, most_bytes=40, seconds=60)
     first, second = store.keep(b"1234", "a/b"), store.keep(b"5678", "a/b")
     assert first is not None
     assert second is not None
@@ -664,7 +664,7 @@ def test_what_is_kept_is_bounded_and_belongs_to_who_asked(monkeypatch: pytest.Mo
     assert found is not None
     assert found.data == b"5678"
     for name in ("other", "another", "third"):
-        monkeypatch.setattr(kept, "principal", lambda name=name: (name, None, None))
+        monkeypatch.setattr(large_results, "principal", lambda name=name: (name, None, None))
         assert store.read(second) is None
         assert [store.keep(b"12345", "a/b") for _ in range(5)][-1] is not None
     assert len(vars(store)["_entries"]) == 8

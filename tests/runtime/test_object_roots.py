@@ -15,8 +15,8 @@ import forked
 from packages import check, generate, imported, manifest, tool
 from server_fixture import exchange
 from serving import served
-from toolwright_runtime.objects import as_objects, describes_objects
-from toolwright_runtime.revisions import tool_for
+from toolwright_runtime.mcp.downgrades import tool_for
+from toolwright_runtime.schema.objects import as_objects, describes_objects
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -21,7 +21,7 @@ from limits.aio.strategies import MovingWindowRateLimiter
 import redis_server
 from toolwright_runtime.policy import shared_windows
 from toolwright_runtime.policy.shared_windows import SharedWindows
-from toolwright_runtime.state.places import store_at
+from toolwright_runtime.state.stores import store_at
 
 pytestmark = pytest.mark.anyio
 

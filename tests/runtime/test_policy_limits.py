@@ -638,7 +638,7 @@ async def test_refused_work_is_not_looked_at(module: Any, monkeypatch: pytest.Mo
             model = getattr(import_module(f"limited_mcp.models.{name}"), f"{name.title()}Input")
             validate = model.model_validate
             monkeypatch.setattr(model, "model_validate", partial(_counted, made, name, validate))
-        checked = import_module("toolwright_runtime.server.dispatcher").Validator
+        checked = import_module("toolwright_runtime.server.core.dispatcher").Validator
         validated = checked.violations
         monkeypatch.setattr(
             checked, "violations", lambda *given, **more: _counted(made, "violations", validated, *given, **more)

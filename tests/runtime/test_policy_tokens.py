@@ -23,10 +23,10 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 
 from signing import Key, claims, raw
-from toolwright_runtime import logs
+from toolwright_runtime.observability import logs
 from toolwright_runtime.policy.keys import Keys
 from toolwright_runtime.policy.tokens import SKEW, Tokens
-from toolwright_runtime.server.guard import Unavailable
+from toolwright_runtime.server.transports.http.authentication import Unavailable
 
 pytestmark = pytest.mark.anyio
 

@@ -18,12 +18,12 @@ from mcp.server.transport_security import TransportSecuritySettings
 from mcp_types import JSONRPCNotification, JSONRPCResponse
 from starlette.responses import PlainTextResponse
 
-from toolwright_runtime.server import resumption
-from toolwright_runtime.server.principal import Principal
-from toolwright_runtime.server.resumption import Awaited, Resumption, SharedReplay
-from toolwright_runtime.server.streams import Bounded, Streams, TooMany
-from toolwright_runtime.state.places import store_at
+from toolwright_runtime.server.core.principal import Principal
+from toolwright_runtime.server.transports.http import resumption
+from toolwright_runtime.server.transports.http.resumption import Awaited, Resumption, SharedReplay
+from toolwright_runtime.server.transports.http.streams import Bounded, Streams, TooMany
 from toolwright_runtime.state.store import Store
+from toolwright_runtime.state.stores import store_at
 
 pytestmark = pytest.mark.anyio
 

@@ -5,25 +5,30 @@ from __future__ import annotations
 import ast
 import importlib
 from collections.abc import Iterator
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 import pytest
 
 from toolwright import package_data
 
-MAY_IMPORT = {
-    "": {""},
-    "client": {"", "client"},
-    "state": {"", "state"},
-    "server": {"", "state", "server"},
-    "http": {"", "state", "server", "http"},
-    "policy": {"", "state", "server", "policy"},
-    "tasks": {"", "state", "server", "tasks"},
-}
-"""For each folder, those that its modules may import from at once; what a manifest asks for is imported later.
+LAYERS = (
+    ("errors", "lazy", "sdk", "values"),
+    ("observability", "models"),
+    ("schema",),
+    ("mcp",),
+    ("package",),
+    ("primitives",),
+    ("client", "state"),
+    ("server",),
+    ("http", "policy", "tasks"),
+)
+"""The rooms from the lowest to the highest, by what their modules import at once; those of one layer do
+not know each other.
 
-The modules of names, which load what they are asked for, are in none.
+What a manifest asks for is imported later. The modules of names, which load what they are asked for, are in none.
 """
+
+RANKS = {room: rank for rank, layer in enumerate(LAYERS) for room in layer}
 
 NAMES = frozenset({"__init__", "generated"})
 
@@ -59,16 +64,43 @@ def test_all_that_is_imported_is_there() -> None:
     assert {one for found in IMPORTS.values() for one in found} <= IMPORTS.keys()
 
 
-@pytest.mark.parametrize("folder", MAY_IMPORT)
-def test_a_folder_imports_from_those_below_it_alone(folder: str) -> None:
+def test_each_room_has_its_layer() -> None:
+    assert {module.parts[0] for module in IMPORTS if str(module) not in NAMES} == RANKS.keys()
+
+
+@pytest.mark.parametrize("room", RANKS)
+def test_no_import_goes_up(room: str) -> None:
     wrong = [
-        f"{module} imports {one}"
-        for module, found in IMPORTS.items()
-        if str(module.parent).strip(".") == folder and str(module) not in NAMES
-        for one in found
-        if str(one.parent).strip(".") not in MAY_IMPORT[folder]
+        f"{module} imports {other}"
+        for module, others in IMPORTS.items()
+        if module.parts[0] == room
+        for other in others
+        if other.parts[0] != room and RANKS[other.parts[0]] >= RANKS[room]
     ]
     assert not wrong
+
+
+def test_only_one_room_imports_the_server_of_the_sdk() -> None:
+    """Wherever in a module, also for type checkers alone."""
+    outside = [
+        str(path.relative_to(package_data.RUNTIME))
+        for path in package_data.RUNTIME.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if (isinstance(node, ast.ImportFrom) and not node.level and (node.module or "").startswith("mcp.server"))
+        or (isinstance(node, ast.Import) and any(alias.name.startswith("mcp.server") for alias in node.names))
+        if path.parent.name != "sdk"
+    ]
+    assert not outside
+
+
+MOST_MODULES = 15
+
+
+@pytest.mark.parametrize("root", [package_data.RUNTIME, package_data.ROOT], ids=["runtime", "compiler"])
+def test_no_room_is_a_warehouse(root: Path) -> None:
+    folders = {path.parent for path in root.rglob("*.py")}
+    sizes = {str(folder): sum(path.name != "__init__.py" for path in folder.glob("*.py")) for folder in folders}
+    assert {folder: size for folder, size in sizes.items() if size > MOST_MODULES} == {}
 
 
 def test_no_module_imports_itself_by_way_of_others() -> None:
@@ -84,7 +116,8 @@ def test_a_half_never_imports_the_other(half: str, other: str) -> None:
     """Wherever in a module: at its top, in functions, or for type checkers alone."""
     for path in (package_data.RUNTIME / half).rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.ImportFrom) and node.level == 2:
+            depth = len(path.relative_to(package_data.RUNTIME).parts)
+            if isinstance(node, ast.ImportFrom) and node.level == depth:
                 assert (node.module or "").partition(".")[0] != other, path.name
 
 

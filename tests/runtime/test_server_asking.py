@@ -16,8 +16,8 @@ import pytest
 from packages import generate, imported, manifest, tool
 from server_fixture import HELLO, exchange, opened
 from serving import piped
-from toolwright_runtime.server.abridging import abridged
-from toolwright_runtime.state.marks import Marks, new_mark
+from toolwright_runtime.server.features.truncation import abridged
+from toolwright_runtime.state.nonces import Marks, new_mark
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator

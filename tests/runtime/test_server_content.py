@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from toolwright_runtime.server.content import audio, embedded, image, link, text
+from toolwright_runtime.server.handlers.content import audio, embedded, image, link, text
 
 if TYPE_CHECKING:
     from pathlib import Path

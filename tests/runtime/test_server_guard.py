@@ -18,8 +18,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 
 from packages import generate, imported, manifest, tool
-from toolwright_runtime.server.guard import Guard, Unavailable
-from toolwright_runtime.server.principal import ANONYMOUS, Principal, current, local, of_token
+from toolwright_runtime.server.core.principal import ANONYMOUS, Principal, current, local, of_token
+from toolwright_runtime.server.transports.http.authentication import Guard, Unavailable
 
 pytestmark = pytest.mark.anyio
 

@@ -25,9 +25,9 @@ from mcp_types import (
 
 from packages import generate, imported, manifest, tool
 from server_fixture import exchange
-from toolwright_runtime.hygiene import Cleaned, clean
-from toolwright_runtime.server.content import embedded, link, text
-from toolwright_runtime.server.sanitizing import block, cleaned, mirrored, whole
+from toolwright_runtime.server.core.sanitizing import block, cleaned, mirrored, whole
+from toolwright_runtime.server.handlers.content import embedded, link, text
+from toolwright_runtime.values.sanitizing import Cleaned, clean
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

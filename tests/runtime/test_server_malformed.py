@@ -11,8 +11,8 @@ import pytest
 
 from server_fixture import ENVELOPE, HELLO, write_package
 from server_process import Process
-from toolwright_runtime.nesting import DEEPEST, is_too_deep
-from toolwright_runtime.server.framing import LONGEST, incoming
+from toolwright_runtime.server.transports.framing import LONGEST, incoming
+from toolwright_runtime.values.nesting import DEEPEST, is_too_deep
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,7 +22,7 @@ REVISIONS = ("2025-06-18", "2026-07-28")
 
 HANDLERS = """
 from mcp_types import EmbeddedResource, TextContent, TextResourceContents
-from toolwright_runtime.server.returns import Reply
+from toolwright_runtime.server.handlers.returns import Reply
 from process_mcp.handlers import WeatherHandlers
 
 def nested(levels):

@@ -296,7 +296,7 @@ def test_http(project: Path) -> None:
 def test_requests_are_logged_as_far_as_the_level_allows(level: str, logged: str, tmp_path: Path) -> None:
     program = f"""
 import logging
-from toolwright_runtime.logs import set_up
+from toolwright_runtime.observability.logs import set_up
 set_up({level!r})
 print(*(logging.getLogger(name).isEnabledFor(logging.INFO) for name in ("uvicorn.access", "mcp")))
 """

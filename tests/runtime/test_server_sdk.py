@@ -48,9 +48,9 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Any:
 def api(package: Any) -> Any:
     """The names that handlers use, from the package itself: its classes are not toolwright's."""
     tools = importlib.import_module("sdk_weather_mcp.registry").TOOLS
-    content = importlib.import_module("toolwright_runtime.server.content")
+    content = importlib.import_module("toolwright_runtime.server.handlers.content")
     return SimpleNamespace(
-        Reply=importlib.import_module("toolwright_runtime.server.returns").Reply,
+        Reply=importlib.import_module("toolwright_runtime.server.handlers.returns").Reply,
         text=content.text,
         audio=content.audio,
         link=content.link,

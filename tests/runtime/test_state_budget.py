@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from toolwright_runtime.state.budget import OVERHEAD, Budget, BudgetExceeded, cost, written
-from toolwright_runtime.state.marks import new_mark
 from toolwright_runtime.state.memory import MemoryStore
-from toolwright_runtime.state.places import store_at
+from toolwright_runtime.state.nonces import new_mark
 from toolwright_runtime.state.store import Record, Store
+from toolwright_runtime.state.stores import store_at
 
 pytestmark = pytest.mark.anyio
 

@@ -15,11 +15,11 @@ import anyio
 import pytest
 
 import redis_server
-from toolwright_runtime.state.marks import new_mark
+from toolwright_runtime.state.encryption import Broken, Seals
 from toolwright_runtime.state.memory import MemoryStore
-from toolwright_runtime.state.places import store_at
-from toolwright_runtime.state.seals import Broken, Seals
+from toolwright_runtime.state.nonces import new_mark
 from toolwright_runtime.state.store import Record, StateLost, Store, Unfit
+from toolwright_runtime.state.stores import store_at
 
 pytestmark = pytest.mark.anyio
 

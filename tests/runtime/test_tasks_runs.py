@@ -18,11 +18,11 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from packages import generate, imported
 from task_wire import EXTENSION, HANDSHAKE, STATELESS, Wire, in_memory, over_stdio
 from tasked import MANIFEST, Gate, Handlers, called, first
-from toolwright_runtime.server.principal import Principal, local
+from toolwright_runtime.server.core.principal import Principal, local
 from toolwright_runtime.state.memory import MemoryStore
 from toolwright_runtime.state.store import Record
-from toolwright_runtime.tasks.ledger import Ledger
 from toolwright_runtime.tasks.records import OVER, Question, Status, Task
+from toolwright_runtime.tasks.store import Ledger
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
@@ -49,8 +49,8 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
 
 def server(package: ModuleType, store: Any, handlers: Any = None, **more: Any) -> Any:
     """A server with this store, which others may have, too."""
-    sdk = importlib.import_module("toolwright_runtime.server.sdk")
-    features = importlib.import_module("toolwright_runtime.server.features")
+    sdk = importlib.import_module("toolwright_runtime.server.server")
+    features = importlib.import_module("toolwright_runtime.server.core.composition")
     registry = importlib.import_module(f"{package.__name__}.registry").PACKAGE
     return sdk.PackageServer(registry, handlers or Handlers(), features.parts(registry), local(()), store, **more)
 

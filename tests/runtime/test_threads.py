@@ -19,7 +19,7 @@ import pytest
 
 from packages import generate, imported, manifest, tool
 from serving import asgi, piped
-from toolwright_runtime.server.threads import Busy, Threads
+from toolwright_runtime.server.execution.threads import Busy, Threads
 
 pytestmark = pytest.mark.anyio
 

@@ -343,7 +343,9 @@ async def test_a_word_that_never_comes_is_waited_for_a_while(
 ) -> None:
     desk = Desk()
     server = package.build_server(desk)
-    monkeypatch.setattr(importlib.import_module("toolwright_runtime.client.visits"), "_PATIENCE", 0.05)
+    monkeypatch.setattr(
+        importlib.import_module("toolwright_runtime.client.features.url_elicitation"), "_PATIENCE", 0.05
+    )
 
     def visit(_question: Any) -> Any:
         desk.signed_in.add("me")

@@ -11,10 +11,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from toolwright import ir, mcp, naming
-from toolwright.codegen.docstrings import arguments_doc, deprecation, parameter_doc, primitive_doc, tool_doc
-from toolwright.codegen.literals import literal
+from toolwright import ir, naming
+from toolwright.codegen.source.docstrings import arguments_doc, deprecation, parameter_doc, primitive_doc, tool_doc
+from toolwright.codegen.source.literals import literal
 from toolwright.pycode import Code, Name, code, join
+from toolwright_runtime.mcp import vocabulary
 
 if TYPE_CHECKING:
     from toolwright.diagnostics import Place
@@ -356,24 +357,24 @@ def asked_methods(document: Mapping[str, Json]) -> Mapping[str, str | None]:
     return dict(_asked(document))
 
 
-def method_name(section: mcp.Section, entry: Mapping[str, Json]) -> Name:
+def method_name(section: vocabulary.Section, entry: Mapping[str, Json]) -> Name:
     """The handlers' method for an entry of a list in a `manifest.json`."""
     return _names(section, entry).method
 
 
-def _names(section: mcp.Section, entry: Mapping[str, Json]) -> naming.Names:
+def _names(section: vocabulary.Section, entry: Mapping[str, Json]) -> naming.Names:
     name, own = entry["name"], (entry.get("toolwright") or {}).get("pythonName")
-    if section is mcp.TOOLS:
+    if section is vocabulary.TOOLS:
         return naming.tool(name, own)
-    return naming.primitive("prompt" if section is mcp.PROMPTS else "read", name, own)
+    return naming.primitive("prompt" if section is vocabulary.PROMPTS else "read", name, own)
 
 
 def _asked(document: Mapping[str, Json]) -> Iterator[tuple[Name, Name | None]]:
-    for section in (mcp.TOOLS, *mcp.PRIMITIVES):
+    for section in (vocabulary.TOOLS, *vocabulary.PRIMITIVES):
         for entry in document.get(section.name) or ():
             extension = entry.get("toolwright") or {}
             names = _names(section, entry)
-            if section is mcp.TOOLS:
+            if section is vocabulary.TOOLS:
                 yield names.method, naming.output_class(names)
                 continue
             if ir.is_handled(extension):

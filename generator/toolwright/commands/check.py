@@ -6,8 +6,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from toolwright.commands import inputs as works
-from toolwright.commands.console import Printer
+from toolwright.commands.shared import inputs as works
+from toolwright.commands.shared.console import Printer
 
 if TYPE_CHECKING:
     import argparse
@@ -30,10 +30,11 @@ def _check(arguments: argparse.Namespace) -> int:
     printer = Printer(arguments.format, strict=arguments.strict)
     work = works.of(arguments, printer)
     if work is not None:
-        from toolwright.codegen import artifacts
+        from toolwright.codegen.pages import artifacts
         from toolwright.compile import pipeline
         from toolwright.diagnostics import Diagnostic
-        from toolwright.project import build, config, disk
+        from toolwright.project import build, config
+        from toolwright.project.files import disk
 
         packages: dict[str, str] = {}
         for path in work.manifests:
@@ -66,7 +67,7 @@ def _check(arguments: argparse.Namespace) -> int:
 
 def _document(path: str, package: str, folder: Path) -> str | None:
     """The package's `manifest.json` as it was generated before; None where that cannot be told."""
-    from toolwright.project import journal, layout, lock, tree
+    from toolwright.project.files import journal, layout, lock, tree
 
     with suppress(OSError, lock.LockError):
         known = journal.read_lock(folder)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from toolwright.commands.console import out
+from toolwright.commands.shared.console import out
 
 
 def add(verbs: Any) -> None:

@@ -8,15 +8,16 @@ import sys
 from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Any, Final
 
-from toolwright.commands import generate, launching
-from toolwright.commands import inputs as works
-from toolwright.commands.console import Printer, UsageError, err, out
+from toolwright.commands import generate
+from toolwright.commands.shared import inputs as works
+from toolwright.commands.shared import launching
+from toolwright.commands.shared.console import Printer, UsageError, err, out
 
 if TYPE_CHECKING:
     import argparse
 
     from toolwright import ir
-    from toolwright.commands.watching import Inputs
+    from toolwright.commands.shared.watching import Inputs
     from toolwright.serving.processes import Serving
 
 _ADDRESS: Final = "127.0.0.1:8000"
@@ -36,7 +37,7 @@ def add(verbs: Any) -> None:
 
 
 def _dev(arguments: argparse.Namespace) -> int:
-    from toolwright.commands import watching
+    from toolwright.commands.shared import watching
     from toolwright.serving import processes
 
     npx = _npx() if arguments.inspector else None

@@ -6,14 +6,14 @@ import sys
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from toolwright.commands.console import UsageError, err, out, painted
-from toolwright_runtime.terminal import one_line
+from toolwright.commands.shared.console import UsageError, err, out, painted
+from toolwright_runtime.values.terminal import one_line
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
-    from toolwright.commands.comparison import Version
+    from toolwright.commands.shared.comparison import Version
 
 _VERSION = "a manifest, a saved tools/list result, git:REV, git:REV:PATH, a URL, or -- COMMAND"
 _FAILING: dict[str, tuple[str, ...]] = {"breaking": ("breaking",), "may-break": ("breaking", "may break"), "never": ()}
@@ -44,7 +44,7 @@ _UNLISTED = frozenset({"TW506", "TW507", "TW508", "TW515", "TW519", "TW520", "TW
 
 
 def _diff(arguments: argparse.Namespace) -> int:
-    from toolwright.commands import comparison
+    from toolwright.commands.shared import comparison
 
     try:
         pairs = _pairs(arguments)
@@ -58,7 +58,7 @@ def _diff(arguments: argparse.Namespace) -> int:
 
 def _compared(old: Version, new: Version, arguments: argparse.Namespace) -> int:
     """Print what changed; the exit status."""
-    from toolwright.commands import comparison
+    from toolwright.commands.shared import comparison
     from toolwright.diff import compare, printers
     from toolwright.diff.changes import CODES
 
@@ -93,7 +93,7 @@ def _compared(old: Version, new: Version, arguments: argparse.Namespace) -> int:
 
 def _pairs(arguments: argparse.Namespace) -> list[tuple[Version, Version]]:
     """What is compared: OLD and NEW, or each manifest of the project with itself at a revision."""
-    from toolwright.commands import comparison
+    from toolwright.commands.shared import comparison
 
     argv: tuple[str, ...] = arguments.argv
     command = argv[argv.index("--") + 1 :] if "--" in argv else ()

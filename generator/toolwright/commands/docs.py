@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from toolwright.commands import inputs as works
-from toolwright.commands.console import Printer, reason
+from toolwright.commands.shared import inputs as works
+from toolwright.commands.shared.console import Printer, reason
 
 if TYPE_CHECKING:
     import argparse
@@ -29,7 +29,8 @@ def _docs(arguments: argparse.Namespace) -> int:
     from toolwright.compile import pipeline
     from toolwright.diagnostics import Diagnostic
     from toolwright.docs import page, views
-    from toolwright.project import build, disk
+    from toolwright.project import build
+    from toolwright.project.files import disk
 
     folder = Path(arguments.output)
     made: dict[Path, str] = {}
@@ -60,7 +61,7 @@ def _write(target: Path, text: str, printer: Printer) -> None:
     """Write a page, unless a file is there that is none of ours."""
     from toolwright.diagnostics import Diagnostic
     from toolwright.docs import page
-    from toolwright.project import disk
+    from toolwright.project.files import disk
 
     before = disk.text(target)
     if before is not None and page.GENERATOR not in before:

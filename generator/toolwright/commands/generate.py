@@ -8,13 +8,13 @@ from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from toolwright.commands import inputs as works
-from toolwright.commands.console import Printer, UsageError, err, out, reason
+from toolwright.commands.shared import inputs as works
+from toolwright.commands.shared.console import Printer, UsageError, err, out, reason
 
 if TYPE_CHECKING:
     from toolwright.project.build import Built
-    from toolwright.project.lock import Lock
-    from toolwright.project.tree import Changes
+    from toolwright.project.files.lock import Lock
+    from toolwright.project.files.tree import Changes
 
 
 def add(verbs: Any) -> None:
@@ -44,7 +44,7 @@ def _generate(arguments: argparse.Namespace) -> int:
 
 def _watch(arguments: argparse.Namespace) -> int:
     """Generate now, and after each change of what is read. A broken save leaves the last tree."""
-    from toolwright.commands import watching
+    from toolwright.commands.shared import watching
 
     printer = Printer(arguments.format, strict=False)
     work = works.of(arguments, printer, arguments.output)
@@ -76,7 +76,7 @@ def _watch(arguments: argparse.Namespace) -> int:
 def once(arguments: argparse.Namespace) -> int:
     """Generate, as the command line says; the exit status."""
     from toolwright.diagnostics import Diagnostic
-    from toolwright.project import journal, layout, lock
+    from toolwright.project.files import journal, layout, lock
 
     printer = Printer(arguments.format, strict=arguments.strict, quiet=arguments.quiet)
     work = works.of(arguments, printer, arguments.output)
@@ -96,7 +96,8 @@ def once(arguments: argparse.Namespace) -> int:
 
 def _compile(arguments: argparse.Namespace, work: works.Run, printer: Printer) -> None:
     """Compile what a run works on. Raises OSError and LockError."""
-    from toolwright.project import build, journal, layout, tree
+    from toolwright.project import build
+    from toolwright.project.files import journal, layout, tree
 
     folder = work.target.folder
     if not arguments.check:
@@ -145,7 +146,8 @@ def _compile(arguments: argparse.Namespace, work: works.Run, printer: Printer) -
 def _add_fit(path: str, work: works.Run, printer: Printer) -> None:
     """Tell how the handwritten class of a manifest fits that is up to date, since it may be what was saved."""
     from toolwright.compile import pipeline
-    from toolwright.project import build, disk
+    from toolwright.project import build
+    from toolwright.project.files import disk
 
     compiled = pipeline.compile_manifest(path, disk.Disk())
     if compiled.manifest is not None:
@@ -155,7 +157,7 @@ def _add_fit(path: str, work: works.Run, printer: Printer) -> None:
 
 def _carry_out(changes: Changes, folder: Path, known: Lock, printer: Printer, *, write: bool) -> Lock:
     """Write changes, or show them, and give the lock as it is then; `known` is the lock as it was."""
-    from toolwright.project import tree
+    from toolwright.project.files import tree
 
     printer.add(changes.diagnostics)
     if write:
@@ -170,7 +172,8 @@ def _append(built: Built, path: str, printer: Printer) -> None:
     from dataclasses import replace
 
     from toolwright.diagnostics import Diagnostic, Place
-    from toolwright.project import disk, handlers
+    from toolwright.project.files import disk
+    from toolwright.project.handwritten import handlers
 
     fit = built.fit
     if fit is None or not fit.findings.is_there:

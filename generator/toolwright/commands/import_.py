@@ -8,8 +8,8 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from toolwright.commands import servers as sources
-from toolwright.commands.console import Printer, UsageError, err, out, told
+from toolwright.commands.shared import servers as sources
+from toolwright.commands.shared.console import Printer, UsageError, err, out, told
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -170,7 +170,7 @@ def _import_mcp(arguments: argparse.Namespace) -> int:
 def _import_tools(arguments: argparse.Namespace) -> int:
     def make() -> Made:
         from toolwright.importers import acceptance, reading, tools
-        from toolwright.project import disk
+        from toolwright.project.files import disk
 
         document = reading.read(arguments.file, disk.Disk(), tools.parse, "a saved tools/list result in JSON")
         listed, info = tools.listed(document.value)
@@ -284,7 +284,7 @@ def _written(path: Path, text: str) -> Diagnostic | None:
     """Write what was imported, unless that would replace what a person wrote; what is wrong, if anything is."""
     from toolwright.compile.syntax import yamlwriter
     from toolwright.diagnostics import Diagnostic, Place
-    from toolwright.project import disk
+    from toolwright.project.files import disk
 
     try:
         before = disk.text(path)

@@ -6,9 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from toolwright.commands import inputs as works
-from toolwright.commands import launching, servers
-from toolwright.commands.console import Printer, UsageError, err, out
+from toolwright.commands.shared import inputs as works
+from toolwright.commands.shared import launching, servers
+from toolwright.commands.shared.console import Printer, UsageError, err, out
 
 if TYPE_CHECKING:
     import argparse

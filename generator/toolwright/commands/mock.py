@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from toolwright.commands.console import Printer, UsageError, err, reason
+from toolwright.commands.shared.console import Printer, UsageError, err, reason
 
 if TYPE_CHECKING:
     import argparse
@@ -25,7 +25,7 @@ def add(verbs: Any) -> None:
 def _mock(arguments: argparse.Namespace) -> int:
     from toolwright.compile import pipeline
     from toolwright.mock import server
-    from toolwright.project import disk
+    from toolwright.project.files import disk
 
     port = "0" if arguments.http is None else arguments.http.rpartition(":")[2]
     if not port.isdecimal() or int(port) > _LAST_PORT:

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from toolwright.commands import import_
-from toolwright.commands import servers as sources
-from toolwright.commands.console import UsageError, err, out, told
+from toolwright.commands.shared import servers as sources
+from toolwright.commands.shared.console import UsageError, err, out, told
 
 if TYPE_CHECKING:
     import argparse

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from toolwright import package_data
-from toolwright.commands.console import out
+from toolwright.commands.shared.console import out
 
 if TYPE_CHECKING:
     import argparse

@@ -11,7 +11,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from toolwright import ir, mcp, naming
+from toolwright import ir, naming
 from toolwright.compile import binds, handles, shape
 from toolwright.compile.bundles import Bundles
 from toolwright.compile.resolve import Declared, Resolved, manifests, meant
@@ -19,6 +19,7 @@ from toolwright.compile.uritemplates import variables
 from toolwright.jsonschema import dialects
 from toolwright.jsonschema.pointers import pointer_text
 from toolwright.pycode import Name
+from toolwright_runtime.mcp import vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -57,10 +58,11 @@ def lower(resolved: Resolved, source: str) -> ir.Manifest:
     as_written = [tool for tool in resolved.tools if not _is_changed(tool)]
     apart = {tool.name: bundles.without(tool) for tool in as_written}
     primitives = {
-        section: [_primitive(one, resolved) for one in resolved.primitives[section]] for section in mcp.PRIMITIVES
+        section: [_primitive(one, resolved) for one in resolved.primitives[section]]
+        for section in vocabulary.PRIMITIVES
     }
-    listed: dict[mcp.Section, Sequence[tuple[ir.Tool | ir.Primitive, Mapping[str, ir.Json]]]] = {
-        mcp.TOOLS: lowered,
+    listed: dict[vocabulary.Section, Sequence[tuple[ir.Tool | ir.Primitive, Mapping[str, ir.Json]]]] = {
+        vocabulary.TOOLS: lowered,
         **primitives,
     }
     return ir.Manifest(
@@ -70,9 +72,9 @@ def lower(resolved: Resolved, source: str) -> ir.Manifest:
         stem=naming.server_stem(server["name"]),
         handlers=python.get("handlers"),
         tools=tuple(tool for tool, _ in lowered),
-        resources=tuple(primitive for primitive, _ in primitives[mcp.RESOURCES]),
-        templates=tuple(primitive for primitive, _ in primitives[mcp.TEMPLATES]),
-        prompts=tuple(primitive for primitive, _ in primitives[mcp.PROMPTS]),
+        resources=tuple(primitive for primitive, _ in primitives[vocabulary.RESOURCES]),
+        templates=tuple(primitive for primitive, _ in primitives[vocabulary.TEMPLATES]),
+        prompts=tuple(primitive for primitive, _ in primitives[vocabulary.PROMPTS]),
         files={_packed(file): file.data for file in resolved.bundle.files.values()},
         shared=(*_shared(resolved), *_states(kinds, resolved)),
         emit=frozenset(entry.get("emit") or ("server", "client")),
@@ -92,7 +94,7 @@ def lower(resolved: Resolved, source: str) -> ir.Manifest:
                     for one, extension in ones
                 ]
                 for section, ones in listed.items()
-                if ones or section is mcp.TOOLS
+                if ones or section is vocabulary.TOOLS
             },
             **bundles.document(),
         },
@@ -182,7 +184,7 @@ def _tool(
 def _shaped(schemas: Mapping[str, ir.Schema], http: Mapping[str, ir.Json], declared: Declared) -> dict[str, ir.Schema]:
     """The schemas that are derived for a call; a response without a schema may get one."""
     made: dict[str, ir.Schema] = {}
-    for field in mcp.SCHEMAS:
+    for field in vocabulary.SCHEMAS:
         before = schemas.get(field)
         wire = shape.shaped(field, None if before is None else before.wire, http)
         if before is not None and isinstance(wire, dict):
@@ -250,12 +252,12 @@ def _primitive(declared: Declared, resolved: Resolved) -> tuple[ir.Primitive, Ma
 
 def _arguments(declared: Declared) -> tuple[ir.Argument, ...] | None:
     """The arguments of a prompt, or the variables of a template; None for a resource."""
-    if declared.section is mcp.PROMPTS:
+    if declared.section is vocabulary.PROMPTS:
         return tuple(
             ir.Argument(argument["name"], argument.get("description"), argument.get("required") is True)
             for argument in declared.wire.get("arguments") or ()
         )
-    if declared.section is mcp.TEMPLATES:
+    if declared.section is vocabulary.TEMPLATES:
         return tuple(ir.Argument(one.name, None, one.required, one.many) for one in variables(declared.key))
     return None
 

@@ -20,8 +20,8 @@ from toolwright.compile.resolve import Resolved, resolve
 from toolwright.diagnostics import Diagnostic, Place, has_errors
 
 if TYPE_CHECKING:
-    from toolwright.codegen.artifacts import Artifact
-    from toolwright.codegen.units import Made
+    from toolwright.codegen.pages.artifacts import Artifact
+    from toolwright.codegen.pages.units import Made
     from toolwright.compile.source import Document, Reader
 
 
@@ -34,7 +34,7 @@ class Steps:
 
     def begin_models(self, manifest: ir.Manifest) -> Callable[[], Made]:
         """Begin to make the models of a manifest; what is given waits for them."""
-        from toolwright.codegen import modules
+        from toolwright.codegen.pages import modules
 
         return lambda: modules.make_all(manifest)
 
@@ -107,6 +107,6 @@ def compile_manifest(
 
 def generate(manifest: ir.Manifest, steps: Steps | None = None) -> tuple[Artifact, ...]:
     """All files of the package of a checked manifest, in a fixed order."""
-    from toolwright.codegen import artifacts
+    from toolwright.codegen.pages import artifacts
 
     return artifacts.make_artifacts(manifest, (steps or Steps()).begin_models(manifest))

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING
 
 import pydantic_core
 
-from toolwright import mcp, naming
+from toolwright import naming
 from toolwright.compile import overlays as overlaying
 from toolwright.diagnostics import Place
 from toolwright.jsonschema import dialects
 from toolwright.jsonschema.bundling import SharedSchemas, bundle
 from toolwright.jsonschema.inlining import Inlined, inline
 from toolwright.jsonschema.references import Folder, Key, Outline, is_plain
+from toolwright_runtime.mcp import vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Mapping
@@ -39,7 +40,7 @@ class Declared:
     names.
     """
 
-    section: mcp.Section
+    section: vocabulary.Section
     name: str
     prefix: str
     wire: Mapping[str, Json]
@@ -80,7 +81,7 @@ class Resolved:
 
     bundle: Bundle
     tools: tuple[Declared, ...]
-    primitives: Mapping[mcp.Section, tuple[Declared, ...]]
+    primitives: Mapping[vocabulary.Section, tuple[Declared, ...]]
     outlines: Mapping[Place, Outline]
     shared_schemas: SharedSchemas
     extension_schemas: Mapping[Place, Outline]
@@ -103,7 +104,7 @@ class Resolved:
 
     def schemas(self, tool: Declared) -> Iterator[tuple[str, Outline]]:
         """The outlines of `inputSchema` and, where there is one, `outputSchema`."""
-        for field in mcp.SCHEMAS:
+        for field in vocabulary.SCHEMAS:
             found = self.outlines.get(tool.place / field)
             if found is not None:
                 yield field, found
@@ -139,7 +140,7 @@ class Resolved:
 def resolve(bundle: Bundle) -> Resolved:
     """Put a bundle together."""
     declared = tools(bundle)
-    declared_primitives = {section: primitives(bundle, section) for section in mcp.PRIMITIVES}
+    declared_primitives = {section: primitives(bundle, section) for section in vocabulary.PRIMITIVES}
     saved = _saved(bundle)
     folder = Folder(
         posixpath.dirname(bundle.entry),
@@ -156,7 +157,7 @@ def resolve(bundle: Bundle) -> Resolved:
     outlines = {
         tool.place / field: outlined(tool.place / field, tool.wire[field], plain=is_plain(tool.data))
         for tool in declared
-        for field in mcp.SCHEMAS
+        for field in vocabulary.SCHEMAS
         if isinstance(tool.wire.get(field), dict)
     }
     extension_schemas = {
@@ -182,7 +183,9 @@ def _saved(bundle: Bundle) -> frozenset[str]:
 
 
 def _extension_schemas(
-    bundle: Bundle, declared: tuple[Declared, ...], declared_primitives: Mapping[mcp.Section, tuple[Declared, ...]]
+    bundle: Bundle,
+    declared: tuple[Declared, ...],
+    declared_primitives: Mapping[vocabulary.Section, tuple[Declared, ...]],
 ) -> Iterator[tuple[Place, Json]]:
     for one in (*declared, *(one for primitives in declared_primitives.values() for one in primitives)):
         for place, layer in one.layers:
@@ -208,11 +211,11 @@ def tools(bundle: Bundle) -> tuple[Declared, ...]:
     return tuple(
         _declared(fragment, place, wire, added, posixpath.dirname(bundle.entry))
         for fragment in bundle.fragments
-        for place, wire in entries(bundle, fragment.path, mcp.TOOLS)
+        for place, wire in entries(bundle, fragment.path, vocabulary.TOOLS)
     )
 
 
-def primitives(bundle: Bundle, section: mcp.Section) -> tuple[Declared, ...]:
+def primitives(bundle: Bundle, section: vocabulary.Section) -> tuple[Declared, ...]:
     """All resources, resource templates or prompts, in the order of their list."""
     found = []
     for fragment in bundle.fragments:
@@ -238,7 +241,7 @@ def overlays(bundle: Bundle) -> Iterator[tuple[Fragment, Place, Mapping[str, Jso
                 yield fragment, Place(fragment.path, ("overlay", "tools", name)), entry or {}
 
 
-def entries(bundle: Bundle, path: str, section: mcp.Section) -> Iterator[tuple[Place, Mapping[str, Json]]]:
+def entries(bundle: Bundle, path: str, section: vocabulary.Section) -> Iterator[tuple[Place, Mapping[str, Json]]]:
     """What one list of one document holds, with places."""
     for index, entry in enumerate(bundle.documents[path].value.get(section.name) or ()):
         yield Place(path, (section.name, index)), entry
@@ -289,7 +292,7 @@ def _declared(
     names = naming.tool(name, extension.get("pythonName"))
     data = to_json(wire)
     return Declared(
-        mcp.TOOLS, name, fragment.prefix, wire, data, place, extension, tuple(layers), names, tuple(patches)
+        vocabulary.TOOLS, name, fragment.prefix, wire, data, place, extension, tuple(layers), names, tuple(patches)
     )
 
 

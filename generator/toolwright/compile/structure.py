@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from toolwright import mcp, package_data
+from toolwright import package_data
 from toolwright.diagnostics import Diagnostic, Place, Pointer
 from toolwright.diagnostics.suggestions import KINDS, found, is_quoted, misspelt, nearest, quoted, shown
-from toolwright_runtime.instances import located
+from toolwright_runtime.mcp import vocabulary
+from toolwright_runtime.values.locations import located
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -27,7 +28,8 @@ Role: TypeAlias = Literal["entry", "fragment", "tools-list"]
 """What a document is: the manifest itself, a file that it includes or refers to, or a saved `tools/list` result."""
 
 FRAGMENT_KEYS = frozenset(
-    {"toolwright", "include", "schemas", "apis", "overlay", "handles", "lint"} | {one.name for one in mcp.SECTIONS}
+    {"toolwright", "include", "schemas", "apis", "overlay", "handles", "lint"}
+    | {one.name for one in vocabulary.SECTIONS}
 )
 """What an included file may have; the other keys are about the whole server."""
 

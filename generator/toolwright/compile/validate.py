@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from toolwright import mcp
 from toolwright.compile import structure
 from toolwright.compile.syntax import yamlwriter
 from toolwright.diagnostics import Diagnostic, Place
 from toolwright.jsonschema import locations, metaschema
+from toolwright_runtime.mcp import vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator
@@ -53,7 +53,7 @@ def patched(resolved: Resolved, clean: Container[Place] = frozenset()) -> Iterat
     """
     for tool in resolved.tools:
         if tool.place not in clean:
-            for field in mcp.SCHEMAS:
+            for field in vocabulary.SCHEMAS:
                 if any(field in fields for _, fields in tool.patches):
                     yield from metaschema.check(field, tool.place / field, tool.wire.get(field))
 

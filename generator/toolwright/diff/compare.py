@@ -10,9 +10,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from toolwright.diff import primitives, python, server, tools
 from toolwright.diff.changes import IMPACTS, Change
-from toolwright.diff.tools import Pair
+from toolwright.diff.kinds import primitives, python, server, tools
+from toolwright.diff.kinds.tools import Pair
 
 if TYPE_CHECKING:
     from toolwright import ir

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from toolwright.diagnostics import Place, Span
 from toolwright.diagnostics.printers.json import in_ascii
 from toolwright.diff.changes import IMPACTS, Change, bump, bumped, counted
-from toolwright_runtime.terminal import one_line
+from toolwright_runtime.values.terminal import one_line
 
 if TYPE_CHECKING:
     from toolwright.compile.source import Document

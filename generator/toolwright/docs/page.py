@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Final
 import jinja2
 from markupsafe import Markup
 
-from toolwright import mcp, package_data
+from toolwright import package_data
 from toolwright.docs import markdown
 from toolwright.docs.cost import CHARACTERS
 from toolwright.docs.texts import pieces, visible
+from toolwright_runtime.mcp import revisions
 
 if TYPE_CHECKING:
     from toolwright.docs.views import View
@@ -46,7 +47,7 @@ def page(view: View) -> str:
             script=Markup(script),  # noqa: S704
             generator=Markup(GENERATOR),  # noqa: S704
             policy=policy,
-            revisions=mcp.REVISIONS,
+            revisions=revisions.REVISIONS,
             characters=CHARACTERS,
         )
     )

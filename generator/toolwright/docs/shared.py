@@ -18,7 +18,7 @@ from urllib.parse import unquote
 
 from toolwright.docs.tables import Home, outline
 from toolwright.jsonschema.references import Local, at
-from toolwright_runtime.texts import steps
+from toolwright_runtime.values.text import steps
 
 if TYPE_CHECKING:
     from toolwright import ir

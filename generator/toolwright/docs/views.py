@@ -10,11 +10,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from toolwright import mcp, naming
-from toolwright.codegen.docstrings import deprecation
+from toolwright import naming
+from toolwright.codegen.source.docstrings import deprecation
 from toolwright.docs import cost, shared, tables
 from toolwright.http import split
 from toolwright.jsonschema import dialects
+from toolwright_runtime.mcp import revisions, vocabulary
 
 if TYPE_CHECKING:
     from toolwright import ir
@@ -202,9 +203,9 @@ def view(manifest: ir.Manifest, entry: Mapping[str, Any]) -> View:
     parts = iter([tuple(_part(one, homes) for one in parts) for parts in planned])
     tools = tuple(
         _tool(tool, extension, defaults, next(parts))
-        for tool, extension in zip(manifest.tools, _extensions(manifest, mcp.TOOLS), strict=True)
+        for tool, extension in zip(manifest.tools, _extensions(manifest, vocabulary.TOOLS), strict=True)
     )
-    sections = [_section(mcp.TOOLS, tools)]
+    sections = [_section(vocabulary.TOOLS, tools)]
     for section, primitives in manifest.primitives.items():
         entries = zip(primitives, _extensions(manifest, section), strict=True)
         sections.append(_section(section, tuple(_primitive(one, extension, next(parts)) for one, extension in entries)))
@@ -226,16 +227,16 @@ def view(manifest: ir.Manifest, entry: Mapping[str, Any]) -> View:
     )
 
 
-def _extensions(manifest: ir.Manifest, section: mcp.Section) -> Iterator[Mapping[str, Any]]:
+def _extensions(manifest: ir.Manifest, section: vocabulary.Section) -> Iterator[Mapping[str, Any]]:
     """What stands under `toolwright` in each entry of a section."""
     return (_mapping(entry.get("toolwright")) for entry in manifest.document.get(section.name) or ())
 
 
-def _section(section: mcp.Section, entries: tuple[Entry, ...]) -> Section:
+def _section(section: vocabulary.Section, entries: tuple[Entry, ...]) -> Section:
     return Section(f"{_short(section)}s", f"{section.noun}s".capitalize(), entries)
 
 
-def _short(section: mcp.Section) -> str:
+def _short(section: vocabulary.Section) -> str:
     """The last word of what an entry is called, which addresses on the page start with."""
     return section.noun.rpartition(" ")[2]
 
@@ -278,7 +279,9 @@ def _homes(found: Sequence[Table]) -> Iterable[Home]:
 
 def _tool(tool: ir.Tool, extension: Mapping[str, Any], defaults: Mapping[str, Any], parts: tuple[Part, ...]) -> Entry:
     support = _mapping(tool.definition.get("execution")).get("taskSupport")
-    hints = [hint.means(value) for hint in mcp.HINTS if isinstance(value := tool.annotations.get(hint.name), bool)]
+    hints = [
+        hint.means(value) for hint in vocabulary.HINTS if isinstance(value := tool.annotations.get(hint.name), bool)
+    ]
     badges = [Badge(text, _TONES.get(text, "")) for text in hints]
     badges += [Badge(_TASKS[support])] if support in _TASKS else []
     title = _text(tool.definition.get("title")) or _text(tool.annotations.get("title"))
@@ -401,21 +404,26 @@ def _snippets(manifest: ir.Manifest) -> Iterator[Snippet]:
 def _newer(manifest: ir.Manifest) -> Iterator[Newer]:
     """The fields that not all revisions have, the oldest first."""
     users: dict[tuple[str, str], list[str]] = {}
-    for field, since in mcp.SINCE["server"].items():
+    for field, since in revisions.SINCE["server"].items():
         if field in manifest.server:
             users.setdefault((since, field), []).append("the server")
-    definitions = [(mcp.TOOLS, tool.name, tool.definition) for tool in manifest.tools]
+    definitions = [(vocabulary.TOOLS, tool.name, tool.definition) for tool in manifest.tools]
     definitions += [(section, one.key, one.definition) for section, ones in manifest.primitives.items() for one in ones]
     for section, key, definition in definitions:
-        for field, since in mcp.SINCE[section.name].items():
+        for field, since in revisions.SINCE[section.name].items():
             if field in definition:
                 users.setdefault((since, field), []).append(key)
     for tool in manifest.tools:
         if tool.output is not None and tool.output.wire.get("type") != "object":
-            users.setdefault((mcp.SINCE_ANY_ROOT, "an outputSchema that is not for an object"), []).append(tool.name)
+            users.setdefault((revisions.since("any_output"), "an outputSchema that is not for an object"), []).append(
+                tool.name
+            )
         dialect = next(one for one in dialects.DIALECTS if one.uri == tool.input.dialect)
-        if any(isinstance(one, dict) and mcp.HEADER in one for _, one in dialects.subschemas(tool.input.wire, dialect)):
-            users.setdefault((mcp.SINCE_HEADER, mcp.HEADER), []).append(tool.name)
+        if any(
+            isinstance(one, dict) and vocabulary.HEADER in one
+            for _, one in dialects.subschemas(tool.input.wire, dialect)
+        ):
+            users.setdefault((revisions.since("parameter_headers"), vocabulary.HEADER), []).append(tool.name)
     for (since, field), names in sorted(users.items(), key=lambda one: one[0]):
         yield Newer(field, since, tuple(names))
 

@@ -11,11 +11,11 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from toolwright import mcp
 from toolwright.compile import pipeline
 from toolwright.compile.syntax import jsontext, yamlwriter
 from toolwright.diagnostics import Diagnostic, Place
 from toolwright.importers.reading import Only, RefusedError
+from toolwright_runtime.mcp import vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -23,8 +23,10 @@ if TYPE_CHECKING:
     from toolwright.diagnostics import Pointer
 
 _FILE: Final = "manifest.json"
-_SECTIONS: Final[Mapping[str, mcp.Section]] = {section.name: section for section in mcp.SECTIONS}
-_NEEDED: Final = frozenset({"name", "inputSchema", "arguments", "toolwright"} | {one.key for one in mcp.SECTIONS})
+_SECTIONS: Final[Mapping[str, vocabulary.Section]] = {section.name: section for section in vocabulary.SECTIONS}
+_NEEDED: Final = frozenset(
+    {"name", "inputSchema", "arguments", "toolwright"} | {one.key for one in vocabulary.SECTIONS}
+)
 """What an entry cannot do without: where that is wrong, the whole entry is left out."""
 
 
@@ -106,7 +108,7 @@ def _meant(made: Mapping[str, Any], error: Diagnostic) -> Iterator[Diagnostic]:
         return
     message = f"its schema `{pointer[1]}` is wrong: {error.message}"
     for index, tool in enumerate(made["tools"]):
-        for field in mcp.SCHEMAS:
+        for field in vocabulary.SCHEMAS:
             if pointer[1] in used(made["schemas"], tool.get(field)):
                 yield Diagnostic(error.code, message, Place(_FILE, ("tools", index, field)))
 
@@ -132,7 +134,7 @@ def _unwritable(made: dict[str, Any]) -> Iterator[str]:
         else:
             server[key] = value
     made["server"] = server
-    for section in mcp.SECTIONS:
+    for section in vocabulary.SECTIONS:
         kept = []
         for entry in made.get(section.name, ()):
             problems = jsontext.parse(json.dumps({section.name: [entry]}))[1]

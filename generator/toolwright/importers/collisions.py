@@ -10,7 +10,8 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from toolwright import mcp, naming
+from toolwright import naming
+from toolwright_runtime.mcp import vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 class _Primitive:
     """A prompt, a resource or a template."""
 
-    section: mcp.Section
+    section: vocabulary.Section
     entry: dict[str, Any]
 
     @property
@@ -78,7 +79,7 @@ def _tools(tools: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
 
 
 def _primitives(manifest: Mapping[str, Any]) -> Iterator[_Primitive]:
-    for section in (mcp.PROMPTS, mcp.RESOURCES, mcp.TEMPLATES):
+    for section in (vocabulary.PROMPTS, vocabulary.RESOURCES, vocabulary.TEMPLATES):
         yield from (_Primitive(section, entry) for entry in manifest.get(section.name, ()))
 
 

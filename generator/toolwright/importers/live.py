@@ -35,13 +35,13 @@ from mcp_types.version import (
 
 from toolwright import __version__
 from toolwright.importers.reading import RefusedError
-from toolwright.mcp import SECTIONS, TOOLS, Section
 from toolwright.project import child
-from toolwright_runtime.client.bounded_transports import over_http, over_stdio
-from toolwright_runtime.client.bounds import MAX_RESULT_BYTES, Bounds
-from toolwright_runtime.client.guarded import Guarded
-from toolwright_runtime.client.pages import EndlessError, follow
-from toolwright_runtime.terminal import one_line
+from toolwright_runtime.client.features.list_pages import EndlessError, follow
+from toolwright_runtime.client.transports.bounded import over_http, over_stdio
+from toolwright_runtime.client.transports.bounds import MAX_RESULT_BYTES, Bounds
+from toolwright_runtime.client.transports.guarded import Guarded
+from toolwright_runtime.mcp.vocabulary import SECTIONS, TOOLS, Section
+from toolwright_runtime.values.terminal import one_line
 
 if TYPE_CHECKING:
     from types import FrameType

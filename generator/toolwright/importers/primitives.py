@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from toolwright import mcp
 from toolwright.importers.tools import whole
+from toolwright_runtime.mcp import vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-def fixed(section: mcp.Section, listed: Sequence[Any], notes: list[str], prefix: str = "") -> list[dict[str, Any]]:
+def fixed(
+    section: vocabulary.Section, listed: Sequence[Any], notes: list[str], prefix: str = ""
+) -> list[dict[str, Any]]:
     """The entries of a list as a manifest has them.
 
     Args:

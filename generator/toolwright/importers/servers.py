@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from toolwright import mcp
 from toolwright.importers import acceptance, collisions, primitives, tools
 from toolwright.importers.acceptance import Made
+from toolwright_runtime.mcp import vocabulary
 
 if TYPE_CHECKING:
     from toolwright.importers.live import Listed
@@ -52,7 +52,7 @@ def manifest(listed: Listed, *, name: str | None, otherwise: str, prefix: str = 
     if client:
         made |= {"emit": ["client"], "client": {"hints": "untrusted"}}
     made["tools"] = tools.fixed(listed.sections.get("tools", ()), notes, prefix)
-    for section in mcp.PRIMITIVES:
+    for section in vocabulary.PRIMITIVES:
         if entries := primitives.fixed(section, listed.sections.get(section.name, ()), notes, prefix):
             made[section.name] = entries
     notes += collisions.tell_apart(made)
@@ -60,7 +60,7 @@ def manifest(listed: Listed, *, name: str | None, otherwise: str, prefix: str = 
         notes.append(_UNTRUSTED)
     settled = acceptance.settle(made)
     kept = {key: _ordered(value) for key, value in settled.manifest.items() if value or key == "tools"}
-    counts = [(len(kept.get(section.name, ())), section.noun) for section in mcp.SECTIONS]
+    counts = [(len(kept.get(section.name, ())), section.noun) for section in vocabulary.SECTIONS]
     told = ", ".join(f"{count} {word}{'' if count == 1 else 's'}" for count, word in counts if count) or "nothing"
     summary = f"{server['name']} {server['version']} (MCP {listed.revision}): {told}"
     return Made(kept, summary, (*notes, *settled.notes), settled.warnings)
@@ -80,7 +80,7 @@ def _server(listed: Listed, name: str | None, otherwise: str, notes: list[str]) 
         capability: True
         for capability in _CAPABILITIES
         if listed.capabilities.get(capability) is not None
-        and not any(listed.sections.get(one.name) for one in mcp.SECTIONS if one.capability == capability)
+        and not any(listed.sections.get(one.name) for one in vocabulary.SECTIONS if one.capability == capability)
     }
     return {**server, "capabilities": declared} if declared else server
 

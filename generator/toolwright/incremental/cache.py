@@ -13,8 +13,8 @@ from typing import Any, Final
 
 from pydantic_core import from_json, to_json
 
-from toolwright.codegen import inspection
-from toolwright.codegen.units import Unit
+from toolwright.codegen.models import inspection
+from toolwright.codegen.pages.units import Unit
 from toolwright.pycode import Name
 
 _FORMAT: Final = 5

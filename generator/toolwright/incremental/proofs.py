@@ -17,8 +17,8 @@ from toolwright.incremental.worker import together
 
 if TYPE_CHECKING:
     from toolwright import ir
-    from toolwright.codegen.artifacts import Artifact
-    from toolwright.codegen.units import Made
+    from toolwright.codegen.pages.artifacts import Artifact
+    from toolwright.codegen.pages.units import Made
     from toolwright.incremental.proof import Refused
     from toolwright.incremental.worker import Job, Workers
 

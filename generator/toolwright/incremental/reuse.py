@@ -10,15 +10,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from toolwright.codegen.units import Made
+from toolwright.codegen.pages.units import Made
 from toolwright.compile.pipeline import Result, Steps
 from toolwright.incremental import keys, proofs
 from toolwright.incremental.cache import Cache
 
 if TYPE_CHECKING:
     from toolwright import ir
-    from toolwright.codegen.reserved import Reserved
-    from toolwright.codegen.units import Unit
+    from toolwright.codegen.models.reserved import Reserved
+    from toolwright.codegen.pages.units import Unit
     from toolwright.compile.resolve import Resolved
     from toolwright.diagnostics import Diagnostic
     from toolwright.incremental.keys import Keys
@@ -63,8 +63,8 @@ class Reuse(Steps):
 
     def begin_models(self, manifest: ir.Manifest) -> Callable[[], Made]:
         """Begin to make the units that are not in the cache."""
-        from toolwright.codegen import reserved
-        from toolwright.codegen.units import Made
+        from toolwright.codegen.models import reserved
+        from toolwright.codegen.pages.units import Made
 
         first = reserved.of(manifest)
         begun = self._begin(manifest, first)  # while the compiler makes other files
@@ -81,7 +81,8 @@ class Reuse(Steps):
 
     def _begin(self, manifest: ir.Manifest, taken: Reserved) -> Callable[[], Made]:
         """Begin to make the units that are not there yet, without the names that are taken."""
-        from toolwright.codegen import modules, reserved
+        from toolwright.codegen.models import reserved
+        from toolwright.codegen.pages import modules
 
         of_shared = reserved.of_shared(manifest, taken)
         now = {

@@ -125,7 +125,7 @@ def _serve(connection: Connection, other: Connection, makes_models: bool) -> Non
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # they take a look at all that is installed
     with suppress(Exception):
         if makes_models:
-            from toolwright.codegen import datamodel
+            from toolwright.codegen.models import datamodel
 
             datamodel.load()
         gc.freeze()

@@ -16,7 +16,7 @@ from toolwright.jsonschema.bundling import edited
 from toolwright.jsonschema.circles import circles
 from toolwright.jsonschema.pointers import pointer_text
 from toolwright.jsonschema.references import Folder, Local, Outline, identifying
-from toolwright_runtime.nesting import DEEPEST, is_too_deep
+from toolwright_runtime.values.nesting import DEEPEST, is_too_deep
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping

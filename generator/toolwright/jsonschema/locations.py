@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from toolwright import mcp
+from toolwright_runtime.mcp import vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,7 +22,7 @@ Role: TypeAlias = Literal["inputSchema", "outputSchema", "schemas", "ask", "stat
 def schemas(value: Json) -> Iterator[tuple[Role, Pointer, Json]]:
     """Each schema in a manifest, a fragment or a saved `tools/list` result, in a fixed order of sections."""
     for pointer, tool in items(value, ("tools",)):
-        for role in mcp.SCHEMAS:
+        for role in vocabulary.SCHEMAS:
             if isinstance(tool, dict) and role in tool:
                 yield role, (*pointer, role), tool[role]
         yield from _questions(tool, pointer, "toolwright")
@@ -30,7 +30,7 @@ def schemas(value: Json) -> Iterator[tuple[Role, Pointer, Json]]:
         yield "schemas", pointer, schema
     for pointer, annotation in items(value, ("overlay", "tools")):
         yield from _questions(annotation, pointer)
-    for section in (mcp.TEMPLATES, mcp.PROMPTS):
+    for section in (vocabulary.TEMPLATES, vocabulary.PROMPTS):
         for pointer, entry in items(value, (section.name,)):
             yield from _questions(entry, pointer, "toolwright")
     for pointer, handle in items(value, ("handles",)):

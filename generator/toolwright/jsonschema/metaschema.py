@@ -13,7 +13,7 @@ from toolwright.diagnostics import Diagnostic, Place, Pointer
 from toolwright.diagnostics.suggestions import found, is_quoted, misspelt, nearest, quoted, shorten, shown
 from toolwright.jsonschema import dialects, locations
 from toolwright.jsonschema.dialects import DIALECTS, DRAFT_4, KEYWORDS, Dialect
-from toolwright_runtime.instances import located
+from toolwright_runtime.values.locations import located
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from toolwright_runtime.texts import steps
+from toolwright_runtime.values.text import steps
 
 if TYPE_CHECKING:
     from toolwright.diagnostics import Pointer

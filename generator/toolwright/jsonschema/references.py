@@ -19,7 +19,7 @@ from toolwright.diagnostics.suggestions import did_you_mean, nearest
 from toolwright.jsonschema import dialects
 from toolwright.jsonschema.metaschema import is_valid
 from toolwright.jsonschema.pointers import pointer_text
-from toolwright_runtime.texts import steps
+from toolwright_runtime.values.text import steps
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Mapping, Sequence

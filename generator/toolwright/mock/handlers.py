@@ -12,8 +12,8 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, 
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from toolwright.mock import values
-from toolwright_runtime.equality import same
 from toolwright_runtime.errors import ToolError
+from toolwright_runtime.values.equality import same
 
 if TYPE_CHECKING:
     from toolwright.codegen.surface import MethodRole

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from toolwright.codegen import surface
-from toolwright.codegen.literals import literal
+from toolwright.codegen.source.literals import literal
 from toolwright.compile import pipeline
-from toolwright.project import disk
+from toolwright.project.files import disk
 
 if TYPE_CHECKING:
     from toolwright import ir

@@ -20,8 +20,8 @@ from toolwright.jsonschema import dialects
 from toolwright.jsonschema.metaschema import TYPES
 from toolwright.jsonschema.references import KEYWORDS, Folder, Local, Outline, at
 from toolwright.mock import patterns
-from toolwright_runtime.equality import same
-from toolwright_runtime.validation import Validator
+from toolwright_runtime.schema.validation import Validator
+from toolwright_runtime.values.equality import same
 
 TRIES: Final = 200
 """Values that are tried; the later ones are bolder."""

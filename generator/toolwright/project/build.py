@@ -17,16 +17,17 @@ from typing import TYPE_CHECKING
 
 from toolwright import naming
 from toolwright.diagnostics import Diagnostic, Place
-from toolwright.project import disk, freshness, layout, lock, tree, user_cache
+from toolwright.project import freshness
+from toolwright.project.files import disk, layout, lock, tree, user_cache
 
 if TYPE_CHECKING:
     from toolwright import ir
     from toolwright.compile.pipeline import Result
     from toolwright.compile.source import Document
     from toolwright.incremental.worker import Workers
-    from toolwright.project.handlers import Findings, Handwritten
-    from toolwright.project.lock import Lock
-    from toolwright.project.reading import Module
+    from toolwright.project.files.lock import Lock
+    from toolwright.project.handwritten.handlers import Findings, Handwritten
+    from toolwright.project.handwritten.reading import Module
 
 OUTPUT = "generated"
 """The output folder where nothing says another."""
@@ -173,7 +174,7 @@ def _built(
 
 def _news(manifest: ir.Manifest, before: tree.Package) -> tuple[str, ...]:
     """What a package needs, where that is other than what it needed when it was generated before."""
-    from toolwright.codegen import artifacts
+    from toolwright.codegen.pages import artifacts
 
     needed = artifacts.requirements(manifest.document, manifest.emit)
     document = before.text("manifest.json")
@@ -208,11 +209,12 @@ def fit(manifest: ir.Manifest, folders: Sequence[str], path: str, document: str 
     """
     if manifest.handlers is None or "server" not in manifest.emit:
         return None
-    from toolwright.codegen import renames, surface
-    from toolwright.codegen.interface import RUNTIME, Interface
+    from toolwright.codegen import surface
+    from toolwright.codegen.pages import renames
+    from toolwright.codegen.pages.interface import RUNTIME, Interface
     from toolwright.compile import source
-    from toolwright.project import handlers as handwritten
-    from toolwright.project.handwritten import reached
+    from toolwright.project.handwritten import handlers as handwritten
+    from toolwright.project.handwritten.modules import reached
 
     module, _, name = manifest.handlers.partition(":")
     interface = naming.handlers_class(manifest.stem)
@@ -257,7 +259,7 @@ def fit(manifest: ir.Manifest, folders: Sequence[str], path: str, document: str 
 
 def _read(file: Path) -> Module | None:
     """A handwritten module; None where there is none, or it cannot be read."""
-    from toolwright.project import reading
+    from toolwright.project.handwritten import reading
 
     try:
         return reading.parse(file.as_posix(), file.read_text("utf-8-sig"))

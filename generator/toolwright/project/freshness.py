@@ -17,9 +17,9 @@ from pydantic_core import from_json, to_json
 
 from toolwright import __version__
 from toolwright.incremental import digests
-from toolwright.project import inside, lock, user_cache
-from toolwright.project.disk import LISTING, Disk
-from toolwright.project.layout import above, relative
+from toolwright.project.files import inside, lock, user_cache
+from toolwright.project.files.disk import LISTING, Disk
+from toolwright.project.files.layout import above, relative
 
 _FORMAT: Final = 1
 

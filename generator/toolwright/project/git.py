@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 
 from toolwright import paths
-from toolwright.project.disk import MAX_FILE
+from toolwright.project.files.disk import MAX_FILE
 
 _LINK = "120000"
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from toolwright.project import inside
+from toolwright.project.files import inside
 
 if TYPE_CHECKING:
     from toolwright import ir

@@ -17,12 +17,15 @@ from pathlib import Path
 from typing import Any
 
 from toolwright import __version__, naming, package_data
-from toolwright.codegen import artifacts, render, surface
-from toolwright.codegen.literals import comment, literal
+from toolwright.codegen import surface
+from toolwright.codegen.pages import artifacts
+from toolwright.codegen.source import render
+from toolwright.codegen.source.literals import comment, literal
 from toolwright.compile import pipeline
 from toolwright.compile.syntax import yamlwriter
-from toolwright.project import build, disk, lock, tree
-from toolwright.project import handlers as handwritten
+from toolwright.project import build
+from toolwright.project.files import disk, lock, tree
+from toolwright.project.handwritten import handlers as handwritten
 from toolwright.pycode import Code, Name, code, join, trusted
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:[-_. ][A-Za-z0-9]+)*")

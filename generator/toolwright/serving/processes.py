@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from toolwright_runtime.server import main
-from toolwright_runtime.server.handler_loading import Unusable
+from toolwright_runtime.server.handlers.loading import Unusable
 
 if TYPE_CHECKING:
     import socket

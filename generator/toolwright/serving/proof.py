@@ -17,9 +17,9 @@ def main() -> None:
     """Make the server. Raises SystemExit."""
     name, path = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else None
     registry: Any = importlib.import_module(f"{name}.registry")
-    loading: Any = importlib.import_module("toolwright_runtime.server.handler_loading")
-    checking: Any = importlib.import_module("toolwright_runtime.server.handler_check")
-    sdk: Any = importlib.import_module("toolwright_runtime.server.sdk")
+    loading: Any = importlib.import_module("toolwright_runtime.server.handlers.loading")
+    checking: Any = importlib.import_module("toolwright_runtime.server.handlers.check")
+    sdk: Any = importlib.import_module("toolwright_runtime.server.server")
     package = registry.PACKAGE
     try:
         sdk.build_server(package, loading.Handwritten(path or package.handlers, package).load())

@@ -24,19 +24,19 @@ import anyio
 import httpx2
 
 from ..errors import ToolError
-from ..logs import logger
-from ..server import handler_check
-from ..server.lifespan import is_entered
+from ..observability.logs import logger
+from ..server.handlers import check
+from ..server.handlers.lifespan import is_entered
 from .requests import Api, Binding, Outgoing
 from .responses import Answer, Deviation, elsewhere, failure, result
 
 if TYPE_CHECKING:
     from typing import Self
 
-    from ..model import Model
+    from ..models.base import Model
     from ..package import Package, Tool
-    from ..server.context import Context
-    from .pages import Page
+    from ..server.core.context import Context
+    from .pagination import Page
     from .requests import Hear
     from .shapes import Shape
     from .tokens import Tokens
@@ -81,7 +81,7 @@ class Handlers(AbstractAsyncContextManager["Handlers"]):
         self._package = package
         self._tokens = _tokens(package)
         for tool in package.tools.values():
-            if tool.is_bound and handler_check.written(handlers, tool.method) is None:
+            if tool.is_bound and check.written(handlers, tool.method) is None:
                 self._calls[tool.method] = self._call(tool)
 
     def __getattr__(self, name: str) -> Any:
@@ -151,7 +151,7 @@ class Handlers(AbstractAsyncContextManager["Handlers"]):
                 return _bounded(made, tool) if "large" in http else made
 
             if tool.is_lenient and tool.output_name is not None:
-                from .lenient import tolerated
+                from .deviations import tolerated
 
                 return tolerated(answer, tool, make)
             try:
@@ -214,7 +214,7 @@ def _shaping(tool: Tool) -> tuple[Shape | None, Page | None]:
 
         shape = Shape(http)
     if "page" in http:
-        from .pages import Page
+        from .pagination import Page
 
         page = Page(tool.name, http)
     return shape, page
@@ -248,7 +248,7 @@ def _hearing(ctx: Context, api: Api, tool: Tool) -> Hear:
 
 def _bounded(value: Any, tool: Tool) -> Any:
     """A result, or the start of one that is too large for an answer."""
-    from .large import bounded
+    from .large_results import bounded
 
     return bounded(value, tool.name, tool.policy)
 

@@ -17,7 +17,7 @@ import anyio
 from ..errors import ToolError
 
 if TYPE_CHECKING:
-    from ..server.context import Context
+    from ..server.core.context import Context
     from .requests import Api
 
 _LINE: Final = re.compile(r"\r\n|\n|\r(?!$)")

@@ -22,9 +22,9 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from .. import amounts
 from ..errors import ToolError
-from ..values import Json, is_list, is_mapping
+from ..values import units
+from ..values.json import Json, is_list, is_mapping
 from .styles import encoded, encoded_but_reserved, pairs, plain, segment
 
 HOLE: Final = re.compile(r"\{\{|\}\}|\{([^{}]+)\}")
@@ -68,9 +68,9 @@ class Api:
             base_env=said.get("baseUrlEnv"),
             auth=said.get("auth") or {},
             security=said.get("security") or (),
-            timeout=amounts.seconds(said.get("timeout", "30s")),
+            timeout=units.seconds(said.get("timeout", "30s")),
             retries=said.get("retries", 2),
-            most=amounts.size(said.get("maxResponseBytes", "4MiB")),
+            most=units.size(said.get("maxResponseBytes", "4MiB")),
         )
 
 

@@ -14,12 +14,12 @@ from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
 from ..errors import ToolError
-from ..hygiene import checked_mime_type, clean
+from ..observability.redaction import mask
 from ..package import Tool
-from ..redaction import mask
-from ..server.content import audio, embedded, image, link
-from ..server.returns import Content
-from ..values import Json
+from ..server.handlers.content import audio, embedded, image, link
+from ..server.handlers.returns import Content
+from ..values.json import Json
+from ..values.sanitizing import checked_mime_type, clean
 
 _MOST_SHOWN: Final = 600
 """Characters of an error's body that the caller is told."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, TypeAlias
 
-from ..values import Json
+from ..values.json import Json
 
 STAR: Final = "*"
 """The step to each item and each property. A property that is called so is written `~2`."""

@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from ..values import Json
+from ..values.json import Json
 from .selections import WHOLE, Tree, below, select, steps_of, tree_of
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 from urllib.parse import quote
 
-from ..values import Json
+from ..values.json import Json
 
 Encode: TypeAlias = Callable[[str], str]
 

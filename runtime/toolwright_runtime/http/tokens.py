@@ -19,8 +19,8 @@ import anyio
 import httpx2
 
 from ..errors import ToolError
-from ..logs import logger
-from ..values import is_mapping
+from ..observability.logs import logger
+from ..values.json import is_mapping
 from .requests import grant
 
 _LOG: Final = logger(__name__)

@@ -13,13 +13,13 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
-from ..server.outcomes import Outcome, refusal
-from ..validation import Validator, validator
+from ..schema.validation import Validator, validator
+from ..server.core.outcomes import Outcome, refusal
 
 if TYPE_CHECKING:
     from ..package import Tool
-    from ..server.principal import Principal
-    from ..server.steps import Call, Proceed
+    from ..server.core.principal import Principal
+    from ..server.core.steps import Call, Proceed
 
 _ABSENT: Final = object()
 

@@ -18,9 +18,9 @@ import httpx2
 from jwt import PyJWK
 from jwt.exceptions import PyJWTError
 
-from ..logs import logger
-from ..server.guard import Unavailable
-from ..values import Json, is_list, is_object
+from ..observability.logs import logger
+from ..server.transports.http.authentication import Unavailable
+from ..values.json import Json, is_list, is_object
 
 _LOG: Final = logger(__name__)
 

@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from .. import amounts
-from ..server.outcomes import Outcome, refusal
+from ..server.core.outcomes import Outcome, refusal
+from ..values import units
 
 if TYPE_CHECKING:
     from ..package import Tool
-    from ..server.steps import Call, Proceed
+    from ..server.core.steps import Call, Proceed
 
 
 class Limits:
@@ -98,8 +98,8 @@ class _Bounds:
         is_cut = "large" in (tool.extension.get("http") or {})  # what is too large is a link there
         return cls(
             slots=None if most is None else _Slots(most),
-            timeout=None if timeout is None else amounts.seconds(timeout),
-            result=None if result is None or is_cut else amounts.size(result),
+            timeout=None if timeout is None else units.seconds(timeout),
+            result=None if result is None or is_cut else units.size(result),
         )
 
 

@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, Final
 from limits import RateLimitItem, parse
 from limits.aio.strategies import MovingWindowRateLimiter
 
-from ..logs import logger
-from ..server.outcomes import Outcome, refusal
+from ..observability.logs import logger
+from ..server.core.outcomes import Outcome, refusal
 from ..state.store import StateLost, lost_message
 from .shared_windows import SharedWindows
 from .windows import Windows
 
 if TYPE_CHECKING:
     from ..package import Tool
-    from ..server.steps import Call, Proceed
+    from ..server.core.steps import Call, Proceed
     from ..state.store import Store
 
 _LOG: Final = logger(__name__)

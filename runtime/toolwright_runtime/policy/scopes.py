@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mcp.shared.uri_template import UriTemplate
 
-from ..values import is_list, is_mapping, is_object
+from ..values.json import is_list, is_mapping, is_object
 
 if TYPE_CHECKING:
-    from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
-
     from ..package import Package
-    from ..server.principal import Principal
+    from ..sdk.requests import CallNext, HandlerResult, ServerRequestContext
+    from ..server.core.principal import Principal
 
 _SECTIONS: Final = ("tools", "resources", "resourceTemplates", "prompts")
 

@@ -16,10 +16,10 @@ from typing import Any, Final
 import jwt
 from jwt import PyJWK
 from jwt.exceptions import PyJWTError
-from mcp.server.auth.provider import AccessToken
 
-from ..logs import logger
-from ..values import is_list
+from ..observability.logs import logger
+from ..sdk.auth import AccessToken
+from ..values.json import is_list
 from .keys import ALGORITHMS, Keys
 
 _LOG: Final = logger(__name__)

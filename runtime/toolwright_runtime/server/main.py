@@ -14,19 +14,19 @@ import sys
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Final
 
-from ..logs import logger, set_up
+from ..observability.logs import logger, set_up
 from ..state.store import Unfit
-from ..terminal import one_line, visible
-from . import handler_check
-from .handler_loading import Handwritten, Unusable, refuse
-from .shutdown import end_without_threads, stop_signals
-from .threads import THREADS
+from ..values.terminal import one_line, visible
+from .execution.threads import THREADS
+from .handlers import check
+from .handlers.loading import Handwritten, Unusable, refuse
+from .transports.signals import end_without_threads, stop_signals
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..package import Package
-    from .sdk import PackageServer
+    from .server import PackageServer
 
 _LOG: Final = logger(__name__)
 _LEVELS: Final = ("debug", "info", "warning", "error")
@@ -59,7 +59,7 @@ def main(package: Package, argv: Sequence[str] | None = None) -> None:
     except Unusable as error:
         _tell(f"{package.name}: {error}")
         raise SystemExit(error.status) from None
-    except handler_check.Unfit as error:
+    except check.Unfit as error:
         _tell(f"{package.name}: {error}")
         raise SystemExit(2) from None
     except KeyboardInterrupt:
@@ -213,7 +213,7 @@ def _workers(package: Package, options: argparse.Namespace) -> AbstractContextMa
     """The processes that work at tasks beside the server."""
     if options.workers is None:
         return nullcontext()
-    from ..tasks.worker import Workers
+    from ..tasks.engines.worker import Workers
 
     return Workers(options.workers, _worker_arguments(package, options), options.grace)
 
@@ -224,7 +224,7 @@ def _work(handwritten: Handwritten, options: argparse.Namespace) -> None:
     server = _built(handwritten, options)
     if not server.store.is_shared:
         raise Unusable("a worker works at the tasks of other processes, so that it needs --state redis://HOST:PORT")
-    from ..tasks.worker import work
+    from ..tasks.engines.worker import work
 
     try:
         work(server, until_eof=options.until_end_of_input)
@@ -237,7 +237,7 @@ def _work(handwritten: Handwritten, options: argparse.Namespace) -> None:
 
 
 def _serve_stdio(handwritten: Handwritten, options: argparse.Namespace) -> None:
-    from . import stdio
+    from .transports import stdio
 
     for number, stream in enumerate((sys.stdin, sys.stdout)):
         if stream is None:  # so Python has it where the descriptor is closed
@@ -262,9 +262,9 @@ def _serve_stdio(handwritten: Handwritten, options: argparse.Namespace) -> None:
 
 
 def _serve_http(handwritten: Handwritten, options: argparse.Namespace) -> None:
-    from . import asgi
-    from .connections import Bounds
-    from .draining import Draining
+    from .transports.http import asgi
+    from .transports.http.connections import Bounds
+    from .transports.http.graceful_shutdown import Draining
 
     if not options.path.startswith("/"):
         raise Unusable(f"--path is {options.path!r}; it starts with /")
@@ -303,12 +303,13 @@ def _serve_http(handwritten: Handwritten, options: argparse.Namespace) -> None:
 
 def _built(handwritten: Handwritten, options: argparse.Namespace) -> PackageServer:
     """The server. Raises Unusable."""
-    from . import protections, sdk
+    from .core import required_features
+    from .server import build_server
 
     handlers = handwritten.load()
     scopes = options.scope if options.http is None else ()
     try:
-        server = sdk.build_server(
+        server = build_server(
             handwritten.package,
             handlers,
             state=options.state,
@@ -316,7 +317,7 @@ def _built(handwritten: Handwritten, options: argparse.Namespace) -> PackageServ
             audit=options.audit,
             threads=options.threads,
         )
-    except protections.Unserved as error:
+    except required_features.Unserved as error:
         raise Unusable(str(error)) from None
     except Unfit as error:
         raise Unusable(f"--state: {error}") from None

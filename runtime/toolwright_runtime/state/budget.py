@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
-from ..amounts import size
 from ..errors import ToolError
+from ..values.units import size
 
 Whose: TypeAlias = Literal["caller", "server"]
 

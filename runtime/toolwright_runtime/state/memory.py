@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from .budget import Budget, cost
-from .marks import MOST as MARKS
-from .marks import Marks
+from .nonces import MOST as MARKS
+from .nonces import Marks
 from .store import MEMORY, Listener, Record
 
 if TYPE_CHECKING:

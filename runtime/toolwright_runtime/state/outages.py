@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Final
 
-from ..logs import logger
+from ..observability.logs import logger
 from .store import StateLost
 
 if TYPE_CHECKING:

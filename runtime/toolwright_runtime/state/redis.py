@@ -23,13 +23,13 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qsl, urlencode, urlsplit
 from weakref import WeakValueDictionary
 
-from ..logs import logger
-from ..values import is_list
+from ..observability.logs import logger
+from ..values.json import is_list
 from . import scripts
 from .budget import Budget, cost
+from .encryption import SHORTEST, Broken, Seals
 from .outages import PATIENCE, Outages
 from .rosters import Entry, Roster, Seen, part_of
-from .seals import SHORTEST, Broken, Seals
 from .store import Listener, Record, StateLost, Unfit
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from .marks import new_mark
+from .nonces import new_mark
 
 PARTS: Final = 16
 """Rosters of one principal, so that none is long."""

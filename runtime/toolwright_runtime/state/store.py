@@ -11,7 +11,7 @@ from contextlib import AbstractAsyncContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any, Final, Protocol, TypeAlias
 
-from ..values import is_group
+from ..values.json import is_group
 
 MEMORY: Final = "memory://"
 """The store that is this process."""

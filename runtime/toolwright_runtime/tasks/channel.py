@@ -14,8 +14,8 @@ import mcp_types as types
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
-    from ..server.context import LogLevel
-    from .lines import Lines
+    from ..server.core.context import LogLevel
+    from .connections import Lines
     from .records import Task
 
 _LEVELS: Final[Mapping[LogLevel, int]] = {

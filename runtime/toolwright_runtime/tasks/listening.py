@@ -11,18 +11,16 @@ from typing import TYPE_CHECKING, Any, cast
 
 import anyio
 import mcp_types as types
-from mcp.server.subscriptions import SUBSCRIPTION_ID_META_KEY
 
+from ..sdk.subscriptions import SUBSCRIPTION_ID_META_KEY
 from ..state.store import StateLost
 from . import wire
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
 
-    from mcp.server.context import ServerRequestContext
-    from mcp.server.session import ServerSession
-
-    from .ledger import Ledger
+    from ..sdk.requests import ServerRequestContext, ServerSession
+    from .store import Ledger
 
 
 class Listener:

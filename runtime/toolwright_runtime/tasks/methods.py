@@ -18,24 +18,23 @@ import mcp_types as types
 from mcp.shared.exceptions import MCPError
 from mcp.shared.inbound import MCP_NAME_HEADER, decode_header_value
 
-from ..nesting import is_too_deep
-from ..revisions import FIRST_STATELESS
-from ..server.expiry import own_seconds_left
-from ..server.parts import Refused
+from ..mcp.revisions import Revision
+from ..server.core.expiry import own_seconds_left
+from ..server.core.parts import Refused
 from ..state.budget import BudgetExceeded
-from ..values import is_list, is_mapping
+from ..values.json import is_list, is_mapping
+from ..values.nesting import is_too_deep
 from . import wire
-from .asking import Asker
+from .handshake_input import Asker
 from .listening import Listener
 from .service import declares, owner_of, undeclared
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
-
-    from ..server.sdk import PackageServer
-    from .lines import Line
+    from ..sdk.requests import CallNext, HandlerResult, ServerRequestContext
+    from ..server.server import PackageServer
+    from .connections import Line
     from .records import Task
     from .service import Tasks
 
@@ -109,9 +108,10 @@ class Methods:
         return result
 
     async def _answer(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> dict[str, Any]:
-        is_stateless = ctx.protocol_version >= FIRST_STATELESS
+        revision = Revision.of(ctx.protocol_version)
+        is_stateless = revision.has("task_extension")
         methods = self._stateless if is_stateless else self._handshake
-        if ctx.method not in methods or (not is_stateless and ctx.protocol_version != wire.HANDSHAKE):
+        if ctx.method not in methods or (not is_stateless and not revision.has("handshake_tasks")):
             raise Refused(types.METHOD_NOT_FOUND, "Method not found", ctx.method)
         if not is_stateless:
             if ctx.session.client_params is None:
@@ -253,7 +253,7 @@ def _announced(method: str, result: Mapping[str, Any]) -> dict[str, Any]:
     if method == "server/discover":
         extensions: dict[str, Any] = capabilities.get("extensions") or {}
         capabilities["extensions"] = {**extensions, wire.EXTENSION: {}}
-    elif result.get("protocolVersion") == wire.HANDSHAKE:
+    elif Revision.of(str(result.get("protocolVersion"))).has("handshake_tasks"):
         capabilities["tasks"] = _CAPABILITY
     return {**result, "capabilities": capabilities}
 

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, TypeAlias
 
-from ..server.course import Transport
-from ..server.principal import Principal
+from ..server.core.call_state import Transport
+from ..server.core.principal import Principal
 
 Status: TypeAlias = Literal["working", "input_required", "completed", "failed", "cancelled"]
 

@@ -21,33 +21,33 @@ from mcp.shared.exceptions import MCPError
 from opentelemetry.propagate import extract
 from opentelemetry.trace import StatusCode, get_tracer
 
-from ..hygiene import clean
-from ..logs import logger
-from ..revisions import FIRST_STATELESS
-from ..server.client_requests import MissingCapability, NotVisited, inner
-from ..server.course import CURRENT, Course, reference
-from ..server.occupancy import Occupancy
-from ..server.outcomes import Outcome, refusal
-from ..server.parts import Request
-from ..server.sanitizing import mirrored, whole
-from ..server.steps import Call
+from ..mcp.revisions import Revision
+from ..observability.logs import logger
+from ..observability.telemetry import of_request
+from ..server.core.call_state import CURRENT, Course, reference
+from ..server.core.outcomes import Outcome, refusal
+from ..server.core.parts import Request
+from ..server.core.sanitizing import mirrored, whole
+from ..server.core.steps import Call
+from ..server.execution.slots import Occupancy
+from ..server.features.input_requests import MissingCapability, NotVisited, inner
 from ..state.budget import BudgetExceeded
 from ..state.store import StateLost, lost, lost_message
-from ..telemetry import of_request
+from ..values.sanitizing import clean
 from .channel import TaskChannel
-from .rounds import TaskRounds
+from .input_requests import TaskRounds
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ..package import Tool
-    from ..server.audit import Recorder
-    from ..server.parts import Host
-    from ..server.steps import Proceed
+    from ..server.core.parts import Host
+    from ..server.core.steps import Proceed
+    from ..server.observability.audit import Recorder
     from ..state.store import Store
-    from .ledger import Ledger
-    from .lines import Lines
+    from .connections import Lines
     from .records import Task
+    from .store import Ledger
 
 _LOG: Final = logger(__name__)
 
@@ -226,7 +226,7 @@ class Runs:
             outcome = refusal(str(error), "denied", "not_visited")
         except MissingCapability as error:
             text, data = str(error), {"requiredCapabilities": error.required}
-            if task.revision >= FIRST_STATELESS:
+            if Revision.of(task.revision).has("stateless"):
                 leg.course.ending, leg.course.reason = "failed", "client_capability"
                 await self._fail(leg, types.MISSING_REQUIRED_CLIENT_CAPABILITY, text, data)
                 return

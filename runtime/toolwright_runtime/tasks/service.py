@@ -16,32 +16,32 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import mcp_types as types
 from opentelemetry.propagate import inject
 
-from ..amounts import seconds
-from ..hygiene import clean
-from ..revisions import FIRST_STATELESS
-from ..server.course import CURRENT, note
-from ..server.outcomes import Outcome, refusal
-from ..server.parts import Refused
+from ..mcp.revisions import Revision, since
+from ..server.core.call_state import CURRENT, note
+from ..server.core.outcomes import Outcome, refusal
+from ..server.core.parts import Refused
 from ..state.budget import BudgetExceeded
 from ..state.store import StateLost, after_a_change, lost_message
+from ..values.sanitizing import clean
+from ..values.units import seconds
 from . import wire
-from .engines import engine_for
-from .ledger import Ledger
-from .lines import Lines
+from .connections import Lines
+from .engines.selection import engine_for
 from .records import Task
 from .runs import LEASE, Runs
+from .store import Ledger
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping
 
     from ..package import Package, Tool
-    from ..server.audit import Recorder
-    from ..server.parts import Host, Request
-    from ..server.principal import Principal
-    from ..server.steps import Call, Proceed
+    from ..server.core.parts import Host, Request
+    from ..server.core.principal import Principal
+    from ..server.core.steps import Call, Proceed
+    from ..server.observability.audit import Recorder
     from ..state.store import Store
-    from .engine import Engine
-    from .lines import Line
+    from .connections import Line
+    from .engines.base import Engine
 
 TTL: Final = "1h"
 POLL: Final = "1s"
@@ -140,8 +140,8 @@ class Tasks:
             Refused: The tool runs only as a task, or never, and the caller wants it otherwise.
         """
         line = cast("Line", request.channel)
-        support, is_stateless = tool.task_support, request.revision >= FIRST_STATELESS
-        asked: Any = request.params.get("task") if request.revision == wire.HANDSHAKE else None
+        support, is_stateless = tool.task_support, Revision.of(request.revision).has("task_extension")
+        asked: Any = request.params.get("task") if Revision.of(request.revision).has("handshake_tasks") else None
         if support == "forbidden":
             if asked is not None:
                 note("invalid", "task_support")
@@ -193,7 +193,7 @@ class Tasks:
                 number = "one task" if terms.most == 1 else f"{terms.most:,} tasks"
                 text = f"{tool.name} runs {number} of a caller at once, and no more; try again when one has ended."
                 return refusal(text, "limited", "tasks")
-            if request.revision < FIRST_STATELESS:
+            if not Revision.of(request.revision).has("stateless"):
                 self._lines.open(task, line)
             try:
                 await self.engine.submit(task.id)
@@ -205,7 +205,7 @@ class Tasks:
             return refusal(f"{tool.name} was not started. {error}", "limited", "storage")
         except StateLost as error:
             return refusal(lost_message(is_unknown=error.is_unknown), "limited", "state_lost")
-        if request.revision < FIRST_STATELESS:
+        if not Revision.of(request.revision).has("stateless"):
             return Outcome({"task": wire.in_handshake_era(task)})
         return Outcome({"resultType": "task", **wire.brief(task)})
 
@@ -227,7 +227,7 @@ def undeclared() -> Refused:
 
 def owner_of(principal: Principal, line: Line, revision: str) -> str:
     """Whose a task is: without a token, over HTTP, that of the session that it was made in."""
-    if principal.kind != "anonymous" or revision >= FIRST_STATELESS:
+    if principal.kind != "anonymous" or Revision.of(revision).has("stateless"):
         return principal.key
     return json.dumps([principal.key, line.session])
 
@@ -236,7 +236,8 @@ def _required(tool: Tool, is_stateless: bool) -> Refused:
     if is_stateless:
         return undeclared()
     return Refused(
-        types.METHOD_NOT_FOUND, f"{clean(tool.name)} runs only as a task; call it with `task` ({wire.HANDSHAKE})"
+        types.METHOD_NOT_FOUND,
+        f"{clean(tool.name)} runs only as a task; call it with `task` ({since('handshake_tasks')})",
     )
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import mcp_types as types
 
-from ..revisions import result_for
+from ..mcp.downgrades import result_for
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,9 +22,6 @@ EXTENSION: Final = "io.modelcontextprotocol/tasks"
 """What a client of 2026-07-28 declares that knows tasks."""
 
 RELATED: Final = "io.modelcontextprotocol/related-task"
-
-HANDSHAKE: Final = "2025-11-25"
-"""The one revision that has tasks as a part of its own."""
 
 
 class ListenedTo(types.Notification[dict[str, Any], str]):

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from toolwright import http, mcp
+from toolwright import http
 from toolwright.diagnostics import Diagnostic, Place
 from toolwright.diagnostics.suggestions import did_you_mean
+from toolwright_runtime.mcp import vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,7 +51,7 @@ def possible(resolved: Resolved) -> Iterator[Diagnostic]:
     places = [tool.place_of("policy", "scopes") for tool in resolved.tools if _scopes(tool.extension)]
     places += [
         one.place_of("policy", "scopes")
-        for section in mcp.PRIMITIVES
+        for section in vocabulary.PRIMITIVES
         for one in resolved.primitives[section]
         if _scopes(one.extension)
     ]

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from toolwright import ir
-from toolwright.codegen.types import Const, Document, Free, Leaf
+from toolwright.codegen.models.types import Const, Document, Free, Leaf
 from toolwright.compile.resolve import manifests
 from toolwright.diagnostics import Diagnostic, Place
 from toolwright.diagnostics.suggestions import did_you_mean
 from toolwright.diagnostics.suggestions import found as found_value
 from toolwright.jsonschema.references import HANDLE
-from toolwright_runtime.amounts import seconds
+from toolwright_runtime.values.units import seconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

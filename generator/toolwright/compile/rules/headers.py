@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from toolwright import naming
 from toolwright.diagnostics import Diagnostic, Place, Pointer
 from toolwright.http import TOKEN
-from toolwright.mcp import HEADER
+from toolwright_runtime.mcp.vocabulary import HEADER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from toolwright import mcp
 from toolwright.compile.resolve import entries, manifests
 from toolwright.diagnostics import CODES, Diagnostic, Place, Span
+from toolwright_runtime.mcp import vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -55,7 +55,7 @@ def _lists(resolved: Resolved) -> Iterator[tuple[Place, list[str], tuple[Place, 
         if codes := _codes(manifest):
             everywhere = path == resolved.bundle.entry
             yield Place(path, ("lint", "ignore")), codes, None if everywhere else (Place(path),)
-        for section in mcp.PRIMITIVES:
+        for section in vocabulary.PRIMITIVES:
             for place, entry in entries(resolved.bundle, path, section):
                 if codes := _codes(entry.get("toolwright") or {}):
                     yield place / "toolwright" / "lint" / "ignore", codes, (place,)

@@ -7,8 +7,8 @@ import re
 import sys
 from typing import TYPE_CHECKING
 
-from toolwright import mcp, naming
-from toolwright.codegen import exports
+from toolwright import naming
+from toolwright.codegen.pages import exports
 from toolwright.compile.handles import kinds as declared_kinds
 from toolwright.compile.handles import shared_whole
 from toolwright.compile.resolve import manifests, package_place
@@ -16,6 +16,7 @@ from toolwright.compile.rules import dependencies
 from toolwright.diagnostics import Diagnostic, Place
 from toolwright.diagnostics.suggestions import shorten
 from toolwright.jsonschema.references import HANDLE
+from toolwright_runtime.mcp import vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -78,7 +79,7 @@ def _classes(one: Declared) -> Iterator[str]:
         yield naming.ask_class(one.names)
         yield naming.context_class(one.names)
         yield from (naming.answer(one.names, question) for question in one.extension["ask"])
-    if one.section in (mcp.PROMPTS, mcp.TEMPLATES):
+    if one.section in (vocabulary.PROMPTS, vocabulary.TEMPLATES):
         yield naming.arguments(one.names, one.section.noun)
 
 
@@ -202,7 +203,7 @@ def writable(resolved: Resolved) -> Iterator[Diagnostic]:
     named = [(package_name, at, "write a shorter `python.package`")]
     modelled = [*resolved.tools]
     if "server" in (resolved.entry.get("emit") or ("server",)):
-        modelled += [*resolved.primitives[mcp.TEMPLATES], *resolved.primitives[mcp.PROMPTS]]
+        modelled += [*resolved.primitives[vocabulary.TEMPLATES], *resolved.primitives[vocabulary.PROMPTS]]
     fix = "shorten it, or write a `pythonName` under `toolwright`"
     named += [(f"{one.names.module}.py", _python_place(one), fix) for one in modelled]
     shared = [(naming.shared(key.name).module, found.place.key()) for key, found in resolved.shared.items()]

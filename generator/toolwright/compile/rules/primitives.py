@@ -6,11 +6,11 @@ import binascii
 import re
 from typing import TYPE_CHECKING, Final
 
-from toolwright import mcp
 from toolwright.compile.uritemplates import TemplateError, variables
 from toolwright.diagnostics import Diagnostic, Place
 from toolwright.diagnostics.suggestions import nearest, quoted
-from toolwright_runtime.texts import PLACEHOLDER
+from toolwright_runtime.mcp import vocabulary
+from toolwright_runtime.values.text import PLACEHOLDER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,7 +23,7 @@ _URI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 def templates(resolved: Resolved) -> Iterator[Diagnostic]:
     """A URI template is one of RFC 6570 that servers can match (MCP 2025-11-25, Resources, Resource Templates)."""
-    for template in resolved.primitives[mcp.TEMPLATES]:
+    for template in resolved.primitives[vocabulary.TEMPLATES]:
         try:
             variables(template.key)
         except TemplateError as error:
@@ -33,7 +33,7 @@ def templates(resolved: Resolved) -> Iterator[Diagnostic]:
 
 def uris(resolved: Resolved) -> Iterator[Diagnostic]:
     """A resource's URI is absolute (RFC 3986, section 4.3)."""
-    for section in (mcp.RESOURCES, mcp.TEMPLATES):
+    for section in (vocabulary.RESOURCES, vocabulary.TEMPLATES):
         for primitive in resolved.primitives[section]:
             uri, place = primitive.key, primitive.place / section.key
             if re.search(r"[\s\x00-\x1f\x7f]", uri):
@@ -45,7 +45,7 @@ def uris(resolved: Resolved) -> Iterator[Diagnostic]:
 
 def contents(resolved: Resolved) -> Iterator[Diagnostic]:
     """A resource has its content in one place."""
-    for resource in resolved.primitives[mcp.RESOURCES]:
+    for resource in resolved.primitives[vocabulary.RESOURCES]:
         if resource.extension.keys() >= {"file", "text"}:
             at = (resource.place / "toolwright" / "text").key()
             yield Diagnostic("TW257", f"`{resource.name}` has both `file` and `text`", at, "take one of them away")
@@ -53,7 +53,7 @@ def contents(resolved: Resolved) -> Iterator[Diagnostic]:
 
 def arguments(resolved: Resolved) -> Iterator[Diagnostic]:
     """No two arguments of a prompt have one name."""
-    for prompt in resolved.primitives[mcp.PROMPTS]:
+    for prompt in resolved.primitives[vocabulary.PROMPTS]:
         seen: set[str] = set()
         for index, argument in enumerate(prompt.wire.get("arguments") or ()):
             if argument["name"] in seen:
@@ -65,8 +65,8 @@ def arguments(resolved: Resolved) -> Iterator[Diagnostic]:
 
 def completions(resolved: Resolved) -> Iterator[Diagnostic]:
     """`complete` names arguments that there are."""
-    known_of = [(primitive, _variable_names(primitive)) for primitive in resolved.primitives[mcp.TEMPLATES]]
-    known_of += [(primitive, _argument_names(primitive)) for primitive in resolved.primitives[mcp.PROMPTS]]
+    known_of = [(primitive, _variable_names(primitive)) for primitive in resolved.primitives[vocabulary.TEMPLATES]]
+    known_of += [(primitive, _argument_names(primitive)) for primitive in resolved.primitives[vocabulary.PROMPTS]]
     for primitive, known in known_of:
         for name in primitive.extension.get("complete") or {}:
             if known is not None and name not in known:
@@ -76,7 +76,7 @@ def completions(resolved: Resolved) -> Iterator[Diagnostic]:
 
 def messages(resolved: Resolved) -> Iterator[Diagnostic]:
     """A message is one thing, whole, and the arguments in its text are the prompt's own."""
-    for prompt in resolved.primitives[mcp.PROMPTS]:
+    for prompt in resolved.primitives[vocabulary.PROMPTS]:
         at = prompt.place / "toolwright"
         if prompt.extension.get("messages") == []:
             yield Diagnostic(
@@ -87,10 +87,12 @@ def messages(resolved: Resolved) -> Iterator[Diagnostic]:
             yield Diagnostic("TW257", f"`{prompt.name}` has messages, so nobody asks", (at / "ask").key(), fix)
         for index, message in enumerate(prompt.extension.get("messages") or ()):
             place = prompt.place / "toolwright" / "messages" / index
-            given = [kind for kind in mcp.CONTENT if kind in message]
+            given = [kind for kind in vocabulary.CONTENT if kind in message]
             if len(given) != 1:
                 what = f"both {quoted(given).replace(' or ', ' and ')}" if given else "nothing to say"
-                yield Diagnostic("TW257", f"the message has {what}", place, f"give it one of {quoted(mcp.CONTENT)}")
+                yield Diagnostic(
+                    "TW257", f"the message has {what}", place, f"give it one of {quoted(vocabulary.CONTENT)}"
+                )
             for kind in given:
                 yield from _part(kind, message[kind], place / kind, prompt)
 

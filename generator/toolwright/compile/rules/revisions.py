@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from toolwright import mcp
 from toolwright.compile import shape
 from toolwright.compile.resolve import entries
 from toolwright.diagnostics import Diagnostic, Place
-from toolwright_runtime.objects import describes_objects
+from toolwright_runtime.mcp import revisions, vocabulary
+from toolwright_runtime.schema.objects import describes_objects
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -34,7 +34,7 @@ def old_enough(resolved: Resolved) -> Iterator[Diagnostic]:
                 "TW340",
                 f"{what} came with revision {revision}; this manifest is meant for {oldest} too",
                 place,
-                _ONLY_TEXT if revision == mcp.SINCE_ANY_ROOT and "outputSchema" in what else _UNSEEN,
+                _ONLY_TEXT if revision == revisions.since("any_output") and "outputSchema" in what else _UNSEEN,
             )
 
 
@@ -42,7 +42,7 @@ def _newer(resolved: Resolved) -> Iterator[tuple[Place, str, str]]:
     bundle = resolved.bundle
     yield from _fields(Place(bundle.entry, ("server",)), resolved.entry["server"], "server")
     for path in dict.fromkeys(fragment.path for fragment in bundle.fragments):
-        for section in mcp.SECTIONS:
+        for section in vocabulary.SECTIONS:
             for place, entry in entries(bundle, path, section):
                 yield from _fields(place, entry, section.name)
     for tool in resolved.tools:
@@ -50,14 +50,14 @@ def _newer(resolved: Resolved) -> Iterator[tuple[Place, str, str]]:
             sent = shape.shaped(field, resolved.bundled(found).wire, tool.extension.get("http") or {})
             if field == "outputSchema" and not describes_objects(sent):
                 at = found.place / "type" if "type" in found.schema else found.place.key()
-                yield at, "an `outputSchema` that allows other values than objects", mcp.SINCE_ANY_ROOT
+                yield at, "an `outputSchema` that allows other values than objects", revisions.since("any_output")
             for pointer, schema in found.schemas.items():
-                if isinstance(schema, dict) and mcp.HEADER in schema:
-                    at = Place(found.place.file, (*found.place.pointer, *pointer, mcp.HEADER))
-                    yield at.key(), f"`{mcp.HEADER}`", mcp.SINCE_HEADER
+                if isinstance(schema, dict) and vocabulary.HEADER in schema:
+                    at = Place(found.place.file, (*found.place.pointer, *pointer, vocabulary.HEADER))
+                    yield at.key(), f"`{vocabulary.HEADER}`", revisions.since("parameter_headers")
 
 
 def _fields(place: Place, entry: Mapping[str, Json], section: str) -> Iterator[tuple[Place, str, str]]:
-    for field, revision in mcp.SINCE[section].items():
+    for field, revision in revisions.SINCE[section].items():
         if field in entry:
             yield (place / field).key(), f"`{field}`", revision

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from toolwright import mcp
 from toolwright.compile.resolve import entries, meant, overlays
 from toolwright.diagnostics import Diagnostic, Place
 from toolwright.diagnostics.suggestions import did_you_mean, shorten
 from toolwright.jsonschema.references import Folder, Local, Outline
-from toolwright_runtime.texts import BRACES, steps
+from toolwright_runtime.mcp import vocabulary
+from toolwright_runtime.values.text import BRACES, steps
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -134,7 +134,7 @@ def public_cache(resolved: Resolved) -> Iterator[Diagnostic]:
     entry = resolved.entry
     if (entry.get("cache") or {}).get("scope") != "public":
         return
-    declared = [*resolved.tools, *(one for section in mcp.PRIMITIVES for one in resolved.primitives[section])]
+    declared = [*resolved.tools, *(one for section in vocabulary.PRIMITIVES for one in resolved.primitives[section])]
     scoped = [one.name for one in declared if (one.extension.get("policy") or {}).get("scopes")]
     if scoped:
         reason = f"`{scoped[0]}` is listed only for callers with its scopes"
@@ -206,7 +206,7 @@ def consistent_hints(resolved: Resolved) -> Iterator[Diagnostic]:
 
 def web_resources(resolved: Resolved) -> Iterator[Diagnostic]:
     """`https://` is for what clients can fetch themselves (MCP 2025-11-25, Resources, Common URI Schemes)."""
-    for section in (mcp.RESOURCES, mcp.TEMPLATES):
+    for section in (vocabulary.RESOURCES, vocabulary.TEMPLATES):
         for one in resolved.primitives[section]:
             if one.key.lower().startswith("https://"):
                 yield Diagnostic(
@@ -222,7 +222,7 @@ def safe_icons(resolved: Resolved) -> Iterator[Diagnostic]:
     bundle = resolved.bundle
     holders = [(Place(bundle.entry, ("server",)), resolved.entry["server"])]
     for path in dict.fromkeys(fragment.path for fragment in bundle.fragments):
-        for section in mcp.SECTIONS:
+        for section in vocabulary.SECTIONS:
             holders += [(place, entry) for place, entry in entries(bundle, path, section) if "icons" in entry]
     for place, holder in holders:
         for index, icon in enumerate(holder.get("icons") or ()):

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from toolwright.compile.resolve import Declared, Resolved
     from toolwright.ir import Json
-    from toolwright_runtime.validation import Validator
+    from toolwright_runtime.schema.validation import Validator
 
 _ROOT = "toolwright:schema"
 _SIDES = (("input", "inputSchema", "arguments"), ("output", "outputSchema", "result"))
@@ -217,7 +217,7 @@ def _part(found: Outline, root: Mapping[str, Json], pointer: Pointer) -> Mapping
 
 def _compiled(schema: Mapping[str, Json], *, formats: bool = False) -> Validator | str:
     """The validator of a schema, or why there is none."""
-    from toolwright_runtime.validation import Validator
+    from toolwright_runtime.schema.validation import Validator
 
     try:
         return Validator(schema, formats=formats)
@@ -232,7 +232,7 @@ def _alone(found: Outline) -> Json:
 
 
 def _is_taken(schema: Json) -> bool:
-    from toolwright_runtime.validation import compiled
+    from toolwright_runtime.schema.validation import compiled
 
     try:
         compiled(schema, formats=False)

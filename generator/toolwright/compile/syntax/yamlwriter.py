@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from toolwright_runtime.terminal import HIDDEN
+from toolwright_runtime.values.terminal import HIDDEN
 
 # What a YAML 1.2 reader takes for something else than a string, beside what PyYAML knows of YAML 1.1.
 _CORE_NUMBERS = re.compile(r"^(?:0o[0-7]+|0x[0-9a-fA-F]+|[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?)$")

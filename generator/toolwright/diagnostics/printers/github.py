@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from toolwright.diagnostics.printers.findings import locate
-from toolwright_runtime.terminal import visible
+from toolwright_runtime.values.terminal import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

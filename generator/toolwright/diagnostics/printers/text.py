@@ -6,7 +6,7 @@ import unicodedata
 from typing import TYPE_CHECKING
 
 from toolwright.diagnostics.printers.findings import locate
-from toolwright_runtime.terminal import one_line
+from toolwright_runtime.values.terminal import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

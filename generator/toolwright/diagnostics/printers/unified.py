@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 
-from toolwright_runtime.terminal import one_line, visible
+from toolwright_runtime.values.terminal import one_line, visible
 
 
 def render(path: str, old: bytes | None, new: bytes | None) -> str:

@@ -21,7 +21,7 @@ from toolwright.importers import reading
 from toolwright.importers.openapi import swagger
 from toolwright.importers.reading import DocumentError
 from toolwright.jsonschema.pointers import pointer_text
-from toolwright_runtime.texts import steps
+from toolwright_runtime.values.text import steps
 
 if TYPE_CHECKING:
     from toolwright.compile.source import Reader

@@ -162,7 +162,7 @@ def _server(documents: Documents, name: str | None) -> dict[str, Json]:
 
 def _taken(server: str, tools: Sequence[str]) -> set[str]:
     """The classes that no shared schema may be called like."""
-    from toolwright.codegen.exports import ALWAYS
+    from toolwright.codegen.pages.exports import ALWAYS
 
     stem = python_names.server_stem(server)
     taken = {*ALWAYS, *python_names.MODEL_NAMES, python_names.handlers_class(stem), python_names.client_class(stem)}

@@ -369,7 +369,7 @@ class _Conversion:
 @cache
 def _refusal(pattern: str) -> str | None:
     """Why a pattern is no regular expression that validators have."""
-    from toolwright_runtime.validation import Validator
+    from toolwright_runtime.schema.validation import Validator
 
     try:
         Validator({"pattern": pattern})

@@ -16,7 +16,7 @@ from urllib.parse import urljoin, urlsplit
 from toolwright import http
 from toolwright.importers.openapi.documents import Documents
 from toolwright.importers.reading import DocumentError, Only
-from toolwright.project import disk
+from toolwright.project.files import disk
 
 if TYPE_CHECKING:
     import httpx2

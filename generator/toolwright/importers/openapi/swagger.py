@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from toolwright_runtime.texts import steps
+from toolwright_runtime.values.text import steps
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any, Final
 from toolwright import naming
 from toolwright.compile.syntax.positions import Lines
 from toolwright.diagnostics import Diagnostic, Place
-from toolwright.project import disk, inside, locking
 from toolwright.project.clients import jsonc, toml
 from toolwright.project.clients.jsonc import UnfitError
+from toolwright.project.files import disk, inside, locking
 
 if TYPE_CHECKING:
     from toolwright import ir

@@ -1,0 +1,1 @@
+"""The other files of a package, and what their templates are given."""

@@ -1,0 +1,139 @@
+"""What each primitive adds to its package: its module of models, and its methods of the client.
+
+Takes the IR and gives a unit for each. A unit depends on its own primitive alone, so that some can be made without the
+others, and elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from toolwright import ir, naming
+from toolwright.codegen.models import reserved
+from toolwright.codegen.pages.units import Made, Unit
+from toolwright.codegen.source.render import Page
+from toolwright.pycode import Name, code, join
+
+if TYPE_CHECKING:
+    from toolwright.codegen.models.classes import Imported
+    from toolwright.codegen.models.datamodel import ModelModule
+    from toolwright.codegen.models.reserved import Reserved
+
+
+def make_all(manifest: ir.Manifest) -> Made:
+    """All units of a manifest, made here and now."""
+
+    def made(taken: Reserved) -> Made:
+        rest = make_rest(*arguments_of_rest(manifest, taken))
+        homes = homes_for(manifest.tools, manifest.shared, taken) if manifest.tools else {}
+        units = make(manifest.tools, homes, manifest.source, manifest.command, taken)
+        return Made({tool.name: unit for tool, unit in zip(manifest.tools, units, strict=True)}, *rest)
+
+    return reserved.settled(reserved.of(manifest), made, Made.defined)[0]
+
+
+def arguments_of_rest(
+    manifest: ir.Manifest, taken: Reserved
+) -> tuple[Sequence[ir.Primitive], frozenset[str], Sequence[ir.SharedSchema], str, str, Reserved]:
+    """What `make_rest` takes of a manifest; `taken` are names that the package has for something else."""
+    primitives = (*manifest.resources, *manifest.templates, *manifest.prompts)
+    modelled = {one.key for one in primitives if one.has_model} if "server" in manifest.emit else ()
+    return primitives, frozenset(modelled), shared(manifest), manifest.source, manifest.command, taken
+
+
+def make_rest(
+    primitives: Sequence[ir.Primitive],
+    modelled: frozenset[str],
+    shared: Sequence[ir.SharedSchema],
+    source: str,
+    command: str,
+    taken: Reserved,
+) -> tuple[list[Unit], Mapping[str, ModelModule], Mapping[Name, ModelModule]]:
+    """The units of resources, templates and prompts, and the models of shared schemas.
+
+    Args:
+        primitives: The resources, templates and prompts.
+        modelled: The keys of those that have models.
+        shared: The manifest's shared schemas.
+        source: The manifest's path, as headers show it.
+        command: What generates its package, as headers show it.
+        taken: Names that the package has for something else.
+    """
+    from toolwright.codegen import surface
+    from toolwright.codegen.source import render
+
+    made: dict[str, ModelModule] = {}
+    of_shared: Mapping[str, ModelModule] = {}
+    circles: Mapping[Name, ModelModule] = {}
+    if modelled or shared:
+        from toolwright.codegen.models import datamodel
+
+        served = [primitive for primitive in primitives if primitive.key in modelled]
+        made = dict(zip((one.key for one in served), datamodel.primitive_modules(served, taken), strict=True))
+        found = datamodel.shared_modules(shared, taken=taken)
+        of_shared, circles = found.of, found.circles
+    head = render.header(source, command)
+    units = []
+    for primitive in primitives:
+        methods = surface.primitive_methods(primitive)
+        module = made.get(primitive.key)
+        units.append(
+            Unit(
+                module=render.page(head, Page("", "module.py", {"source": module.source})) if module else code(""),
+                classes=module.names if module else (),
+                method=join("\n", map(render.method, methods)),
+                names=frozenset(name for method in methods for name in method.names),
+                home=naming.model_module(primitive.names, primitive.kind),
+            )
+        )
+    return units, of_shared, circles
+
+
+def shared(manifest: ir.Manifest) -> Sequence[ir.SharedSchema]:
+    """The shared schemas, with what is redacted in them."""
+    if not manifest.shared or not any(tool.policy.get("redact") for tool in manifest.tools):
+        return manifest.shared
+    from toolwright.codegen.models import datamodel
+
+    return datamodel.redacting(manifest.tools, manifest.shared)
+
+
+def homes_for(tools: Sequence[ir.Tool], shared: Sequence[ir.SharedSchema], taken: Reserved) -> Mapping[str, Imported]:
+    """What stands for shared schemas in the models of some tools, by their names under `schemas`."""
+    if not shared:
+        return {}
+    from toolwright.codegen.models import datamodel
+
+    return datamodel.homes(shared, tools, taken)
+
+
+def make(
+    tools: Sequence[ir.Tool], homes: Mapping[str, Imported], source: str, command: str, taken: Reserved
+) -> list[Unit]:
+    """The units of some tools, made here and now.
+
+    Args:
+        tools: The tools.
+        homes: Where the classes of the manifest's shared schemas are.
+        source: The manifest's path, as headers show it.
+        command: What generates its package, as headers show it.
+        taken: Names that the package has for something else.
+    """
+    from toolwright.codegen import surface
+    from toolwright.codegen.models import datamodel
+    from toolwright.codegen.source import render
+
+    head = render.header(source, command)
+    made = zip(tools, datamodel.modules(tools, homes, taken), strict=True)
+    return [
+        Unit(
+            module=render.page(head, Page("", "module.py", {"source": module.source})),
+            classes=module.names,
+            method=render.method(method := surface.tool_method(tool, module.parameters, module.extra)),
+            response=render.response(method) if method.deprecated else None,
+            task=render.task(method) if method.deprecated and tool.task_support != "forbidden" else None,
+            names=method.names,
+        )
+        for tool, module in made
+    ]

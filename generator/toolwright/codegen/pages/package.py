@@ -1,0 +1,200 @@
+"""Manifest to files: what a package consists of, and what each of its templates is given.
+
+Takes the IR and what was made of each tool; gives one `Page` for each file, with its imports as data. Pages that need
+no models can be written while these are made. It lays nothing out and writes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from toolwright import naming
+from toolwright.codegen.pages.client import client_page
+from toolwright.codegen.pages.exports import exported
+from toolwright.codegen.pages.handlers import handlers_page
+from toolwright.codegen.pages.handles import ids_module, kinds, modelled_kinds
+from toolwright.codegen.pages.parts import (
+    has_examples,
+    modelled,
+    needs_handlers,
+    own_contexts,
+    own_exports,
+    primitive_features,
+)
+from toolwright.codegen.pages.registry import registry_page
+from toolwright.codegen.source.docstrings import about, sentence
+from toolwright.codegen.source.imports import RUNTIME, as_homes
+from toolwright.codegen.source.literals import docstring
+from toolwright.codegen.source.render import Page, responses, tasks
+from toolwright.pycode import Code
+from toolwright_runtime.lazy import API
+
+if TYPE_CHECKING:
+    from toolwright import ir
+    from toolwright.codegen.pages.handles import Kind
+    from toolwright.codegen.pages.parts import OwnContext
+    from toolwright.codegen.pages.units import Made
+
+
+def of_manifest(manifest: ir.Manifest) -> tuple[Page, ...]:
+    """The pages that say what `manifest` says, whatever its models look like."""
+    title = _title(manifest)
+    pages = [Page("registry.py", "registry.py", registry_page(title, manifest))]
+    if manifest.handles:
+        pages.append(Page("models/handles.py", "module.py", {"source": ids_module(title, manifest)}))
+    if "server" not in manifest.emit:
+        return tuple(pages)
+    pages += [
+        Page(f"models/{folder}/__init__.py", "module.py", {"source": docstring(f"Models of the {folder} of {title}.")})
+        for folder in sorted({naming.folder(primitive.kind) for primitive in modelled(manifest)})
+    ]
+    if contexts := own_contexts(manifest):
+        pages.append(Page("contexts.py", "contexts.py", _contexts(title, contexts, kinds(manifest))))
+    pages += [
+        Page("handlers.py", "handlers.py", handlers_page(title, manifest)),
+        Page(
+            "server.py",
+            "server.py",
+            {
+                "doc": f"{sentence(title)}, as an object of the SDK and as an ASGI application.",
+                "interface": naming.handlers_class(manifest.stem),
+                "calls": manifest.calls,
+                "optional": not needs_handlers(manifest),
+                "has_auth": bool(manifest.document.get("auth")),
+            },
+        ),
+        Page(
+            "__main__.py",
+            "__main__.py",
+            {
+                "doc": f"Run {title}: `python -m {manifest.package}`, on stdio, or over HTTP with `--http`.",
+            },
+        ),
+    ]
+    if has_examples(manifest):
+        name = f"{naming.examples_module(manifest.package)}.py"
+        doc = f"The examples of {title} as tests of its handlers: `pytest {name}`."
+        homes = as_homes({RUNTIME: ("Example", "Examples"), f"{manifest.package}.registry": ("PACKAGE",)})
+        pages.append(Page(name, "test_examples.py", {"doc": doc, "homes": homes}, is_beside=True))
+    return tuple(pages)
+
+
+def of_models(manifest: ir.Manifest, made: Made) -> tuple[Page, ...]:
+    """The other pages, but for the modules of single primitives, which their units have.
+
+    Args:
+        manifest: The lowered manifest.
+        made: The units and the models of shared schemas.
+    """
+    title = _title(manifest)
+    pages = [
+        Page("__init__.py", "__init__.py", _package(manifest, title, made)),
+        Page("models/__init__.py", "__init__.py", _models(title, manifest, made)),
+    ]
+    if made.shared:
+        pages.append(
+            Page(
+                "models/shared/__init__.py",
+                "module.py",
+                {"source": docstring(f"Models of the schemas that several tools of {title} share.")},
+            )
+        )
+        modules = {each.names.module: made.shared[each.name] for each in manifest.shared if each.name in made.shared}
+        pages += [
+            Page(f"models/shared/{name}.py", "module.py", {"source": module.source})
+            for name, module in (*made.circles.items(), *modules.items())
+        ]
+    if "client" in manifest.emit:
+        methods = (*(made.units[tool.name].method for tool in manifest.tools), *(one.method for one in made.primitives))
+        page = client_page(title, manifest, made.units, made.primitives)
+        pages.append(Page("client.py", "client.py", page, (*methods, *_responses(manifest, made))))
+    return tuple(pages)
+
+
+def _responses(manifest: ir.Manifest, made: Made) -> Iterator[Code]:
+    """The class of the responses of a client that calls tools, its methods of tools that are deprecated, and tasks."""
+    if manifest.tools:
+        units = [(tool.names.method, made.units[tool.name].response) for tool in manifest.tools]
+        yield responses(naming.client_class(manifest.stem), [name for name, response in units if response is None])
+        yield from (response for _, response in units if response is not None)
+    tools = [tool for tool in manifest.tools if tool.task_support != "forbidden"]
+    if starting := [(tool.names.method, made.units[tool.name].task) for tool in tools]:
+        yield tasks(naming.client_class(manifest.stem), [name for name, task in starting if task is None])
+        yield from (task for _, task in starting if task is not None)
+
+
+def _contexts(title: str, contexts: Sequence[OwnContext], known: Sequence[Kind]) -> Mapping[str, Any]:
+    asked = [one for each in contexts for one in each.questions]
+    answers = {one.answer for one in asked if not one.by_url}
+    states = {kind.model for kind in known if kind.model is not None}
+    outcomes: set[str] = {"Cancelled", "Declined"} if asked else set()
+    outcomes |= {"Accepted"} if any(one.by_url for one in asked) else set()
+    held = [each.held for each in contexts if each.held is not None]
+    has_named, overloads = any(each.named for each in held), any(len(each.named) + each.nested > 1 for each in held)
+    typing = {"Any"} if known else set()
+    typing |= {"Literal"} if has_named else set()
+    does = [words for words, there in (("ask something", asked), ("have handles", known)) if there]
+    of_handles = {"Handles"} | ({"Handle"} if has_named or any(each.nested for each in held) else set())
+    return {
+        "doc": f"What handlers of {title} that {' or '.join(does)} get as `ctx`.",
+        "models": answers | states,
+        "typing": as_homes({"typing": {"TYPE_CHECKING"} | ({"overload"} if overloads else set()) | typing}),
+        "runtime": as_homes({RUNTIME: {"Context", *(["Ask"] if asked else []), *(["CallHandles"] if known else [])}}),
+        "types": [
+            found
+            for section in (
+                {RUNTIME: outcomes | (of_handles if known else set())},
+                {".models": answers | states | {kind.id for kind in known}},
+            )
+            if (found := as_homes(section))
+        ],
+        "kinds": known,
+        "modelled": modelled_kinds(known),
+        "contexts": contexts,
+    }
+
+
+def _title(manifest: ir.Manifest) -> str:
+    return f"the MCP server `{manifest.server['name']}`"
+
+
+def _package(
+    manifest: ir.Manifest,
+    title: str,
+    made: Made,
+) -> Mapping[str, Any]:
+    classes = [unit.classes for unit in (*made.units.values(), *made.primitives)]
+    classes += [module.names for module in made.shared.values()]
+    own = as_homes(own_exports(manifest, [name for names in classes for name in names]))
+    runtime = as_homes({RUNTIME: exported(manifest, primitive_features(manifest))})
+    return {
+        "doc": f"{sentence(title)}.{about(manifest)}",
+        "homes": own,
+        "exported": [home for home in (runtime, own) if home],
+        "api": API,
+    }
+
+
+def _models(
+    title: str,
+    manifest: ir.Manifest,
+    made: Made,
+) -> Mapping[str, Any]:
+    homes: dict[str, list[str]] = {
+        f".{tool.names.module}": list(made.units[tool.name].classes) for tool in manifest.tools
+    }
+    homes |= {
+        f".shared.{schema.names.module}": list(made.shared[schema.name].names)
+        for schema in manifest.shared
+        if schema.name in made.shared
+    }
+    homes |= {f".{unit.home}": list(unit.classes) for unit in made.primitives if unit.classes}
+    homes |= {".handles": [handle.id for handle in manifest.handles]} if manifest.handles else {}
+    own = as_homes(homes)
+    return {
+        "doc": f"Models of {title}, each loaded when it is first used.",
+        "homes": own,
+        "exported": [own],
+        "api": None,
+    }

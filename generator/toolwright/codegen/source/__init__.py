@@ -1,0 +1,1 @@
+"""Python source: literals, imports, docstrings, templates and formatting."""

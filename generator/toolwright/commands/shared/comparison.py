@@ -1,0 +1,204 @@
+"""What `diff` compares: the old and the new, each a file, a file at a git revision, a saved list of tools, or a live
+server."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from toolwright.commands.shared.console import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from toolwright import ir
+    from toolwright.compile.source import Document, Reader
+    from toolwright.diagnostics import Diagnostic
+
+_GIT = "git:"
+_FORGIVEN = frozenset({"TW240", "TW241", "TW242"})
+"""Errors in examples: nothing that is compared depends on them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """The old or the new: its name, and the manifest with what shows its places; no manifest where it is wrong.
+
+    `is_listed` says that the manifest was made of what a server lists, so that it knows only what goes on the wire.
+    """
+
+    name: str
+    manifest: ir.Manifest | None
+    documents: Mapping[str, Document] = field(default_factory=dict)
+    diagnostics: Sequence[Diagnostic] = ()
+    entry: str = ""
+    is_listed: bool = False
+
+    @property
+    def values(self) -> Mapping[str, Any]:
+        """What the entry file holds."""
+        document = self.documents.get(self.entry)
+        return document.value if document is not None and isinstance(document.value, dict) else {}
+
+
+class VersionError(Exception):
+    """A version cannot be read; the message says why."""
+
+
+def of_project(given: str) -> list[tuple[Version, Version]]:
+    """Each manifest of the project at `git:REV`, and as it is now.
+
+    Raises:
+        VersionError: One cannot be read.
+        UsageError: There is no project here that names manifests.
+    """
+    from toolwright.project import config
+
+    found, _ = config.find()
+    if found is None or not found.manifests:
+        raise UsageError(f"`{given}` alone means the manifests of [tool.toolwright], and there are none: name NEW, too")
+    return [(read(given, path), read(path, given)) for path in found.manifests]
+
+
+def as_listed(manifest: ir.Manifest, formats: ir.Formats) -> ir.Manifest:
+    """A manifest as its server lists it: schemas as they are sent, and nothing said of what `format` means."""
+    if manifest.refs == "bundled":
+        return replace(manifest, formats=formats)
+
+    def sent(schema: ir.Schema, wire: Mapping[str, Any]) -> ir.Schema:
+        return replace(schema, wire=wire, shared={}, own=None)
+
+    tools = tuple(
+        replace(
+            tool,
+            input=sent(tool.sent, tool.definition["inputSchema"]),
+            bound=frozenset(),
+            output=None if tool.output is None else sent(tool.output, tool.definition["outputSchema"]),
+        )
+        for tool in manifest.tools
+    )
+    return replace(manifest, formats=formats, tools=tools)
+
+
+def is_revision(given: str) -> bool:
+    """Whether an argument names a revision of git, and no file in it."""
+    return given.startswith(_GIT) and ":" not in given.removeprefix(_GIT)
+
+
+def read(given: str, other: str) -> Version:
+    """The version that an argument names.
+
+    Args:
+        given: A path, `git:REV`, `git:REV:PATH`, or the URL of a live server.
+        other: The other argument, which gives the path for `git:REV`.
+
+    Raises:
+        VersionError: It cannot be read.
+        UsageError: It cannot be meant.
+    """
+    if given.startswith(_GIT):
+        return _at_revision(given, other)
+    if given.startswith(("http://", "https://")):
+        return live(given)
+    from toolwright.project.files import disk
+
+    return _of_file(given, given, disk.Disk())
+
+
+def live(target: str | Sequence[str]) -> Version:
+    """What a live server lists now, by its URL or the command that starts it.
+
+    Raises:
+        VersionError: It cannot be asked.
+    """
+    from toolwright.importers import acceptance, servers
+    from toolwright.importers import live as asking
+
+    source = asking.Endpoint(target) if isinstance(target, str) else asking.Command(target)
+    try:
+        made = servers.manifest(asking.read(source), name=None, otherwise="server")
+    except (asking.UnreachableError, acceptance.UnsettledError) as error:
+        raise VersionError(str(error)) from error
+    return replace(of_manifest(source.shown, made.manifest), is_listed=True)
+
+
+def of_manifest(name: str, value: Mapping[str, Any]) -> Version:
+    """A version that was never a file: a manifest as a value."""
+    return _checked(name, "server.json", _Value("server.json", json.dumps(value, indent=2).encode()))
+
+
+def _at_revision(given: str, other: str) -> Version:
+    from toolwright.project import git
+
+    name, _, path = given.removeprefix(_GIT).partition(":")
+    if not path and other.startswith(_GIT):
+        path = other.removeprefix(_GIT).partition(":")[2]
+    beside = "" if path or other.startswith((_GIT, "http://", "https://")) else other
+    if not path and not beside:
+        raise UsageError(f"`{given}` names no file, and neither does the other; write git:REV:PATH")
+    try:
+        reader = git.at(name)
+        version = _of_file(given, beside or reader.meant(path), reader)
+    except (git.RevisionError, OSError) as error:
+        raise VersionError(str(error)) from error
+    fix = "check the path: it counts from the repository's root, and `./PATH` from the working folder"
+    is_missing = path and [one.code for one in version.diagnostics] == ["TW001"] and version.diagnostics[0].at is None
+    return replace(version, diagnostics=[replace(version.diagnostics[0], help=fix)]) if is_missing else version
+
+
+def _of_file(name: str, path: str, reader: Reader) -> Version:
+    """A manifest, or a saved list of tools, which is a manifest of these tools."""
+    if path.lower().endswith(".json"):
+        made = _listed(path, reader)
+        if made is not None:
+            return replace(_checked(name, path, _Value(path, made)), is_listed=True)
+    return _checked(name, path, reader)
+
+
+def _listed(path: str, reader: Reader) -> bytes | None:
+    """The manifest of a saved list of tools; None where the file is no such list."""
+    from toolwright.compile.structure import manifest_keys
+    from toolwright.importers import tools
+
+    try:
+        text = reader.read(path).decode("utf-8-sig")
+        value = json.loads(text)
+        if isinstance(value, dict) and manifest_keys() & value.keys() - {"tools"}:
+            return None
+        listed, info = tools.read(text)
+    except (OSError, ValueError, RecursionError):
+        return None  # what is wrong is told where the file is read as a manifest
+    made = tools.manifest(listed, name=info.get("name") or "server", info=info).manifest
+    return json.dumps(made, indent=2).encode()
+
+
+@dataclass(frozen=True, slots=True)
+class _Value:
+    """Reads one file, which is not on disk."""
+
+    path: str
+    data: bytes
+
+    def read(self, path: str) -> bytes:
+        if path != self.path:
+            raise FileNotFoundError(2, "no such file", path)
+        return self.data
+
+    def glob(self, folder: str, pattern: str) -> list[str]:  # noqa: ARG002 - a Reader's parameters
+        return []
+
+    def within(self, path: str, folder: str) -> bool:  # noqa: ARG002 - a Reader's parameters
+        return True
+
+
+def _checked(name: str, path: str, reader: Reader) -> Version:
+    import posixpath
+
+    from toolwright.compile import pipeline
+
+    checked = pipeline.compile_manifest(path, reader, forgiven=_FORGIVEN)
+    errors = [one for one in checked.diagnostics if one.severity == "error"]
+    # What was made of something else has places that nobody can look up; they serve to show what is wrong in it only.
+    is_made = isinstance(reader, _Value) and checked.manifest is not None
+    return Version(name, checked.manifest, {} if is_made else checked.documents, errors, posixpath.normpath(path))

@@ -1,0 +1,68 @@
+"""What a command works on: the manifests that it is given, or those of the project."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from toolwright.commands.shared.console import UsageError
+
+if TYPE_CHECKING:
+    import argparse
+
+    from toolwright.commands.shared.console import Printer
+    from toolwright.project.build import Target
+    from toolwright.project.config import Project
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What a verb works on: the manifests, where their packages go, and whether that is the whole project."""
+
+    manifests: tuple[str, ...]
+    target: Target
+    whole: bool
+    project: Project | None
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    """Let a verb be given manifests, and be told how to print diagnostics."""
+    parser.add_argument(
+        "manifests",
+        metavar="MANIFEST",
+        nargs="*",
+        help="manifests (default: those of [tool.toolwright] in pyproject.toml)",
+    )
+    parser.add_argument("--strict", action="store_true", help="exit 1 on warnings too")
+    parser.add_argument("--format", choices=("text", "json", "github"), default="text", help="how to print diagnostics")
+
+
+def of(arguments: argparse.Namespace, printer: Printer, output: str | None = None) -> Run | None:
+    """What to work on, from the arguments and the project; None where the project's table is wrong."""
+    from toolwright.project import build
+    from toolwright.project import config as project
+
+    if output is not None and not output.strip():
+        raise UsageError("-o is empty; name a folder, such as `-o generated`")
+    found, problems = project.find()
+    given = tuple(dict.fromkeys(map(posixpath.normpath, arguments.manifests)))
+    if problems and not given:
+        printer.add(problems)
+        return None
+    told = found.output if found is not None else None
+    usual = found.folder / build.OUTPUT if found is not None else Path(build.OUTPUT)
+    target = build.Target(
+        Path(output or told or usual),
+        told=told is not None and os.path.normpath(output or told) == told,
+        handlers=project.HANDLERS if found is None else found.handlers,
+    )
+    if given:
+        return Run(given, target, whole=False, project=found)
+    if found is None:
+        raise UsageError(f"no manifest is given, and no {project.FILE} here or above has a [tool.toolwright]")
+    if not found.manifests:
+        raise UsageError(f"no manifest is given, and [tool.toolwright] in {found.file} names none")
+    return Run(found.manifests, target, whole=True, project=found)

@@ -1,0 +1,207 @@
+"""Servers and their options on the command line: a URL, or a command after `--`.
+
+Takes what the parser gives; gives the source that `importing.live` reads. A word never becomes a process unless it
+stands after `--`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NoReturn
+from urllib.parse import urlsplit
+
+from toolwright.commands.shared.console import UsageError
+from toolwright_runtime.values.terminal import visible
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from toolwright.importers.acceptance import Made
+    from toolwright.importers.deadline import Deadline
+    from toolwright.importers.live import Listed, Source
+
+_BYTES: Final = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
+
+
+class CommandParser(argparse.ArgumentParser):
+    """A parser that, where `takes_command` is set, keeps what stands after `--` as `command`; None without a `--`.
+
+    With `only_after`, that is so only where this option stands before the `--`, which else means what it always does.
+    """
+
+    takes_command = False
+    only_after: str | None = None
+    late: str | None = None
+    """An argument of one word that may also stand behind options that stand behind another; argparse knows no such."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Parse what stands before `--`."""
+        words = list(args)
+        command = None
+        at = words.index("--") if self.takes_command and "--" in words else -1
+        if at >= 0 and (self.only_after is None or self.only_after in words[:at]):
+            words, command = words[:at], words[at + 1 :]
+        parsed, rest = super().parse_known_args(words, namespace)
+        if self.late is not None and not getattr(parsed, self.late) and len(rest) == 1 and not rest[0].startswith("-"):
+            setattr(parsed, self.late, tuple(rest))
+            rest = []
+        if rest:  # told here, with this command's own usage
+            takes_one = self.takes_command and (self.only_after is None or self.only_after in words)
+            lacks_dashes = takes_one and command is None
+            hint = f"; put `--` before a command, as in: {self.prog} -- {_typed(parsed, rest)}" if lacks_dashes else ""
+            self.error(f"unrecognized arguments: {' '.join(rest)}{hint}")
+        if self.takes_command:
+            parsed.command = command
+        return parsed, rest
+
+    def error(self, message: str) -> NoReturn:
+        """As of any parser, but that no word of the command line colours what a terminal shows."""
+        super().error(visible(message))
+
+
+def options(parser: CommandParser, only_after: str | None = None) -> None:
+    """Let a verb be told how to reach a server."""
+    parser.takes_command, parser.only_after = True, only_after
+    parser.add_argument(
+        "--header", metavar="NAME:VALUE", action="append", default=[], help="an HTTP header for each request to a URL"
+    )
+    parser.add_argument(
+        "--env",
+        metavar="NAME[=VALUE]",
+        action="append",
+        default=[],
+        help="a variable for the command, which gets only PATH, HOME and the like; without VALUE as it is here",
+    )
+    parser.add_argument(
+        "--timeout",
+        metavar="SECONDS",
+        type=_seconds,
+        help="how long the import may take in all (default: 60; a command has 600 more until its first answer)",
+    )
+    parser.add_argument(
+        "--max-bytes",
+        metavar="SIZE",
+        type=_size,
+        help="how much the server may say in all, after decompression, such as 256MiB (default: 64MiB)",
+    )
+
+
+def deadline(arguments: argparse.Namespace) -> Deadline:
+    """The time that `--timeout` gives, from now on."""
+    from toolwright.importers import live
+    from toolwright.importers.deadline import Deadline
+
+    return Deadline(arguments.timeout or live.TIMEOUT)
+
+
+def manifest(
+    source: Source, arguments: argparse.Namespace, make: Callable[[Listed], Made], deadline: Deadline
+) -> Callable[[], Made]:
+    """What asks a server and makes a manifest of what it says, within the bounds of the command line."""
+
+    def made() -> Made:
+        from toolwright.importers import live
+
+        listed = live.read(
+            source,
+            deadline.seconds,
+            arguments.max_bytes or live.MAX_BYTES,
+            starting=live.STARTING if isinstance(source, live.Command) and not arguments.timeout else None,
+            started=deadline.restart,
+        )
+        with deadline.held():
+            return make(listed)
+
+    return made
+
+
+def of(url: str | None, command: Sequence[str] | None, arguments: argparse.Namespace) -> Source:
+    """The server that the command line names.
+
+    Raises:
+        UsageError: It names none or two, or an option does not fit.
+    """
+    if (url is None) == (command is None):
+        raise UsageError("name one server: a URL, or a command after `--`")
+    headers = dict(_header(text) for text in arguments.header)
+    environment = dict(variable(text) for text in arguments.env)
+    if command is not None:
+        if not command:
+            raise UsageError("the command after `--` is empty")
+        if headers:
+            raise UsageError("--header is for a URL; a command has no headers")
+        from toolwright.importers.live import Command
+
+        return Command(command, environment)
+    if environment:
+        raise UsageError("--env is for a command; a URL has no environment")
+    from toolwright.importers.live import Endpoint
+
+    return Endpoint(_url(url or ""), headers)
+
+
+def _typed(parsed: argparse.Namespace, rest: Sequence[str]) -> str:
+    """The command that was meant, as far as its words are known."""
+    first = getattr(parsed, "url", None)
+    return shlex.join([*([first] if first else []), *rest]) if first else "COMMAND ARGS…"
+
+
+def name(source: Source) -> str:
+    """A name for a server that has none: its host, or its program."""
+    words = getattr(source, "words", None)
+    return Path(words[0]).name if words else urlsplit(getattr(source, "url", "")).hostname or "server"
+
+
+def _url(text: str) -> str:
+    try:
+        parts = urlsplit(text)
+        fits = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        fits = False
+    if not fits:
+        raise UsageError(f"`{text}` is no http or https URL; a command stands after `--`, as in: -- {text}")
+    return text
+
+
+def _header(text: str) -> tuple[str, str]:
+    key, colon, value = text.partition(":")
+    # The value may be a secret, so it is never shown.
+    if not colon or not key.strip() or not key.strip().isascii():
+        raise UsageError("--header takes NAME:VALUE, such as `Authorization: Bearer …`")
+    if not value.isascii() or not value.strip().isprintable():
+        raise UsageError(f"the value of the header `{key.strip()}` has a character that no header can have")
+    return key.strip(), value.strip()
+
+
+def variable(text: str) -> tuple[str, str]:
+    """The name and the value that an `--env` means. Raises UsageError, which shows no value."""
+    key, equals, value = text.partition("=")
+    if not key:
+        raise UsageError("--env takes NAME or NAME=VALUE")
+    if equals:
+        return key, value
+    here: Mapping[str, str] = os.environ
+    if key not in here:
+        raise UsageError(f"--env {key}: there is no such variable here")
+    return key, here[key]
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0
+    if not 0 < seconds < 1_000_000:
+        raise argparse.ArgumentTypeError(f"`{text}` is not a positive number of seconds")
+    return seconds
+
+
+def _size(text: str) -> int:
+    match = re.fullmatch(r"([1-9][0-9]{0,14})(B|KiB|MiB|GiB)?", text)
+    if match is None:
+        raise argparse.ArgumentTypeError(f"`{text}` is not a size, such as 64MiB")
+    return int(match[1]) * _BYTES[match[2] or "B"]

@@ -1,0 +1,207 @@
+"""What runs read, and when that changes: files, and those that a pattern would find.
+
+Takes what a command works on; gives a turn for each run that is due. Folders are watched one by one, and a file by its
+name in its folder: editors replace files, and what is missing may come.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from watchfiles import Change
+
+    from toolwright.commands.shared.inputs import Run
+    from toolwright.project.files.disk import Disk
+
+_PAUSE = 100
+"""Milliseconds without a change after which several saves count as one."""
+
+_WAKE = 250
+"""Milliseconds after which the watcher says that nothing happened."""
+
+_MAGIC = re.compile(r"[*?\[]")
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """Files that a pattern finds: the folder above its first part with a wildcard, and the parts from there."""
+
+    base: Path
+    parts: tuple[str, ...]
+
+    @classmethod
+    def of(cls, folder: str | Path, pattern: str) -> Pattern:
+        """A pattern that counts from a folder."""
+        *above, name = pattern.split("/")
+        fixed = next((index for index, part in enumerate(above) if _MAGIC.search(part)), len(above))
+        return cls(Path(os.path.realpath(Path(folder, *above[:fixed]))), (*above[fixed:], name))
+
+    def folders(self) -> Iterator[Path]:
+        """The folders in which a file or a folder that comes may match."""
+        yield self.base
+        for count in range(1, len(self.parts)):
+            yield from (path for path in self.base.glob("/".join(self.parts[:count])) if path.is_dir())
+
+    def files(self) -> Iterator[Path]:
+        """The files that match now."""
+        return (path for path in self.base.glob("/".join(self.parts)) if path.is_file())
+
+    def may_find(self, path: Path) -> bool:
+        """Whether a change of a path, whose folder is one of these, may change what matches."""
+        return fnmatch(path.name, self.parts[-1]) or (len(self.parts) > 1 and path.is_dir())
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """All that runs read. The files need not be there; `is_whole` says that none was too broken to tell of others."""
+
+    files: frozenset[Path]
+    patterns: frozenset[Pattern]
+    is_whole: bool = True
+
+    def after(self, known: Inputs) -> Inputs:
+        """These, and what was known before, where these are not all."""
+        if self.is_whole:
+            return self
+        return Inputs(self.files | known.files, self.patterns | known.patterns, is_whole=False)
+
+    def folders(self) -> frozenset[Path]:
+        """The folders to watch, which need not be there either."""
+        return frozenset(path.parent for path in self.files).union(*(one.folders() for one in self.patterns))
+
+    def matches(self) -> frozenset[Path]:
+        """The files that the patterns find now."""
+        return frozenset[Path]().union(*(one.files() for one in self.patterns))
+
+
+def inputs(work: Run, *, imported: bool = False) -> Inputs:
+    """What a run reads. Whatever is wrong in it, the run itself tells.
+
+    Args:
+        work: What the run works on.
+        imported: Name what handwritten modules import of the project, too.
+    """
+    from toolwright import diagnostics
+    from toolwright.compile import source
+    from toolwright.project.files import disk
+
+    files: set[str | Path] = {*_project_files(work)}
+    patterns = [Pattern.of(work.project.folder, one) for one in work.project.patterns] if work.project else []
+    is_whole = True
+    for path in work.manifests:
+        bundle, found = source.load(path, _Recorder(disk.Disk(), files, patterns))
+        is_whole = is_whole and not diagnostics.has_errors(found)
+        if bundle is not None:
+            files.update(_handwritten(bundle.documents[bundle.entry].value, work.target.handlers, imported=imported))
+    return Inputs(frozenset(one for path in files for one in _real(path)), frozenset(patterns), is_whole)
+
+
+def runs(read: Callable[[], Inputs | None]) -> Iterator[None]:
+    """A turn for each run that is due: one at the start, and one after each change of what is read.
+
+    Args:
+        read: Says what is read as things are; None where that cannot be told.
+    """
+    import watchfiles
+
+    known = read() or Inputs(frozenset(), frozenset())
+    folders = known.folders()
+
+    def concerns(change: Change, changed: str) -> bool:
+        path = Path(changed)
+        if path in folders:  # a folder that came or went, perhaps with all that was watched in it
+            return change is not watchfiles.Change.modified
+        return path in known.files or any(one.may_find(path) for one in known.patterns)
+
+    is_due = True
+    while True:
+        folders, matches = known.folders(), known.matches()
+        there = _there(folders)
+        for changes in watchfiles.watch(
+            *there,
+            watch_filter=concerns,
+            step=_PAUSE,
+            rust_timeout=_WAKE,
+            yield_on_timeout=True,
+            recursive=False,
+            ignore_permission_denied=True,
+        ):
+            changed = {Path(path) for _, path in changes}
+            is_due = is_due or bool(changed & (known.files | folders) or _there(folders - there))
+            is_due = is_due or (bool(changed) and (known.folders(), known.matches()) != (folders, matches))
+            if not is_due:
+                continue
+            # What is read is looked up, and the run made, while changes are seen already, so that none is missed.
+            known = (read() or known).after(known)
+            now = known.folders()
+            if changed & folders or now != folders or _there(now) != there:
+                break
+            matches = known.matches()
+            yield
+            is_due = False
+
+
+def _there(folders: frozenset[Path]) -> frozenset[Path]:
+    return frozenset(folder for folder in folders if folder.is_dir())
+
+
+class _Recorder:
+    """Reads files as a disk does, and notes what it is asked for."""
+
+    def __init__(self, disk: Disk, files: set[str | Path], patterns: list[Pattern]) -> None:
+        self._disk = disk
+        self._files = files
+        self._patterns = patterns
+
+    def read(self, path: str) -> bytes:
+        self._files.add(path)
+        return self._disk.read(path)
+
+    def glob(self, folder: str, pattern: str) -> list[str]:
+        found = self._disk.glob(folder, pattern)
+        self._patterns.append(Pattern.of(folder, pattern))
+        return found
+
+    def within(self, path: str, folder: str) -> bool:
+        self._files.add(path)  # a link that leads out of the folder is not read, but may be mended
+        return self._disk.within(path, folder)
+
+
+def _project_files(work: Run) -> Iterator[Path]:
+    """Where the project's own file is, and where a nearer one could come."""
+    from toolwright.project import config
+
+    here = Path.cwd()
+    last = here if work.project is None else Path(os.path.normpath(here / work.project.folder))
+    for folder in (here, *here.parents):
+        yield folder / config.FILE
+        if folder == last:
+            return
+
+
+def _handwritten(entry: object, folders: Sequence[str], *, imported: bool) -> Iterator[Path]:
+    """Where the module of a manifest's handlers is, or could be, and perhaps what it imports."""
+    python = entry.get("python") if isinstance(entry, dict) else None
+    named = python.get("handlers") if isinstance(python, dict) else None
+    module = named.partition(":")[0] if isinstance(named, str) and "\0" not in named else ""
+    if all(module.split(".")):
+        from toolwright.project.handwritten import modules
+
+        yield from modules.candidates(module, folders)
+        if imported:
+            yield from modules.reached(module, folders)
+
+
+def _real(path: str | Path) -> Iterator[Path]:
+    """A file by its name in its folder, and, where that is a link, the file that it leads to."""
+    folder, name = os.path.split(os.path.normpath(path))
+    yield Path(os.path.realpath(folder), name)
+    yield Path(os.path.realpath(path))

@@ -1,0 +1,1 @@
+"""The kinds of changes, a module for each part of a manifest."""

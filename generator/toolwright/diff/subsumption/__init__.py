@@ -1,0 +1,1 @@
+"""Whether one schema accepts everything that another one accepts."""

@@ -1,0 +1,1 @@
+"""A call of a client, from typed arguments to a typed result."""

@@ -1,0 +1,109 @@
+"""The arguments of a call as JSON.
+
+Takes what a caller gave to a client's method; gives plain JSON values that every transport can carry. It validates
+nothing: the schema is the server's to enforce.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from pydantic import BaseModel
+
+from ...values.json import is_list, is_mapping
+from ...values.nesting import DepthError, is_too_deep
+from ...values.text import joined
+from .options import Omit
+
+if TYPE_CHECKING:
+    from ...package import Tool
+
+_DIGITS: Final = 4300
+"""Of the longest integer that Python writes by default; on more, the SDK's HTTP transport ends the connection."""
+
+_BITS: Final = 14_000  # no integer with fewer has so many digits
+
+
+def with_extra(tool: Tool, given: Mapping[str, object], extra: Mapping[Any, object] | None) -> Mapping[str, object]:
+    """The arguments of a call with those that its method has no parameters for.
+
+    Args:
+        tool: The tool.
+        given: The arguments that the method has, by their names on the wire; what is left out is `OMIT`.
+        extra: The others.
+
+    Raises:
+        TypeError: One of these is an argument of the method, or its name is no string.
+    """
+    if not extra:
+        return given
+    for name in extra:
+        if not isinstance(name, str):
+            raise TypeError(f"{tool.method}: the names in `extra` are strings, not {name!r}")
+        if name in given:
+            raise TypeError(f"{tool.method}: {name!r} in `extra` is an argument of the method; give it as that")
+    return {**given, **extra}
+
+
+def to_json(given: Mapping[str, object]) -> dict[str, Any]:
+    """The arguments as they are sent.
+
+    What is `OMIT` is left out. Models are dumped with `model_dump(mode="json")`. Half of a surrogate pair, which no
+    transport can carry and which ends the connection on some, becomes U+FFFD.
+
+    Args:
+        given: The arguments by their names on the wire.
+
+    Raises:
+        TypeError: A value is nothing that JSON has.
+        ValueError: A number is infinite or not a number; JSON has none of these, and the SDK would send `null`. Or an
+            integer has more than 4,300 digits, which neither Python nor servers read.
+        DepthError: A value is nested so deeply that no message can carry it.
+    """
+    return {joined(name): _sendable(value, name) for name, value in given.items() if not isinstance(value, Omit)}
+
+
+def _sendable(value: object, name: str) -> Any:
+    try:
+        found = _json(value, name)
+    except RecursionError:
+        raise DepthError(name) from None
+    if is_too_deep([found]):  # in the object of all arguments
+        raise DepthError(name)
+    return found
+
+
+def _json(value: object, place: str) -> Any:
+    if isinstance(value, BaseModel):
+        return _json(value.model_dump(mode="json"), place)
+    if isinstance(value, str):
+        return joined(value)
+    if isinstance(value, int) and value.bit_length() > _BITS and abs(value) >= 10**_DIGITS:
+        raise ValueError(f"{place}: an integer with more than {_DIGITS} digits cannot be sent")
+    if value is None or isinstance(value, bool | int):
+        return value
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise ValueError(f"{place}: {value} is not a number that JSON has")
+        return value
+    if is_mapping(value):
+        return {_key(key, place): _json(below, f"{place}.{key}") for key, below in value.items()}
+    if is_list(value):
+        return [_json(below, f"{place}[{index}]") for index, below in enumerate(value)]
+    from ...models import formats
+
+    try:
+        text = formats.write(value)
+    except ValueError as error:
+        raise ValueError(f"{place}: {error}") from None
+    if text is not None:
+        return text
+    raise TypeError(f"{place}: a value of type {type(value).__name__} is not JSON")  # and may be a secret
+
+
+def _key(key: object, place: str) -> str:
+    if not isinstance(key, str):
+        raise TypeError(f"{place}: the key {key!r} is not a string")
+    return joined(key)

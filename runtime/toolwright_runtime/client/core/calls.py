@@ -1,0 +1,108 @@
+"""The course of one call: tell its start, ask for leave, send it, check its result, tell its end.
+
+Takes a tool, its arguments, and how to read a result; gives what was read, and the whole result beside it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from ..observability.audit import Record, report
+from ..transports.guarded import describe_problems
+from .arguments import to_json, with_extra
+from .confirmation import confirm_call
+from .content import checked_result
+from .errors import InvalidResult, ToolFailed
+from .results import read_structured
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
+    from mcp_types import CallToolResult, ContentBlock
+
+    from ...package import Tool
+    from .options import Options
+    from .session import Session
+
+_T = TypeVar("_T")
+_Output = TypeVar("_Output", bound=BaseModel)
+
+
+async def call_model(
+    session: Session,
+    options: Options,
+    tool: Tool,
+    arguments: Mapping[str, object],
+    extra: Mapping[str, object] | None,
+    output: type[_Output],
+) -> tuple[_Output, CallToolResult]:
+    """Call a tool that has an `outputSchema`; the model of its result, and the result.
+
+    Raises:
+        ToolFailed: The tool answered with `isError`.
+        Exception: Whatever else is said of `Binding`.
+    """
+
+    return await _perform(session, options, tool, with_extra(tool, arguments, extra), reading(session, tool, output))
+
+
+async def call_content(
+    session: Session,
+    options: Options,
+    tool: Tool,
+    arguments: Mapping[str, object],
+    extra: Mapping[str, object] | None,
+) -> tuple[list[ContentBlock], CallToolResult]:
+    """Call a tool that has no `outputSchema`; its content, and the result. Raises as `call_model`."""
+    return await _perform(session, options, tool, with_extra(tool, arguments, extra), lambda result: result.content)
+
+
+def reading(session: Session, tool: Tool, output: type[_Output]) -> Callable[[CallToolResult], _Output]:
+    """What makes the model of a result of a tool that has an `outputSchema`; it raises `InvalidResult`."""
+
+    def read(result: CallToolResult) -> _Output:
+        value = read_structured(tool, result, mirrored=not session.modern)
+        try:
+            return output.model_validate(value)
+        except (ValidationError, RecursionError) as error:  # no JSON, though the schema has nothing against it
+            wrong = describe_problems(error) if isinstance(error, ValidationError) else "it is nested too deeply"
+            raise InvalidResult(tool.name, [f"result: {wrong}"], result) from None
+
+    return read
+
+
+async def _perform(
+    session: Session,
+    options: Options,
+    tool: Tool,
+    given: Mapping[str, object],
+    read: Callable[[CallToolResult], _T],
+) -> tuple[_T, CallToolResult]:
+    arguments = to_json(given)
+    with tool.hiding(arguments):
+        async with report(tool, arguments, options.on_call) as record:
+            await confirm_call(tool, arguments, options)
+            call: Callable[[Tool, dict[str, Any], Options], Awaitable[CallToolResult]] = session.call
+            if tool.task_support != "forbidden":
+                from ..tasks import runs
+
+                call = runs.calling(session, tool)
+            result = await call(tool, arguments, options)
+            return taken(tool, result, options, read, record)
+
+
+def taken(
+    tool: Tool, result: CallToolResult, options: Options, read: Callable[[CallToolResult], _T], record: Record
+) -> tuple[_T, CallToolResult]:
+    """What is read of a result, and the result itself, checked and cleaned; `record` is told how much was cleaned.
+
+    Raises:
+        ToolFailed: It has `isError`.
+        InvalidResult: Its content is broken, or what `read` says.
+    """
+    if result.is_error:
+        raise ToolFailed(result)
+    result, record.cleaned = checked_result(tool, result, options.sanitize)
+    return read(result), result

@@ -1,0 +1,51 @@
+"""The confirmation of a dangerous call by the caller's own `confirm`.
+
+Takes a tool and its arguments; raises where the call must not go. It goes by the compiled manifest: what the server
+says about its tools now changes nothing (MCP, schema, `ToolAnnotations`: hints are not to be trusted).
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from typing import TYPE_CHECKING, Any
+
+from .errors import CallRefused
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ...package import Tool
+    from .options import Options
+
+
+async def confirm_call(tool: Tool, arguments: Mapping[str, Any], options: Options) -> None:
+    """Ask, where the tool is dangerous or all calls are to be confirmed, and there is somebody to ask.
+
+    Raises:
+        CallRefused: The answer was anything but `True`.
+    """
+    confirm = options.confirm
+    if confirm is None or not (options.confirm_all or is_dangerous(tool)):
+        return
+    answer = confirm(tool.name, copy.deepcopy(arguments))
+    if (await answer if inspect.isawaitable(answer) else answer) is not True:
+        raise CallRefused(tool.name, arguments)
+
+
+def is_dangerous(tool: Tool) -> bool:
+    """Whether the manifest wants each call to be confirmed.
+
+    It does by `policy.confirm`. Where that is not written, the annotations decide: a tool changes things unless it has
+    `readOnlyHint: true`, and then it destroys unless it has `destructiveHint: false` (MCP 2025-11-25, schema,
+    `ToolAnnotations`, defaults). With `client: {hints: untrusted}` those count only of a tool with `policy.trusted`
+    (MCP 2025-11-25, server/tools: annotations are untrusted unless they come from trusted servers).
+    """
+    wanted = tool.policy.get("confirm")
+    if wanted is not None:
+        return wanted is not False
+    ours: Mapping[str, Any] = tool.package.manifest.get("client") or {}
+    if ours.get("hints") == "untrusted" and tool.policy.get("trusted") is not True:
+        return True
+    hints: Mapping[str, Any] = tool.definition.get("annotations") or {}
+    return hints.get("readOnlyHint") is not True and hints.get("destructiveHint") is not False

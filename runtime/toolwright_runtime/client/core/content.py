@@ -1,0 +1,156 @@
+"""Content of a server's answers, held to what servers are held to themselves: whole data, clean texts, bounded size.
+
+Takes the blocks of a result, of a prompt or of a resource as the SDK has read them; gives the same without what a
+terminal obeys and a reader does not see, or says what is broken (MCP 2025-11-25, server/tools, "Security
+Considerations": clients SHOULD validate tool results before passing them to a model).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from pydantic import BaseModel
+
+from ...values.json import is_list, is_mapping
+from ...values.nesting import DEEPEST, is_too_deep
+from ...values.sanitizing import checked_base64, checked_mime_type, clean
+from ..transports.bounds import MOST_BLOCKS
+from .errors import InvalidResult
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from mcp_types import CallToolResult
+
+    from ...package import Tool
+    from .options import Sanitize
+
+_Model = TypeVar("_Model", bound=BaseModel)
+
+_WRONG: Final = "is not what MCP says"
+_DATA: Final = frozenset({"data", "blob"})
+"""Fields of blocks that are base64, which has no characters to clean."""
+
+_TOLD: Final = 20
+"""How many problems of one result a message has."""
+
+
+def checked_result(tool: Tool, result: CallToolResult, sanitize: Sanitize) -> tuple[CallToolResult, int]:
+    """A result with clean content, and how many of its strings were cleaned.
+
+    Args:
+        tool: The tool.
+        result: As the server sent it.
+        sanitize: `text` cleans the strings of content, `all` those of `structuredContent` and `_meta`, too; `none`
+            cleans nothing, and looks at no data and at no MIME type.
+
+    Raises:
+        InvalidResult: Data are no base64, a MIME type is none, there are more than 10,000 blocks, or the result is
+            nested more deeply than a message may be.
+    """
+    if len(result.content) > MOST_BLOCKS:
+        wrong = f"content: {len(result.content):,} blocks, more than {MOST_BLOCKS:,}"
+        raise InvalidResult(tool.name, [wrong], result, _WRONG)
+    for name, value in _nested(result):
+        if is_too_deep(value):
+            wrong = f"{name}: nested more than {DEEPEST} levels deep"
+            raise InvalidResult(tool.name, [wrong], result, _WRONG)
+    if sanitize == "none":
+        return result, 0
+    if broken := problems(result.content, "content"):
+        raise InvalidResult(tool.name, broken, result, _WRONG)
+    cleaning = _Cleaning()
+    names = ["content", *(["structured_content", "meta"] if sanitize == "all" else [])]
+    try:
+        changes = {name: cleaning.of(getattr(result, name)) for name in names if name in result.model_fields_set}
+    except RecursionError:
+        raise InvalidResult(tool.name, ["content: nested too deeply"], result, _WRONG) from None
+    return (result.model_copy(update=changes) if cleaning.count else result), cleaning.count
+
+
+def checked_parts(parts: Sequence[_Model], name: str, sanitize: Sanitize) -> list[_Model]:
+    """The contents of a resource, or the messages of a prompt, with clean strings.
+
+    Raises:
+        mcp.MCPError: Data are no base64, or a MIME type is none (`PARSE_ERROR`).
+    """
+    if sanitize == "none":
+        return [*parts]
+    if broken := problems(parts, name):
+        from mcp import MCPError
+        from mcp_types import PARSE_ERROR
+
+        message = f"the server's answer {_WRONG}: {'; '.join(broken)}"
+        raise MCPError(code=PARSE_ERROR, message=message)
+    made: list[_Model] = _Cleaning().of([*parts])
+    return made
+
+
+def _nested(result: CallToolResult) -> Iterator[tuple[str, Any]]:
+    """What of a result may be nested as deeply as its server likes, with its place."""
+    yield "structuredContent", result.structured_content
+    yield "_meta", result.meta
+    for index, block in enumerate(result.content):
+        yield f"content[{index}]._meta", block.meta
+        if block.type == "resource":
+            yield f"content[{index}].resource._meta", block.resource.meta
+
+
+def problems(parts: Sequence[BaseModel], name: str) -> list[str]:
+    """What is broken in some blocks, with its place."""
+    found: list[str] = []
+    for index, part in enumerate(parts):
+        for place, wrong in _broken(part):
+            if len(found) == _TOLD:
+                return [*found, "and more"]
+            found.append(f"{name}[{index}]{place}: {wrong}")
+    return found
+
+
+def _broken(part: BaseModel) -> Iterator[tuple[str, str]]:
+    fields = part.__dict__
+    kind = fields.get("type")
+    for name in _DATA & fields.keys():
+        try:
+            checked_base64(fields[name])
+        except ValueError as error:
+            yield f".{name}", str(error)
+    if (mime_type := fields.get("mime_type")) is not None:
+        try:
+            checked_mime_type(mime_type, kind if kind in ("image", "audio") else None)
+        except ValueError as error:
+            yield ".mimeType", str(error)
+    for name in ("resource", "content"):  # of an embedded resource, and of a prompt's message
+        below = fields.get(name)
+        if isinstance(below, BaseModel):
+            for place, wrong in _broken(below):
+                yield f".{name}{place}", wrong
+
+
+class _Cleaning:
+    """Strings without what `clean` takes out; counts those that had some of it."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def of(self, value: Any) -> Any:
+        """A value with clean strings and keys: the same object where nothing is to be cleaned."""
+        if isinstance(value, str):
+            text = clean(value)
+            self.count += text != value
+            return text
+        if isinstance(value, BaseModel):
+            return self._model(value)
+        if is_mapping(value):
+            made = {self.of(key): self.of(below) for key, below in value.items()}
+            return value if all(made.get(key, made) is below for key, below in value.items()) else made
+        if is_list(value):
+            items = [self.of(below) for below in value]
+            return value if all(one is other for one, other in zip(items, value, strict=True)) else items
+        return value
+
+    def _model(self, model: BaseModel) -> BaseModel:
+        old = {name: value for name, value in model.__dict__.items() if name not in _DATA}
+        new = {name: self.of(value) for name, value in old.items()}
+        changed = {name: value for name, value in new.items() if value is not old[name]}
+        return model.model_copy(update=changed) if changed else model

@@ -1,0 +1,137 @@
+"""What goes wrong in a call, as exceptions.
+
+    Exception
+    ├── ToolFailed      the tool answered with an error
+    ├── InvalidResult   the result breaks the tool's `outputSchema`, or its content is not what MCP says
+    ├── ResultTooLarge  the result has more bytes than `max_result_bytes`
+    └── CallRefused     the client's own `confirm` said no; nothing was sent
+
+Takes and gives plain values; imports nothing of the protocol's library.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, TypeVar
+
+from ...values.terminal import visible
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Mapping, Sequence
+
+    from mcp import MCPError
+    from mcp.shared.exceptions import UrlElicitationRequiredError
+    from mcp_types import CallToolResult
+
+_Error = TypeVar("_Error", bound=Exception)
+
+
+class ToolFailed(Exception):
+    """A tool answered with `isError: true`. The message is the text of its content, safe to show on a terminal.
+
+    Attributes:
+        result: The whole result, as the server sent it.
+    """
+
+    def __init__(self, result: CallToolResult) -> None:
+        """Wrap the result of the tool that failed."""
+        texts = [block.text for block in result.content if block.type == "text"]
+        super().__init__(visible("\n".join(texts)) or "the tool failed and did not say why")
+        self.result = result
+
+
+class InvalidResult(Exception):
+    """A tool's result is not what it should be. The message names each violation.
+
+    It breaks the `outputSchema` that the client was compiled with, or its content is broken: data that are no base64, a
+    MIME type that is none.
+
+    Attributes:
+        tool: The tool's name on the wire.
+        violations: One line each.
+        result: The whole result, as the server sent it.
+    """
+
+    def __init__(
+        self, tool: str, violations: Sequence[str], result: CallToolResult, wrong: str = "breaks its outputSchema"
+    ) -> None:
+        """Say which tool, and what is wrong."""
+        lines = "".join(f"\n  {violation}" for violation in violations)
+        super().__init__(visible(f"the result of {tool!r} {wrong}:{lines}"))
+        self.tool = tool
+        self.violations = tuple(violations)
+        self.result = result
+
+
+class ResultTooLarge(Exception):
+    """A tool's result has more bytes than `max_result_bytes`. No more of it was read, and none of it is kept.
+
+    Attributes:
+        tool: The tool's name on the wire.
+        size: The bytes of the answer that had come when that was seen; more may have followed.
+        limit: The bytes that it may have, after decompression.
+    """
+
+    def __init__(self, tool: str, size: int, limit: int) -> None:
+        """Say which tool, how much came, and what the limit is."""
+        super().__init__(
+            visible(f"the result of {tool!r} has {size:,} bytes or more, and max_result_bytes is {limit:,}")
+        )
+        self.tool = tool
+        self.size = size
+        self.limit = limit
+
+
+class CallRefused(Exception):
+    """The client's `confirm` callback said no. Nothing was sent to the server.
+
+    Attributes:
+        tool: The tool's name on the wire.
+        arguments: The arguments that the call would have had.
+    """
+
+    def __init__(self, tool: str, arguments: Mapping[str, object]) -> None:
+        """Name the call that was refused."""
+        super().__init__(f"the call of {tool!r} was not confirmed")
+        self.tool = tool
+        self.arguments = arguments
+
+
+def shown(error: _Error) -> _Error:
+    """The same exception, whose text is safe to show on a terminal; its attributes stay as they came.
+
+    It is for those whose class is not ours, such as `mcp.MCPError`, where the text is a server's.
+    """
+    if visible(text := str(error)) != text:
+        setattr(error, "__class__", _shown(type(error)))  # noqa: B010 - to be told that it is the same type
+    return error
+
+
+@contextmanager
+def safe_to_show() -> Generator[None, None, None]:
+    """Let the text of what the SDK raises in the block be safe to show."""
+    try:
+        yield
+    except Exception as error:
+        if type(error).__module__.partition(".")[0] == "mcp":
+            shown(error)
+        raise
+
+
+def _shown(kind: type[Exception]) -> type[Exception]:
+    def __str__(self: Exception) -> str:
+        return visible(kind.__str__(self))
+
+    return type(kind.__name__, (kind,), {"__str__": __str__, "__module__": kind.__module__})
+
+
+def url_required(error: MCPError) -> UrlElicitationRequiredError | None:
+    """The typed form of an error that wants URLs to be visited first; `None` where it names none."""
+    from mcp.shared.exceptions import UrlElicitationRequiredError
+    from pydantic import ValidationError
+
+    try:
+        typed = UrlElicitationRequiredError.from_error(error.error)
+    except (AttributeError, TypeError, ValidationError, ValueError):
+        return None
+    return shown(typed) if typed.elicitations else None

@@ -1,0 +1,144 @@
+"""The requests that are under way over one connection: their time, and what goes wrong while the server asks back.
+
+Before 2026-07-28 the server asks in the middle of a call, by a request of its own that does not say which call it
+belongs to. Takes the calls and the questions; stops the calls' clocks while a question is open, and takes an exception
+of a callback to the call that it belongs to. It sends nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from ...observability.logs import logger
+
+if TYPE_CHECKING:
+    from collections.abc import (
+        AsyncGenerator,
+        Awaitable,
+        Callable,
+        Generator,
+        Sequence,
+    )
+
+    from anyio import CancelScope
+    from mcp_types import ElicitRequestURLParams
+
+_LOG: Final = logger(__name__)
+
+
+@dataclass(slots=True)
+class _Request:
+    """One request: the scope that ends it, the seconds that were left when its clock stopped, and what ended it.
+
+    The server may ask in the middle of it where it `is_asked_in`.
+    """
+
+    scope: CancelScope
+    left: float
+    is_asked_in: bool
+    error: Exception | None = None
+
+    def rest(self, now: float) -> None:
+        self.left = self.scope.deadline - now
+        self.scope.deadline = math.inf
+
+    def go_on(self, now: float) -> None:
+        self.scope.deadline = now + self.left
+
+
+class InFlight:
+    """What is under way over one connection.
+
+    Attributes:
+        expects_questions: Whether there are callbacks that the server can ask.
+        visit: Has a person visit URLs without which a request cannot go on; `None` where nobody can be asked.
+    """
+
+    def __init__(self, *, expects_questions: bool) -> None:
+        """Nothing is yet."""
+        self.expects_questions = expects_questions
+        self.visit: Callable[[Sequence[ElicitRequestURLParams]], Awaitable[bool]] | None = None
+        self._requests: list[_Request] = []
+        self._questions = 0
+
+    @property
+    def is_asking(self) -> bool:
+        """Whether a callback is answering the server now."""
+        return self._questions > 0
+
+    @asynccontextmanager
+    async def request(self, seconds: float | None, *, is_asked_in: bool = True) -> AsyncGenerator[None, None]:
+        """The time of one request, from sending it to its answer.
+
+        Args:
+            seconds: How long the server may take, without the time in which it waits for us; `None` for no bound.
+            is_asked_in: Whether the server may ask in the middle of it.
+
+        Raises:
+            mcp.MCPError: It took longer (`REQUEST_TIMEOUT`).
+            Exception: What a callback raised when the server asked in the middle of this request.
+        """
+        import anyio
+
+        request = _Request(anyio.CancelScope(), math.inf if seconds is None else seconds, is_asked_in)
+        if not self._questions:
+            request.go_on(anyio.current_time())
+        self._requests.append(request)
+        try:
+            with request.scope:
+                yield
+        finally:
+            self._requests.remove(request)
+        if request.error is not None:
+            raise request.error
+        if request.scope.cancelled_caught:
+            from mcp import MCPError
+            from mcp_types import REQUEST_TIMEOUT
+
+            raise MCPError(code=REQUEST_TIMEOUT, message=f"the server did not answer in {seconds} seconds")
+
+    @contextmanager
+    def question(self) -> Generator[None, None, None]:
+        """The time in which a callback answers the server: the clocks rest.
+
+        Raises:
+            mcp.MCPError: The callback raised. The request that is under way raises the exception itself; where there
+                are several, nobody can tell which of them the server asked for, and the exception is logged.
+        """
+        from mcp import MCPError
+        from mcp_types import INTERNAL_ERROR
+
+        self._rest()
+        try:
+            yield
+        except MCPError:
+            raise
+        except Exception as error:
+            asked_in = [request for request in self._requests if request.is_asked_in]
+            if len(asked_in) == 1:
+                asked_in[0].error = error
+                asked_in[0].scope.cancel()
+            else:
+                _LOG.exception("a question of the server could not be answered")
+            raise MCPError(code=INTERNAL_ERROR, message="The client could not answer") from error
+        finally:
+            self._go_on()
+
+    def _rest(self) -> None:
+        from anyio import current_time
+
+        self._questions += 1
+        if self._questions == 1:
+            for request in self._requests:
+                request.rest(current_time())
+
+    def _go_on(self) -> None:
+        from anyio import current_time
+
+        self._questions -= 1
+        if self._questions == 0:
+            for request in self._requests:
+                request.go_on(current_time())

@@ -1,0 +1,128 @@
+"""What holds for a call beside the tool's own arguments, and the mark of an argument that was left out.
+
+Takes what a caller says once, to `connect` or to `with_options`; gives frozen values. It never calls a callback.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final, Literal, TypeAlias, final, get_args
+
+from ..transports.bounds import MAX_RESULT_BYTES
+
+TIMEOUT: Final = 60.0
+"""Seconds that a server may take for an answer by default."""
+
+
+@final
+class Omit:
+    """The type of `OMIT`, for annotations and for `isinstance`."""
+
+    _only: Omit | None = None
+
+    def __new__(cls) -> Omit:
+        """Give the one instance there is."""
+        if cls._only is None:
+            cls._only = super().__new__(cls)
+        return cls._only
+
+    def __bool__(self) -> Literal[False]:
+        """Nothing was given, so it is false."""
+        return False
+
+    def __repr__(self) -> str:
+        """As it is written."""
+        return "OMIT"
+
+    def __reduce__(self) -> str:
+        """Copies and pickles are the one instance itself."""
+        return "OMIT"
+
+
+OMIT: Final = Omit()
+"""An argument that the caller leaves out: it is left out of the request, and the server's own default applies."""
+
+
+Outcome: TypeAlias = Literal["ok", "failed", "refused", "invalid", "too_large", "timeout", "error", "cancelled"]
+"""How a call ended.
+
+`ok`: with a result. `failed`: the tool answered with `isError`. `refused`: `confirm` said no. `invalid`: the result
+breaks the tool's `outputSchema`, or its content is broken. `too_large`: it has more bytes than `max_result_bytes`.
+`timeout`: no answer in time. `error`: any other exception, such as a protocol error or a lost connection. `cancelled`:
+the caller gave up.
+"""
+
+Sanitize: TypeAlias = Literal["text", "all", "none"]
+"""What is cleaned of what a server answers: the strings of its content, those of its `structuredContent`, too, or none.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class CallEvent:
+    """What `on_call` is told at the start and at the end of a call.
+
+    Attributes:
+        call: The call's number in this process; its two events have the same.
+        phase: `start` comes before anything is asked or sent, `end` after the result was checked.
+        tool: The tool's name on the wire.
+        arguments: All arguments as JSON, a copy, with `"[redacted]"` for what the manifest's `policy.redact` names.
+        outcome: How it ended; `None` at the start.
+        duration: Seconds from start to end, with those in which `confirm` waited for a person; `None` at the start.
+        cleaned: How many strings of the result had characters that were taken out; see `sanitize`.
+    """
+
+    call: int
+    phase: Literal["start", "end"]
+    tool: str
+    arguments: Mapping[str, Any]
+    outcome: Outcome | None = None
+    duration: float | None = None
+    cleaned: int = 0
+
+
+Confirm: TypeAlias = Callable[[str, Mapping[str, Any]], bool | Awaitable[bool]]
+"""Takes a tool's name on the wire and the arguments that would be sent; `True`, and nothing else, lets the call go."""
+
+OnCall: TypeAlias = Callable[[CallEvent], Awaitable[None] | None]
+"""Is told of every call. What it raises, the call raises."""
+
+OnProgress: TypeAlias = Callable[[float, float | None, str | None], Awaitable[None] | None]
+"""Takes how much is done, of how much (where that is known), and what is being done."""
+
+
+def _is_positive(number: object) -> bool:
+    return isinstance(number, int) and number > 0
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The options of the calls through one client.
+
+    Raises:
+        ValueError: The timeout is no positive number of seconds, the bound no positive number of bytes, or every call
+            is to be confirmed, but by nobody.
+    """
+
+    timeout: float | None = TIMEOUT
+    confirm: Confirm | None = None
+    on_call: OnCall | None = None
+    on_progress: OnProgress | None = None
+    max_result_bytes: int | None = MAX_RESULT_BYTES
+    confirm_all: bool = False
+    sanitize: Sanitize = "text"
+
+    def __post_init__(self) -> None:
+        """Check what can be wrong."""
+        if self.confirm_all and self.confirm is None:
+            raise ValueError("confirm_all=True asks before every call; it needs a `confirm` that is asked")
+        if self.sanitize not in get_args(Sanitize):
+            raise ValueError(f"sanitize is 'text', 'all' or 'none', not {self.sanitize!r}")
+        if self.timeout is not None and not self.timeout > 0:
+            raise ValueError(f"timeout must be a positive number of seconds, not {self.timeout!r}")
+        if self.max_result_bytes is not None and not _is_positive(self.max_result_bytes):
+            raise ValueError(f"max_result_bytes must be a positive number of bytes, not {self.max_result_bytes!r}")
+
+    def but(self, **changes: Any) -> Options:
+        """These options, with those that are not `OMIT` put in the place of the old ones."""
+        return replace(self, **{name: value for name, value in changes.items() if not isinstance(value, Omit)})

@@ -1,0 +1,279 @@
+"""The requests over an open connection, each until the result that ends it.
+
+Takes names, URIs and JSON; gives the server's results as they came. It validates nothing: `mcp.Client.call_tool` would
+check each result a second time, against a `tools/list` that it first asks for, and fails there where one schema of the
+whole list is odd.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from contextlib import asynccontextmanager, contextmanager
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from ...mcp.revisions import Revision
+from ..features.list_pages import fetch_pages
+from ..transports.bounds import Bound, TooLargeError, at_most
+from ..transports.guarded import Guarded, describe_problems, failure_of
+from ..transports.parameter_headers import ParameterHeaders
+from .errors import ResultTooLarge, safe_to_show, url_required
+from .input_required import run_rounds
+
+if TYPE_CHECKING:
+    from collections.abc import (
+        AsyncGenerator,
+        AsyncIterator,
+        Awaitable,
+        Callable,
+        Generator,
+    )
+
+    from mcp import Client
+    from mcp.shared.dispatcher import ProgressFnT
+    from mcp_types import (
+        CallToolRequestParams,
+        CallToolResult,
+        InputRequiredResult,
+        PaginatedResult,
+        Request,
+    )
+    from pydantic import BaseModel, TypeAdapter, ValidationError
+
+    from ...package import Tool
+    from .in_flight import InFlight
+    from .options import OnProgress, Options
+
+_Result = TypeVar("_Result", bound="BaseModel")
+_Page = TypeVar("_Page", bound="PaginatedResult")
+
+_VISITS: Final = 3
+"""How often a person is asked to visit URLs for one request."""
+
+
+class Session:
+    """The requests over one connection.
+
+    Of the options, `timeout` and `max_result_bytes` hold for each answer of the server, and `on_progress` is told. Each
+    method raises:
+
+    - `mcp.MCPError` where the server answered with a protocol error, with what is no result of that kind
+      (`PARSE_ERROR`), or with more than it may; where it did not answer in time (`REQUEST_TIMEOUT`), is gone, or kept
+      asking; or where there is no callback for what it asks.
+    - what a callback raised.
+    """
+
+    def __init__(self, client: Client, in_flight: InFlight) -> None:
+        """Take a client, which need not be open yet, and what keeps account of its requests."""
+        self.client = client
+        self.in_flight = in_flight
+        self._headers = ParameterHeaders(client)
+
+    @property
+    def modern(self) -> bool:
+        """Whether the connection speaks a revision without a handshake (from 2026-07-28 on)."""
+        return Revision.of(self.client.protocol_version).has("stateless")
+
+    async def call(self, tool: Tool, arguments: dict[str, Any], options: Options) -> CallToolResult:
+        """Call a tool with JSON arguments (`tools/call`).
+
+        Raises:
+            ResultTooLarge: The result has more bytes than it may.
+        """
+        from mcp_types import CallToolRequest, CallToolRequestParams, CallToolResult
+
+        def send(params: CallToolRequestParams) -> Awaitable[CallToolResult | InputRequiredResult]:
+            return self.send(CallToolRequest(params=params), or_question(CallToolResult), options)
+
+        return await self.rounds(tool, CallToolRequestParams(name=tool.name, arguments=arguments), send, options)
+
+    async def rounds(
+        self,
+        tool: Tool,
+        params: CallToolRequestParams,
+        send: Callable[[CallToolRequestParams], Awaitable[_Result | InputRequiredResult]],
+        options: Options,
+    ) -> _Result:
+        """All rounds of a call, with the headers that mirror its arguments.
+
+        Args:
+            tool: The tool.
+            params: The parameters of the first round.
+            send: Sends a round, by `send` of this class.
+            options: Of these, `timeout` and `max_result_bytes` hold for each answer.
+
+        Raises:
+            ResultTooLarge: The result has more bytes than it may.
+        """
+
+        async def send_round(params: CallToolRequestParams) -> _Result | InputRequiredResult:
+            return await self._headers.sent(tool, options.timeout, lambda: send(params))
+
+        with self.bounded(tool):
+            result = await run_rounds(self.client, params, send_round)
+            self.measure(result, options)
+        return result
+
+    @contextmanager
+    def bounded(self, tool: Tool) -> Generator[None, None, None]:
+        """Let what is too large of a result of `tool` be `ResultTooLarge`."""
+        from mcp import MCPError
+
+        try:
+            yield
+        except (MCPError, TooLargeError) as error:
+            too_large = error.__cause__ if isinstance(error, MCPError) else error
+            if isinstance(too_large, TooLargeError):
+                raise ResultTooLarge(tool.name, too_large.size, too_large.most) from None
+            raise
+
+    def measure(self, result: BaseModel, options: Options) -> None:
+        """Raise `TooLargeError` where a result has more bytes than it may, and was not bounded before it was parsed."""
+        if not isinstance(self.client.server, Guarded):
+            Bound(options.max_result_bytes).check(_size(result))
+
+    def pages(self, fetch: Callable[..., Awaitable[_Page]], options: Options) -> AsyncIterator[_Page]:
+        """All pages of a list.
+
+        Args:
+            fetch: A method of the client, such as `list_tools`. What it kept of an earlier answer is not used, so that
+                all pages are of one list.
+            options: As for all requests.
+
+        Raises:
+            mcp.MCPError: As for all requests; also where the list has no end.
+        """
+
+        async def page(cursor: str | None) -> _Page:
+            async with self._request(options, options.timeout):
+                return await fetch(cursor=cursor, cache_mode="refresh")
+
+        return fetch_pages(page, options.max_result_bytes)
+
+    async def send(
+        self,
+        request: Request[Any, Any],
+        result: type[_Result] | TypeAdapter[_Result],
+        options: Options,
+        *,
+        read: Callable[[ValidationError], _Result] | None = None,
+        is_asked_in: bool = True,
+    ) -> _Result:
+        """Send one request and wait for its result.
+
+        Args:
+            request: The request.
+            result: The kind of its result.
+            options: Of these, `timeout` and `max_result_bytes` hold, and `on_progress` is told.
+            read: What reads a result that the SDK has no such shape for, out of the SDK's complaint; it raises that
+                again where it is none of these.
+            is_asked_in: Whether the server may ask in the middle of it (up to 2025-11-25).
+
+        The SDK's own clock rests while it asks a person to sign in, but runs while the server asks in the middle of a
+        call, and not yet while a request cannot be sent; so a clock of ours takes its place where that can be.
+
+        Where the server wants a person to visit a URL first (-32042, MCP 2025-11-25, client/elicitation), that person
+        is asked, and the request is sent again.
+
+        Raises:
+            mcp.shared.exceptions.UrlElicitationRequiredError: Nobody can be asked, said no, or was asked too often.
+        """
+        from mcp import MCPError
+        from mcp_types import URL_ELICITATION_REQUIRED
+
+        for number in range(_VISITS + 1):
+            try:
+                return await self._send(request, result, options, read, is_asked_in)
+            except MCPError as error:
+                if error.code != URL_ELICITATION_REQUIRED:
+                    raise
+                visit, typed = self.in_flight.visit, url_required(error)
+                if typed is None:
+                    raise
+                if number == _VISITS or visit is None or not await visit(typed.elicitations):
+                    raise typed from None
+        raise AssertionError
+
+    async def _send(
+        self,
+        request: Request[Any, Any],
+        result: type[_Result] | TypeAdapter[_Result],
+        options: Options,
+        read: Callable[[ValidationError], _Result] | None,
+        is_asked_in: bool,
+    ) -> _Result:
+        """Send one request once."""
+        from pydantic import ValidationError
+
+        asks = self.in_flight.expects_questions and not self.modern
+        ours = asks or isinstance(self.client.server, Guarded)
+        async with self._request(options, options.timeout if ours else None, is_asked_in):
+            try:
+                return await self.client.session.send_request(
+                    request,
+                    result,
+                    request_read_timeout_seconds=math.inf if ours or options.timeout is None else options.timeout,
+                    progress_callback=_awaited(options.on_progress),
+                )
+            except ValidationError as error:
+                if read is None:
+                    raise
+                return read(error)
+
+    @asynccontextmanager
+    async def _request(
+        self, options: Options, seconds: float | None, is_asked_in: bool = True
+    ) -> AsyncGenerator[None, None]:
+        """The time and the size of an answer, and what the SDK raises for one that is wrong."""
+        from mcp import MCPError
+        from mcp_types import CONNECTION_CLOSED, PARSE_ERROR
+        from pydantic import ValidationError
+
+        with safe_to_show(), at_most(options.max_result_bytes) as bound:
+            try:
+                async with self.in_flight.request(seconds, is_asked_in=is_asked_in):
+                    try:
+                        yield
+                    except (ValidationError, OverflowError, RecursionError) as error:
+                        wrong = describe_problems(error) if isinstance(error, ValidationError) else str(error)
+                        message = f"the server's answer is not what MCP says: {wrong}"
+                        raise MCPError(code=PARSE_ERROR, message=message) from None
+            except MCPError as error:
+                why = failure_of(self.client)
+                if error.code == CONNECTION_CLOSED and why is not None:
+                    raise MCPError(code=CONNECTION_CLOSED, message=why) from bound.broken
+                if bound.broken is not None:
+                    raise error from bound.broken
+                raise
+
+
+def _size(result: BaseModel) -> int:
+    """The bytes of a result as JSON; 0 where nothing of it can be sent, which is told elsewhere."""
+    try:
+        return len(result.model_dump_json(by_alias=True, exclude_unset=True))
+    except (ValueError, RecursionError):
+        return 0
+
+
+def _awaited(on_progress: OnProgress | None) -> ProgressFnT | None:
+    """The callback as the SDK wants it."""
+    if on_progress is None:
+        return None
+
+    async def tell(progress: float, total: float | None, message: str | None) -> None:
+        telling = on_progress(progress, total, message)
+        if inspect.isawaitable(telling):
+            await telling
+
+    return tell
+
+
+@cache
+def or_question(result: type[_Result]) -> TypeAdapter[_Result | InputRequiredResult]:
+    """A result of this kind, or `input_required`."""
+    from mcp_types import InputRequiredResult
+    from pydantic import TypeAdapter
+
+    either: Any = result | InputRequiredResult
+    return TypeAdapter(either)

@@ -1,0 +1,86 @@
+"""An answer as it goes to the server: with the defaults of the question's form, and valid under its schema.
+
+Takes what `on_question` gave and the schema that the server sent; gives the result of `elicitation/create`. Nothing
+that breaks the schema is sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel
+
+from ...mcp.elicitation_answers import Accepted, Cancelled, Declined
+from ...schema.validation import Validator
+from ...values.json import Json, is_mapping
+from ..core.arguments import to_json
+
+if TYPE_CHECKING:
+    from mcp_types import ElicitResult
+
+
+def fill(answer: object, schema: Mapping[str, Any] | None) -> ElicitResult:
+    """The answer to one question (MCP 2025-11-25, client/elicitation, "Response Actions").
+
+    Args:
+        answer: A mapping or a model with the form's values, `Accepted()`, `Declined()` or `Cancelled()`. `Accepted()`
+            ticks the box of a form that has nothing but one box to tick, such as that of a confirmation.
+        schema: Of the form; `None` for a question with a URL. What the answer leaves out of it gets its `default`.
+
+    Raises:
+        TypeError: It is none of these.
+        ValueError: It breaks the schema, or the schema is none.
+    """
+    from mcp_types import ElicitResult
+
+    if isinstance(answer, Declined):
+        return ElicitResult(action="decline")
+    if isinstance(answer, Cancelled):
+        return ElicitResult(action="cancel")
+    if schema is None:
+        if isinstance(answer, Accepted):
+            return ElicitResult(action="accept")
+        raise TypeError(f"the answer to a question with a URL is Accepted(), Declined() or Cancelled(), not {answer!r}")
+    given = _given(answer, schema)
+    content = {**given, **_defaults(schema, given)}
+    try:
+        violations = Validator(schema).violations(content, "answer")
+    except ValueError as error:
+        raise ValueError(f"the server's question cannot be answered: its schema is not valid: {error}") from None
+    if violations:
+        lines = "".join(f"\n  {violation}" for violation in violations)
+        raise ValueError(f"the answer breaks the question's schema:{lines}")
+    return ElicitResult(action="accept", content=content)
+
+
+def _given(answer: object, schema: Mapping[str, Any]) -> dict[str, Any]:
+    if isinstance(answer, Accepted):
+        return dict.fromkeys(_only_box(schema), True)
+    if is_mapping(answer):
+        return to_json(answer)
+    if isinstance(answer, BaseModel):
+        content: Json = to_json({"answer": answer})["answer"]
+        if isinstance(content, dict):
+            return content
+    raise TypeError(f"an answer is a mapping, a model, Accepted(), Declined() or Cancelled(), not {answer!r}")
+
+
+def _only_box(schema: Mapping[str, Any]) -> list[str]:
+    """The name of the only field, where that is one to tick and has to be filled in."""
+    fields: Json = schema.get("properties")
+    if not isinstance(fields, dict) or len(fields) != 1 or schema.get("required") != [*fields]:
+        return []
+    return [name for name, field in fields.items() if is_mapping(field) and field.get("type") == "boolean"]
+
+
+def _defaults(schema: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """The defaults of the properties that were not given (SEP-1034; MCP 2025-11-25, client/elicitation)."""
+    properties: Json = schema.get("properties")
+    if not isinstance(properties, dict):
+        return {}
+    return {
+        name: field["default"]
+        for name, field in properties.items()
+        if name not in given and is_mapping(field) and "default" in field
+    }

@@ -1,0 +1,89 @@
+"""A list of the server, page by page.
+
+Takes a way to fetch one page; gives the pages. A list without an end, and one that goes round in a circle, ends with
+an error.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from ..transports.bounds import MAX_RESULT_BYTES, Bounds, TooLargeError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable
+
+    from mcp_types import PaginatedResult
+
+_Any = TypeVar("_Any")
+_Page = TypeVar("_Page", bound="PaginatedResult")
+
+_PAGES: Final = 1000
+"""How many pages a list may have."""
+
+
+class EndlessError(Exception):
+    """A list has no end; the message says how."""
+
+
+async def follow(
+    fetch: Callable[[str | None], Awaitable[_Any]], following: Callable[[_Any], str | None]
+) -> AsyncIterator[_Any]:
+    """All pages of a list (MCP 2025-11-25, server/utilities/pagination).
+
+    Args:
+        fetch: Takes the cursor of a page, `None` for the first.
+        following: Takes a page; gives the cursor of the next one, `None` where it is the last.
+
+    Raises:
+        EndlessError: There are too many pages, or a cursor comes again.
+    """
+    cursor: str | None = None
+    seen: set[str] = set()
+    for _ in range(_PAGES):
+        page = await fetch(cursor)
+        cursor = following(page)
+        yield page
+        if cursor is None:
+            return
+        if cursor in seen:
+            raise EndlessError(f"goes round in a circle: the cursor {cursor[:100]!r} comes again")
+        seen.add(cursor)
+    raise EndlessError(f"has more than {_PAGES} pages")
+
+
+async def fetch_pages(
+    fetch: Callable[[str | None], Awaitable[_Page]], most: int | None = MAX_RESULT_BYTES
+) -> AsyncIterator[_Page]:
+    """All pages of a list, as far as they are bounded.
+
+    Args:
+        fetch: Takes the cursor of a page, `None` for the first.
+        most: Bytes that all pages may have together; `None` for no bound. One page is bounded where it is read.
+
+    Raises:
+        mcp.MCPError: There is too much, or no end.
+    """
+    from mcp import MCPError
+    from mcp_types import INVALID_REQUEST
+
+    bounds = Bounds(None, most)
+    is_only = True
+    try:
+        async for page in follow(fetch, lambda page: page.next_cursor):
+            is_only = is_only and page.next_cursor is None
+            if not is_only:
+                _add(bounds, page)
+            yield page
+    except EndlessError as error:
+        raise MCPError(code=INVALID_REQUEST, message=f"the server's list {error}") from None
+
+
+def _add(bounds: Bounds, page: PaginatedResult) -> None:
+    from mcp import MCPError
+    from mcp_types import INVALID_REQUEST
+
+    try:
+        bounds.add(len(page.model_dump_json()))
+    except TooLargeError as error:
+        raise MCPError(code=INVALID_REQUEST, message=f"{error} in the pages of one list") from None

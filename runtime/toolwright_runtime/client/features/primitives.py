@@ -1,0 +1,94 @@
+"""What a generated client does beside tools: it reads resources, gets prompts and completes their arguments.
+
+Takes names, URIs and texts from generated methods; gives the server's results, their content checked and cleaned.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from ..core.arguments import to_json
+from ..core.binding import Binding
+from ..core.content import checked_parts
+from ..core.input_required import run_rounds
+from ..core.session import or_question
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from mcp_types import (
+        BlobResourceContents,
+        Completion,
+        PromptMessage,
+        TextResourceContents,
+    )
+
+    from ..core.options import Omit
+
+
+class PrimitivesBinding(Binding):
+    """The base of clients of servers with resources or prompts."""
+
+    async def _read(self, uri: str) -> list[TextResourceContents | BlobResourceContents]:
+        """Read a resource (`resources/read`)."""
+        from mcp_types import (
+            ReadResourceRequest,
+            ReadResourceRequestParams,
+            ReadResourceResult,
+        )
+
+        session = self._session
+        result: ReadResourceResult = await run_rounds(
+            session.client,
+            ReadResourceRequestParams(uri=uri),
+            lambda params: session.send(
+                ReadResourceRequest(params=params), or_question(ReadResourceResult), self._options
+            ),
+        )
+        return checked_parts(result.contents, "contents", self._options.sanitize)
+
+    async def _read_from(
+        self, template: str, params: Mapping[str, str | Sequence[str] | Omit]
+    ) -> list[TextResourceContents | BlobResourceContents]:
+        """Read a resource whose URI a template gives (RFC 6570); parameters that are `OMIT` are left out of it."""
+        from mcp.shared.uri_template import UriTemplate
+
+        return await self._read(UriTemplate.parse(template).expand(to_json(params)))
+
+    async def _prompt(self, name: str, arguments: Mapping[str, str | Omit]) -> list[PromptMessage]:
+        """Get a prompt with its arguments filled in (`prompts/get`)."""
+        from mcp_types import GetPromptRequest, GetPromptRequestParams, GetPromptResult
+
+        session = self._session
+        result: GetPromptResult = await run_rounds(
+            session.client,
+            GetPromptRequestParams(name=name, arguments=to_json(arguments) or None),
+            lambda params: session.send(GetPromptRequest(params=params), or_question(GetPromptResult), self._options),
+        )
+        return checked_parts(result.messages, "messages", self._options.sanitize)
+
+    async def _complete(
+        self,
+        ref: Literal["prompt", "template"],
+        name: str,
+        argument: str,
+        value: str,
+        given: Mapping[str, str] | None,
+    ) -> Completion:
+        """Complete an argument of a prompt, whose name is given, or of a template, given as it is written."""
+        from mcp_types import (
+            CompleteRequest,
+            CompleteRequestParams,
+            CompleteResult,
+            CompletionArgument,
+            CompletionContext,
+            PromptReference,
+            ResourceTemplateReference,
+        )
+
+        params = CompleteRequestParams(
+            ref=PromptReference(name=name) if ref == "prompt" else ResourceTemplateReference(uri=name),
+            argument=CompletionArgument(name=argument, value=value),
+            context=None if given is None else CompletionContext(arguments=dict(given)),
+        )
+        return (await self._session.send(CompleteRequest(params=params), CompleteResult, self._options)).completion

@@ -1,0 +1,86 @@
+"""What a server may ask its client, and the shapes of what answers it.
+
+Takes and gives nothing; `callbacks` puts questions to what a caller gave to `connect`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from pydantic import BaseModel
+
+from ...mcp.elicitation_answers import Accepted, Cancelled, Declined
+from ...values.terminal import visible
+
+if TYPE_CHECKING:
+    from anyio import Event
+    from mcp_types import CreateMessageRequestParams, CreateMessageResult, Root
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What the server wants to know from a person (MCP 2025-11-25, client/elicitation).
+
+    Attributes:
+        message: What to show; as the server sent it, where `str(question)` is safe on a terminal.
+        schema: The JSON Schema of the form; `None` where there is a URL. Its properties are plain values and enums.
+        url: What to open in a browser, after the person agreed and saw where it leads; `None` where there is a form.
+        key: The question's name within the call that asks it; `None` before 2026-07-28, where it has none.
+        elicitation: By which the server says that all is done at the URL, up to 2025-11-25.
+    """
+
+    message: str
+    schema: Mapping[str, Any] | None = None
+    url: str | None = None
+    key: str | None = None
+    elicitation: str | None = None
+    _done: Event | None = field(default=None, repr=False, compare=False)
+
+    async def completed(self) -> None:
+        """Wait until the server says that all is done at the URL (`notifications/elicitation/complete`).
+
+        That word may never come: put a bound on the wait, such as `asyncio.timeout(300)`.
+
+        Raises:
+            ValueError: The server does not say it: the question has no URL, or is of 2026-07-28.
+        """
+        if self._done is None:
+            raise ValueError("the server does not say when this question is complete")
+        await self._done.wait()
+
+    def __str__(self) -> str:
+        """What to show a person at a terminal: the message, and where the URL leads, without what a terminal obeys."""
+        return visible(self.message if self.url is None else f"{self.message}\n{self.url}")
+
+
+Answer: TypeAlias = Mapping[str, Any] | BaseModel | Accepted | Declined | Cancelled
+"""The form's values; or that a person agreed, said no, or said nothing."""
+
+OnQuestion: TypeAlias = Callable[[Question], Answer | Awaitable[Answer]]
+"""Asks a person. What is absent of the form's values gets its default, and what breaks the form is not sent."""
+
+Sample: TypeAlias = "CreateMessageResult | str"
+OnSample: TypeAlias = "Callable[[CreateMessageRequestParams], Sample | Awaitable[Sample]]"
+"""Asks a model (MCP 2025-11-25, client/sampling). A `str` is a text of the assistant, by a model of no known name."""
+
+RootLike: TypeAlias = "str | Path | Root"
+"""A folder or a file: a path, a file:// URI, or the SDK's own class."""
+
+Roots: TypeAlias = "Sequence[RootLike] | Callable[[], Sequence[RootLike] | Awaitable[Sequence[RootLike]]]"
+"""What the server may look at (MCP 2025-11-25, client/roots); or what gives it whenever the server asks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Callbacks:
+    """What the caller answers with; `None` for what is not offered."""
+
+    on_question: OnQuestion | None = None
+    on_sample: OnSample | None = None
+    roots: Roots | None = None
+
+    def given(self) -> list[str]:
+        """The names of those that there are."""
+        return [field.name for field in fields(self) if getattr(self, field.name) is not None]

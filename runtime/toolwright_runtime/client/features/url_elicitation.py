@@ -1,0 +1,78 @@
+"""URLs that a server wants a person to visit, and when all is done there (MCP 2025-11-25, client/elicitation).
+
+Takes the caller's `on_question` and the notifications of a connection; gives questions that know when they are
+complete, and has a person answer what stands in the way of a request.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Any, Final
+
+from ...mcp.elicitation_answers import Accepted
+from .questions import Question
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from anyio import Event
+    from mcp.client.session import IncomingMessage
+    from mcp_types import ElicitRequestURLParams
+
+    from .questions import OnQuestion
+
+_MOST: Final = 256
+"""Questions, and notifications that came before theirs, that are remembered."""
+
+_PATIENCE: Final = 300.0
+"""Seconds to wait for the server's word that all is done; it may never come, and the request is sent again anyway."""
+
+
+class Visits:
+    """What a person is asked to visit over one connection."""
+
+    def __init__(self, on_question: OnQuestion) -> None:
+        """Take what asks a person."""
+        self._on_question = on_question
+        self._done: OrderedDict[str, Event] = OrderedDict()
+
+    def question(self, params: ElicitRequestURLParams, key: str | None = None) -> Question:
+        """The question for the parameters of `elicitation/create`."""
+        known = params.elicitation_id
+        done = None if known is None else self._event(known)
+        return Question(params.message, url=params.url, key=key, elicitation=known, _done=done)
+
+    async def hear(self, message: IncomingMessage) -> None:
+        """Take a message of the server, as the SDK's `message_handler`."""
+        from mcp_types import ElicitCompleteNotification
+
+        if isinstance(message, ElicitCompleteNotification):
+            self._event(message.params.elicitation_id).set()
+
+    async def visit(self, elicitations: Sequence[ElicitRequestURLParams]) -> bool:
+        """Have a person visit all of them; whether the request can be sent again.
+
+        Waits until the server says that all is done, but at most five minutes for each.
+        """
+        import anyio
+
+        for params in elicitations:
+            question = self.question(params)
+            made: Any = self._on_question(question)
+            answer = await made if inspect.isawaitable(made) else made
+            if not isinstance(answer, Accepted):
+                return False
+            if question.elicitation is not None:
+                with anyio.move_on_after(_PATIENCE):
+                    await question.completed()
+        return True
+
+    def _event(self, elicitation: str) -> Event:
+        import anyio
+
+        event = self._done.setdefault(elicitation, anyio.Event())
+        self._done.move_to_end(elicitation)
+        if len(self._done) > _MOST:
+            self._done.popitem(last=False)
+        return event

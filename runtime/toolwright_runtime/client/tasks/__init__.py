@@ -1,0 +1,1 @@
+"""Calls that run as tasks."""

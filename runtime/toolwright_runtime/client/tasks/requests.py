@@ -1,0 +1,319 @@
+"""The requests of tasks: those of MCP 2025-11-25 (basic/utilities/tasks), and those of the extension of 2026-07-28.
+
+Takes a session, a tool and ids; gives what the server says, as it came. Of the requests of the extension alone each
+says that the client knows tasks (`io.modelcontextprotocol/tasks`, "Capability Negotiation"), since a server may answer
+any call with a task that says so.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from functools import cache
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias
+
+from mcp import MCPError
+from mcp_types import (
+    CLIENT_CAPABILITIES_META_KEY,
+    INVALID_PARAMS,
+    METHOD_NOT_FOUND,
+    PARSE_ERROR,
+    CallToolRequest,
+    CallToolRequestParams,
+    CallToolResult,
+    CancelTaskRequest,
+    CancelTaskRequestParams,
+    GetTaskPayloadRequest,
+    GetTaskPayloadRequestParams,
+    GetTaskRequest,
+    GetTaskRequestParams,
+    InputRequiredResult,
+    InputResponses,
+    ListTasksRequest,
+    PaginatedRequestParams,
+    PaginatedResult,
+    Request,
+    Result,
+    TaskMetadata,
+)
+from pydantic import BaseModel, Discriminator, Tag, TypeAdapter, ValidationError
+
+from ...mcp.revisions import Revision, since
+from ...values.json import Json, is_mapping
+from ..core.input_required import responses_to
+from ..features.list_pages import fetch_pages
+from ..transports.bounds import MOST_BLOCKS
+from ..transports.guarded import describe_problems
+from .errors import TaskExpired, TasksUnsupported
+from .states import WireTask
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from ...package import Tool
+    from ..core.options import Options
+    from ..core.session import Session
+
+EXTENSION: Final = "io.modelcontextprotocol/tasks"
+RELATED: Final = "io.modelcontextprotocol/related-task"
+
+Started: TypeAlias = WireTask | CallToolResult
+"""What a call gives that may become a task."""
+
+
+class _Meta(dict[str, Any]):
+    """The `_meta` of a request, in which the client's capabilities get the extension when the SDK puts them there."""
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        if key == CLIENT_CAPABILITIES_META_KEY:
+            extensions: Json = value.get("extensions")
+            value = {**value, "extensions": {**(extensions if isinstance(extensions, dict) else {}), EXTENSION: {}}}
+        super().__setitem__(key, value)
+
+
+class _Declaring(BaseModel):
+    """A request that says of the client that it knows tasks."""
+
+    def model_dump(self, **options: Any) -> dict[str, Any]:
+        """As the SDK sends it."""
+        data = super().model_dump(**options)
+        data["params"]["_meta"] = _Meta(data["params"].get("_meta") or {})
+        return data
+
+
+class _Call(_Declaring, CallToolRequest):
+    """`tools/call` of which the server may make a task."""
+
+
+class _Get(_Declaring, Request[dict[str, Any], Literal["tasks/get"]]):
+    """`tasks/get` of the extension."""
+
+    name_param = "taskId"
+
+
+class _Update(_Declaring, Request[dict[str, Any], Literal["tasks/update"]]):
+    """`tasks/update` of the extension."""
+
+    name_param = "taskId"
+
+
+class _Cancel(_Declaring, Request[dict[str, Any], Literal["tasks/cancel"]]):
+    """`tasks/cancel` of the extension."""
+
+    name_param = "taskId"
+
+
+class _Page(PaginatedResult):
+    """A page of `tasks/list`."""
+
+    tasks: list[WireTask]
+
+
+class TaskRequests:
+    """The requests of the tasks of one tool over one connection.
+
+    Each raises, beside what is said:
+
+    - `ResultTooLarge` where an answer has more bytes than it may;
+    - `mcp.MCPError` as all requests do.
+    """
+
+    def __init__(self, session: Session, tool: Tool, options: Options) -> None:
+        """Take the session, the tool, and the options that hold for each answer."""
+        self.session = session
+        self.options = replace(options, on_progress=None)
+        self._tool = tool
+        self._given = options
+
+    async def start(self, arguments: dict[str, Any], ttl: float | None) -> Started:
+        """Call the tool; gives a task, or the result where the server answers at once.
+
+        Args:
+            arguments: The arguments as JSON.
+            ttl: Seconds for which the server is asked to keep the task, up to 2025-11-25.
+
+        Raises:
+            TasksUnsupported: The server knows no tasks, or makes none of this tool.
+        """
+        if self.session.modern:
+            return await self.session.rounds(self._tool, self._params(arguments), self._call, self._given)
+        if not offers_tasks(self.session):
+            raise TasksUnsupported(
+                f"{self._tool.name!r} cannot be a task: the server offers none in {self._revision}; "
+                "call the method itself"
+            )
+        params = self._params(arguments)
+        params.task = TaskMetadata(ttl=None if ttl is None else math.ceil(ttl * 1000))
+        try:
+            return await self.session.rounds(self._tool, params, self._call_before, self._given)
+        except MCPError as error:
+            if error.code != METHOD_NOT_FOUND:
+                raise
+            raise TasksUnsupported(
+                f"the server makes no task of {self._tool.name!r}, though `execution.taskSupport` says so here: "
+                f"{error.message}; generate the client anew, or call the method itself"
+            ) from error
+
+    async def get(self, task: str) -> WireTask:
+        """What the server says of a task now.
+
+        Raises:
+            TaskExpired: It does not know the task.
+        """
+        with self.session.bounded(self._tool):
+            request: Request[Any, Any] = (
+                _Get(method="tasks/get", params={"taskId": task})
+                if self.session.modern
+                else GetTaskRequest(params=GetTaskRequestParams(task_id=task))
+            )
+            try:
+                said = await self.session.send(request, WireTask, self.options, is_asked_in=False)
+            except MCPError as error:
+                if error.code != INVALID_PARAMS:
+                    raise
+                raise TaskExpired(self._tool.name, task, error.message) from error
+            self.session.measure(said, self.options)
+        return said
+
+    async def result(self, task: str, *, waits: bool) -> CallToolResult:
+        """The result of a task, up to 2025-11-25; questions of the server may come before.
+
+        Args:
+            task: The task's id.
+            waits: Whether the task goes on, so that no time is set.
+        """
+        options = replace(self._given, timeout=None) if waits else self.options
+        request = GetTaskPayloadRequest(params=GetTaskPayloadRequestParams(task_id=task))
+        with self.session.bounded(self._tool):
+            result = await self.session.send(request, CallToolResult, options)
+            self.session.measure(result, options)
+        related: Json = (result.meta or {}).get(RELATED)
+        if is_mapping(related) and related.get("taskId") != task:
+            raise MCPError(code=PARSE_ERROR, message="the server's answer is the result of another task")
+        return result
+
+    async def answers(self, asked: dict[str, Any]) -> InputResponses:
+        """What the caller's callbacks answer to questions of a task, from 2026-07-28 on.
+
+        Raises:
+            mcp.MCPError: A question is none, there is no callback for it, or it refused.
+            Exception: What a callback raised.
+        """
+        try:
+            questions = InputRequiredResult.model_validate(
+                {"resultType": "input_required", "inputRequests": asked}, by_name=False
+            )
+        except ValidationError as error:
+            raise _broken(describe_problems(error)) from None
+        return await responses_to(self.session.client, questions) or {}
+
+    async def update(self, task: str, answers: InputResponses) -> None:
+        """Send answers to questions of a task, from 2026-07-28 on."""
+        wire = {
+            key: one if isinstance(one, dict) else one.model_dump(mode="json", by_alias=True, exclude_none=True)
+            for key, one in answers.items()
+        }
+        request = _Update(method="tasks/update", params={"taskId": task, "inputResponses": wire})
+        await self.session.send(request, Result, self.options, is_asked_in=False)
+
+    async def cancel(self, task: str) -> None:
+        """Ask for a task to be cancelled; of one that has ended, or is not known, the next look at it says so.
+
+        Raises:
+            TasksUnsupported: The server cannot cancel tasks.
+        """
+        request: Request[Any, Any] = _Cancel(method="tasks/cancel", params={"taskId": task})
+        if not self.session.modern:
+            tasks = self.session.client.server_capabilities.tasks
+            if tasks is None or tasks.cancel is None:
+                raise TasksUnsupported("the server cannot cancel tasks; this one goes on")
+            request = CancelTaskRequest(params=CancelTaskRequestParams(task_id=task))
+        try:
+            await self.session.send(request, Result, self.options, is_asked_in=False)
+        except MCPError as error:
+            if error.code != INVALID_PARAMS:
+                raise
+
+    def read(self, result: dict[str, Any]) -> CallToolResult:
+        """The result of a call that stands in a task, from 2026-07-28 on.
+
+        Raises:
+            mcp.MCPError: It is none (`PARSE_ERROR`).
+        """
+        blocks: Json = result.get("content")
+        if isinstance(blocks, list) and len(blocks) > MOST_BLOCKS:
+            raise _broken(f"its result has {len(blocks):,} blocks, more than {MOST_BLOCKS:,}")
+        try:
+            return CallToolResult.model_validate({"resultType": "complete", **result}, by_name=False)
+        except ValidationError as error:
+            raise _broken(describe_problems(error)) from None
+
+    @property
+    def _revision(self) -> str:
+        return self.session.client.protocol_version
+
+    def _params(self, arguments: dict[str, Any]) -> CallToolRequestParams:
+        return CallToolRequestParams(name=self._tool.name, arguments=arguments)
+
+    async def _call(self, params: CallToolRequestParams) -> Started | InputRequiredResult:
+        return await self.session.send(_Call(params=params), _started(), self._given)
+
+    async def _call_before(self, params: CallToolRequestParams) -> Started | InputRequiredResult:
+        return await self.session.send(CallToolRequest(params=params), _started(), self._given, read=_created)
+
+
+def offers_tasks(session: Session) -> bool:
+    """Whether a server of before 2026-07-28 makes tasks of calls (MCP 2025-11-25, tasks, "Capabilities")."""
+    if not Revision.of(session.client.protocol_version).has("handshake_tasks"):
+        return False
+    tasks = session.client.server_capabilities.tasks
+    calls = None if tasks is None or tasks.requests is None else tasks.requests.tools
+    return calls is not None and calls.call is not None
+
+
+async def list_tasks(session: Session, options: Options) -> AsyncIterator[WireTask]:
+    """The tasks that the server has for this client (`tasks/list`).
+
+    Raises:
+        TasksUnsupported: The revision has no such list, or the server does not offer it.
+        mcp.MCPError: As all requests do; also where the list has no end.
+    """
+    if session.modern:
+        raise TasksUnsupported(
+            f"from {since('task_extension')} on servers list no tasks; keep the `id` of each, and `resume` it by that"
+        )
+    tasks = session.client.server_capabilities.tasks
+    if not Revision.of(session.client.protocol_version).has("handshake_tasks") or tasks is None or tasks.list is None:
+        raise TasksUnsupported(f"the server lists no tasks (in {session.client.protocol_version})")
+
+    async def page(cursor: str | None) -> _Page:
+        request = ListTasksRequest(params=None if cursor is None else PaginatedRequestParams(cursor=cursor))
+        return await session.send(request, _Page, options, is_asked_in=False)
+
+    async for one in fetch_pages(page, options.max_result_bytes):
+        for task in one.tasks:
+            yield task
+
+
+@cache
+def _started() -> TypeAdapter[Any]:
+    """What may come of a call: a task where `resultType` says so, else what always may."""
+    return TypeAdapter(
+        Annotated[
+            Annotated[WireTask, Tag("task")] | Annotated[CallToolResult | InputRequiredResult, Tag("other")],
+            Discriminator(lambda value: "task" if is_mapping(value) and value.get("resultType") == "task" else "other"),
+        ]
+    )
+
+
+def _created(refused: ValidationError) -> WireTask:
+    """The task of 2025-11-25 in what the SDK refused: it knows results of calls alone, which have `content`."""
+    for problem in refused.errors(include_url=False, include_context=False):
+        came: Json = problem["input"]
+        if problem["loc"] == ("content",) and is_mapping(came) and "content" not in came and "task" in came:
+            return WireTask.model_validate(came["task"], by_name=False)
+    raise refused
+
+
+def _broken(wrong: str) -> MCPError:
+    return MCPError(code=PARSE_ERROR, message=f"the server's answer is not what MCP says: {wrong}")

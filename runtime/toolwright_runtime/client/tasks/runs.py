@@ -1,0 +1,399 @@
+"""One task, from its start to its end: looking at it, answering what it asks, and its result.
+
+Takes a session and a tool; gives the result of the call, as `Session.call` does. It reads no model and tells nobody:
+`tasks` does.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakValueDictionary
+
+import anyio
+from mcp import MCPError
+from mcp_types import (
+    CONNECTION_CLOSED,
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    PARSE_ERROR,
+    InputResponses,
+)
+from pydantic import ValidationError
+
+from ..core.errors import ResultTooLarge, shown
+from ..transports.guarded import Guarded, failure_of
+from .errors import TaskCancelled, TaskExpired, TasksUnsupported
+from .requests import TaskRequests, offers_tasks
+from .states import ToolTaskState, WireTask
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from mcp_types import CallToolResult, JSONRPCNotification
+
+    from ...package import Tool
+    from ..core.options import Options
+    from ..core.session import Session
+
+_LOST: Final = 7
+"""How many looks in a row may get no answer before the caller is told."""
+
+_FIRST_PAUSE: Final = 0.25
+_LONGEST_PAUSE: Final = 15.0
+"""Seconds before the next look after one that got no answer; each time twice as many."""
+
+_CUT_OFF: Final = frozenset({CONNECTION_CLOSED})
+_OUT_OF_REACH: Final = frozenset({CONNECTION_CLOSED, INTERNAL_ERROR})
+"""What the loss of an answer on its way is told as; the latter by a server, or a proxy before it, in trouble."""
+
+_WRONG: Final = "the server's answer is not what MCP says"
+_AGAIN: Final = 4
+"""After how many looks an answer is sent again to a server that still asks for it."""
+
+_NOTIFICATIONS: Final = frozenset({"notifications/tasks/status", "notifications/tasks"})
+
+
+def calling(session: Session, tool: Tool) -> Callable[[Tool, dict[str, Any], Options], Awaitable[CallToolResult]]:
+    """How a tool is called by its method: as a task, where it has to be one and the server offers tasks."""
+    is_task = tool.task_support == "required" and (session.modern or offers_tasks(session))
+
+    async def call(tool: Tool, arguments: dict[str, Any], options: Options) -> CallToolResult:
+        run = await TaskRun.start(session, tool, arguments, options)
+        try:
+            outcome = await run.outcome()
+        except anyio.get_cancelled_exc_class():
+            with anyio.move_on_after(1, shield=True):
+                await run.give_up()
+            raise
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    return call if is_task else session.call
+
+
+class TaskRun:
+    """One task.
+
+    Attributes:
+        state: What the server said of it last.
+    """
+
+    def __init__(
+        self,
+        requests: TaskRequests,
+        tool: Tool,
+        state: ToolTaskState,
+        result: CallToolResult | None = None,
+        *,
+        is_known: bool = True,
+    ) -> None:
+        """Take what was said of it; `result` is there where there is no task, since the server answered at once.
+
+        A task that is not known was taken up by its id: it is looked at without a pause before.
+        """
+        self.state = state
+        self._requests = requests
+        self._tool = tool
+        self._result = result
+        self._failure: Exception | None = None
+        self._changes = 0
+        self._due = time.monotonic() + (state.poll_interval if is_known else 0)
+        self._lost = 0
+        self._rounds = 0
+        self._asked: dict[str, Any] = {}
+        self._answers: InputResponses = {}
+        self._sent: dict[str, int] = {}
+        self._looks = 0
+        self._lock = anyio.Lock()
+        self._woken = anyio.Event()
+        if not self.has_ended:
+            _listen(requests.session, self)
+
+    @classmethod
+    async def start(
+        cls, session: Session, tool: Tool, arguments: dict[str, Any], options: Options, ttl: float | None = None
+    ) -> TaskRun:
+        """Call a tool as a task; raises as `TaskRequests.start`."""
+        requests = TaskRequests(session, tool, options)
+        came = await requests.start(arguments, ttl)
+        if not isinstance(came, WireTask):
+            return cls(requests, tool, ToolTaskState("", "completed"), came)
+        state = came.state(is_clean=options.sanitize != "none")
+        if session.modern and state.ended:  # its result comes with the first look, and not here
+            return cls(requests, tool, replace(state, status="working"), is_known=False)
+        return cls(requests, tool, state)
+
+    @classmethod
+    def resumed(cls, session: Session, tool: Tool, task: str, options: Options) -> TaskRun:
+        """Take up a task by its id; nothing is asked yet."""
+        return cls(TaskRequests(session, tool, options), tool, ToolTaskState(task, "working"), is_known=False)
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether nothing more is to come, but for the result."""
+        return self._result is not None or self._failure is not None or self.state.ended
+
+    async def outcome(self) -> CallToolResult | Exception:
+        """Wait for the end: the result as it came, or what the call ends with instead.
+
+        That is `TaskCancelled`, `TaskExpired`, `ResultTooLarge`, or the `mcp.MCPError` that the call itself would have
+        raised.
+
+        Raises:
+            mcp.MCPError: The server cannot be asked, or kept asking; the task may go on.
+            Exception: What a callback raised.
+        """
+        changes = self._changes
+        while not self.has_ended:
+            changes = await self.changed(changes)
+        async with self._lock:
+            return await self._ending()
+
+    @property
+    def changes(self) -> int:
+        """How often its state has changed."""
+        return self._changes
+
+    async def changed(self, since: int) -> int:
+        """Wait until its state has changed more often than `since` says, or it has ended; gives how often.
+
+        Raises as `outcome`.
+        """
+        while self._changes == since and not self.has_ended:
+            async with self._lock:
+                if self._changes == since and not self.has_ended:
+                    await self._step()
+        return self._changes
+
+    async def look(self) -> None:
+        """Ask the server now; raises as `outcome`."""
+        if not self.has_ended:
+            await self._look()
+            self._woken.set()
+
+    async def cancel(self) -> None:
+        """Ask for it to be cancelled, and look at it; raises as `outcome`, and `TasksUnsupported`."""
+        if self.has_ended:
+            return
+        await self._requests.cancel(self.state.id)
+        await self.look()
+
+    async def give_up(self) -> None:
+        """Ask for it to be cancelled, since nobody waits for it any more; whether that works does not matter."""
+        if not self.has_ended:
+            with suppress(MCPError, TasksUnsupported):
+                await self._requests.cancel(self.state.id)
+
+    def hear(self, came: WireTask) -> None:
+        """Take what a notification says."""
+        with suppress(MCPError):  # of what is wrong with it, the next look tells
+            self._hear(came)
+            self._woken.set()
+
+    async def _step(self) -> None:
+        """Answer what is asked, wait until it is time, and look; what comes meanwhile by itself spares the look."""
+        if self.state.status == "input_required":
+            changes = self._changes
+            await (self._answer() if self._requests.session.modern else self._be_asked())
+            if self._changes != changes or self.has_ended:
+                return
+        with anyio.move_on_after(max(0.0, self._due - time.monotonic())) as pause:
+            await self._woken.wait()
+        self._woken = anyio.Event()
+        if pause.cancelled_caught:
+            await self._look()
+
+    async def _look(self) -> None:
+        """`tasks/get`."""
+        self._looks += 1
+        try:
+            came = await self._requests.get(self.state.id)
+        except (TaskExpired, ResultTooLarge) as error:
+            self._failure = error
+        except MCPError as error:
+            self._be_patient(error, _OUT_OF_REACH)
+        else:
+            self._lost = 0
+            self._hear(came)
+
+    def _hear(self, came: WireTask) -> None:
+        """Take what the server says of the task; once it has ended, nothing more.
+
+        Raises:
+            mcp.MCPError: It is about another one (`PARSE_ERROR`).
+        """
+        if self.has_ended:
+            return
+        if came.id != self.state.id:
+            raise MCPError(code=PARSE_ERROR, message=f"{_WRONG}: it is of another task")
+        state = came.state(is_clean=self._requests.options.sanitize != "none")
+        self._due = time.monotonic() + state.poll_interval
+        if self._requests.session.modern:
+            self._take(came)
+        self._changes += (state.status, state.message) != (self.state.status, self.state.message)
+        self.state = state
+
+    def _take(self, came: WireTask) -> None:
+        """What stands in a task of the extension: questions, the result, or the error."""
+        if came.status == "input_required":
+            self._asked = came.input_requests or {}
+        elif came.status == "failed":
+            self._failure = _failed(came.error or {})
+        elif came.status == "completed":
+            try:
+                self._result = self._requests.read(came.result or {})
+            except MCPError as error:
+                self._failure = error
+
+    async def _answer(self) -> None:
+        """From 2026-07-28 on: have each question answered once, and send the answers.
+
+        An answer is sent again where the server still asks some looks later: it may take some answers of several, and
+        passes over those that it has.
+        """
+        new = {key: asked for key, asked in self._asked.items() if key not in self._answers}
+        if new:
+            self._count_round()
+            self._answers = {**self._answers, **await self._requests.answers(new)}
+        waiting = {
+            key: self._answers[key] for key in self._asked if self._looks >= self._sent.get(key, -_AGAIN) + _AGAIN
+        }
+        if not waiting:
+            return
+        try:
+            await self._requests.update(self.state.id, waiting)
+        except MCPError as error:
+            self._be_patient(error, _CUT_OFF)
+        else:
+            self._sent.update(dict.fromkeys(waiting, self._looks))
+
+    async def _be_asked(self) -> None:
+        """Up to 2025-11-25: wait for the result, on whose stream the questions come, until the task asks no more."""
+        if not self._lost:
+            self._count_round()
+        refused: MCPError | ResultTooLarge | None = None
+
+        async def watch() -> None:
+            nonlocal refused
+            try:
+                while self.state.status == "input_required" and not self.has_ended:
+                    await anyio.sleep(max(0.0, self._due - time.monotonic()))
+                    if self._requests.session.in_flight.is_asking:
+                        self._due = time.monotonic() + self.state.poll_interval
+                    else:
+                        await self._look()
+            except MCPError as error:
+                refused = error
+            group.cancel_scope.cancel()
+
+        try:
+            async with anyio.create_task_group() as group:
+                group.start_soon(watch)
+                try:
+                    self._result = await self._requests.result(self.state.id, waits=True)
+                except (MCPError, ResultTooLarge) as error:
+                    refused = error
+                group.cancel_scope.cancel()
+        except ExceptionGroup as raised:  # what a callback raised, in which the group has wrapped it
+            raise raised.exceptions[0] from None
+        if self._result is not None:
+            self._changes += 1
+            self.state = replace(self.state, status="failed" if self._result.is_error else "completed", message=None)
+        elif isinstance(refused, MCPError):
+            await self._be_refused(refused)
+        elif refused is not None:
+            self._failure = refused
+
+    async def _be_refused(self, error: MCPError) -> None:
+        """Find out whether the error in the place of a result is what the task ended with."""
+        if self._is_lost(error, _CUT_OFF):
+            self._be_patient(error, _CUT_OFF)
+            return
+        await self._look()
+        if self.state.status == "failed":
+            self._failure = error
+        elif not self.has_ended:
+            raise error
+
+    def _count_round(self) -> None:
+        self._rounds += 1
+        most = self._requests.session.client.input_required_max_rounds
+        if self._rounds > most:
+            raise MCPError(code=INVALID_REQUEST, message=f"the server kept asking for more than {most} rounds")
+
+    def _is_lost(self, error: MCPError, codes: frozenset[int]) -> bool:
+        """Whether an answer was lost on its way, over a connection on which the next may come."""
+        client = self._requests.session.client
+        over_http = isinstance(client.server, Guarded) and client.server.over_http
+        return error.code in codes and over_http and failure_of(client) is None
+
+    def _be_patient(self, error: MCPError, codes: frozenset[int]) -> None:
+        """Have the next look come later where an answer was lost; raise the error where it was not, or too often."""
+        if self._lost >= _LOST or not self._is_lost(error, codes):
+            raise error
+        pause = min(_FIRST_PAUSE * 2**self._lost, _LONGEST_PAUSE)
+        self._lost += 1
+        self._due = time.monotonic() + max(pause, self.state.poll_interval)
+
+    async def _ending(self) -> CallToolResult | Exception:
+        """The result of a task that has ended, or what it ends with instead."""
+        task, status = self.state.id, self.state.status
+        if self._failure is None and self._result is None and status == "cancelled":
+            self._failure = TaskCancelled(self._tool.name, task, self.state.message)
+        while (outcome := self._failure or self._result) is None:
+            try:
+                self._result = await self._requests.result(task, waits=False)
+            except ResultTooLarge as error:
+                self._failure = error
+            except MCPError as error:
+                if self._is_lost(error, _CUT_OFF):
+                    self._be_patient(error, _CUT_OFF)
+                    await anyio.sleep(max(0.0, self._due - time.monotonic()))
+                elif status == "failed":  # whatever the code: it is what the call would have ended with
+                    self._failure = error
+                elif error.code == INVALID_PARAMS:
+                    self._failure = TaskExpired(self._tool.name, task, error.message)
+                else:
+                    raise
+        return outcome
+
+
+class _News:
+    """What notifications say of the tasks of a connection, of which some server tells by itself."""
+
+    def __init__(self) -> None:
+        self.runs: WeakValueDictionary[str, TaskRun] = WeakValueDictionary()
+
+    def __call__(self, notification: JSONRPCNotification) -> None:
+        """Hear a notification; what is no state of a task that is known is passed over."""
+        if notification.method not in _NOTIFICATIONS:
+            return
+        try:
+            came = WireTask.model_validate(notification.params or {}, by_name=False)
+        except ValidationError:
+            return
+        run = self.runs.get(came.id)
+        if run is not None:
+            run.hear(came)
+
+
+def _listen(session: Session, run: TaskRun) -> None:
+    """Let a run hear of what the server says by itself, where it can be heard."""
+    server = session.client.server
+    if isinstance(server, Guarded):
+        if not isinstance(server.heard, _News):
+            server.heard = _News()
+        server.heard.runs[run.state.id] = run
+
+
+def _failed(error: dict[str, Any]) -> MCPError:
+    """The protocol error that a task ended with."""
+    code, message = error.get("code"), error.get("message")
+    if isinstance(code, int) and isinstance(message, str):
+        return shown(MCPError(code=code, message=message, data=error.get("data")))
+    return MCPError(code=INTERNAL_ERROR, message="the task failed, and the server does not say why")

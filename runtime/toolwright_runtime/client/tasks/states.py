@@ -1,0 +1,77 @@
+"""What a server says of a task, in either era.
+
+Takes its JSON; gives frozen values, cleaned and within bounds. What is no state of a task breaks its model, which the
+caller of a request is told as any answer that is not what MCP says.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any, Final, Literal, TypeAlias
+
+from pydantic import AliasChoices, BaseModel, Field
+
+from ...values.sanitizing import clean
+
+Status: TypeAlias = Literal["working", "input_required", "completed", "failed", "cancelled"]
+"""How far a task is; the last three are ends."""
+
+ENDS: Final = frozenset({"completed", "failed", "cancelled"})
+
+_SHORTEST: Final = 0.1
+_USUAL: Final = 1.0
+_LONGEST: Final = 60.0
+"""Seconds between two looks at a task: at least, where the server says nothing, and at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolTaskState:
+    """What the server said of a task last.
+
+    Attributes:
+        id: The task's id; `""` where the server answered at once and made no task.
+        status: How far it is.
+        message: What the server says of that, in words; `None` where it says nothing.
+        ttl: Seconds from its creation for which the server keeps it; `None` where it does not say, or for ever.
+        poll_interval: Seconds until it is worth looking again: what the server wants, but at least 0.1 and at most 60.
+    """
+
+    id: str
+    status: Status
+    message: str | None = None
+    ttl: float | None = None
+    poll_interval: float = _USUAL
+
+    @property
+    def ended(self) -> bool:
+        """Whether it has ended, so that nothing of this changes any more."""
+        return self.status in ENDS
+
+
+class WireTask(BaseModel):
+    """A task as it comes: `Task` of MCP 2025-11-25, and of the extension `DetailedTask` and `CreateTaskResult`."""
+
+    id: str = Field(alias="taskId", min_length=1, max_length=4096)
+    status: Status
+    message: str | None = Field(None, alias="statusMessage")
+    ttl: Annotated[float, Field(allow_inf_nan=False)] | None = Field(
+        None, validation_alias=AliasChoices("ttlMs", "ttl")
+    )
+    poll_interval: Annotated[float, Field(allow_inf_nan=False)] | None = Field(
+        None, validation_alias=AliasChoices("pollIntervalMs", "pollInterval")
+    )
+    input_requests: dict[str, Any] | None = Field(None, alias="inputRequests")
+    result: dict[str, Any] | None = None
+    error: dict[str, Any] | None = None
+
+    def state(self, *, is_clean: bool) -> ToolTaskState:
+        """What callers are told of it; `is_clean` says whether the words are cleaned of what a terminal obeys."""
+        said = self.message
+        seconds = _USUAL if self.poll_interval is None else self.poll_interval / 1000
+        return ToolTaskState(
+            id=self.id,
+            status=self.status,
+            message=clean(said) if is_clean and said is not None else said,
+            ttl=None if self.ttl is None else self.ttl / 1000,
+            poll_interval=min(max(seconds, _SHORTEST), _LONGEST),
+        )

@@ -1,0 +1,1 @@
+"""Connections to servers, which may be broken or hostile."""

@@ -1,0 +1,254 @@
+"""From what a user connects to, to a client of the SDK, and to a connection that is open for the length of a block.
+
+Takes a URL, a command, a server object, a transport or an unopened `mcp.Client`; gives the `mcp.Client`. A string
+never becomes a process, and nothing is opened before the block is entered.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeGuard, TypeVar
+from urllib.parse import urlsplit
+
+from ...observability.logs import guard
+from ..core.errors import shown
+from .bounds import MAX_RESULT_BYTES, Bounds
+from .guarded import describe_problems, failure_of
+from .tolerant import Lenient
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from types import TracebackType
+
+    from httpx2 import Auth
+    from mcp import Client, StdioServerParameters
+    from mcp.client import Transport
+    from mcp.client.session import IncomingMessage, MessageHandlerFnT
+    from typing_extensions import TypeIs
+
+    from ...sdk.server import MCPServer, Server
+
+
+Target: TypeAlias = "str | Sequence[str] | Server[Any] | MCPServer | Transport | Client"
+"""A URL, a command, a server object in this process, or a transport or client of the SDK that is not open yet."""
+
+_T = TypeVar("_T")
+
+
+def client_for(
+    target: Target,
+    *,
+    given: Sequence[str] = (),
+    callbacks: Callable[[], Mapping[str, Any]] = dict,
+    hear: MessageHandlerFnT | None = None,
+    timeout: float | None = None,
+    max_result_bytes: int | None = MAX_RESULT_BYTES,
+    headers: Mapping[str, str] | None = None,
+    auth: Auth | None = None,
+    env: Mapping[str, str] | None = None,
+    cwd: str | Path | None = None,
+) -> Client:
+    """The unopened client for a target.
+
+    Args:
+        target: What to connect to.
+        given: The names of the callbacks that the caller gave.
+        callbacks: Gives these as parameters of `mcp.Client`.
+        hear: Is told of the server's notifications.
+        timeout: Seconds that each step of opening the connection may take.
+        max_result_bytes: Bytes that a message may have which answers no request with a bound of its own; `None` for no
+            bound. Only for a URL and a command.
+        headers: HTTP headers of every request; only for a URL.
+        auth: Authorizes every request; only for a URL.
+        env: Environment variables for the process, beside the few that the SDK passes on (`PATH`, `HOME`, …); only for
+            a command.
+        cwd: The folder that the process starts in; only for a command.
+
+    Raises:
+        TypeError: The target is none of the kinds above, or the roots are none.
+        ValueError: A string is no http or https URL, a command is empty, or an option does not belong to the target.
+    """
+    import mcp
+
+    if (headers is not None or auth is not None) and not isinstance(target, str):
+        raise ValueError("headers and auth are for a URL; this target is none")
+    if (env is not None or cwd is not None) and not _is_command(target):
+        raise ValueError("env and cwd are for a command; this target is none")
+    if isinstance(target, mcp.Client):
+        if given:
+            raise ValueError(f"an mcp.Client brings its own callbacks; it takes no {', '.join(given)}")
+        if hear is not None:
+            target.message_handler = _both(hear, target.message_handler)
+        return target
+    server = _server_for(target, headers or {}, auth, env, cwd, Bounds(max_result_bytes))
+    given_back: dict[str, Any] = {"message_handler": hear, **callbacks()}
+    return mcp.Client(server, read_timeout_seconds=timeout, **given_back)
+
+
+class Connection(AbstractAsyncContextManager[_T, None], Generic[_T]):
+    """An open client for the length of an `async with` block, which gives what was made of the client.
+
+    An exception that is raised in the block leaves it as it is. The SDK's task groups would wrap it into an
+    `ExceptionGroup` for each layer, which no `except ToolFailed:` around the block would catch; the same goes for the
+    one reason for which a connection could not be opened.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        made: _T,
+        closing: Callable[[], None] | None = None,
+        opened: Callable[[], Awaitable[None]] | None = None,
+    ) -> None:
+        """Take a client that is not open yet, what the block is given, and what is told when the block ends.
+
+        `opened` is called when the connection is open; what it raises closes the connection again.
+        """
+        self._client = client
+        self._made = made
+        self._closing = closing
+        self._opened = opened
+
+    async def __aenter__(self) -> _T:
+        """Open the connection and agree on a revision of the protocol.
+
+        Raises:
+            OSError: The command cannot be started.
+            mcp.MCPError: The server cannot be reached, says no, or ends.
+            DriftError: Its tools are not those that were compiled, and that was asked to be an error.
+        """
+        guard()
+        try:
+            await self._client.__aenter__()
+        except ExceptionGroup as group:
+            raise shown(_refusal(_only(group), failure_of(self._client))) from None
+        if self._opened is not None:
+            try:
+                await self._opened()
+            except BaseException as error:
+                await self.__aexit__(type(error), error, error.__traceback__)
+                raise
+        return self._made
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close the connection; cancellation is passed on to the SDK, all else stays with the block."""
+        if self._closing is not None:
+            self._closing()
+        if isinstance(error, Exception):
+            kind = error = trace = None
+        try:
+            await self._client.__aexit__(kind, error, trace)
+        except ExceptionGroup as group:
+            raise shown(_only(group)) from None
+
+
+def _both(first: MessageHandlerFnT, second: MessageHandlerFnT | None) -> MessageHandlerFnT:
+    if second is None:
+        return first
+
+    async def handle(message: IncomingMessage) -> None:
+        await first(message)
+        await second(message)
+
+    return handle
+
+
+def _only(group: ExceptionGroup[Exception]) -> Exception:
+    """The one exception in a nest of groups; the group itself where it holds several."""
+    only: Exception = group
+    while _is_group(only) and len(only.exceptions) == 1:
+        only = only.exceptions[0]
+    return group if _is_group(only) else only
+
+
+def _is_group(error: Exception) -> TypeIs[ExceptionGroup[Exception]]:
+    return isinstance(error, ExceptionGroup)
+
+
+def _refusal(error: Exception, why: str | None) -> Exception:
+    """What the caller is told where a connection could not be opened."""
+    from mcp import MCPError
+    from mcp_types import CONNECTION_CLOSED, PARSE_ERROR, UNSUPPORTED_PROTOCOL_VERSION
+    from pydantic import ValidationError
+
+    if isinstance(error, MCPError) and error.code == CONNECTION_CLOSED and why is not None:
+        return MCPError(code=CONNECTION_CLOSED, message=why)
+    if isinstance(error, ValidationError):
+        return MCPError(
+            code=PARSE_ERROR, message=f"the server's answer is not what MCP says: {describe_problems(error)}"
+        )
+    if type(error) is RuntimeError and "protocol version" in str(error):  # the SDK has no class for this
+        return MCPError(code=UNSUPPORTED_PROTOCOL_VERSION, message=str(error))
+    return error
+
+
+def _server_for(
+    target: str | Sequence[str] | Server[Any] | MCPServer | Transport,
+    headers: Mapping[str, str],
+    auth: Auth | None,
+    env: Mapping[str, str] | None,
+    cwd: str | Path | None,
+    bounds: Bounds,
+) -> Server[Any] | MCPServer | Transport:
+    """The target as the SDK's client takes it."""
+    from ...sdk.server import MCPServer, Server
+    from .bounded import over_http, over_stdio
+
+    if isinstance(target, str):
+        transport = over_http(_checked_url(target), headers, bounds, auth=auth)
+        return Lenient(transport, over_http=True, address=_address(target))
+    if _is_command(target):
+        return Lenient(over_stdio(_process(target, env, cwd)), over_http=False, lines=bounds)
+    if isinstance(target, Server | MCPServer):
+        return target
+    if isinstance(target, AbstractAsyncContextManager):
+        return target
+    raise TypeError(
+        f"cannot connect to {target!r}; give a URL (str), a command (a sequence of str), a server object, "
+        "or a transport or client of the SDK"
+    )
+
+
+def _is_command(target: Target) -> TypeGuard[Sequence[str]]:
+    return isinstance(target, Sequence) and not isinstance(target, str | bytes | bytearray)
+
+
+def _checked_url(target: str) -> str:
+    parts = urlsplit(target)
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise ValueError(
+            f"{target!r} is not an http or https URL; a command is a sequence of strings: {_split(target)!r}"
+        )
+    return target
+
+
+def _address(url: str) -> tuple[str, int]:
+    """The host and the port of a URL."""
+    parts = urlsplit(url)
+    return parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
+
+
+def _split(line: str) -> list[str]:
+    try:
+        return shlex.split(line)
+    except ValueError:
+        return line.split()
+
+
+def _process(command: Sequence[str], env: Mapping[str, str] | None, cwd: str | Path | None) -> StdioServerParameters:
+    import mcp
+
+    if not command:
+        raise ValueError("the command is empty; its first item is the program to start")
+    program, *args = map(_word, command)
+    return mcp.StdioServerParameters(command=program, args=args, env=None if env is None else dict(env), cwd=cwd)
+
+
+def _word(item: object) -> str:
+    if not isinstance(item, str):
+        raise TypeError(f"a command is a sequence of strings; {item!r} is of the type {type(item).__name__}")
+    return item

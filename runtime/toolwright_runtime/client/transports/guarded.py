@@ -1,0 +1,397 @@
+"""A transport of the SDK whose other end may be broken or hostile.
+
+Takes a transport; gives the same, but that what goes wrong in it ends the connection with a reason, and not the
+caller's block, and that an answer which cannot be read fails the request that it answers, instead of being passed over
+while the caller waits. It understands nothing of what is said.
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import (
+    AbstractAsyncContextManager,
+    asynccontextmanager,
+    nullcontext,
+    suppress,
+)
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from ...observability.logs import logger
+from ...values.json import Json, is_group
+from .bounds import MOST_BLOCKS, Bound, Bounds, TooLargeError
+from .lines import Lines
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+    from types import TracebackType
+
+    from anyio import CancelScope, Event
+    from anyio.abc import TaskGroup, TaskStatus
+    from mcp import Client
+    from mcp.client import Transport
+    from mcp.client._transport import ReadStream, TransportStreams, WriteStream
+    from mcp.shared.message import SessionMessage
+    from mcp_types import JSONRPCNotification, RequestId
+    from pydantic import ValidationError
+
+    from ..observability.telemetry import Telemetry
+
+_LOG: Final = logger(__name__)
+
+_ID: Final = re.compile(
+    r'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(?:(\d{1,18})|"([^"\\]{1,200})")\s*,\s*(?!"method")'
+)
+"""How an answer begins that most servers write. Needed only where the whole of it cannot be read."""
+
+_LATE: Final = 1.0
+"""Seconds that the end of a connection waits for what is still to be sent."""
+
+_TOLD: Final = 3
+"""How many problems of one answer a message has."""
+
+
+def failure_of(client: Client) -> str | None:
+    """Why the connection of a client ended, where that is known better here than there."""
+    return client.server.failure if isinstance(client.server, Guarded) else None
+
+
+def describe_problems(error: ValidationError) -> str:
+    """What an answer has that it should not have, in short and without its values."""
+    found = error.errors(include_url=False, include_context=False, include_input=False)
+    told = [f"{'.'.join(map(str, one['loc']))[:200] or 'it'}: {one['msg'][:200]}" for one in found[:_TOLD]]
+    return "; ".join(told)
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """A request that is under way: its method, the revision that it is in, and the bound of its answer."""
+
+    method: str
+    revision: str
+    bound: Bound
+
+
+class Guarded(AbstractAsyncContextManager["TransportStreams", bool | None]):
+    """The transport.
+
+    Attributes:
+        over_http: Whether requests have HTTP headers.
+        failure: Why the connection ended, in words; `None` where it did not, or was closed.
+        heard: Is told of each notification, those that the SDK knows nothing of, too; `None` for nobody.
+    """
+
+    def __init__(
+        self,
+        transport: Transport,
+        *,
+        over_http: bool,
+        lines: Bounds | None = None,
+        address: tuple[str, int] | None = None,
+    ) -> None:
+        """Take a transport that is not open yet.
+
+        Args:
+            transport: The transport.
+            over_http: Whether requests have HTTP headers.
+            lines: The bounds of what the transport reads, where that is `ENCODING`; else it has its own.
+            address: The host and the port of the server, where it has them.
+        """
+        self.over_http = over_http
+        self.failure: str | None = None
+        self.heard: Callable[[JSONRPCNotification], None] | None = None
+        self._transport = transport
+        self._bounds = lines
+        self._lines = None if lines is None else Lines(lines, self._longest, self._too_large)
+        self._under_way: dict[RequestId, _Request] = {}
+        self._address = address
+        self._telemetry: Telemetry | None = None
+        self._opened = self._open()
+        self._reading: _Reading | None = None
+        self._late: TaskGroup | None = None
+
+    async def __aenter__(self) -> TransportStreams:
+        """Open it."""
+        return await self._opened.__aenter__()
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
+    ) -> bool | None:
+        """Close it."""
+        return await self._opened.__aexit__(exc_type, exc_val, exc_tb)
+
+    def came(self, item: SessionMessage | Exception) -> SessionMessage | Exception:
+        """What the client is given for something that came."""
+        from mcp_types import JSONRPCError, JSONRPCNotification
+
+        line = self._lines.read.popleft() if self._lines is not None and self._lines.read else None
+        if isinstance(item, Exception):
+            item = _answered(item)
+        if isinstance(item, Exception):
+            return item
+        if self.heard is not None and isinstance(item.message, JSONRPCNotification):
+            self.heard(item.message)
+        if isinstance(item.message, JSONRPCError) and item.message.id is None and len(self._under_way) == 1:
+            item.message.id = next(iter(self._under_way))  # it could not read a request, and there is only one
+        request = self._under_way.pop(_answers(item) or "", None)
+        if line is not None and not line.is_text:
+            return _refused(item, "it holds bytes that are not UTF-8")
+        if self._bounds is not None and line is not None and request is not None:
+            try:
+                self._bounds.check(line.size, request.bound)
+            except TooLargeError as error:
+                return _refused(item, str(error))
+        if request is not None:
+            from .thinning import thin_if_wrong
+
+            if wrong := _crowded(item):
+                return _refused(item, wrong)
+
+            thin_if_wrong(item, request.method, request.revision)
+        return item
+
+    def tell(self, item: SessionMessage | Exception) -> SessionMessage | Exception:
+        """The same, of which OpenTelemetry learns."""
+        from mcp_types import JSONRPCError, JSONRPCResponse
+
+        if self._telemetry is not None and not isinstance(item, Exception):
+            key = _answers(item)
+            if key is not None and isinstance(item.message, JSONRPCResponse | JSONRPCError):
+                self._telemetry.answered(key, item.message)
+        return item
+
+    def goes(self, item: SessionMessage) -> None:
+        """Take note of what the client sends."""
+        from mcp.shared.inbound import MCP_PROTOCOL_VERSION_HEADER
+        from mcp_types import JSONRPCNotification, JSONRPCRequest
+        from mcp_types.version import LATEST_HANDSHAKE_VERSION
+
+        message = item.message
+        if isinstance(message, JSONRPCRequest):
+            headers: Mapping[str, str] = getattr(item.metadata, "headers", None) or {}
+            revision = headers.get(MCP_PROTOCOL_VERSION_HEADER, LATEST_HANDSHAKE_VERSION)
+            bound = Bounds(None).here() if self._bounds is None else self._bounds.here()
+            self._under_way[message.id] = _Request(message.method, revision, bound)
+            if self._telemetry is not None:
+                self._telemetry.sent(message)
+        elif isinstance(message, JSONRPCNotification) and message.method == "notifications/cancelled":
+            self._under_way.pop((message.params or {}).get("requestId", ""), None)
+            if self._telemetry is not None:
+                self._telemetry.given_up(message.params or {})
+
+    def _longest(self) -> Bound:
+        """The bound of a message now, the widest of all: which request it answers, nobody knows before it is read."""
+        bounds = [request.bound.most for request in self._under_way.values()]
+        if self._bounds is not None:
+            bounds.append(self._bounds.each)
+        return Bound(None if None in bounds else max(bound for bound in bounds if bound is not None))
+
+    def _too_large(self, error: TooLargeError) -> None:
+        """End the connection at a line that no request allows."""
+        for request in self._under_way.values():
+            if request.bound.most is not None:
+                request.bound.broken = TooLargeError(str(error), error.size, request.bound.most)
+        self._end(str(error))
+
+    @asynccontextmanager
+    async def _open(self) -> AsyncGenerator[TransportStreams, None]:
+        """Hold the transport in a task of its own, since the SDK would cancel the one that opened it."""
+        import anyio
+
+        from ..observability.telemetry import Telemetry
+
+        done = anyio.Event()
+        async with anyio.create_task_group() as tasks:
+            read, write = await tasks.start(self._hold, done)
+            self._reading = _Reading(read, self)
+            self._telemetry = Telemetry(self._address)
+            try:
+                async with anyio.create_task_group() as self._late:
+                    try:
+                        yield self._reading, _Writing(write, self)
+                    finally:
+                        self._late.cancel_scope.deadline = anyio.current_time() + _LATE
+            finally:
+                self._telemetry.left(failed=self.failure is not None)
+                done.set()
+
+    def send_late(self, send: Callable[[], Awaitable[None]]) -> None:
+        """Send what nobody waits for as soon as the server takes it, where the connection has not ended before."""
+        import anyio
+
+        async def sent() -> None:
+            with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+                await send()
+
+        if self._late is not None:
+            self._late.start_soon(sent)
+
+    async def _hold(self, done: Event, *, task_status: TaskStatus[TransportStreams]) -> None:
+        is_open = False
+        try:
+            with nullcontext() if self._lines is None else self._lines.here():
+                async with self._transport as streams:
+                    is_open = True
+                    task_status.started(streams)
+                    await done.wait()
+        except Exception as error:
+            if not is_open:
+                raise
+            _LOG.warning("the connection ended: %r", error)
+            self._end(f"the connection failed: {_first(error)!r}")
+
+    def _end(self, why: str) -> None:
+        """End the connection, as if the server had."""
+        if self.failure is None:
+            self.failure = why
+        if self._reading is not None:
+            self._reading.end()
+
+
+class _Reading:
+    """What comes from the server."""
+
+    def __init__(self, stream: ReadStream[SessionMessage | Exception], guarded: Guarded) -> None:
+        self._stream = stream
+        self._guarded = guarded
+        self._scope: CancelScope | None = None
+        self._ended = False
+
+    @property
+    def last_context(self) -> Any:
+        """The context of what came last, where the stream knows it."""
+        return getattr(self._stream, "last_context", None)
+
+    def end(self) -> None:
+        """Nothing will come any more."""
+        self._ended = True
+        if self._scope is not None:
+            self._scope.cancel()
+
+    async def receive(self) -> SessionMessage | Exception:
+        import anyio
+
+        with anyio.CancelScope() as self._scope:
+            if not self._ended:
+                return self._guarded.tell(self._guarded.came(await self._stream.receive()))
+        raise anyio.EndOfStream
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> SessionMessage | Exception:
+        import anyio
+
+        try:
+            return await self.receive()
+        except anyio.EndOfStream:
+            raise StopAsyncIteration from None
+
+    async def __aenter__(self) -> Self:
+        await self._stream.__aenter__()
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
+    ) -> bool | None:
+        return await self._stream.__aexit__(exc_type, exc_val, exc_tb)
+
+
+class _Writing:
+    """What goes to the server."""
+
+    def __init__(self, stream: WriteStream[SessionMessage], guarded: Guarded) -> None:
+        self._stream = stream
+        self._guarded = guarded
+
+    async def send(self, item: SessionMessage, /) -> None:
+        self._guarded.goes(item)
+        if _gives_up(item):  # the SDK would wait seconds for it, beyond the time of the request
+            self._guarded.send_late(partial(self._stream.send, item))
+            return
+        await self._stream.send(item)
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+    async def __aenter__(self) -> Self:
+        await self._stream.__aenter__()
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
+    ) -> bool | None:
+        return await self._stream.__aexit__(exc_type, exc_val, exc_tb)
+
+
+def _first(error: BaseException) -> BaseException:
+    while is_group(error):
+        error = error.exceptions[0]
+    return error
+
+
+def _answers(item: SessionMessage) -> RequestId | None:
+    """Which request a message answers, by the number that we gave it."""
+    from mcp.shared.dispatcher import coerce_request_id
+    from mcp_types import JSONRPCError, JSONRPCResponse
+
+    if isinstance(item.message, JSONRPCResponse | JSONRPCError) and item.message.id is not None:
+        return coerce_request_id(item.message.id)
+    return None
+
+
+def _gives_up(item: SessionMessage) -> bool:
+    """Whether a message only says that an answer is wanted no longer."""
+    from mcp_types import JSONRPCNotification
+
+    return isinstance(item.message, JSONRPCNotification) and item.message.method == "notifications/cancelled"
+
+
+def _crowded(item: SessionMessage) -> str | None:
+    """What is wrong with a result of very many parts, before each of them becomes an object."""
+    from mcp_types import JSONRPCResponse
+
+    if isinstance(item.message, JSONRPCResponse):
+        for key in ("content", "contents", "messages"):
+            blocks: Json = item.message.result.get(key)
+            if isinstance(blocks, list) and len(blocks) > MOST_BLOCKS:
+                return f"its {key!r} has {len(blocks):,} entries, more than {MOST_BLOCKS:,}"
+    return None
+
+
+def _refused(item: SessionMessage, wrong: str) -> SessionMessage | Exception:
+    """An error in the place of an answer; what answers nothing is passed over, as all that cannot be read."""
+    key = _answers(item)
+    return ValueError(f"a message of the server was passed over: {wrong}") if key is None else _failed(key, wrong)
+
+
+def _answered(error: Exception) -> SessionMessage | Exception:
+    """An error in the place of what is no message of JSON-RPC, where it says which request it means to answer."""
+    from pydantic import ValidationError
+
+    if not isinstance(error, ValidationError):
+        return error
+    found = error.errors(include_url=False, include_context=False)
+    for one in found:
+        came: Json = one["input"]
+        if isinstance(came, str) and (match := _ID.match(came)):
+            return _failed(int(match[1]) if match[1] else match[2], f"it is no JSON: {one['msg'][:200]}")
+        if isinstance(came, dict) and ("method" not in came or came.keys() & {"result", "error"}):
+            key = came.get("id")
+            if isinstance(key, str | int) and not isinstance(key, bool):
+                kind = "JSONRPCError" if "error" in came else "JSONRPCResponse"
+                told = [f"{'.'.join(map(str, at['loc'][1:]))}: {at['msg']}" for at in found if at["loc"][:1] == (kind,)]
+                return _failed(key, f"it is no answer of JSON-RPC: {'; '.join(told[:_TOLD])}")
+    return error
+
+
+def _failed(key: RequestId, wrong: str) -> SessionMessage:
+    from mcp.shared.message import SessionMessage
+    from mcp_types import PARSE_ERROR, ErrorData, JSONRPCError
+
+    message = f"the server's answer cannot be read: {wrong}"
+    return SessionMessage(JSONRPCError(jsonrpc="2.0", id=key, error=ErrorData(code=PARSE_ERROR, message=message)))

@@ -1,0 +1,250 @@
+"""An HTTP client for the SDK's transport to which whatever a server does is an answer, and not the end of everything.
+
+Takes requests and gives responses, as `httpx2.AsyncClient` does. An exception would end the SDK's whole transport, and
+with it every other call and the caller's block; as an answer it fails the one call that it belongs to. Nothing is read
+that nobody wants, and nothing that is longer than it may be.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, Final
+
+import anyio
+import httpx2
+from mcp_types import CONNECTION_CLOSED, INVALID_REQUEST
+from pydantic_core import from_json, to_json
+
+from ...values.json import Json
+from .bounds import Bounds, TooLargeError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping
+
+_SECONDS: Final = 30.0
+"""For connecting and for writing a request. How long an answer may take, the call's own timeout says."""
+
+_SECONDS_UNASKED: Final = 10.0
+"""For the answer to what asks for none: the SDK sends nothing else until it is there."""
+
+_BLANK: Final = re.compile(rb"(?>\r\n|\n|\r){2}")
+"""The end of an event (WHATWG HTML, 9.2.5), but for one that lies in two pieces of a stream."""
+
+_END: Final = re.compile(rb"\r\n|\n|\r")
+
+_FOREIGN: Final = "the server answered something else than what it was asked"
+
+_MOST_CUT: Final = 1000
+"""Streams of which is noted what they answer, for where they are cut."""
+
+_ENCODED: Final = frozenset({"content-encoding", "content-length", "transfer-encoding"})
+
+
+class NetworkClient(httpx2.AsyncClient):
+    """Sends as its base does, and answers with a JSON-RPC error where there is no response that can be read."""
+
+    def __init__(
+        self, headers: Mapping[str, str], bounds: Bounds | None = None, auth: httpx2.Auth | None = None
+    ) -> None:
+        """Take the headers that every request has, the bounds of what is read, and who authorizes requests."""
+        super().__init__(headers=dict(headers), timeout=httpx2.Timeout(_SECONDS, read=None), auth=auth)
+        self._bounds = bounds or Bounds()
+        self._cut: dict[str, str] = {}
+
+    async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
+        """Send a request; never raises `httpx2.RequestError`, nor what the authorization raises."""
+        asked = _asked(await request.aread()) if request.method == "POST" else None
+        try:
+            if asked is None and request.method != "GET":
+                with anyio.fail_after(_SECONDS_UNASKED):
+                    return await self._sent(request, asked, options)
+            return await self._sent(request, asked, options)
+        except TooLargeError as error:
+            return _instead(request, CONNECTION_CLOSED, str(error))
+        except (httpx2.RequestError, TimeoutError) as error:
+            return _instead(request, CONNECTION_CLOSED, f"no answer from {_place(request)}: {_said(error)}")
+        except Exception as error:
+            if self.auth is None:
+                raise
+            return _instead(request, CONNECTION_CLOSED, f"no authorization for {_place(request)}: {_said(error)}")
+
+    async def _sent(self, request: httpx2.Request, asked: str | None, options: Mapping[str, Any]) -> httpx2.Response:
+        sent: dict[str, Any] = {**options, "stream": True}
+        response = await super().send(request, **sent)
+        media = response.headers.get("content-type", "").lower()
+        if response.is_success and media.startswith("text/event-stream"):
+            last = request.headers.get("last-event-id")  # the rest of an answer that came in part
+            own = asked if last is None else self._cut.pop(last, None)
+            return _with(response, stream=_Events(response, self._bounds, own, self._cut))
+        try:
+            body = b""
+            if asked is not None and media.startswith("application/json"):
+                body = await self._read(response)
+        finally:
+            await response.aclose()
+        if body and response.is_success:
+            answers = _answers(body, asked)
+            if answers is None:
+                return _with(response, HTTPStatus.BAD_REQUEST, content=body)
+            if not answers:
+                return _instead(request, INVALID_REQUEST, _FOREIGN)
+        return _with(response, content=body)
+
+    async def _read(self, response: httpx2.Response) -> bytes:
+        """The body after decoding; the rest is not asked for where it is too long."""
+        body, bound = bytearray(), self._bounds.here()
+        async for chunk in response.aiter_bytes():
+            self._bounds.add(len(chunk))
+            body += chunk
+            self._bounds.check(len(body), bound)
+        return bytes(body)
+
+
+class _Events(httpx2.AsyncByteStream):
+    """An event stream: as long as it likes, but each event is bounded, all of it is UTF-8, and it answers its request.
+
+    The SDK takes whatever answer comes for the one to the request that was sent.
+    """
+
+    def __init__(
+        self,
+        response: httpx2.Response,
+        bounds: Bounds,
+        asked: str | None = None,
+        cut: dict[str, str] | None = None,
+    ) -> None:
+        """Take the response, its bounds, the number of the request, and where that is noted by the ids of events."""
+        self._response = response
+        self._asked = asked
+        self._cut = {} if cut is None else cut
+        self._last: str | None = None
+        self._bounds = bounds
+        self._bound = bounds.here()
+        self._size = 0
+        self._end = b""
+        self._decoder = codecs.getincrementaldecoder("utf-8")()
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        begun = bytearray()
+        async for chunk in self._response.aiter_bytes():
+            try:
+                self._bounds.add(len(chunk))
+                self._count(chunk)
+                self._decoder.decode(chunk)
+            except TooLargeError as error:
+                raise httpx2.SSEError(str(error)) from None
+            except UnicodeDecodeError:
+                raise httpx2.SSEError("the server's answer holds bytes that are not UTF-8") from None
+            begun += chunk
+            end = 0
+            for blank in _BLANK.finditer(begun, max(0, len(begun) - len(chunk) - 3)):
+                event, end = bytes(begun[end : blank.end()]), blank.end()
+                yield self._taken(event)
+            del begun[:end]
+        if begun:
+            yield self._taken(bytes(begun))
+
+    def _taken(self, event: bytes) -> bytes:
+        """An event, or an error in its place where it answers something else."""
+        if self._asked is None:
+            return event
+        fields = [line.partition(b":") for line in _END.split(event)]
+        said = [(name, value.removeprefix(b" ")) for name, _, value in fields]
+        for name, value in said:
+            if name == b"id":
+                self._note(value.decode(errors="replace"))
+        if _is_foreign(b"\n".join(value for name, value in said if name == b"data"), self._asked):
+            return b"data: %b\n\n" % _error(INVALID_REQUEST, _FOREIGN)
+        return event
+
+    def _note(self, last: str) -> None:
+        """Note what a client comes back with that reads on elsewhere."""
+        if self._last is not None:
+            self._cut.pop(self._last, None)
+        if self._asked is not None:
+            self._cut[last], self._last = self._asked, last
+        while len(self._cut) > _MOST_CUT:
+            del self._cut[next(iter(self._cut))]
+
+    def _count(self, chunk: bytes) -> None:
+        """Count the bytes since the last event's end; ends may be cut in two."""
+        seen, at = self._end + chunk, 0
+        size = self._size - len(self._end)
+        for blank in _BLANK.finditer(seen):
+            self._bounds.check(size + blank.start() - at, self._bound)
+            size, at = 0, blank.end()
+        self._size = size + len(seen) - at
+        self._end = seen[max(at, len(seen) - 3) :]
+        self._bounds.check(self._size, self._bound)
+
+    async def aclose(self) -> None:
+        await self._response.aclose()
+
+
+def _place(request: httpx2.Request) -> httpx2.URL:
+    """Where a request goes, without what may be secret."""
+    return request.url.copy_with(userinfo=b"", query=None, fragment=None)
+
+
+def _said(error: Exception) -> str:
+    return str(error) or type(error).__name__
+
+
+def _asked(body: bytes) -> str | None:
+    """The number of the request of JSON-RPC that is sent; `None` where it is none, so that it gets no answer."""
+    message = from_json(body)
+    return str(message["id"]) if "method" in message and "id" in message else None
+
+
+def _answers(body: bytes, asked: str | None) -> bool | None:
+    """Whether this is the answer to what was asked; `None` for an error about a request that could not be read.
+
+    What is no message at all is left to the SDK to refuse.
+    """
+    try:
+        message: Json = from_json(body)
+    except ValueError:
+        return True
+    if not isinstance(message, dict) or "method" in message:
+        return not isinstance(message, dict)
+    if "error" in message and message.get("id", asked) is None:
+        return None
+    return "id" not in message or str(message["id"]) == asked
+
+
+def _is_foreign(data: bytes, asked: str) -> bool:
+    """Whether an event of the stream of a request is an answer, and not to that. What is not JSON is the SDK's."""
+    try:
+        message: Json = from_json(data)
+    except ValueError:
+        return False
+    if not isinstance(message, dict) or not message.keys() & {"result", "error"}:
+        return False
+    return "method" in message or _answers(data, asked) is False
+
+
+def _with(response: httpx2.Response, status: int | None = None, **body: Any) -> httpx2.Response:
+    """The response with another body, which is not compressed, and perhaps another status."""
+    headers = [(name, value) for name, value in response.headers.multi_items() if name.lower() not in _ENCODED]
+    kept = [("content-type", "text/event-stream") if _is_charset(*pair) else pair for pair in headers]
+    made = httpx2.Response(status or response.status_code, headers=kept, request=response.request, **body)
+    made.next_request = response.next_request
+    return made
+
+
+def _is_charset(name: str, value: str) -> bool:
+    """Whether a header gives an event stream a charset: it is UTF-8 whatever is said (WHATWG HTML, 9.2.5)."""
+    return name.lower() == "content-type" and value.lower().startswith("text/event-stream")
+
+
+def _instead(request: httpx2.Request, code: int, message: str) -> httpx2.Response:
+    """A response for what the server did not send."""
+    headers = {"Content-Type": "application/json"}
+    return httpx2.Response(503, content=_error(code, message), headers=headers, request=request)
+
+
+def _error(code: int, message: str) -> bytes:
+    """An error, which the SDK has answer what it sent."""
+    return to_json({"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": message}})

@@ -1,0 +1,100 @@
+"""The headers that mirror the arguments of a call (MCP 2026-07-28, server/tools, "x-mcp-header").
+
+Takes a tool and a way to send its call; sees to it that the SDK knows the headers. The SDK takes what to mirror from
+the server's list, so that is read once, before the first call of a tool with such arguments, and again where the server
+says that the headers are not what it wants.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from ...mcp.revisions import Revision
+from ...observability.logs import logger
+from ...values.json import Json, is_mapping
+from ..features.list_pages import fetch_pages
+from .tolerant import Lenient
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from mcp import Client
+    from mcp_types import ListToolsResult
+
+    from ...package import Tool
+
+_Answer = TypeVar("_Answer")
+
+_LOG: Final = logger(__name__)
+
+
+class ParameterHeaders:
+    """What is known of the headers over one connection."""
+
+    def __init__(self, client: Client) -> None:
+        """Take a client; it is used when it is open."""
+        self._client = client
+        self._listed: set[str] = set()
+
+    async def sent(self, tool: Tool, seconds: float | None, send: Callable[[], Awaitable[_Answer]]) -> _Answer:
+        """Send a call with its headers.
+
+        Args:
+            tool: The tool.
+            seconds: How long reading the list may take; `None` for no bound.
+            send: Sends the call, perhaps twice.
+        """
+        from mcp import MCPError
+        from mcp_types import HEADER_MISMATCH
+
+        if tool.name not in self._listed and _has_header(tool.definition["inputSchema"]) and self._mirrors():
+            await self._list(tool.name, seconds)
+        try:
+            return await send()
+        except MCPError as mismatch:
+            if mismatch.code != HEADER_MISMATCH or not self._has_headers or not await self._list(tool.name, seconds):
+                raise
+        return await send()
+
+    @property
+    def _has_headers(self) -> bool:
+        return Revision.of(self._client.protocol_version).has("parameter_headers")
+
+    def _mirrors(self) -> bool:
+        """Whether calls have headers: over HTTP only, and from 2026-07-28 on."""
+        from mcp import StdioServerParameters
+
+        from ...sdk.server import MCPServer, Server
+
+        server = self._client.server
+        if isinstance(server, StdioServerParameters | Server | MCPServer) or not self._has_headers:
+            return False
+        return not isinstance(server, Lenient) or server.over_http
+
+    async def _list(self, name: str, seconds: float | None) -> bool:
+        """Have the SDK read the server's list as far as the tool; whether it could."""
+        import anyio
+        from mcp import MCPError
+        from pydantic import ValidationError
+
+        async def fetch(cursor: str | None) -> ListToolsResult:
+            return await self._client.list_tools(cursor=cursor, cache_mode="refresh")
+
+        try:
+            with anyio.fail_after(seconds):
+                async for page in fetch_pages(fetch):
+                    if any(tool.name == name for tool in page.tools):
+                        break
+        except (MCPError, RuntimeError, TimeoutError, ValidationError) as error:
+            _LOG.warning("calls of %r go without Mcp-Param headers: tools/list cannot be read: %r", name, error)
+            return False
+        self._listed.add(name)
+        return True
+
+
+def _has_header(schema: Any) -> bool:
+    """Whether a property, reached through `properties` alone, is mirrored into a header."""
+    properties: Json = schema.get("properties") if is_mapping(schema) else None
+    if not isinstance(properties, dict):
+        return False
+    return any(is_mapping(below) and ("x-mcp-header" in below or _has_header(below)) for below in properties.values())

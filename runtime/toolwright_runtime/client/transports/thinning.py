@@ -1,0 +1,65 @@
+"""A message with few of its entries, to find out at little cost that it is not what it should be.
+
+pydantic tells of every wrong entry of a list, some kilobytes each, so that half a megabyte of `5,5,5` becomes one
+gigabyte. Takes the JSON of a message; gives the same with a sample of what has very many entries.
+"""
+
+from __future__ import annotations
+
+import random
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
+
+from ...values.json import Json
+
+if TYPE_CHECKING:
+    from mcp.shared.message import SessionMessage
+
+_ITEMS: Final = 128
+_KEYS: Final = 1024  # no object of MCP's own has more; maps have, and there each value is like the others
+_ANYTHING: Final = frozenset({"structuredContent", "_meta"})
+"""Keys whose values MCP says nothing of, so that nothing can be wrong with them."""
+
+
+def thinned(value: Json) -> Json:
+    """The value itself, or where a list or an object in it has very many entries, a copy with some of them."""
+    if isinstance(value, list):
+        some = value if len(value) <= _ITEMS else [value[0], *random.sample(value, _ITEMS)]
+        below = [thinned(item) for item in some]
+        return value if _same(below, value) else below
+    if isinstance(value, dict):
+        keys = list(value)
+        if len(keys) > _KEYS:
+            keys = [*islice(keys, _KEYS // 2), *random.sample(keys[_KEYS // 2 :], _KEYS // 2)]
+        made = {key: value[key] if key in _ANYTHING else thinned(value[key]) for key in keys}
+        return value if _same(list(made.values()), list(value.values())) else made
+    return value
+
+
+def _same(some: list[Any], others: list[Any]) -> bool:
+    return len(some) == len(others) and all(one is other for one, other in zip(some, others, strict=True))
+
+
+def thin_if_wrong(item: SessionMessage, method: str, revision: str) -> None:
+    """Leave of a result only a sample, where that is enough to see that it is wrong.
+
+    Args:
+        item: An answer with a result.
+        method: Of the request that it answers.
+        revision: Of the protocol, in which the request was sent.
+    """
+    from mcp_types import JSONRPCResponse
+    from mcp_types.methods import parse_server_result
+    from pydantic import ValidationError
+
+    if not isinstance(item.message, JSONRPCResponse):
+        return
+    some = thinned(item.message.result)
+    if some is item.message.result or not isinstance(some, dict):
+        return
+    try:
+        parse_server_result(method, revision, some)
+    except ValidationError:
+        item.message.result = some
+    except (KeyError, ValueError, RuntimeError):  # a method or a revision that the SDK does not know
+        return

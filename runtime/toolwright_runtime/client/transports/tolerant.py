@@ -1,0 +1,34 @@
+"""A transport of the SDK that is content with less than the SDK is.
+
+Takes a transport; gives the same, but that a result without `resultType` is a complete one (MCP 2026-07-28, schema,
+`Result`), and that an `inputSchema` without a `type` is one of objects, as all are (`Tool`). Servers that forget these
+are common; the SDK refuses their results, and for one tool the list of all. It changes nothing else.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...values.json import Json, is_mapping
+from .guarded import Guarded
+
+if TYPE_CHECKING:
+    from mcp.shared.message import SessionMessage
+
+
+class Lenient(Guarded):
+    """The transport."""
+
+    def came(self, item: SessionMessage | Exception) -> SessionMessage | Exception:
+        """The item, with `resultType` where it is a result. Revisions that do not know it ignore it."""
+        from mcp_types import JSONRPCResponse
+
+        if not isinstance(item, Exception) and isinstance(item.message, JSONRPCResponse):
+            result = item.message.result
+            result.setdefault("resultType", "complete")
+            tools: Json = result.get("tools")
+            for tool in tools if isinstance(tools, list) else ():
+                schema: Json = tool.get("inputSchema") if is_mapping(tool) else None
+                if isinstance(schema, dict):
+                    schema.setdefault("type", "object")
+        return super().came(item)

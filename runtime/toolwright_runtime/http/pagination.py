@@ -1,0 +1,231 @@
+"""The pages of an API, whichever way it has: a cursor in the body, a `Link` header, an offset, or a number.
+
+Takes a tool's `http.page`, the cursor that a caller gave, and a response; gives the arguments that ask the API for that
+page, and the cursor of the next. A cursor is ours: it says where a page of this tool starts and nothing else. What it
+holds goes where the manifest has it, encoded like any argument, so that it never reaches another path or host.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+from urllib.parse import parse_qsl, unquote_plus, urljoin, urlsplit
+
+from ..errors import ToolError
+from ..values.json import Json, is_list
+from .requests import Outgoing
+from .responses import Answer, Deviation
+from .selections import found
+from .styles import encoded
+
+CURSOR: Final = "cursor"
+"""The argument that says where a page starts."""
+
+_VERSION: Final = 1
+_LONGEST: Final = 4096
+"""Characters of a cursor."""
+
+_MOST_PAIRS: Final = 50
+_FURTHEST: Final = 2**53
+_LINK: Final = re.compile(r'<([^<>]*)>((?:\s*;\s*[^\s;,="]+(?:\s*=\s*(?:"[^"]*"|[^\s;,"]*))?)*)')
+"""A link of a `Link` header with its parameters (RFC 8288, 3)."""
+
+_PARAMETER: Final = re.compile(r';\s*([^\s;,="]+)\s*(?:=\s*(?:"([^"]*)"|([^\s;,"]*)))?')
+_LONGEST_HEADER: Final = 16_384
+
+
+class Page:
+    """What the manifest says of a tool's pages."""
+
+    def __init__(self, tool: str, http: Mapping[str, Any]) -> None:
+        """Take the tool's name and its `http`."""
+        said: Mapping[str, Any] = http["page"]
+        self.by: str = said["by"]
+        self.items: str = said.get("items", "")
+        self.argument: str | None = said.get("argument")
+        self.first: int | None = said.get("first")
+        self.next: str | None = said.get("next")
+        self.more: str | None = said.get("more")
+        self.total: str | None = said.get("total")
+        self.limit: str | None = said.get("limit")
+        self.size: int | None = said.get("size")
+        self.parameters = frozenset((*(http.get("query") or {}), *(said.get("parameters") or ())))
+        self._tag = hashlib.sha256(f"{tool}\0{self.by}".encode()).hexdigest()[:8]
+
+    def begin(self, values: Mapping[str, Any]) -> tuple[dict[str, Any], Following]:
+        """The arguments for the API, and what makes a page of its answer.
+
+        Raises:
+            ToolError: The cursor is none that this tool gave.
+        """
+        given = {name: value for name, value in values.items() if name != CURSOR}
+        cursor: Json = values.get(CURSOR)
+        start = None if cursor is None else self._read(cursor)
+        if self.argument is not None and self.by != "link":
+            if start is not None:
+                given[self.argument] = start
+            elif self.first is not None:
+                given[self.argument] = self.first
+        if self.limit is not None and self.size is not None and given.get(self.limit) is None:
+            given[self.limit] = self.size
+        limit = _number(given.get(self.limit) if self.limit is not None else self.size)
+        return given, Following(self, start, limit or None)
+
+    def written(self, position: Json) -> str:
+        """A cursor.
+
+        Raises:
+            Deviation: What the API says is too long for one.
+        """
+        text = json.dumps([_VERSION, self._tag, position], separators=(",", ":"))
+        cursor = base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+        if len(cursor) > _LONGEST:
+            raise Deviation(f"The API's own cursor is longer than {_LONGEST} characters, and cannot be followed.")
+        return cursor
+
+    def _read(self, cursor: Json) -> Any:
+        """Where a page starts, by its cursor."""
+        value: Json = _decoded(cursor) if isinstance(cursor, str) else None
+        is_ours = isinstance(value, list) and value[:2] == [_VERSION, self._tag] and len(value) == 3
+        if not isinstance(value, list) or not is_ours or not self.is_position(value[2]):
+            raise ToolError(
+                "`cursor` is none that this tool gave: take it from `next` of a page, or leave it out for the first."
+            )
+        return value[2]
+
+    def is_position(self, value: Json) -> bool:
+        """Whether a cursor can say that a page starts there."""
+        if self.by == "link":
+            return is_list(value) and len(value) <= _MOST_PAIRS and all(map(self._is_pair, value))
+        if self.by == "cursor" and isinstance(value, str):
+            return value != ""
+        return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _FURTHEST
+
+    def _is_pair(self, value: Json) -> bool:
+        return (
+            is_list(value)
+            and len(value) == 2
+            and all(isinstance(each, str) for each in value)
+            and value[0] in self.parameters
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Following:
+    """One page, from where it starts to the next. `limit` is how many items it may have, where that is known."""
+
+    page: Page
+    start: Any
+    limit: int | None
+
+    @property
+    def where(self) -> str:
+        """Where the items are in a response."""
+        return self.page.items
+
+    def outgoing(self, request: Outgoing) -> Outgoing:
+        """The request for this page: that of the first, with what the last `Link` header changed in its query."""
+        if self.page.by != "link" or not self.start:
+            return request
+        names = {name for name, _ in self.start}
+        url, _, query = request.url.partition("?")
+        kept = [part for part in query.split("&") if part and unquote_plus(part.partition("=")[0]) not in names]
+        kept += [f"{encoded(name)}={encoded(value)}" for name, value in self.start]
+        return replace(request, url=f"{url}?{'&'.join(kept)}")
+
+    def items(self, body: Any) -> Sequence[Any]:
+        """The items that a response has.
+
+        Raises:
+            Deviation: There is no list.
+        """
+        items: Json = found(body, self.page.items)
+        if items is None:
+            return []
+        if not isinstance(items, list):
+            where = f"at `{self.page.items}`" if self.page.items else "in its answer"
+            raise Deviation(f"The API has no list {where}, where the items of a page should be.")
+        return items
+
+    def cursor(self, answer: Answer, body: Any) -> str | None:
+        """The cursor of the next page; None where this is the last.
+
+        Raises:
+            Deviation: What leads to the next page cannot be followed.
+        """
+        page = self.page
+        if page.more is not None and found(body, page.more) is False:
+            return None
+        if page.by == "link":
+            return self._linked(answer)
+        if page.by == "cursor":
+            return self._said(body)
+        got = len(self.items(body))
+        total = None if page.total is None else _number(found(body, page.total))
+        if got == 0 or (self.limit is not None and got < self.limit and total is None):
+            return None
+        if page.by == "offset":
+            following = (self.start or page.first or 0) + got
+            is_last = total is not None and following >= total
+        else:
+            first = 1 if page.first is None else page.first
+            following = (first if self.start is None else self.start) + 1
+            is_last = total is not None and (following - first) * (self.limit or got) >= total
+        return None if is_last else page.written(following)
+
+    def _said(self, body: Any) -> str | None:
+        following: Json = None if self.page.next is None else found(body, self.page.next)
+        if following is None or following == "" or following is False:
+            return None
+        if not self.page.is_position(following):
+            raise Deviation("The API's own cursor is neither a text nor a whole number, and cannot be followed.")
+        return self.page.written(following)
+
+    def _linked(self, answer: Answer) -> str | None:
+        target = next_link(answer.headers.get("link", ""))
+        if target is None:
+            return None
+        try:
+            there = parse_qsl(urlsplit(urljoin(answer.url, target)).query, keep_blank_values=True)
+            here = parse_qsl(urlsplit(answer.url).query, keep_blank_values=True)
+        except ValueError:
+            raise Deviation("The API links its next page with what is no URL.") from None
+        changed = {name for name, _ in {*there} - {*here}}
+        strange = sorted(changed - self.page.parameters)
+        if strange:
+            names = ", ".join(f"`{name}`" for name in strange)
+            raise Deviation(
+                f"The API links its next page with {names}, which the call does not have: "
+                "name it in `http.page.parameters`."
+            )
+        return self.page.written([[name, value] for name, value in there if name in changed]) if changed else None
+
+
+def next_link(header: str) -> str | None:
+    """The target of the link to the next page in a `Link` header (RFC 8288, 3); None where there is none."""
+    for target, parameters in _LINK.findall(header[:_LONGEST_HEADER]):
+        said = ((name.lower(), quoted or token) for name, quoted, token in _PARAMETER.findall(parameters))
+        relation = next((value for name, value in said if name == "rel"), "")  # only the first counts (3.3)
+        if "next" in relation.lower().split():
+            return str(target)
+    return None
+
+
+def _decoded(cursor: str) -> Json:
+    """What a cursor holds; None where it is none."""
+    if len(cursor) > _LONGEST:
+        return None
+    try:
+        value: Json = json.loads(base64.b64decode(cursor + "=" * (-len(cursor) % 4), b"-_", validate=True))
+    except (ValueError, RecursionError):
+        return None
+    return value
+
+
+def _number(value: Json) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None

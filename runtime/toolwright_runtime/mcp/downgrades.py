@@ -1,0 +1,63 @@
+"""What an older revision of the protocol cannot carry, as the nearest that it can.
+
+Takes tools and results of the newest revision as they go on the wire; gives them for one revision. Whatever that
+revision knows, or merely ignores, stays as it is.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..schema.objects import as_objects, describes_objects
+from .revisions import Revision
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+def tool_for(definition: dict[str, Any], revision: str) -> dict[str, Any]:
+    """A tool for this revision.
+
+    Before 2026-07-28, an `outputSchema` says `type: object` at its root: one whose instances are all objects gets it
+    where it only follows from its references or alternatives, and one that allows other values is left out.
+    """
+    if Revision.of(revision).has("any_output") or "outputSchema" not in definition:
+        return definition
+    if describes_objects(definition["outputSchema"]):
+        return {**definition, "outputSchema": as_objects(definition["outputSchema"])}
+    return {key: value for key, value in definition.items() if key != "outputSchema"}
+
+
+def block_for(block: dict[str, Any], revision: str, number: int = 1) -> dict[str, Any]:
+    """A block of content for this revision; `number` tells sounds of one result apart."""
+    return _block_for(block, number, Revision.of(revision))
+
+
+def result_for(result: dict[str, Any], definition: Mapping[str, Any], revision: str) -> dict[str, Any]:
+    """A result for this revision.
+
+    Before 2026-07-28, structured content goes with its `outputSchema`, and without one where it is no object; before
+    2025-06-18, resource links become text; before 2025-03-26, sounds become embedded resources.
+    """
+    speaks = Revision.of(revision)
+    if speaks.has("any_output"):
+        return result
+    schema = definition.get("outputSchema")
+    is_kept = isinstance(result.get("structuredContent"), dict) if schema is None else describes_objects(schema)
+    if "structuredContent" in result and not is_kept:
+        result = {key: value for key, value in result.items() if key != "structuredContent"}
+    if not speaks.has("resource_links"):
+        blocks = [_block_for(block, number, speaks) for number, block in enumerate(result["content"], 1)]
+        result = {**result, "content": blocks}
+    return result
+
+
+def _block_for(block: dict[str, Any], number: int, revision: Revision) -> dict[str, Any]:
+    common = {key: value for key, value in block.items() if key in ("annotations", "_meta")}
+    if block["type"] == "resource_link" and not revision.has("resource_links"):
+        name = block.get("title") or block["name"]
+        return {"type": "text", "text": f"{name}: {block['uri']}", **common}
+    if block["type"] == "audio" and not revision.has("audio"):
+        resource = {"uri": f"embedded://audio/{number}", "mimeType": block["mimeType"], "blob": block["data"]}
+        return {"type": "resource", "resource": resource, **common}
+    return block

@@ -1,0 +1,133 @@
+"""The revisions of MCP: when each came, and what each can do. The one place that knows their dates.
+
+Code asks a revision what it has, and never compares dates: `Revision.of(date).has("url_elicitation")`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Feature: TypeAlias = Literal[
+    "annotations",
+    "any_output",
+    "audio",
+    "cache_hints",
+    "choices",
+    "handshake",
+    "handshake_tasks",
+    "parameter_headers",
+    "resource_links",
+    "stateless",
+    "task_extension",
+    "url_elicitation",
+]
+"""What revisions differ in, as far as servers and clients have to know.
+
+- `annotations`: hints of tools (2025-03-26, server/tools).
+- `any_output`: an `outputSchema` and structured content of any kind (2026-07-28, server/tools).
+- `audio`: audio content (2025-03-26, server/tools).
+- `cache_hints`: `ttlMs` and `cacheScope` of lists and resources (2026-07-28, server/utilities/caching).
+- `choices`: titled and multiple choices in forms (2025-11-25, client/elicitation).
+- `handshake`: a session that starts with `initialize` (until 2025-11-25, basic/lifecycle).
+- `handshake_tasks`: tasks that are part of the protocol (2025-11-25, basic/utilities/tasks).
+- `parameter_headers`: arguments that are mirrored into HTTP headers (2026-07-28, server/tools).
+- `resource_links`: links to resources as content, and structured output (2025-06-18, server/tools).
+- `stateless`: requests that carry all that is needed, and answers that ask for input (2026-07-28, basic).
+- `task_extension`: tasks as an extension (2026-07-28, extensions/tasks).
+- `url_elicitation`: questions that open a URL (2025-11-25, client/elicitation).
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """One revision.
+
+    Attributes:
+        date: Its name, such as `2025-11-25`.
+        features: What it has.
+        fields: The fields that it added, by where they stand: `server`, or a list such as `tools`.
+    """
+
+    date: str
+    features: frozenset[Feature]
+    fields: Mapping[str, frozenset[str]]
+
+    def has(self, feature: Feature) -> bool:
+        """Whether this revision has a feature."""
+        return feature in self.features
+
+    @staticmethod
+    def of(date: str) -> Revision:
+        """The revision of a date; of a date that is not listed, the newest that is older, or else the oldest."""
+        return next((revision for revision in reversed(_TABLE) if revision.date <= date), _TABLE[0])
+
+
+def _table() -> tuple[Revision, ...]:
+    table: list[Revision] = []
+    features: frozenset[Feature] = frozenset({"handshake"})
+    for date, added, removed, fields in _CHANGES:
+        features = features - removed | added
+        table.append(Revision(date, features, fields))
+    return tuple(table)
+
+
+_NONE: Final[frozenset[Feature]] = frozenset()
+_PRIMITIVES: Final = ("resources", "resourceTemplates", "prompts")
+_ICONS: Final = frozenset({"icons"})
+_NAMED: Final = frozenset({"title", "_meta"})
+
+_CHANGES: Final[tuple[tuple[str, frozenset[Feature], frozenset[Feature], Mapping[str, frozenset[str]]], ...]] = (
+    ("2024-11-05", _NONE, _NONE, {}),
+    ("2025-03-26", frozenset({"annotations", "audio"}), _NONE, {"tools": frozenset({"annotations"})}),
+    (
+        "2025-06-18",
+        frozenset({"resource_links"}),
+        _NONE,
+        {
+            "server": frozenset({"title"}),
+            "tools": _NAMED | {"outputSchema"},
+            **dict.fromkeys(_PRIMITIVES, _NAMED),
+        },
+    ),
+    (
+        "2025-11-25",
+        frozenset({"choices", "handshake_tasks", "url_elicitation"}),
+        _NONE,
+        {
+            "server": frozenset({"icons", "websiteUrl", "description"}),
+            "tools": frozenset({"icons", "execution"}),
+            **dict.fromkeys(_PRIMITIVES, _ICONS),
+        },
+    ),
+    (
+        "2026-07-28",
+        frozenset({"any_output", "cache_hints", "parameter_headers", "stateless", "task_extension"}),
+        frozenset({"handshake", "handshake_tasks"}),
+        {},
+    ),
+)
+"""For each revision, the oldest first: its date, the features that it added and removed, and the fields that it added.
+
+From the changelogs and the schemas that each revision publishes.
+"""
+
+_TABLE: Final = _table()
+
+REVISIONS: Final = tuple(revision.date for revision in _TABLE)
+"""The revisions that generated servers and clients speak, the oldest first."""
+
+
+def since(feature: Feature) -> str:
+    """The first revision that has a feature."""
+    return next(revision.date for revision in _TABLE if revision.has(feature))
+
+
+SINCE: Final[Mapping[str, Mapping[str, str]]] = {
+    section: {field: revision.date for revision in _TABLE for field in sorted(revision.fields.get(section, ()))}
+    for section in ("server", "tools", *_PRIMITIVES)
+}
+"""The revision that added a field, by where the field stands; all other fields are as old as MCP."""

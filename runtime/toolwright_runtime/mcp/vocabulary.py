@@ -1,0 +1,78 @@
+"""What the Model Context Protocol says, stated once: what servers list, hints of tools, and kinds of content.
+
+Pure data. Names are spelled as they are on the wire, which is how manifests spell them, too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+
+Capability: TypeAlias = Literal["tools", "resources", "prompts"]
+"""What announces a list, and its changes (MCP 2025-11-25, basic/lifecycle, "Capability Negotiation")."""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One list of a server, which is one section of a manifest.
+
+    Attributes:
+        name: The section's key, and the key of the list in results, such as `resourceTemplates`.
+        noun: What one entry is called, in words.
+        key: The field that an entry is asked for by. A `prefix` goes before names, and never before URIs.
+        capability: The capability that announces the list.
+        method: The method that lists it.
+    """
+
+    name: str
+    noun: str
+    key: str
+    capability: Capability
+    method: str
+
+
+TOOLS: Final = Section("tools", "tool", "name", "tools", "tools/list")
+RESOURCES: Final = Section("resources", "resource", "uri", "resources", "resources/list")
+TEMPLATES: Final = Section(
+    "resourceTemplates", "resource template", "uriTemplate", "resources", "resources/templates/list"
+)
+PROMPTS: Final = Section("prompts", "prompt", "name", "prompts", "prompts/list")
+
+PRIMITIVES: Final = (RESOURCES, TEMPLATES, PROMPTS)
+"""What a server lists beside tools."""
+
+SECTIONS: Final = (TOOLS, *PRIMITIVES)
+"""All that a server lists (MCP 2025-11-25, server/tools, server/resources, server/prompts)."""
+
+SCHEMAS: Final = ("inputSchema", "outputSchema")
+"""The fields of a tool that hold a schema (MCP 2025-06-18, server/tools)."""
+
+HEADER: Final = "x-mcp-header"
+"""The keyword of a property that clients mirror into an HTTP header (MCP 2026-07-28, server/tools)."""
+
+CONTENT: Final = ("text", "image", "audio", "resource")
+"""The kinds of content that a message of a prompt may hold (MCP 2025-11-25, server/prompts)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hint:
+    """What a tool may say about how it behaves: its name, its default, and what either value means in a word or two."""
+
+    name: str
+    default: bool
+    true: str
+    false: str
+
+    def means(self, value: bool) -> str:
+        """The words for a value."""
+        return self.true if value else self.false
+
+
+HINTS: Final = (
+    Hint("readOnlyHint", False, "read-only", "changes things"),
+    Hint("destructiveHint", True, "destructive", "not destructive"),
+    Hint("idempotentHint", False, "idempotent", "not idempotent"),
+    Hint("openWorldHint", True, "open world", "closed world"),
+)
+"""The hints among a tool's annotations (MCP 2025-06-18, schema, `ToolAnnotations`). The defaults are the cautious
+values."""

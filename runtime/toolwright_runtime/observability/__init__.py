@@ -1,0 +1,1 @@
+"""Logs, telemetry, and what is redacted from both."""

@@ -1,0 +1,228 @@
+"""What nobody but the handler sees of a call: the arguments that the manifest's `policy.redact` names.
+
+Takes a tool's arguments and the JSON Pointers; gives copies without these values, and takes the values out of texts
+in which they turn up again, such as the message of an exception. What it keeps of the last calls is bounded.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote, quote_plus
+
+from ..values.json import Json
+from ..values.text import steps
+
+if TYPE_CHECKING:
+    from ..package import Tool
+
+REDACTED: Final = "[redacted]"
+
+_SHORTEST: Final = 4
+"""Characters; shorter values are found in any text, and are looked for in none."""
+
+_PIECE: Final = 8
+"""Characters; so much of a longer secret is looked for by itself, since many texts show but a part of a value."""
+
+_EDGE: Final = 256
+"""Characters at each end of a secret that are looked for in pieces: what is cut shows an end."""
+
+_KEPT: Final = 256
+"""So many values of the last calls are looked for where nobody knows which call it is."""
+
+_CHARACTERS: Final = 1024 * 1024
+"""How long they may be together; the last one is kept however long it is."""
+
+_current: ContextVar[list[Secret] | None] = ContextVar("secrets", default=None)
+_INPUT: Final = re.compile(r"input_value=(?:.*(?=, input_type=)|.*)")
+
+
+def redact(arguments: Mapping[str, Any], pointers: Sequence[str]) -> dict[str, Any]:
+    """A deep copy of JSON arguments, with `"[redacted]"` in the place of some values.
+
+    Args:
+        arguments: The arguments as JSON.
+        pointers: JSON Pointers (RFC 6901) to the values, from the arguments' root; one that leads nowhere is passed by.
+    """
+    ways = [steps(pointer) for pointer in pointers]
+    return {
+        name: _without(value, [way[1:] for way in ways if way[:1] in ([], [name])]) for name, value in arguments.items()
+    }
+
+
+@contextmanager
+def hiding(tool: Tool, arguments: Mapping[str, Any]) -> Generator[None, None, None]:
+    """Let this context, and those that start in it, be in a call of `tool` for the length of the block."""
+    secrets: tuple[Secret, ...] = ()
+    if hidden := tool.hidden(arguments):
+        secrets = _longest_first(
+            {text for pointer in hidden for text in _texts(arguments, steps(pointer), _words(tool))}
+        )
+        _LAST.add(secrets)
+    token = _current.set([*(_current.get() or ()), *secrets])
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
+def hider() -> Callable[[str], None]:
+    """What makes a text a secret of the call in progress from then on, wherever it is called."""
+    current = _current.get()
+
+    def hide(text: str) -> None:
+        if current is None or all(secret.text != text for secret in current):
+            secrets = _longest_first([text])
+            _LAST.add(secrets)
+            if current is not None:
+                current.extend(secrets)
+
+    return hide
+
+
+def scrub(text: str) -> str:
+    """`text` without the secrets of the call in progress; outside of calls, without the last 256 that there were.
+
+    Where there are secrets, or none are known, what pydantic says of its input goes, too: it may be all arguments.
+    """
+    current = _current.get()
+    if current is not None and not current:
+        return text
+    return _without_all(_INPUT.sub(f"input_value={REDACTED}", text), _LAST.secrets() if current is None else current)
+
+
+def mask(text: str, secrets: Sequence[str]) -> str:
+    """`text` without `secrets`: as they are, as JSON, Python or a URL writes them, and pieces of the longer ones."""
+    return _without_all(text, _longest_first(secrets))
+
+
+def _without(value: Json, ways: list[list[str]]) -> Any:
+    """A copy of `value` without what `ways` lead to; an empty way leads to the value itself.
+
+    A text in the place of what holds a secret may be JSON that has it, and goes as a whole.
+    """
+    if [] in ways or (ways and isinstance(value, str)):
+        return REDACTED
+    if isinstance(value, dict):
+        return {key: _without(below, [way[1:] for way in ways if way[0] == key]) for key, below in value.items()}
+    if isinstance(value, list):
+        return [_without(below, [way[1:] for way in ways if way[0] == str(index)]) for index, below in enumerate(value)]
+    return value
+
+
+@cache
+def _words(tool: Tool) -> str:
+    """What a tool's definition says, and so is no secret."""
+    return json.dumps(tool.definition)
+
+
+def _texts(value: Json | Mapping[str, Any], way: list[str], known: str) -> Iterator[str]:
+    """The texts of what a way leads to: strings, numbers, and keys that are not in `known`, the tool's own words."""
+    if isinstance(value, str):
+        yield value
+        if value[:1] in "{[" and value[1:]:
+            try:
+                yield from _texts(json.loads(value), way, known)
+            except (RecursionError, ValueError):
+                return
+    elif isinstance(value, int | float) and not isinstance(value, bool) and not way:
+        yield json.dumps(value)
+    elif isinstance(value, dict):
+        for key, below in value.items():
+            if not way or way[0] == key:
+                if not way and json.dumps(key) not in known:
+                    yield key
+                yield from _texts(below, way[1:], known)
+    elif isinstance(value, list):
+        for index, below in enumerate(value):
+            if not way or way[0] == str(index):
+                yield from _texts(below, way[1:], known)
+
+
+@dataclass(frozen=True, eq=False)
+class Secret:
+    """A text that nobody may read, with what it is looked for by, which is made when it is first needed."""
+
+    text: str
+
+    @cached_property
+    def forms(self) -> Sequence[str]:
+        """The ways in which it is written, the longest first."""
+        written = {
+            self.text,
+            repr(self.text)[1:-1],
+            json.dumps(self.text)[1:-1],
+            json.dumps(self.text, ensure_ascii=False)[1:-1],
+            quote(self.text, safe="", errors="replace"),
+            quote(self.text, errors="replace"),
+            quote_plus(self.text, errors="replace"),
+        }
+        return sorted({*written, *(repr(one)[1:-1] for one in written)}, key=len, reverse=True)
+
+    @cached_property
+    def pieces(self) -> Mapping[str, tuple[str, int]]:
+        """Pieces of its start and its end, with where they stand in these; none of a short text."""
+        edges = {self.text[:_EDGE], self.text[-_EDGE:]} if len(self.text) >= 2 * _PIECE else ()
+        found = {
+            edge[at : at + _PIECE]: (edge, at) for edge in edges for at in range(0, len(edge) - _PIECE + 1, _PIECE)
+        }
+        return {piece: place for piece, place in found.items() if len(set(piece)) > _PIECE // 2}  # no row of blanks
+
+
+class _Last:
+    """The last secrets that there were, as many as are kept."""
+
+    def __init__(self) -> None:
+        self._kept: deque[Secret] = deque()
+        self._size = 0
+
+    def add(self, secrets: Iterable[Secret]) -> None:
+        """Keep some more, and forget those that are too many."""
+        for secret in secrets:
+            self._kept.append(secret)
+            self._size += len(secret.text)
+        while len(self._kept) > 1 and (len(self._kept) > _KEPT or self._size > _CHARACTERS):
+            self._size -= len(self._kept.popleft().text)
+
+    def secrets(self) -> tuple[Secret, ...]:
+        """Those that are kept, the longest first: one may be the start of another."""
+        return tuple(sorted(self._kept, key=lambda secret: len(secret.text), reverse=True))
+
+
+_LAST: Final = _Last()
+
+
+def _longest_first(texts: Iterable[str]) -> tuple[Secret, ...]:
+    return tuple(Secret(text) for text in sorted(texts, key=len, reverse=True) if len(text) >= _SHORTEST)
+
+
+def _without_all(text: str, secrets: Iterable[Secret]) -> str:
+    for secret in secrets:
+        for form in secret.forms:
+            text = text.replace(form, REDACTED)
+        for piece, (edge, at) in secret.pieces.items():
+            if piece in text:
+                text = _without_piece(text, edge, at)
+    return text
+
+
+def _without_piece(text: str, edge: str, at: int) -> str:
+    """`text` without the piece of `edge` that starts at a place, and without what it has of `edge` around it."""
+    made: list[str] = []
+    done = 0
+    while (start := text.find(edge[at : at + _PIECE], done)) >= 0:
+        end, before, after = start + _PIECE, at, at + _PIECE
+        while start > done and before and text[start - 1] == edge[before - 1]:
+            start, before = start - 1, before - 1
+        while end < len(text) and after < len(edge) and text[end] == edge[after]:
+            end, after = end + 1, after + 1
+        made += [text[done:start], REDACTED]
+        done = end
+    return "".join([*made, text[done:]])

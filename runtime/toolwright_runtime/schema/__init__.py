@@ -1,0 +1,1 @@
+"""JSON Schema at run time: validation, and errors that say what to do."""

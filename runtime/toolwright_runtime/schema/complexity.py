@@ -1,0 +1,398 @@
+"""How much work it is to validate a value, reckoned from the schema and the value before it is done.
+
+Takes a schema and a JSON value; gives how often the validator would look at a part of the value. The validator tries
+alternatives to the bottom: where nothing keeps it from looking at one value along several ways, the ways multiply with
+each level. It never validates, and its own work grows with the schema and the value alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import unquote, urldefrag, urljoin
+
+from ..values.json import Json
+from ..values.text import steps
+
+if TYPE_CHECKING:
+    import jsonschema_rs
+
+MOST_VISITS: Final = 1_000_000
+"""How often the validator may look at parts of one value, beside `VISITS_PER_CHARACTER`; it takes less than 1 s."""
+
+VISITS_PER_CHARACTER: Final = 20
+
+_SAFE: Final = 20_000  # a schema that unfolds to no more looks at each part of a value no oftener
+_SMALL: Final = 2_000
+_FEW_VISITS: Final = 2_000
+_MOST_STEPS: Final = 500_000  # of the reckoning itself; about 0.5 s
+_REFERENCES: Final = ("$ref", "$dynamicRef", "$recursiveRef")
+_LISTED: Final = ("allOf", "anyOf", "oneOf")
+_SINGLE: Final = ("not", "if", "then", "else")
+_NAMED: Final = ("dependentSchemas", "dependencies")
+_OLD: Final = re.compile(r"draft-0[3467]/")
+
+Node = dict[str, Any]
+Compile = Callable[[Any], "jsonschema_rs.Validator"]
+_Entries = frozenset[tuple[int, int]]
+"""Schemas that are applied to a value, each by how often."""
+
+
+def is_old(schema: Json) -> bool:
+    """Whether a schema is of draft-07 or older, where nothing counts beside `$ref`."""
+    return isinstance(schema, dict) and _OLD.search(str(schema.get("$schema", ""))) is not None
+
+
+def identifier(schema: Json) -> str:
+    """The keyword that names a schema in the dialect of this one."""
+    return "id" if isinstance(schema, dict) and "draft-04/" in str(schema.get("$schema", "")) else "$id"
+
+
+@dataclass(slots=True)
+class _Applied:
+    """What is applied to a value where one schema is: schemas, by how often, and those that are remembered."""
+
+    times: Counter[int] = field(default_factory=Counter[int])
+    remembered: set[int] = field(default_factory=set[int])
+
+
+class Reckoning:
+    """The work that one schema makes.
+
+    Attributes:
+        is_explosive: Whether a value could make the validator look at one part of it very often, to say yes or no.
+        multiplies: The same for what it does to tell all that is wrong.
+    """
+
+    def __init__(self, schema: Json, compile_: Compile) -> None:
+        """Read a schema. References that lead out of it, or nowhere, count as leading nowhere.
+
+        Args:
+            schema: In the dialect that its `$schema` names.
+            compile_: Makes the validator of a schema.
+        """
+        schema = _apart(schema)
+        self._compile = compile_
+        self._patterns: dict[str, jsonschema_rs.Validator | None] = {}
+        self._old = is_old(schema)
+        self._identifier = identifier(schema)
+        self._nodes: dict[int, Node] = {}
+        self._targets: dict[tuple[str, str], Node] = {}
+        self._bases: dict[int, tuple[str, Node]] = {}
+        self._links: dict[int, tuple[tuple[Node, bool], ...]] = {}
+        self._applied: dict[tuple[int, bool], _Applied] = {}
+        self._root = schema
+        if isinstance(schema, dict):
+            self._read(schema)
+            self._link(schema)
+        unfolded = self._unfolded() if isinstance(schema, dict) else 1
+        self.is_explosive = unfolded > _SAFE
+        self.multiplies = unfolded > _SMALL or any(is_back for links in self._links.values() for _, is_back in links)
+
+    def forbids(self, value: Any, size: int) -> bool:
+        """Whether it would take too long to validate a value that has so many characters as JSON."""
+        most = MOST_VISITS + VISITS_PER_CHARACTER * size
+        try:
+            return self.is_explosive and self.visits(value, most) > most
+        except RecursionError:  # of schemas within schemas
+            return True
+
+    def has_few_reasons(self, value: Any, size: int) -> bool:
+        """Whether all that is wrong with a value is found soon."""
+        most = _FEW_VISITS + size
+        return not self.multiplies or self.visits(value, most, remembering=False) <= most
+
+    def visits(self, value: Json, most: int, *, remembering: bool = True) -> int:
+        """How often the validator looks at `value` and its parts, at most; above `most` it is not counted on.
+
+        Parts of one level to which the same is applied are reckoned together. Where that takes too many steps itself,
+        the value counts as one with too many visits.
+
+        Args:
+            value: What `json.loads` gives.
+            most: Where to stop counting.
+            remembering: Whether a schema that holds itself is looked up where it was applied to the same value before,
+                as it is where only yes or no is asked.
+        """
+        if not isinstance(self._root, dict):
+            return 1
+        total = steps_taken = 0
+        level: dict[_Entries, list[Any]] = {frozenset({(id(self._root), 1)}): [value]}
+        while level:
+            below: dict[_Entries, list[Any]] = {}
+            for entries, values in level.items():
+                times = self._times(entries, remembering)
+                total += times.total() * len(values)
+                for alike, applied in self._below(values, times):
+                    steps_taken += len(times)
+                    if total > most or steps_taken > _MOST_STEPS:
+                        return max(total, most + 1)
+                    if applied:
+                        below.setdefault(applied, []).extend(alike)
+            if total > most:
+                return total
+            level = below
+        return total
+
+    def _times(self, entries: _Entries, remembering: bool) -> Counter[int]:
+        """How often each schema looks at a value, to which the schemas `entries` are applied so often."""
+        times: Counter[int] = Counter()
+        waiting = [*entries]
+        seen: set[int] = set()
+        while waiting:
+            entry, number = waiting.pop()
+            applied = self._in_place(entry, remembering)
+            for node, often in applied.times.items():
+                times[node] += often * number
+            waiting += [(target, 1) for target in applied.remembered - seen]
+            seen |= applied.remembered
+        return times
+
+    def _below(self, values: Iterable[Json], times: Mapping[int, int]) -> Iterator[tuple[list[Any], _Entries]]:
+        """What stands in objects and arrays to which the same is applied, each part with what is applied to it."""
+        nodes = [(self._nodes[entry], often) for entry, often in times.items()]
+        known = {key for node, _ in nodes for key in _named(node, "properties")}
+        patterns = {pattern for node, _ in nodes for pattern in _named(node, "patternProperties")}
+        first = max((len(_places(node)) for node, _ in nodes), default=0)
+        members: dict[tuple[str | None, frozenset[str]], list[Any]] = {}
+        items: dict[int, list[Any]] = {}
+        for value in values:
+            if isinstance(value, dict):
+                for key, below in value.items():
+                    matched = frozenset(one for one in patterns if self._may_match(one, key))
+                    members.setdefault((key if key in known else None, matched), []).append(below)
+            elif isinstance(value, list):
+                for index, below in enumerate(value[:first]):
+                    items.setdefault(index, []).append(below)
+                if len(value) > first:
+                    items.setdefault(first, []).extend(value[first:])
+        for (name, matched), alike in members.items():
+            yield alike, _applied((_of_key(node, name, matched), often) for node, often in nodes)
+        for index, alike in items.items():
+            yield alike, _applied((_of_index(node, index), often) for node, often in nodes)
+
+    def _may_match(self, pattern: str, key: str) -> bool:
+        """Whether a pattern matches a key, as the validator finds out: no expression takes it long."""
+        if pattern not in self._patterns:
+            try:
+                self._patterns[pattern] = self._compile({"pattern": pattern})
+            except ValueError:
+                self._patterns[pattern] = None
+        validator = self._patterns[pattern]
+        return validator is None or validator.is_valid(key)
+
+    def _in_place(self, entry: int, remembering: bool) -> _Applied:
+        """What is applied to the same value as the schema `entry`."""
+        known = self._applied.get((entry, remembering))
+        if known is not None:
+            return known
+        made = self._applied[entry, remembering] = _Applied()  # which a schema that includes itself finds
+        whole = _Applied(Counter({entry: 1}))
+        for target, is_back in self._links.get(entry, ()):
+            if is_back and remembering:
+                whole.remembered.add(id(target))
+                continue
+            self._add(whole, target, remembering)
+        for sub in _same_place(self._nodes[entry], hides=self._hides(entry)):
+            self._add(whole, sub, remembering)
+        made.times, made.remembered = whole.times, whole.remembered
+        return made
+
+    def _add(self, whole: _Applied, sub: Json, remembering: bool) -> None:
+        if isinstance(sub, dict):
+            inner = self._in_place(id(sub), remembering)
+            whole.times.update(inner.times)
+            whole.remembered |= inner.remembered
+
+    def _hides(self, entry: int) -> bool:
+        return self._old and isinstance(self._nodes[entry].get("$ref"), str)
+
+    def _unfolded(self) -> int:
+        """How many schemas there are where each reference is replaced by what it leads to, but those that go back."""
+        sizes: dict[int, int] = {}
+        most = 0
+        for entry in self._finished:
+            node = self._nodes[entry]
+            subs = [target for target, is_back in self._links.get(entry, ()) if not is_back]
+            if not self._hides(entry):
+                subs += [sub for sub in _subschemas(node) if isinstance(sub, dict)]
+            sizes[entry] = 1 + sum(sizes.get(id(sub), 1) for sub in subs)
+            most = max(most, sizes[entry])
+        return most
+
+    def _read(self, schema: Node) -> None:
+        """Find the schemas, and what references may call them."""
+        waiting: list[tuple[Node, str, Node]] = [(schema, "", schema)]
+        while waiting:
+            node, base, resource = waiting.pop()
+            if id(node) in self._nodes:
+                continue
+            said = node.get(self._identifier)
+            if isinstance(said, str) and not self._old_reference(node):
+                if not said.startswith("#"):
+                    base, resource = urldefrag(urljoin(base, said)).url, node
+                    self._targets[base, ""] = node
+                if fragment := urldefrag(said).fragment:
+                    self._targets[base, fragment] = node
+            if node is schema:
+                self._targets[base, ""] = self._targets["", ""] = node
+            for keyword in ("$anchor", "$dynamicAnchor"):
+                if isinstance(node.get(keyword), str):
+                    self._targets[base, node[keyword]] = node
+            self._nodes[id(node)] = node
+            self._bases[id(node)] = (base, resource)
+            waiting += [(sub, base, resource) for sub in _subschemas(node) if isinstance(sub, dict)]
+
+    def _old_reference(self, node: Node) -> bool:
+        return self._old and "$ref" in node
+
+    def _target(self, node: Node, reference: str) -> Node | None:
+        base, resource = self._bases[id(node)]
+        url, fragment = urldefrag(urljoin(base, reference)) if not reference.startswith("#") else (base, reference[1:])
+        fragment = unquote(fragment)
+        if not fragment.startswith("/"):
+            return self._targets.get((url, fragment))
+        found: Json = self._targets.get((url, ""), resource if url == base else None)
+        for step in steps(fragment):
+            try:
+                found = _at(found, step)
+            except (IndexError, KeyError, TypeError, ValueError):
+                return None
+        return found if isinstance(found, dict) else None
+
+    def _link(self, root: Node) -> None:
+        """Follow references as the validator does when it compiles: one that leads to what is being compiled goes back.
+
+        What goes back is remembered by the validator; all else is compiled, and looked at, once more.
+        """
+        self._finished: list[int] = []
+        open_: set[int] = set()
+        done: set[int] = set()
+        waiting: list[tuple[Node, bool]] = [(root, False)]
+        while waiting:
+            node, is_left = waiting.pop()
+            entry = id(node)
+            if is_left:
+                open_.discard(entry)
+                if entry not in done:
+                    done.add(entry)
+                    self._finished.append(entry)
+                continue
+            if entry in done or entry in open_:
+                continue
+            open_.add(entry)
+            waiting.append((node, True))
+            if entry not in self._nodes:
+                self._nodes[entry] = node
+                self._bases[entry] = self._bases[id(root)]
+            targets = [
+                target
+                for keyword in _REFERENCES
+                if isinstance(node.get(keyword), str) and (target := self._target(node, node[keyword])) is not None
+            ]
+            self._links[entry] = tuple((target, id(target) in open_) for target in targets)
+            below = [] if self._hides(entry) else [*_objects(_applied_below(node))]
+            waiting += [(one, False) for one in reversed([*targets, *below])]
+
+
+def _same_place(node: Node, *, hides: bool) -> list[Any]:
+    """The subschemas that are applied to the same value."""
+    if hides:
+        return []
+    found = [sub for keyword in _LISTED if isinstance(node.get(keyword), list) for sub in node[keyword]]
+    found += [node[keyword] for keyword in _SINGLE if keyword in node]
+    found += [sub for keyword in _NAMED if isinstance(node.get(keyword), dict) for sub in node[keyword].values()]
+    return found
+
+
+def _of_key(node: Node, key: str | None, matched: Container[str]) -> Iterator[Any]:
+    """The subschemas that are applied to the value of a key; `None` is any key that no schema names."""
+    properties = _named(node, "properties")
+    if key is not None and key in properties:
+        yield properties[key]
+    else:
+        yield from (node[rest] for rest in ("additionalProperties", "unevaluatedProperties") if rest in node)
+    yield from (sub for pattern, sub in _named(node, "patternProperties").items() if pattern in matched)
+
+
+def _of_index(node: Node, index: int) -> Iterator[Any]:
+    """The subschemas that are applied to an item of an array."""
+    places = _places(node)
+    if index < len(places):
+        yield places[index]
+    else:
+        yield from (node[rest] for rest in ("items", "additionalItems", "unevaluatedItems") if rest in node)
+    if "contains" in node:
+        yield node["contains"]
+
+
+def _applied(found: Iterable[tuple[Iterable[Json], int]]) -> _Entries:
+    """Subschemas, with how often the schema that has them looks, put together."""
+    entries: Counter[int] = Counter()
+    for subs, often in found:
+        for sub in subs:
+            if isinstance(sub, dict):
+                entries[id(sub)] += often
+    return frozenset(entries.items())
+
+
+def _at(value: Json, step: str) -> Json:
+    """What stands at a step of a pointer; raises what looking there raises."""
+    here: Any = value
+    found: Json = here[int(step) if isinstance(value, list) else step]
+    return found
+
+
+def _objects(values: Iterable[Json]) -> Iterator[Node]:
+    return (value for value in values if isinstance(value, dict))
+
+
+def _named(node: Node, keyword: str) -> Mapping[str, Any]:
+    found: Json = node.get(keyword)
+    return found if isinstance(found, dict) else {}
+
+
+def _places(node: Node) -> Sequence[Any]:
+    """The subschemas for the first items of an array."""
+    first: Json = node.get("prefixItems")
+    items: Json = node.get("items")
+    return first if isinstance(first, list) else items if isinstance(items, list) else ()
+
+
+def _apart(schema: Json) -> Json:
+    """A copy in which no two places are one object, as they may be where YAML has aliases."""
+    if isinstance(schema, dict):
+        return {key: _apart(below) for key, below in schema.items()}
+    return [_apart(below) for below in schema] if isinstance(schema, list) else schema
+
+
+def _applied_below(node: Node) -> list[Any]:
+    """The subschemas that the validator compiles with this one."""
+    return [sub for keyword, sub in _placed(node) if keyword not in ("$defs", "definitions")]
+
+
+def _subschemas(node: Node) -> list[Any]:
+    return [sub for _, sub in _placed(node)]
+
+
+def _placed(node: Node) -> list[tuple[str, Any]]:
+    """The subschemas of a schema, with the keywords that they stand below."""
+    found: list[tuple[str, Any]] = []
+    value: Json
+    for keyword, value in node.items():
+        if keyword in ("const", "default", "enum", "examples"):
+            continue
+        if isinstance(value, dict):
+            is_named = keyword in _MAPS
+            found += [(keyword, sub) for sub in value.values()] if is_named else [(keyword, value)]
+        elif isinstance(value, list):
+            found += [(keyword, sub) for sub in value]
+    return found
+
+
+_MAPS: Final = frozenset(
+    {"$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties"}
+)

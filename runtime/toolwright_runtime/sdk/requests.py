@@ -1,0 +1,6 @@
+"""The SDK's middleware: what it gives with each request."""
+
+from mcp.server.context import CallNext as CallNext
+from mcp.server.context import HandlerResult as HandlerResult
+from mcp.server.context import ServerRequestContext as ServerRequestContext
+from mcp.server.session import ServerSession as ServerSession

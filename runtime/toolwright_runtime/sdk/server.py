@@ -1,0 +1,8 @@
+"""The SDK's servers: the low-level one, which generated servers stand on, and those that clients can connect to."""
+
+from mcp.server import MCPServer as MCPServer
+from mcp.server.lowlevel import NotificationOptions as NotificationOptions
+from mcp.server.lowlevel import Server as Server
+from mcp.server.models import InitializationOptions as InitializationOptions
+from mcp.server.request_state import RequestStateBoundary as RequestStateBoundary
+from mcp.server.request_state import RequestStateSecurity as RequestStateSecurity

@@ -1,0 +1,46 @@
+"""The parts of a package's server: its tools, and what else the package has by its own word.
+
+Takes a package; gives its parts. What the manifest does not declare is not imported.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..features.tools import Calls
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ...package import Package
+    from .parts import Part
+
+
+def parts(package: Package) -> tuple[Part, ...]:
+    """The parts of a package's server, in the order in which stubs of missing methods are shown."""
+    declared: Mapping[str, Any] = package.manifest["server"].get("capabilities") or {}
+    found: list[Part] = []
+    if package.tools or declared.get("tools") is True:
+        found.append(Calls(package))
+    if package.resources or package.templates or package.keeps_results or declared.get("resources") is True:
+        from ..features.resources import Resources
+
+        found.append(Resources(package))
+    if package.prompts or declared.get("prompts") is True:
+        from ..features.prompts import Prompts
+
+        found.append(Prompts(package))
+    if _completes(package) or declared.get("completions") is True:
+        from ..features.completion import Completions
+
+        found.append(Completions(package))
+    return tuple(found)
+
+
+def _completes(package: Package) -> bool:
+    """Whether values of some argument or variable can be completed."""
+    return any(
+        extension.get("complete")
+        for section in ("resourceTemplates", "prompts")
+        for _, extension in package.entries(section).values()
+    )

@@ -1,0 +1,283 @@
+"""One call of a tool, from its arguments to its result.
+
+Takes the handlers object and calls; gives their outcomes, with results as they go on the wire in the newest revision.
+Whatever happens in a handler ends as a result; only cancellation and questions leave.
+It knows no transport and nothing of the protocol's library but its content blocks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from mcp_types import ContentBlock
+
+from ...errors import ToolError
+from ...models.base import Model, Root
+from ...schema.validation import Validator, input_validator, output_validator
+from ...state.budget import BudgetExceeded
+from ...state.store import lost, lost_message
+from ...values.json import is_group, is_list, is_object
+from ...values.nesting import DEEPEST, DepthError, is_too_deep
+from ...values.sanitizing import EXTENT, Cleaned, Extent, said
+from ..execution.invocation import Method
+from ..execution.threads import Busy
+from ..handlers.returns import Reply, Tolerated, Unstructured
+from .call_state import CURRENT, reference
+from .outcomes import Outcome, refusal
+from .sanitizing import block, cleaned, mirrored
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from ...package import Tool
+    from ..features.handles import Keeper
+    from .context import Context
+    from .parts import Host
+    from .steps import Call
+
+
+_RESOURCES: Final = {"resource_link": "a resource link", "resource": "an embedded resource"}
+
+
+class Dispatcher:
+    """The handlers, ready to be called."""
+
+    def __init__(self, host: Host) -> None:
+        """Take what the parts of the server share.
+
+        Without resources, the first link to one, and the first that is embedded, is told to the log: its reader may not
+        be able to follow it (MCP 2025-11-25, server/tools, "Embedded Resources").
+        """
+        self._handlers = host.handlers
+        self._log = host.log
+        self._routes: dict[Tool, _Route] = {}
+        self._may_link = "resources" in host.lists.by_name
+        self._handles = _keeper(host)
+
+    async def call(self, call: Call) -> Outcome:
+        """Run a call.
+
+        Raises:
+            MissingCapability: The handler asks what the client cannot answer.
+            Suspended: The handler waits for an answer.
+        """
+        tool, values, context = call.tool, call.arguments, call.context
+        bound: Any = None
+        has_begun = False
+        with tool.hiding(values):
+            try:
+                route = self._routes.get(tool) or self._prepare(tool)
+                if is_too_deep(values):
+                    return _invalid(tool, [f"nested more than {DEEPEST} levels deep"])
+                if violations := route.input.violations(values, size=call.size):
+                    return _invalid(tool, violations)
+                if (course := CURRENT.get()) is not None:
+                    course.is_valid = True
+                if self._handles is not None:
+                    bound = await self._handles.bind(tool, values, context.principal)
+                    if isinstance(bound, Outcome):
+                        return bound
+                    context = replace(context, _handles=bound)
+                is_asked = route.is_confirmed and not call.is_run
+                if is_asked and (reason := await _unconfirmed(tool, values, context)):
+                    return refusal(reason, "denied", "not_confirmed")
+                if call.begin is not None:
+                    return await call.begin(call)
+                has_begun = True
+                value = await route.method(route.model.model_validate(values), context=context)
+                try:
+                    outcome = self._result(tool, route, value)
+                except DepthError as error:
+                    return self._unsendable(tool, error)
+                if bound is None:
+                    return outcome
+                wrong: list[str] = await bound.keeper.broken(tool, outcome, bound)
+                return self._broken(tool, wrong) if wrong else outcome
+            except BaseException as error:  # a handler's SystemExit must not end the server
+                if context.leaves(error):
+                    raise
+                if isinstance(error, BudgetExceeded):
+                    return refusal(str(error), "limited", "storage")
+                if isinstance(error, Busy):
+                    return refusal(f"{tool.name} was not run. {error}", "limited", "threads")
+                if texts := _told(error):
+                    return refusal("\n".join(texts), "tool_error", "tool_error")
+                if (loss := lost(error)) is not None:
+                    text = lost_message(is_unknown=loss.is_unknown or has_begun)
+                    return refusal(text, "limited", "state_lost")
+                return self._internal(tool, error)
+
+    def _prepare(self, tool: Tool) -> _Route:
+        validator, model = output_validator(tool), tool.Output
+        route = _Route(
+            input=input_validator(tool),
+            model=tool.Input,
+            method=Method.of(self._handlers, tool.method),
+            is_confirmed=bool(tool.policy.get("confirm")),
+            extent=tool.policy.get("sanitize", EXTENT),
+            output=None if validator is None or model is None else _Output(validator, model),
+        )
+        self._routes[tool] = route
+        return route
+
+    def _result(self, tool: Tool, route: _Route, value: object) -> Outcome:
+        extent, count = route.extent, Cleaned()
+        reply = cast("Reply[object]", value) if isinstance(value, Reply) else Reply(value)
+        if route.output is not None and reply.structured is not None:
+            raise TypeError(
+                f"{tool.method} returned a Reply with `structured`, but the tool {tool.name} has an outputSchema: "
+                "its structured content is the model"
+            )
+        if route.output is None or isinstance(reply, Unstructured):
+            result: dict[str, Any] = {"content": _content(tool, reply.model, extent, count)}
+            if reply.structured is not None:
+                result["structuredContent"] = _structured(reply.structured, extent, count)
+        else:
+            is_ours = not isinstance(reply, Tolerated)
+            data = _data(tool, route.output.model, reply.model) if is_ours else reply.model
+            validator = route.output.validator
+            try:
+                data, text = cleaned(data, count) if extent == "all" else mirrored(data)
+            except DepthError:
+                raise
+            except (TypeError, ValueError):
+                return self._broken(tool, validator.violations(data, "result"))
+            if violations := validator.violations(data, "result", size=len(text)):
+                if isinstance(reply, Tolerated):
+                    return self._result(tool, route, reply.otherwise(text, violations))
+                return self._broken(tool, violations)
+            result = {"content": [{"type": "text", "text": text}], "structuredContent": data}
+        result["content"] += [_added(tool, one, extent, count) for one in reply.content]
+        if not self._may_link:
+            self._note_resources(tool, {one["type"] for one in result["content"]})
+        if reply.meta is not None:
+            meta = dict(reply.meta)
+            result["_meta"] = (cleaned(meta, count) if extent == "all" else mirrored(meta))[0]
+        return Outcome(result, cleaned=count)
+
+    def _note_resources(self, tool: Tool, kinds: set[str]) -> None:
+        """Tell the log of a result that leads to resources, once."""
+        found = [words for kind, words in _RESOURCES.items() if kind in kinds]
+        if not found:
+            return
+        self._may_link = True
+        self._log.warning(
+            "%s gave %s, but the manifest declares no resources; "
+            "`server: {capabilities: {resources: true}}` says that it is meant",
+            tool.method,
+            " and ".join(found),
+        )
+
+    def _broken(self, tool: Tool, violations: Sequence[str]) -> Outcome:
+        known_as = reference()
+        self._log.error(
+            "%s returned what its outputSchema forbids (reference %s):\n%s",
+            tool.method,
+            known_as,
+            "\n".join(violations),
+        )
+        text = f"The result of {tool.name} breaks its own output schema (reference {known_as})."
+        return refusal(text, "failed", "output_schema", known_as)
+
+    def _unsendable(self, tool: Tool, error: DepthError) -> Outcome:
+        known_as = reference()
+        self._log.error("%s returned what cannot be sent (reference %s): %s", tool.method, known_as, error)
+        text = f"The result of {tool.name} cannot be sent: {error} (reference {known_as})."
+        return refusal(text, "failed", "result_depth", known_as)
+
+    def _internal(self, tool: Tool, error: BaseException) -> Outcome:
+        known_as = reference()
+        self._log.error("%s failed (reference %s)", tool.method, known_as, exc_info=error)
+        text = f"Internal error in {tool.name} (reference {known_as})."
+        return refusal(text, "failed", "internal_error", known_as)
+
+
+@dataclass(frozen=True, slots=True)
+class _Output:
+    validator: Validator
+    model: type[Model | Root[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Route:
+    """What a call of one tool needs, looked up once."""
+
+    input: Validator
+    model: type[Model]
+    method: Method
+    is_confirmed: bool
+    extent: Extent
+    output: _Output | None
+
+
+def _keeper(host: Host) -> Keeper | None:
+    if not host.package.has_handles:
+        return None
+    from ..features.handles import Keeper
+
+    return Keeper(host)
+
+
+async def _unconfirmed(tool: Tool, values: Mapping[str, Any], context: Context) -> str | None:
+    """Why a call that needs a confirmation must not run."""
+    from ..features.confirmation import confirm
+
+    return await confirm(tool, values, context)
+
+
+def _data(tool: Tool, expected: type[Model | Root[Any]], value: object) -> Any:
+    """The JSON of an output model; a value that is JSON already is taken, too, since the schema decides."""
+    if isinstance(value, expected):
+        return value.model_dump(mode="json")
+    if is_object(value) or not (issubclass(expected, Model) or _is_model(value)):
+        return value
+    found, wanted = _kind(value), expected.__name__
+    if type(value).__name__ == wanted:
+        found, wanted = (f"{kind.__module__}.{kind.__qualname__}" for kind in (type(value), expected))
+    raise TypeError(f"{tool.method} returned {found}; it should return {wanted}, the class of the tool {tool.name}")
+
+
+def _structured(value: Any, extent: Extent, count: Cleaned) -> Any:
+    """What a handler gives as structured content without a schema, as JSON."""
+    data = value.model_dump(mode="json") if _is_model(value) else value
+    return (cleaned(data, count) if extent == "all" else mirrored(data))[0]
+
+
+def _is_model(value: object) -> bool:
+    return isinstance(value, Model | Root)
+
+
+def _content(tool: Tool, value: object, extent: Extent, count: Cleaned | None) -> list[dict[str, Any]]:
+    if isinstance(value, str):
+        return [{"type": "text", "text": said(value, extent, count)}]
+    if isinstance(value, ContentBlock):
+        return [block(value, extent, count)]
+    if is_list(value) and all(isinstance(one, ContentBlock) for one in value):
+        return [block(one, extent, count) for one in value]
+    raise TypeError(f"{tool.method} returned {_kind(value)}; it should return text, a content block, or a list of them")
+
+
+def _added(tool: Tool, value: object, extent: Extent, count: Cleaned | None) -> dict[str, Any]:
+    if not isinstance(value, ContentBlock):
+        raise TypeError(f"{tool.method} returned a Reply whose content holds {_kind(value)}; it should hold blocks")
+    return block(value, extent, count)
+
+
+def _kind(value: object) -> str:
+    return "None" if value is None else f"a value of type {type(value).__name__}"
+
+
+def _invalid(tool: Tool, violations: Sequence[str]) -> Outcome:
+    lines = "".join(f"\n- {line}" for line in violations)
+    return refusal(f"Invalid arguments for {tool.name}:{lines}", "invalid", "input_schema")
+
+
+def _told(error: BaseException) -> list[str]:
+    """What the caller is told: the texts of a `ToolError`, or of a group (of a task group) that holds nothing else."""
+    if isinstance(error, ToolError):
+        return [str(error)]
+    if is_group(error):
+        parts = [_told(inner) for inner in error.exceptions]
+        return [text for part in parts for text in part] if all(parts) else []
+    return []

@@ -1,0 +1,211 @@
+"""The server's lists: what is in them, what is switched off, and the pages that clients read.
+
+Takes definitions in the manifest's order; gives pages with opaque cursors, and tells of changes. A list varies by what
+the caller is allowed, and by nothing else, such as a connection (MCP 2026-07-28, server/utilities/caching).
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal, Protocol, TypeAlias
+
+from ...mcp.revisions import Revision
+from ...mcp.vocabulary import SECTIONS
+from ...values.units import seconds
+
+Kind: TypeAlias = Literal["tools", "resources", "prompts"]
+"""What changes together: resource templates are told of as resources."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Something to tell clients: that a list changed, or, with `uri`, that one resource did."""
+
+    kind: Kind
+    uri: str | None = None
+
+
+Publish: TypeAlias = Callable[[Change], Awaitable[None]]
+
+
+class Switchboard(Protocol):
+    """What holds for all clients of a server, whichever process they are connected to."""
+
+    async def publish(self, change: Change) -> None:
+        """Tell clients of a change."""
+        ...
+
+    async def switch(self, kind: Kind, key: str, *, on: bool) -> bool:
+        """Switch an entry on or off; whether that changed something."""
+        ...
+
+
+Shows: TypeAlias = Callable[[str], bool]
+"""Whether a caller sees what has a key."""
+
+_KINDS: Final[Mapping[str, Kind]] = {section.name: section.capability for section in SECTIONS}
+
+
+class StaleCursor(Exception):
+    """A cursor that a list did not give, or gave before it changed."""
+
+
+@dataclass(slots=True)
+class Listing:
+    """One list.
+
+    Attributes:
+        name: What it is called in results, such as `resourceTemplates`.
+        kind: What is told to have changed when it does.
+        version: How often it changed.
+    """
+
+    name: str
+    kind: Kind
+    _entries: Mapping[str, dict[str, Any]]
+    _off: frozenset[str] = frozenset()
+    version: int = 0
+
+    @property
+    def keys(self) -> list[str]:
+        """The keys of what is on, in order."""
+        return [key for key in self._entries if key not in self._off]
+
+    def __contains__(self, key: str) -> bool:
+        """Whether there is an entry with this key, and it is on."""
+        return key in self._entries and key not in self._off
+
+    def __getitem__(self, key: str) -> dict[str, Any]:
+        """The definition of an entry."""
+        return self._entries[key]
+
+    def has(self, key: str) -> bool:
+        """Whether there is an entry with this key, on or off."""
+        return key in self._entries
+
+    def leave_out(self, keys: Collection[str]) -> None:
+        """Switch off what has these keys, and nothing else."""
+        off = frozenset(keys) & self._entries.keys()
+        if off != self._off:
+            self._off = off
+            self.version += 1
+
+    def page(
+        self, cursor: str | None, size: int | None, shows: Shows | None = None
+    ) -> tuple[list[dict[str, Any]], str | None]:
+        """One page, and the cursor of the next where there is one (MCP 2025-11-25, server/utilities/pagination).
+
+        A cursor holds where to go on and a digest of the list, so that one of another list, or of this one before it
+        changed, is known. `shows` says which keys the caller sees; by default all.
+
+        Raises:
+            StaleCursor: This list gave no such cursor.
+        """
+        keys = self.keys if shows is None else [key for key in self.keys if shows(key)]
+        digest = hashlib.sha256(json.dumps([self.name, keys]).encode()).hexdigest()[:16] if size or cursor else ""
+        start = 0 if cursor is None else _position(cursor, digest, len(keys))
+        end = len(keys) if size is None else start + size
+        following = _cursor(digest, end) if end < len(keys) else None
+        return [self._entries[key] for key in keys[start:end]], following
+
+
+def _cursor(digest: str, position: int) -> str:
+    return base64.urlsafe_b64encode(f"{digest}{position}".encode()).decode()
+
+
+def _position(cursor: str, digest: str, length: int) -> int:
+    try:
+        text = base64.urlsafe_b64decode(cursor.encode("ascii")).decode("ascii")
+    except ValueError:
+        text = ""
+    position = text.removeprefix(digest)
+    is_number = position.isdecimal() and len(position) <= len(str(length))
+    is_ours = text.startswith(digest) and is_number and 0 < int(position) < length
+    if not is_ours or _cursor(digest, int(position)) != cursor:
+        raise StaleCursor(cursor)
+    return int(position)
+
+
+class Lists:
+    """All lists of one server, with what the manifest says of pages and caching."""
+
+    def __init__(
+        self,
+        listings: Mapping[str, Mapping[str, dict[str, Any]]],
+        manifest: Mapping[str, Any],
+        switchboard: Callable[[Lists], Switchboard],
+    ) -> None:
+        """Take the definitions of each list by their keys; `switchboard` makes what tells clients of changes."""
+        self.by_name: dict[str, Listing] = {
+            name: Listing(name, _KINDS[name], entries) for name, entries in listings.items()
+        }
+        self._size: int | None = manifest.get("pageSize")
+        cache: Mapping[str, Any] = manifest.get("cache") or {}
+        self.hints: dict[str, Any] = {
+            "ttlMs": round(1000 * seconds(cache["ttl"])) if cache.get("ttl") else 0,
+            "cacheScope": cache.get("scope", "private"),
+        }
+        self.switchboard = switchboard(self)
+        self.tools = Switches("tools", self)
+        self.prompts = Switches("prompts", self)
+        self.resources = ResourceSwitches("resources", self)
+
+    @property
+    def kinds(self) -> list[Kind]:
+        """The kinds of its lists."""
+        return [*dict.fromkeys(listing.kind for listing in self.by_name.values())]
+
+    def answer(self, name: str, cursor: str | None, revision: str, shows: Shows | None = None) -> dict[str, Any]:
+        """The result of a list method: one page, with hints for caches from 2026-07-28 on."""
+        entries, following = self.by_name[name].page(cursor, self._size, shows)
+        result: dict[str, Any] = {name: entries}
+        if following is not None:
+            result["nextCursor"] = following
+        return {**result, **self.hints} if Revision.of(revision).has("cache_hints") else result
+
+
+class Switches:
+    """The entries of one kind, as a handler or an embedder switches them on and off, for all clients at once."""
+
+    def __init__(self, kind: Kind, lists: Lists) -> None:
+        """Take the lists that hold such entries."""
+        self._kind: Kind = kind
+        self._lists = lists
+
+    async def enable(self, key: str) -> None:
+        """List an entry again, by its name (a resource by its URI), and tell clients.
+
+        Raises:
+            KeyError: There is no such entry.
+        """
+        await self._switch(key, on=True)
+
+    async def disable(self, key: str) -> None:
+        """Take an entry off the list, as if it were not there, and tell clients.
+
+        Raises:
+            KeyError: There is no such entry.
+        """
+        await self._switch(key, on=False)
+
+    async def changed(self) -> None:
+        """Tell clients that the list changed."""
+        await self._lists.switchboard.publish(Change(self._kind))
+
+    async def _switch(self, key: str, *, on: bool) -> None:
+        if not any(listing.kind == self._kind and listing.has(key) for listing in self._lists.by_name.values()):
+            raise KeyError(f"there is nothing called {key!r} among the {self._kind}")
+        if await self._lists.switchboard.switch(self._kind, key, on=on):
+            await self.changed()
+
+
+class ResourceSwitches(Switches):
+    """The switches of resources and resource templates."""
+
+    async def updated(self, uri: str) -> None:
+        """Tell clients that subscribed to a resource that it changed (MCP 2025-11-25, server/resources, Updates)."""
+        await self._lists.switchboard.publish(Change("resources", uri))

@@ -1,0 +1,76 @@
+"""What a call goes through on the way to its tool and back: its limits, its record.
+
+Takes a call and the rest of the way; gives the outcome, its own or that of the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from ...values import units
+from .outcomes import Outcome, refusal
+
+if TYPE_CHECKING:
+    from ...package import Tool
+    from .context import Context
+    from .principal import Principal
+
+ARGUMENTS: Final = "1MiB"
+TASK_ARGUMENTS: Final = "256KiB"
+"""How large the arguments of a call may be, and of one that becomes a task, whose arguments are stored."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call of a tool that is there.
+
+    Attributes:
+        tool: The tool.
+        arguments: What the caller sent; absent arguments are an empty object.
+        size: The bytes of these as JSON; `None` where they are no JSON.
+        context: What the handler gets as `ctx`.
+        is_answer: Whether it goes on with a call that asked something, from 2026-07-28 on.
+        is_run: Whether it is the run of a task, whose call has been let through.
+        begin: Makes a task of the call in place of running the handler.
+    """
+
+    tool: Tool
+    arguments: dict[str, Any]
+    size: int | None
+    context: Context
+    is_answer: bool = False
+    is_run: bool = False
+    begin: Proceed | None = None
+
+    @property
+    def principal(self) -> Principal:
+        """Who calls."""
+        return self.context.principal
+
+
+Proceed: TypeAlias = Callable[[Call], Awaitable[Outcome]]
+"""The rest of the way."""
+
+Step: TypeAlias = Callable[[Proceed, Call], Awaitable[Outcome]]
+
+
+def chained(steps: Sequence[Step], last: Proceed) -> Proceed:
+    """The whole way, the first step first."""
+    for step in reversed(steps):
+        last = partial(step, last)
+    return last
+
+
+async def fitting(proceed: Proceed, call: Call) -> Outcome:
+    """Let a call through whose arguments are not too large: a step."""
+    if call.is_run or call.size is None:
+        return await proceed(call)
+    most = units.size(call.tool.policy.get("maxArgumentBytes", ARGUMENTS if call.begin is None else TASK_ARGUMENTS))
+    if call.size <= most:
+        return await proceed(call)
+    name = call.tool.name if call.begin is None else f"a task of {call.tool.name}"
+    text = f"The arguments of {name} are too large: {call.size:,} bytes, where {most:,} may be. Try again with less."
+    return refusal(text, "limited", "argument_size")

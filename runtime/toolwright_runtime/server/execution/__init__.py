@@ -1,0 +1,1 @@
+"""Running handlers: threads, slots, cancellation."""

@@ -1,0 +1,72 @@
+"""A method of the handlers, ready to be called: an `async def` here, a plain `def` in a worker thread.
+
+Takes the handlers object and a method's name; gives what the method gives. It knows nothing of the protocol.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from .cancellation import is_cancelled
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from ..core.context import Context
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """One method of the handlers."""
+
+    name: str
+    _function: Callable[..., Any]
+    _is_async: bool
+
+    @classmethod
+    def of(cls, handlers: object, name: str) -> Method:
+        """Look the method up."""
+        function = getattr(handlers, name)
+        return cls(name, function, inspect.iscoroutinefunction(function))
+
+    async def __call__(self, *arguments: object, context: Context) -> Any:
+        """Run it, with the context as its last argument. A plain `def` runs in a worker thread, so that it can block.
+
+        Where the request is cancelled, the context is told; the thread of a plain `def` runs on by itself.
+
+        Raises:
+            Busy: It needs a thread, and there was none in time.
+        """
+        context.occupancy.method = self.name
+        try:
+            return await self._run((*arguments, context), context)
+        except BaseException as error:
+            if is_cancelled(error):
+                context.cancellation.tell()
+            raise
+
+    async def _run(self, arguments: tuple[object, ...], context: Context) -> Any:
+        if self._is_async:
+            return await _awaited(self._function(*arguments))
+        value = await context.occupancy.in_thread(partial(self._function, *arguments))
+        return await _awaited(value) if inspect.isawaitable(value) else value
+
+
+async def _awaited(value: Awaitable[Any]) -> Any:
+    """What an awaitable gives; where it raises, its own cancellations are forgotten.
+
+    A `TaskGroup` of asyncio that fails cancels the task it stands in, and before Python 3.13 does not take that back;
+    whatever that task awaits next would be cancelled.
+    """
+    task = asyncio.current_task()
+    before = 0 if task is None else task.cancelling()
+    try:
+        return await value
+    except BaseException as error:
+        while task is not None and task.cancelling() > before and not isinstance(error, asyncio.CancelledError):
+            task.uncancel()
+        raise

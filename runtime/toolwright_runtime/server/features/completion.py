@@ -1,0 +1,101 @@
+"""Completion: what clients may offer for an argument of a prompt or a variable of a URI template.
+
+Takes the package; answers `completion/complete`. Values stand in the manifest, or come from the
+handlers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from mcp_types import INVALID_PARAMS
+
+from ...values.json import is_list
+from ...values.sanitizing import clean
+from ..core.parts import Answer, Host, Needed, Refused, Request
+from ..execution.invocation import Method
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ...package import Package
+    from ...primitives import Prompt, Template
+
+_MOST: Final = 100
+"""How many values one answer holds at most (MCP 2025-11-25, server/utilities/completion)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Completing:
+    """What somebody is typing.
+
+    Attributes:
+        argument: The argument's name.
+        value: What stands there so far.
+        given: The other arguments, as far as they are filled in.
+    """
+
+    argument: str
+    value: str
+    given: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+class Completions:
+    """What a package completes."""
+
+    def __init__(self, package: Package) -> None:
+        """Take the package."""
+        self._package = package
+
+    def needed(self) -> list[Needed]:
+        """The methods that the handlers must have."""
+        rows: list[Template | Prompt] = [*self._package.templates.values(), *self._package.prompts.values()]
+        return [
+            Needed(row.completes, ("args: Completing", "ctx: Context"), "Sequence[str]")
+            for row in rows
+            if row.completes
+        ]
+
+    def listings(self) -> Mapping[str, Mapping[str, dict[str, Any]]]:
+        """It has none."""
+        return {}
+
+    def answers(self, host: Host) -> Mapping[str, Answer]:
+        """Its methods."""
+
+        async def complete(request: Request) -> dict[str, Any]:
+            return await self._complete(request, host)
+
+        return {"completion/complete": complete}
+
+    async def _complete(self, request: Request, host: Host) -> dict[str, Any]:
+        reference = request.params["ref"]
+        is_prompt = reference["type"] == "ref/prompt"
+        section, what = ("prompts", "prompt") if is_prompt else ("resourceTemplates", "URI template")
+        key: str = reference["name" if is_prompt else "uri"]
+        if section not in host.lists.by_name or not host.offers(request, section, key):
+            raise Refused(INVALID_PARAMS, f"Unknown {what}: {clean(key)}")
+        _, extension = self._package.entries(section)[key]
+        argument, value = request.params["argument"]["name"], request.params["argument"]["value"]
+        completed: Mapping[str, Any] = extension.get("complete") or {}
+        offered: Sequence[str] = completed.get(argument, [])
+        if offered == "handler":
+            about: Mapping[str, Any] = request.params.get("context") or {}
+            given: Mapping[str, str] = about.get("arguments") or {}
+            row = self._package.prompts[key] if is_prompt else self._package.templates[key]
+            method = Method.of(host.handlers, row.completes or "")
+            context = host.context(request, key, "", {})
+            values: list[str] = await host.handled(method, _texts, Completing(argument, value, given), context=context)
+        else:
+            values = [text for text in offered if text.casefold().startswith(value.casefold())]
+        shown = values[:_MOST]
+        return {"completion": {"values": shown, "total": len(values), "hasMore": len(values) > len(shown)}}
+
+
+def _texts(value: object) -> list[str]:
+    """What a handler gave, where it is texts."""
+    if not is_list(value) or not all(isinstance(one, str) for one in value):
+        raise TypeError(f"it gave a value of type {type(value).__name__}; it should give a list of texts")
+    return [clean(one) for one in value]

@@ -1,0 +1,102 @@
+"""The confirmation of a call by the user, which the server asks for where the manifest says `policy.confirm`.
+
+Takes a tool, its arguments and the context of the call; says why the tool must not run. It protects users from models
+and mistakes, not the server from its clients: a client can forge the answer.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from mcp_types import ElicitResult
+
+from ...schema.validation import Validator
+from ...values.json import Json
+from ...values.sanitizing import clean
+from ...values.text import BRACES, filled
+from .elicitation import FORM, form
+from .input_requests import OURS, InvalidAnswer, MissingCapability
+from .truncation import Abridged, abridged
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ...package import Tool
+    from ..core.context import Context
+
+_KEY: Final = f"{OURS}confirm"
+_FIELD: Final = "confirm"
+_MISSING: Final = object()
+
+
+async def confirm(tool: Tool, arguments: Mapping[str, Any], context: Context) -> str | None:
+    """Why a tool must not run; `None` where it may.
+
+    Raises:
+        Suspended: The answer comes with the next request.
+    """
+    confirm: Json = tool.policy.get("confirm")
+    if not confirm:
+        return None
+    settings: Mapping[str, Any] = confirm if isinstance(confirm, dict) else {}
+    title = tool.definition.get("title") or tool.name
+    schema = _form(title)
+    question = form(_message(tool, title, settings.get("message"), tool.shown(arguments)), schema)
+    try:
+        action = await context.rounds.ask(_KEY, question, ElicitResult, partial(_read, schema), FORM)
+    except InvalidAnswer:
+        return f"{tool.name} needs the user's leave, and the client could not ask for it."
+    except MissingCapability:
+        if settings.get("fallback") == "allow":
+            return None
+        return f"{tool.name} needs the user's leave, and this client cannot ask for it (elicitation)."
+    if action == "accept":
+        return None
+    return f"The user {'declined' if action == 'decline' else 'did not answer'}: {tool.name} did not run."
+
+
+def _form(title: str) -> dict[str, Any]:
+    """One box to tick: clients refuse forms that ask for nothing."""
+    box = {"type": "boolean", "title": f"Run {clean(title)}", "description": "Without this, nothing happens."}
+    return {"type": "object", "properties": {_FIELD: box}, "required": [_FIELD]}
+
+
+def _read(schema: Mapping[str, Any], result: ElicitResult) -> str:
+    """The user's decision; a form that is sent without a tick is a no."""
+    if result.action != "accept":
+        return result.action
+    content = result.content or {}
+    if violations := Validator(schema).violations(content, "answer"):
+        raise InvalidAnswer("; ".join(violations))
+    return "accept" if content[_FIELD] is True else "decline"
+
+
+def _message(tool: Tool, title: str, template: str | None, arguments: Mapping[str, Any]) -> str:
+    """What the user is asked: the manifest's words with the arguments in them, else the tool and its arguments.
+
+    All that there is is shown, or said to be left out: also arguments that the manifest's words do not name.
+    """
+    properties: Mapping[str, Any] = tool.accepts.get("properties") or {}
+    known_first = dict(sorted(arguments.items(), key=lambda one: one[0] not in properties))
+    if template is None:
+        return abridged(lambda showing: f"Run {title} with {showing.json(known_first)}?")
+    named = {match[1] for match in BRACES.finditer(template) if match[1] is not None}
+    others = {name: value for name, value in known_first.items() if name not in named}
+
+    def asked(showing: Abridged) -> str:
+        text = filled(template, lambda name: _words(showing, _argument(properties, arguments, name), name))
+        return f"{text}\nAlso: {showing.json(others)}" if others else text
+
+    return abridged(asked)
+
+
+def _argument(properties: Mapping[str, Any], arguments: Mapping[str, Any], name: str) -> Any:
+    """An argument; where it was not sent, its default."""
+    declared: Json = properties.get(name)
+    default = declared.get("default", _MISSING) if isinstance(declared, dict) else _MISSING
+    return arguments.get(name, default)
+
+
+def _words(showing: Abridged, value: Any, name: str) -> str:
+    return "(none)" if value is _MISSING else showing.words(value, name)

@@ -1,0 +1,127 @@
+"""Questions to the user, with a form or a URL (MCP 2025-11-25, client/elicitation).
+
+Takes the questions of the manifest; gives typed answers. A form goes out in the nearest shape that the revision has.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+
+import mcp_types as types
+
+from ...mcp.elicitation_answers import Accepted, Cancelled, Declined
+from ...mcp.revisions import Revision
+from ...schema.validation import Validator
+from ...values.sanitizing import clean
+from .input_requests import InvalidAnswer, url_params
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ...models.base import Model
+    from .input_requests import Rounds
+
+_Answer = TypeVar("_Answer", bound="Model")
+
+
+class Ask:
+    """The base of what a handler can ask: generated classes have a method for each question of the manifest."""
+
+    def __init__(self, rounds: Rounds, questions: Mapping[str, Any]) -> None:
+        """Take the questions, as the manifest has them."""
+        self._rounds = rounds
+        self._questions = questions
+
+    async def _form(self, name: str, model: type[_Answer], message: str | None) -> _Answer | Declined | Cancelled:
+        """Ask with a form (MCP 2025-11-25, client/elicitation, form mode)."""
+        question = self._questions[name]
+        schema = question["schema"]
+
+        def read(result: types.ElicitResult) -> _Answer | Declined | Cancelled:
+            if result.action != "accept":
+                return _refusal(result.action)
+            _check(schema, result)
+            return model.model_validate(result.content or {})
+
+        request = form(message or question["message"], self._shape(schema))
+        return await self._rounds.ask(name, request, types.ElicitResult, read, FORM)
+
+    def _shape(self, schema: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The schema as the client's revision has forms. Raises InvalidAnswer."""
+        asked = _form_for(schema, self._rounds.revision)
+        if asked is None and self._rounds.can(FORM):
+            raise InvalidAnswer(f"This asks to choose several, for which MCP {self._rounds.revision} has no form.")
+        return asked or schema
+
+    async def ahead(self, name: str) -> None:
+        """Ask in the manifest's words, so that the answer is there when the handler asks (`before: task`).
+
+        Raises:
+            InvalidAnswer: The client kept answering what does not fit.
+            MissingCapability: The client cannot ask.
+        """
+        schema = self._questions[name]["schema"]
+
+        def read(result: types.ElicitResult) -> types.ElicitResult:
+            _check(schema, result)
+            return result
+
+        request = form(self._questions[name]["message"], self._shape(schema))
+        self._rounds.keep(name, await self._rounds.ask(name, request, types.ElicitResult, read, FORM))
+
+    async def _url(
+        self, name: str, url: str, message: str | None, elicitation: str | None
+    ) -> Accepted | Declined | Cancelled:
+        """Ask to open a URL (MCP 2025-11-25, client/elicitation, URL mode); `elicitation` is the id of the question."""
+        known = self._rounds.url_question(elicitation) if self._rounds.can("elicitation.url") else None
+        params = url_params(url, message or self._questions[name]["message"], known)
+
+        def read(result: types.ElicitResult) -> Accepted | Declined | Cancelled:
+            return Accepted(known) if result.action == "accept" else _refusal(result.action)
+
+        request = types.ElicitRequest(params=params)
+        return await self._rounds.ask(name, request, types.ElicitResult, read, "elicitation.url")
+
+
+FORM: Final = "elicitation.form"
+
+
+def form(message: str, schema: Mapping[str, Any]) -> types.ElicitRequest:
+    """The request for an answer in a form. The schema goes out as it is."""
+    params = types.ElicitRequestFormParams(message=clean(message), requested_schema=cast("dict[str, Any]", schema))
+    return types.ElicitRequest(params=params)
+
+
+def _check(schema: Mapping[str, Any], result: types.ElicitResult) -> None:
+    """Raises InvalidAnswer."""
+    if result.action == "accept":
+        violations = Validator(schema, formats=True).violations(result.content or {}, "answer")
+        if violations:
+            raise InvalidAnswer("; ".join(violations))
+
+
+def _refusal(action: str) -> Declined | Cancelled:
+    return Declined() if action == "decline" else Cancelled()
+
+
+def _form_for(schema: Mapping[str, Any], revision: str) -> Mapping[str, Any] | None:
+    """The schema of a form for this revision; `None` where the revision has no form that asks for as much.
+
+    Before 2025-11-25, choices with titles are an `enum` with `enumNames`, and nobody can choose several: such a field
+    is left out, unless it is required (MCP 2025-06-18, client/elicitation, "Requested Schema").
+    """
+    if Revision.of(revision).has("choices"):
+        return schema
+    fields: Mapping[str, Any] = schema.get("properties", {})
+    asked = {name: _field_for(field) for name, field in fields.items() if field.get("type") != "array"}
+    if any(name in fields and name not in asked for name in schema.get("required", ())):
+        return None
+    return {**schema, "properties": asked}
+
+
+def _field_for(field: dict[str, Any]) -> dict[str, Any]:
+    if "oneOf" not in field:
+        return field
+    choices = field["oneOf"]
+    named = {"enum": [choice["const"] for choice in choices], "enumNames": [choice["title"] for choice in choices]}
+    return {**{key: value for key, value in field.items() if key != "oneOf"}, **named}

@@ -1,0 +1,420 @@
+"""State handles: what a server keeps between calls, found by ids that only it makes.
+
+Takes the kinds that the manifest declares and a store; gives handlers what makes, finds, changes and ends handles, and
+looks those up whose ids stand in arguments and results. Whose handle it is, decides; to anybody else it is unknown.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import secrets
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+
+from ...errors import ToolError
+from ...models.base import Model, Root
+from ...observability import redaction
+from ...observability.logs import logger
+from ...schema import handle_ids
+from ...schema.validation import Validator, validator_of
+from ...values.text import steps
+from ...values.units import seconds
+from ..core.outcomes import Outcome, refusal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from ...package import Tool
+    from ..core.parts import Host
+    from ..core.principal import Principal
+
+_State = TypeVar("_State")
+_Id = TypeVar("_Id", bound=str)
+
+_LOG: Final = logger(__name__)
+
+_BYTES: Final = 24
+"""Of randomness in an id; 192 bits, of which MCP asks for 128 (2026-07-28, server/tools, on state handles)."""
+
+_MOST: Final = 100
+"""Handles of one kind that one principal may have, where the manifest does not say."""
+
+_MOST_AT_ONCE: Final = 1_000
+"""Different ids in the arguments or the result of one call."""
+
+
+class UnknownHandle(ToolError):
+    """There is no such handle for the caller: it is unknown, has expired, was ended, or is somebody else's."""
+
+
+class StaleHandle(ToolError):
+    """Somebody else changed the state after it was read, so that writing it would lose their change."""
+
+
+class TooManyHandles(ToolError):
+    """The caller has as many handles of this kind as one may have."""
+
+
+class InvalidState(ValueError):
+    """What a handler wants to keep is not what the manifest says of the state."""
+
+
+@dataclass(frozen=True, slots=True)
+class Handle(Generic[_State, _Id]):
+    """One handle, as it was when it was read.
+
+    Attributes:
+        id: What it is found by. Who has it, and is who made it, has the state.
+        state: What is kept.
+        created: When it was made, in UTC.
+        expires: When it ends whatever happens; `None` where only idleness ends it.
+        version: How often the state was replaced.
+    """
+
+    id: _Id = field(repr=False)
+    state: _State
+    created: datetime
+    expires: datetime | None
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """One kind of handle. `makers` are the tools whose results have one."""
+
+    name: str
+    stored: str
+    ttl: float | None
+    idle: float | None
+    most: int
+    makers: Sequence[str]
+
+    @property
+    def noun(self) -> str:
+        return self.name.replace("_", " ")
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """The handles of one call.
+
+    Attributes:
+        keeper: All handles of the server.
+        principal: Whose they are.
+        hide: Keeps an id out of the log.
+        given: Those among the arguments, with their kinds, by where they stand.
+        known: The kinds and ids of those that are known to be there.
+    """
+
+    keeper: Keeper
+    principal: Principal
+    hide: Callable[[str], None]
+    given: dict[str, tuple[str, Handle[Any, Any]]] = field(default_factory=dict[str, tuple[str, "Handle[Any, Any]"]])
+    known: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
+
+
+class Handles(Generic[_State, _Id]):
+    """All handles of one kind that the caller has."""
+
+    def __init__(self, bound: Bound, name: str, model: Any) -> None:
+        """Take whose they are, the kind, and the class of its states, where there is one."""
+        self._bound = bound
+        self._kind = bound.keeper.kinds[name]
+        self._model = model
+
+    async def create(self, state: _State) -> _Id:
+        """Keep a state, and give the id of its new handle.
+
+        Raises:
+            TooManyHandles: The caller has as many as one may have (`most`).
+            BudgetExceeded: There is no room for it (the manifest's `storage`).
+            InvalidState: The state is not what the manifest says of it.
+            StateLost: The store cannot be reached.
+        """
+        made: Any = secrets.token_urlsafe(_BYTES)
+        self._bound.hide(made)
+        kind, owner, store = self._kind, self._bound.principal.key, self._bound.keeper.store
+        data = self._data(datetime.now(UTC), self._checked(state))
+        if not await store.create(
+            kind.stored,
+            _key(owner, made),
+            data,
+            owner=owner,
+            ttl=kind.ttl,
+            idle=kind.idle,
+            most=kind.most,
+            tracked=True,
+        ):
+            count = f"{kind.most:,} handles of the kind {kind.noun!r}" if kind.most != 1 else f"one {kind.noun}"
+            raise TooManyHandles(
+                f"You have {count} already, and nobody may have more. "
+                "Go on with one of these, or end one, or wait until one has expired."
+            )
+        self._bound.known.add((kind.name, made))
+        given: _Id = made
+        return given
+
+    async def get(self, handle_id: _Id) -> Handle[_State, _Id]:
+        """A handle of the caller's. Reading it is use, as `idle` counts it.
+
+        Raises:
+            UnknownHandle: The caller has none with this id.
+            StateLost: The store cannot be reached.
+        """
+        self._bound.hide(handle_id)
+        found = await self._bound.keeper.find(self._kind, handle_id, self._bound)
+        if found is None:
+            raise self._unknown()
+        return replace(found, state=self._typed(found.state))
+
+    async def update(self, handle: Handle[_State, _Id], state: _State) -> Handle[_State, _Id]:
+        """Keep another state in the place of the one that was read.
+
+        Args:
+            handle: As it was read; of several that are written at once, one is kept.
+            state: The new state.
+
+        Raises:
+            StaleHandle: It was changed since it was read; read it again, and write what follows from that.
+            UnknownHandle: The caller has it no longer.
+            BudgetExceeded: There is no room for it (the manifest's `storage`).
+            InvalidState: The state is not what the manifest says of it.
+            StateLost: The store cannot be reached.
+        """
+        kind, keeper, bound = self._kind, self._bound.keeper, self._bound
+        checked = self._checked(state)
+        data = self._data(handle.created, checked)
+        owner = bound.principal.key
+        key = _key(owner, handle.id)
+        if not await keeper.store.replace(kind.stored, key, data, version=handle.version, payer=owner):
+            if await keeper.find(kind, handle.id, bound) is None:
+                raise self._unknown()
+            raise StaleHandle(f"Somebody else changed this {kind.noun} meanwhile, and nothing was kept. Try again.")
+        return replace(handle, state=self._typed(checked), version=handle.version + 1)
+
+    async def delete(self, handle_id: _Id) -> bool:
+        """End a handle of the caller's; whether there was one.
+
+        Raises:
+            StateLost: The store cannot be reached.
+        """
+        kind, bound = self._kind, self._bound
+        bound.known.discard((kind.name, handle_id))
+        owner = bound.principal.key
+        return await bound.keeper.store.delete(kind.stored, _key(owner, handle_id), payer=owner)
+
+    def _unknown(self) -> UnknownHandle:
+        told = self._bound.keeper.unknown(self._kind.name, self._bound.principal)
+        return UnknownHandle(f"This {self._kind.noun} {told}.")
+
+    def _data(self, created: datetime, state: Any) -> bytes:
+        """What is kept of a handle."""
+        kept = {"owner": self._bound.principal.key, "created": created.timestamp(), "state": state}
+        return json.dumps(kept, ensure_ascii=False).encode()
+
+    def _checked(self, state: object) -> Any:
+        """A state as JSON. Raises InvalidState."""
+        data = state.model_dump(mode="json") if isinstance(state, Model | Root) else state
+        if violations := self._bound.keeper.validator(self._kind.name).violations(data, "state"):
+            raise InvalidState(f"no state of a {self._kind.noun}:\n" + "\n".join(violations))
+        return data
+
+    def _typed(self, state: Any) -> Any:
+        return state if self._model is None else self._model.model_validate(state)
+
+
+class CallHandles:
+    """The base of what a handler finds as `ctx.handles`: generated classes have a member for each kind."""
+
+    def __init__(self, bound: Bound) -> None:
+        """Take the handles of the call."""
+        self._bound = bound
+
+    def __contains__(self, name: str) -> bool:
+        """Whether an argument that is the id of a handle was sent: its name, or a JSON Pointer."""
+        return self._pointer(name) is not None
+
+    def _model(self, kind: str) -> Any:
+        """The class of the states of a kind; `None` where they are plain JSON."""
+        raise NotImplementedError
+
+    def _kind(self, name: str) -> Handles[Any, Any]:
+        return Handles(self._bound, name, self._model(name))
+
+    def _given(self, name: str) -> Handle[Any, Any]:
+        pointer = self._pointer(name)
+        if pointer is None:
+            raise KeyError(f"no id of a handle stands at {name!r} in the arguments of this call")
+        kind, handle = self._bound.given[pointer]
+        model = self._model(kind)
+        return handle if model is None else replace(handle, state=model.model_validate(handle.state))
+
+    def _pointer(self, name: str) -> str | None:
+        named = "/" + name.replace("~", "~0").replace("/", "~1")
+        return next((pointer for pointer in (named, name) if pointer in self._bound.given), None)
+
+
+class Keeper:
+    """The handles of one server.
+
+    Attributes:
+        kinds: Its kinds, by name.
+        store: Where they are kept.
+    """
+
+    def __init__(self, host: Host) -> None:
+        """Take what the parts of the server share."""
+        self._host = host
+        self.store = host.store
+        package = host.package
+        declared: Mapping[str, Mapping[str, Any]] = package.manifest["handles"]
+        trust = _trust(package.manifest.get("auth"))
+        self.kinds = {
+            name: _Kind(
+                name,
+                f"handle:{name}{trust}",
+                seconds(said["ttl"]) if "ttl" in said else None,
+                seconds(said["idle"]) if "idle" in said else None,
+                said.get("most", _MOST),
+                _makers(name, package.tools.values()),
+            )
+            for name, said in declared.items()
+        }
+        self._validators: dict[str, Validator] = {}
+
+    async def bind(self, tool: Tool, arguments: Mapping[str, Any], principal: Principal) -> Bound | Outcome:
+        """The handles of a call, those among its arguments looked up; or why the call cannot go on.
+
+        Args:
+            tool: The tool.
+            arguments: Valid ones.
+            principal: Who calls.
+
+        Raises:
+            StateLost: The store cannot be reached.
+        """
+        bound = Bound(self, principal, redaction.hider())
+        ids = _ids(tool, "input", arguments)
+        for _, known_as in ids.values():
+            bound.hide(known_as)
+        if len({*ids.values()}) > _MOST_AT_ONCE:
+            text = f"Invalid arguments for {tool.name}: more than {_MOST_AT_ONCE:,} handles in one call"
+            return refusal(text, "invalid", "unknown_handle")
+        found = await self._found(ids.values(), bound)
+        missing = [
+            f"the {self.kinds[kind].noun} in {_place(pointer)} {self.unknown(kind, bound.principal)}"
+            for pointer, (kind, known_as) in sorted(ids.items())
+            if found[kind, known_as] is None
+        ]
+        if missing:
+            lines = f" {missing[0]}" if len(missing) == 1 else "".join(f"\n- {line}" for line in missing)
+            return refusal(f"{tool.name} did not run:{lines}", "invalid", "unknown_handle")
+        for pointer, (kind, known_as) in ids.items():
+            handle = found[kind, known_as]
+            if handle is not None:
+                bound.given[pointer] = kind, handle
+        return bound
+
+    async def broken(self, tool: Tool, outcome: Outcome, bound: Bound) -> list[str]:
+        """What is wrong with the ids in a result: each is that of a handle that the caller has.
+
+        Raises:
+            StateLost: The store cannot be reached.
+        """
+        ids = _ids(tool, "output", outcome.result.get("structuredContent"))
+        asked = {one for one in ids.values() if one not in bound.known}
+        if len(asked) > _MOST_AT_ONCE:
+            return [f"result: more than {_MOST_AT_ONCE:,} handles in one result"]
+        found = await self._found(asked, bound)
+        return [
+            f"{_place(pointer)}: not the id of a {self.kinds[one[0]].noun} that the caller has"
+            for pointer, one in ids.items()
+            if one in found and found[one] is None
+        ]
+
+    async def find(self, kind: _Kind, known_as: str, bound: Bound) -> Handle[Any, Any] | None:
+        """A handle of the caller's, whose state is JSON; `None` where there is none.
+
+        Raises:
+            StateLost: The store cannot be reached.
+        """
+        record = await self.store.get(kind.stored, _key(bound.principal.key, known_as))
+        if record is None:
+            return None
+        kept: dict[str, Any] = json.loads(record.data)
+        if kept["owner"] != bound.principal.key:
+            return None
+        if self.validator(kind.name).violations(kept["state"], "state"):
+            _LOG.warning("a %s that was kept is none of the manifest's any more; it counts as gone", kind.noun)
+            return None
+        bound.known.add((kind.name, known_as))
+        created = datetime.fromtimestamp(kept["created"], UTC)
+        expires = None if kind.ttl is None else created + timedelta(seconds=kind.ttl)
+        return Handle(known_as, kept["state"], created, expires, record.version)
+
+    def unknown(self, kind: str, principal: Principal) -> str:
+        """What is told of a handle that is not there: that, and which tools make one that the caller may use."""
+        scopes, listed = self._host.scopes, self._host.lists.by_name["tools"]
+        makers = [
+            name
+            for name in self.kinds[kind].makers
+            if name in listed and (scopes is None or scopes.allows(principal, "tools", name))
+        ]
+        told = f"; {' or '.join(makers)} makes a new one" if makers else ""
+        return f"is unknown or has expired{told}"
+
+    def validator(self, kind: str) -> Validator:
+        """What says whether a state is one of a kind's, compiled when it is first asked for."""
+        if kind not in self._validators:
+            state = self._host.package.manifest["handles"][kind]["state"]
+            self._validators[kind] = validator_of(self._host.package, state)
+        return self._validators[kind]
+
+    async def _found(
+        self, ids: Iterable[tuple[str, str]], bound: Bound
+    ) -> dict[tuple[str, str], Handle[Any, Any] | None]:
+        """The handles with these kinds and ids, each looked up once."""
+        asked = [*dict.fromkeys(ids)]
+        found = await asyncio.gather(*(self.find(self.kinds[kind], known_as, bound) for kind, known_as in asked))
+        return dict(zip(asked, found, strict=True))
+
+
+def _key(owner: str, known_as: str) -> str:
+    """What a handle is kept by. Nobody else finds it, nor keeps it from being idle by looking for it."""
+    return json.dumps([owner, known_as])
+
+
+def _ids(tool: Tool, side: handle_ids.Side, value: object) -> dict[str, tuple[str, str]]:
+    """The ids in a value, with their kinds, by where they stand."""
+    found = handle_ids.places(tool, side, value)
+    return {pointer: (kind, handle_ids.at(value, pointer)) for pointer, kind in found.items()}
+
+
+def _makers(kind: str, tools: Iterable[Tool]) -> list[str]:
+    """The tools whose results have a handle; where some take none of that kind, these alone."""
+    giving: list[tuple[str, bool]] = []
+    for tool in tools:
+        said: Mapping[str, Mapping[str, str]] = tool.extension.get("handles") or {}
+        if kind in said.get("output", {}).values():
+            giving.append((tool.name, kind in said.get("input", {}).values()))
+    fresh = [name for name, takes_one in giving if not takes_one]
+    return fresh or [name for name, _ in giving]
+
+
+def _trust(auth: Mapping[str, Any] | None) -> str:
+    """What tells the handles of one `auth` from those of another: whoever changes it, has none of those before."""
+    if not auth:
+        return ""
+    said = json.dumps([auth.get("issuer"), auth.get("audience")])
+    return f":{hashlib.sha256(said.encode()).hexdigest()[:16]}"
+
+
+def _place(pointer: str) -> str:
+    """A place as people write it."""
+    made = ""
+    for step in steps(pointer):
+        made += f"[{step}]" if step.isdecimal() and made else f".{step}" if made else step
+    return made

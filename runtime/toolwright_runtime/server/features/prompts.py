@@ -1,0 +1,150 @@
+"""The prompts of one generated package.
+
+Takes the package; answers `prompts/list` and `prompts/get`. A prompt whose messages stand in the
+manifest is filled in here; all others come from the handlers.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from mcp_types import INVALID_PARAMS, ContentBlock, PromptMessage, TextContent
+
+from ...mcp.downgrades import block_for
+from ...values.json import is_list
+from ...values.sanitizing import Extent, clean, said
+from ...values.text import PLACEHOLDER
+from ..core.parts import Answer, Host, Needed, Refused, Request
+from ..core.sanitizing import block
+from ..execution.invocation import Method
+
+if TYPE_CHECKING:
+    from ...models.base import Model
+    from ...package import Package
+
+Messages: TypeAlias = str | ContentBlock | PromptMessage | Sequence[PromptMessage]
+"""What a prompt says: a text or a block of the user, or one message or several."""
+
+
+def user(content: str | ContentBlock) -> PromptMessage:
+    """A message of the user."""
+    return PromptMessage(role="user", content=_block(content))
+
+
+def assistant(content: str | ContentBlock) -> PromptMessage:
+    """A message of the assistant."""
+    return PromptMessage(role="assistant", content=_block(content))
+
+
+class Prompts:
+    """All prompts of a package, in the manifest's order."""
+
+    def __init__(self, package: Package) -> None:
+        """Take the package."""
+        self._package = package
+
+    def needed(self) -> list[Needed]:
+        """The methods that the handlers must have."""
+        return [
+            Needed(row.method, (f"args: {row.args_name}", "ctx: Context"), "Messages")
+            for row in self._package.prompts.values()
+            if row.method is not None
+        ]
+
+    def listings(self) -> Mapping[str, Mapping[str, dict[str, Any]]]:
+        """The list."""
+        return {"prompts": {name: wire for name, (wire, _) in self._package.entries("prompts").items()}}
+
+    def answers(self, host: Host) -> Mapping[str, Answer]:
+        """Its methods."""
+        return {"prompts/get": _Getting(self._package, host).get}
+
+
+@dataclass(frozen=True, slots=True)
+class _Getting:
+    """Answers `prompts/get` (MCP 2025-11-25, server/prompts, "Getting a Prompt")."""
+
+    package: Package
+    host: Host
+
+    async def get(self, request: Request) -> dict[str, Any]:
+        """A prompt, filled in with the caller's arguments."""
+        name: str = request.params["name"]
+        if not self.host.offers(request, "prompts", name):
+            raise Refused(INVALID_PARAMS, f"Unknown prompt: {clean(name)}")
+        wire, extension = self.package.entries("prompts")[name]
+        given: Mapping[str, str] = request.params.get("arguments") or {}
+        declared = {argument["name"]: argument for argument in wire.get("arguments") or ()}
+        missing = [key for key, argument in declared.items() if argument.get("required") is True and key not in given]
+        if missing:
+            names = ", ".join(f"'{key}'" for key in missing)
+            raise Refused(INVALID_PARAMS, f"Missing required arguments of {name}: {names}", {"missing": missing})
+        arguments = {key: value for key, value in given.items() if key in declared}
+        row = self.package.prompts[name]
+        if row.method is None:
+            messages = [self._filled(message, arguments) for message in extension["messages"]]
+        else:
+            context = self.host.context(request, name, row.stem, extension)
+            model: type[Model] = self.package.model(f"prompts.{row.method}", row.args_name)
+            handler = Method.of(self.host.handlers, row.method)
+            read = partial(_said, extent=self.host.extent)
+            messages = await self.host.handled(handler, read, model.model_validate(arguments), context=context)
+        for number, message in enumerate(messages, 1):
+            message["content"] = block_for(message["content"], request.revision, number)
+        described = wire.get("description")
+        return {"messages": messages} if described is None else {"description": described, "messages": messages}
+
+    def _filled(self, message: Mapping[str, Any], arguments: Mapping[str, str]) -> dict[str, Any]:
+        """A message of the manifest, with the arguments in it."""
+        annotations = message.get("annotations")
+        content = {**self._content(message, arguments), **({"annotations": annotations} if annotations else {})}
+        return {"role": message.get("role", "user"), "content": content}
+
+    def _content(self, message: Mapping[str, Any], arguments: Mapping[str, str]) -> dict[str, Any]:
+        if "text" in message:
+            return {"type": "text", "text": self._fill(message["text"], arguments)}
+        for kind in ("image", "audio"):
+            if kind in message:
+                part = message[kind]
+                return {"type": kind, "data": self._base64(part), "mimeType": part["mimeType"]}
+        part = message["resource"]
+        resource = {"uri": self._fill(part["uri"], arguments)}
+        if "mimeType" in part:
+            resource["mimeType"] = part["mimeType"]
+        if "text" in part:
+            resource["text"] = self._fill(part["text"], arguments)
+        elif "file" in part and not part["binary"]:
+            resource["text"] = self.package.data(part["file"]).decode()
+        else:
+            resource["blob"] = self._base64(part)
+        return {"type": "resource", "resource": resource}
+
+    def _base64(self, part: Mapping[str, Any]) -> str:
+        data: str = part["data"] if "data" in part else base64.b64encode(self.package.data(part["file"])).decode()
+        return data
+
+    def _fill(self, text: str, arguments: Mapping[str, str]) -> str:
+        """`text` with each `{{name}}` replaced, once: what an argument holds is never looked into."""
+        return said(PLACEHOLDER.sub(lambda found: arguments.get(found[1], ""), text), self.host.extent)
+
+
+def _said(value: object, extent: Extent) -> list[dict[str, Any]]:
+    """What a handler gave, as it goes on the wire."""
+    parts = value if is_list(value) else [value]
+    return [{"role": message.role, "content": block(message.content, extent)} for message in map(_message, parts)]
+
+
+def _message(part: object) -> PromptMessage:
+    if isinstance(part, PromptMessage):
+        return part
+    if isinstance(part, str | ContentBlock):
+        return user(part)
+    raise TypeError(f"it gave a value of type {type(part).__name__}; it should give text, a block, or messages")
+
+
+def _block(content: str | ContentBlock) -> ContentBlock:
+    return TextContent(type="text", text=content) if isinstance(content, str) else content

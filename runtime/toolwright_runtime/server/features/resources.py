@@ -1,0 +1,202 @@
+"""The resources of one generated package, and the templates of their URIs.
+
+Takes the package; answers `resources/list`, `resources/templates/list` and `resources/read`. What
+the manifest holds, or a file inside the package, is read as it is; all else comes from the handlers.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from mcp.shared.uri_template import UriTemplate
+from mcp_types import (
+    INVALID_PARAMS,
+    BlobResourceContents,
+    EmbeddedResource,
+    TextResourceContents,
+)
+
+from ...mcp.revisions import Revision
+from ...values.json import is_list
+from ...values.sanitizing import Extent, clean, said
+from ..core.parts import Answer, Host, Needed, Refused, Request
+from ..core.sanitizing import resource_contents
+from ..execution.invocation import Method
+from .large_results import STORE
+
+if TYPE_CHECKING:
+    from ...models.base import Model
+    from ...package import Package
+    from ...primitives import Template
+
+ResourceContents: TypeAlias = (
+    str
+    | bytes
+    | EmbeddedResource
+    | TextResourceContents
+    | BlobResourceContents
+    | Sequence[str | bytes | EmbeddedResource | TextResourceContents | BlobResourceContents]
+    | None
+)
+"""What a resource holds: text, bytes, contents with a URI and a type of their own, or a list of these; `None` says that
+there is no such resource."""
+
+_NOT_FOUND: Final = -32002
+"""The code up to 2025-11-25 (server/resources, "Error Handling"); from 2026-07-28 it is "Invalid params"."""
+
+
+class Resources:
+    """All resources and resource templates of a package, in the manifest's order."""
+
+    def __init__(self, package: Package) -> None:
+        """Take the package."""
+        self._package = package
+
+    def needed(self) -> list[Needed]:
+        """The methods that the handlers must have."""
+        own = [row.method for row in self._package.resources.values() if row.method is not None]
+        return [Needed(method, ("ctx: Context",), "ResourceContents") for method in own] + [
+            Needed(row.method, (f"args: {row.params_name}", "ctx: Context"), "ResourceContents")
+            for row in self._package.templates.values()
+        ]
+
+    def listings(self) -> Mapping[str, Mapping[str, dict[str, Any]]]:
+        """The two lists."""
+        return {
+            section: {key: wire for key, (wire, _) in self._package.entries(section).items()}
+            for section in ("resources", "resourceTemplates")
+        }
+
+    def answers(self, host: Host) -> Mapping[str, Answer]:
+        """Its methods."""
+        reading = _Reading(self._package, host)
+        return {"resources/read": reading.read, "resources/subscribe": reading.subscribe}
+
+
+@cache
+def _parsed(template: str) -> UriTemplate:
+    """A URI template, ready to match."""
+    return UriTemplate.parse(template)
+
+
+_OWN_HINTS: Final = {"ttlMs": 0, "cacheScope": "private"}
+"""What clients may keep of what a handler gives: nothing, since it may be another for each caller and at each time."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """Answers `resources/read` (MCP 2025-11-25, server/resources, "Reading Resources")."""
+
+    package: Package
+    host: Host
+
+    async def read(self, request: Request) -> dict[str, Any]:
+        """The contents of what a URI leads to."""
+        uri: str = request.params["uri"]
+        listing = self.host.lists.by_name["resources"]
+        contents = None
+        hints = _OWN_HINTS
+        if self.host.offers(request, "resources", uri):
+            if self.package.resources[uri].method is None:
+                hints = self.host.lists.hints
+            contents = await self._static(uri, request)
+        elif not listing.has(uri):  # one that is switched off is not there for a template either
+            contents = self._kept(uri) or await self._matched(uri, request)
+        if contents is None:
+            raise not_found(uri, request.revision)
+        result: dict[str, Any] = {"contents": contents}
+        return {**result, **hints} if Revision.of(request.revision).has("cache_hints") else result
+
+    async def subscribe(self, request: Request) -> dict[str, Any]:
+        """Let the caller hear of changes of what a URI leads to (MCP 2025-11-25, server/resources, "Subscriptions")."""
+        uri: str = request.params["uri"]
+        is_listed = self.host.lists.by_name["resources"].has(uri)
+        if not (
+            self.host.offers(request, "resources", uri)
+            or (not is_listed and (self._match(uri, request) or self._kept(uri)))
+        ):
+            raise not_found(uri, request.revision)
+        await request.channel.subscribe(uri)
+        return {}
+
+    def _kept(self, uri: str) -> list[dict[str, Any]] | None:
+        """A result of a tool that was too large for its answer."""
+        found = STORE.read(uri)
+        if found is None:
+            return None
+        is_text = found.mime_type.startswith("text/") or found.mime_type == "application/json"
+        if not is_text:
+            return [_one(uri, found.mime_type, blob=found.data)]
+        return [_one(uri, found.mime_type, text=clean(found.data.decode("utf-8", "replace")))]
+
+    async def _static(self, uri: str, request: Request) -> list[dict[str, Any]] | None:
+        wire, extension = self.package.entries("resources")[uri]
+        mime_type = wire.get("mimeType")
+        method = self.package.resources[uri].method
+        if method is not None:
+            context = self.host.context(request, uri, "", {})
+            handler = Method.of(self.host.handlers, method)
+            read = partial(_contents, uri=uri, mime_type=mime_type, extent=self.host.extent)
+            return await self.host.handled(handler, read, context=context)
+        if "text" in extension:
+            return [_one(uri, mime_type, text=extension["text"])]
+        data = self.package.data(extension["file"])
+        return [_one(uri, mime_type, blob=data) if extension["binary"] else _one(uri, mime_type, text=data.decode())]
+
+    async def _matched(self, uri: str, request: Request) -> list[dict[str, Any]] | None:
+        found = self._match(uri, request)
+        if found is None:
+            return None
+        row, values = found
+        wire, extension = self.package.entries("resourceTemplates")[row.uri]
+        model: type[Model] = self.package.model(f"resources.{row.method}", row.params_name)
+        context = self.host.context(request, uri, row.stem, extension)
+        handler = Method.of(self.host.handlers, row.method)
+        read = partial(_contents, uri=uri, mime_type=wire.get("mimeType"), extent=self.host.extent)
+        return await self.host.handled(handler, read, model.model_validate(values), context=context)
+
+    def _match(self, uri: str, request: Request) -> tuple[Template, dict[str, str | list[str]]] | None:
+        """The first template that is there for the caller and fits a URI, with the values of its variables."""
+        for row in self.package.templates.values():
+            if self.host.offers(request, "resourceTemplates", row.uri):
+                values = _parsed(row.uri).match(uri)
+                if values is not None:
+                    return row, values
+        return None
+
+
+def not_found(uri: str, revision: str) -> Refused:
+    """The error for a URI that leads nowhere, as the revision has it."""
+    code = INVALID_PARAMS if Revision.of(revision).has("stateless") else _NOT_FOUND
+    return Refused(code, f"Resource not found: {clean(uri)}", {"uri": uri})
+
+
+def _contents(value: object, uri: str, mime_type: str | None, extent: Extent) -> list[dict[str, Any]] | None:
+    """What a handler gave, as it goes on the wire; `None` is no such resource."""
+    if value is None:
+        return None
+    parts = value if is_list(value) else [value]
+    return [_part(part, uri, mime_type, extent) for part in parts]
+
+
+def _part(value: object, uri: str, mime_type: str | None, extent: Extent) -> dict[str, Any]:
+    if isinstance(value, str):
+        return _one(uri, mime_type, text=said(value, extent))
+    if isinstance(value, memoryview):
+        value = value.tobytes()
+    if isinstance(value, bytes | bytearray):
+        return _one(uri, mime_type, blob=bytes(value))
+    if isinstance(value, EmbeddedResource):
+        value = value.resource
+    if not isinstance(value, TextResourceContents | BlobResourceContents):
+        raise TypeError(f"it gave a value of type {type(value).__name__}; it should give text, bytes, or contents")
+    return resource_contents(value, extent)
+
+
+def _one(uri: str, mime_type: str | None, *, text: str | None = None, blob: bytes | None = None) -> dict[str, Any]:
+    said = {"uri": uri} if mime_type is None else {"uri": uri, "mimeType": mime_type}
+    return {**said, "text": text} if text is not None else {**said, "blob": base64.b64encode(blob or b"").decode()}

@@ -1,0 +1,79 @@
+"""Asking the client for a message of its model, and for its folders (MCP 2025-11-25, client/sampling, client/roots).
+
+Takes what handlers ask for; gives what the client answers. It judges nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+from mcp_types import (
+    CreateMessageRequest,
+    CreateMessageRequestParams,
+    CreateMessageResult,
+    CreateMessageResultWithTools,
+    ListRootsRequest,
+    ListRootsResult,
+    ModelPreferences,
+    Root,
+    SamplingMessage,
+    TextContent,
+    Tool,
+    ToolChoice,
+)
+
+from ...values.sanitizing import clean
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .input_requests import Rounds
+
+_T = TypeVar("_T")
+
+
+def conversation(
+    messages: str | Sequence[SamplingMessage],
+    max_tokens: int,
+    system: str | None,
+    temperature: float | None,
+    stop: Sequence[str] | None,
+    model: ModelPreferences | None,
+    tools: Sequence[Tool] | None,
+    tool_choice: ToolChoice | None,
+) -> CreateMessageRequest:
+    """The request for a message of the client's model; for the arguments see `Context.sample`."""
+    said = (
+        [SamplingMessage(role="user", content=TextContent(type="text", text=clean(messages)))]
+        if isinstance(messages, str)
+        else [*messages]
+    )
+    params = CreateMessageRequestParams(
+        messages=said,
+        max_tokens=max_tokens,
+        system_prompt=system,
+        temperature=temperature,
+        stop_sequences=None if stop is None else [*stop],
+        model_preferences=model,
+        tools=None if tools is None else [*tools],
+        tool_choice=tool_choice,
+    )
+    return CreateMessageRequest(params=params)
+
+
+async def sample(
+    rounds: Rounds, key: str, request: CreateMessageRequest
+) -> CreateMessageResult | CreateMessageResultWithTools:
+    """What the client's model writes. Raises MissingCapability."""
+    if request.params.tools is None:
+        return await rounds.ask(key, request, CreateMessageResult, _same, "sampling")
+    return await rounds.ask(key, request, CreateMessageResultWithTools, _same, "sampling.tools")
+
+
+async def roots(rounds: Rounds, key: str) -> list[Root]:
+    """The folders that the client lets the server work in. Raises MissingCapability."""
+    return await rounds.ask(key, ListRootsRequest(), ListRootsResult, lambda result: result.roots, "roots")
+
+
+def _same(result: _T) -> _T:
+    return result

@@ -1,0 +1,107 @@
+"""The tools as a part of the server.
+
+Takes requests; answers `tools/list` and `tools/call`. What is in a call is the dispatcher's work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from mcp_types import INVALID_PARAMS
+
+from ...mcp.downgrades import result_for
+from ...mcp.revisions import Revision
+from ...values.sanitizing import clean
+from ..core.call_state import CURRENT, note
+from ..core.dispatcher import Dispatcher
+from ..core.parts import Answer, Host, Needed, Refused, Request
+from ..core.sanitizing import whole
+from ..core.steps import Call, Step, chained, fitting
+
+if TYPE_CHECKING:
+    from ...package import Package
+
+_LIMITS: Final = ("concurrency", "maxResultBytes", "timeout")
+
+
+class Calls:
+    """All tools of a package."""
+
+    def __init__(self, package: Package) -> None:
+        """Take the package."""
+        self._package = package
+
+    def needed(self) -> list[Needed]:
+        """The methods of the handlers."""
+        return [
+            Needed(
+                tool.method,
+                (f"args: {tool.input_name}", f"ctx: {tool.context_name}"),
+                "Content" if tool.output_name is None else tool.output_name,
+                tool.is_bound,
+            )
+            for tool in self._package.tools.values()
+        ]
+
+    def listings(self) -> Mapping[str, Mapping[str, dict[str, Any]]]:
+        """The list."""
+        return {"tools": {name: tool.listed for name, tool in self._package.tools.items()}}
+
+    def _steps(self, host: Host, limits: Sequence[Step]) -> Iterator[Step]:
+        """What a call goes through, most of it as far as the manifest asks for it."""
+        if "rateLimit" in self._package.policies:
+            from ...policy.rates import Rates
+
+            yield Rates(host.store)
+        yield fitting
+        yield from limits
+        if any(tool.extension.get("bind") for tool in self._package.tools.values()):
+            from ...policy.claims import set_arguments
+
+            yield set_arguments
+
+    def _limits(self) -> Iterator[Step]:
+        """How long a call may take, how large it may be, and how many there may be at once."""
+        if not self._package.policies.isdisjoint(_LIMITS):
+            from ...policy.limits import Limits
+
+            yield Limits()
+
+    def answers(self, host: Host) -> Mapping[str, Answer]:
+        """Its methods."""
+        last, limits = Dispatcher(host).call, [*self._limits()]
+        run = chained([*self._steps(host, limits)], last)
+        if host.tasks is not None:
+            host.tasks.serve(host, chained(limits, last))
+
+        async def call(request: Request) -> dict[str, Any]:
+            name: str = request.params["name"]
+            course = CURRENT.get()
+            if not host.offers(request, "tools", name):
+                note("denied", self._why_not(name, host))
+                raise Refused(INVALID_PARAMS, f"Unknown tool: {clean(name)}")
+            tool = self._package.tools[name]
+            if course is not None:
+                course.tool = tool
+            context = host.context(request, name, tool.stem, tool.extension)
+            sent = request.params.get("arguments")
+            values: tuple[dict[str, Any], int | None] = whole(sent) if sent else ({}, 2)
+            is_answer = (
+                Revision.of(request.revision).has("stateless") and request.params.get("requestState") is not None
+            )
+            if course is not None:
+                course.arguments, course.size = values
+            begin = None if host.tasks is None else host.tasks.beginning(request, tool)
+            outcome = await run(Call(tool, *values, context, is_answer, begin=begin))
+            if course is not None:
+                course.ended(outcome)
+            return result_for(outcome.result, tool.definition, request.revision)
+
+        return {"tools/call": call}
+
+    def _why_not(self, name: str, host: Host) -> str:
+        """Why a tool is not there for a caller, which the caller is not told."""
+        if name not in self._package.tools:
+            return "unknown_tool"
+        return "scope" if name in host.lists.by_name["tools"] else "switched_off"

@@ -1,0 +1,187 @@
+"""JSON values for a person who has to decide: whole, or with what is left out of them, and where.
+
+Takes values of a caller who may want to hide something; gives text without line breaks in which nothing is invisible,
+as JSON escapes it. Of what is too long both ends are shown, so that no harmless start stands for the whole.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from ...values.json import Json
+
+_LONGEST: Final = 2000
+"""Characters of what is shown, where it can be said in so few."""
+
+_PLACES: Final = 8
+"""So many places are named at which something is left out."""
+
+_STEP: Final = 40
+"""Characters of one step in the name of a place."""
+
+_BLANK: Final = "\xad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef"
+"""What `str.isprintable` calls printable, though it is not seen: fillers, and selectors of a variant."""
+
+_SUSPECT: Final = re.compile(f"[{_BLANK}]|  ")
+_SPACES: Final = re.compile("  +")
+_BLANKS: Final = re.compile(f"[{_BLANK}]")
+
+
+@dataclass(frozen=True, slots=True)
+class _Measure:
+    """How much is shown: characters of one text, entries of one list or object, and levels."""
+
+    characters: int
+    entries: int
+    levels: int
+
+
+_MEASURES: Final = (
+    _Measure(1000, 500, 20),
+    _Measure(400, 60, 6),
+    _Measure(120, 24, 4),
+    _Measure(60, 12, 3),
+    _Measure(30, 12, 2),
+    _Measure(16, 12, 1),
+)
+
+
+class _TooLong(Exception):
+    """What is shown is longer than it may be; the next measure shows less."""
+
+
+class Abridged:
+    """Values by one measure, and what it leaves out."""
+
+    def __init__(self, measure: _Measure, longest: int | None) -> None:
+        """Take the measure, and how many characters there may be in all, if they are bounded."""
+        self._measure = measure
+        self._longest = longest
+        self._length = 0
+        self._left_out: list[str] = []
+
+    def json(self, value: Json, *place: str) -> str:
+        """A value as JSON; `place` is where it stands, step by step."""
+        return self._json(value, place, 0)
+
+    def words(self, value: Json, *place: str) -> str:
+        """A value inside of a sentence: a text without quotes, all else as JSON."""
+        if not isinstance(value, str):
+            return self.json(value, *place)
+        return self._cut(value, _unquoted, "characters", place)
+
+    def left_out(self) -> str:
+        """What is not shown, in a line of its own; nothing where all is shown."""
+        if not self._left_out:
+            return ""
+        named = self._left_out[:_PLACES]
+        more = len(self._left_out) - len(named)
+        others = f"; and more at {more:,} other place{'' if more == 1 else 's'}" if more else ""
+        return f"\nNot shown: {'; '.join(named)}{others}."
+
+    def _json(self, value: Json, place: tuple[str, ...], level: int) -> str:
+        if isinstance(value, str):
+            return self._cut(value, _quoted, "characters", place)
+        if isinstance(value, dict):
+            entries = [*value.items()]
+
+            def member(index: int) -> str:
+                key, inner = entries[index]
+                name = self._cut(key, _quoted, "characters of a key", place)
+                return f"{name}: {self._json(inner, (*place, key), level + 1)}"
+
+            return self._all(len(value), "key", "{}", member, place, level)
+        if isinstance(value, list):
+            items = value
+            return self._all(
+                len(items), "item", "[]", lambda at: self._json(items[at], (*place, str(at)), level + 1), place, level
+            )
+        return self._cut(json.dumps(value), str, "characters", place)
+
+    def _all(
+        self, size: int, noun: str, braces: str, each: Callable[[int], str], place: tuple[str, ...], level: int
+    ) -> str:
+        """The entries of an object or a list, or both ends of them."""
+        most = self._measure.entries if level < self._measure.levels else 0
+        nouns = noun if size == 1 else f"{noun}s"
+        self._count(len(braces) + 2 * min(size, most))
+        if size <= most:
+            shown: Iterable[str] = map(each, range(size))
+        else:
+            tail = most // 4
+            ends = [*range(most - tail), *range(size - tail, size)]
+            self._note(size - most, size, nouns, place)
+            gap = f"⟨{size - most:,} {nouns}⟩"
+            shown = [*map(each, ends[: most - tail]), gap, *map(each, ends[most - tail :])]
+        return f"{braces[0]}{', '.join(shown)}{braces[1]}"
+
+    def _cut(self, text: str, write: Callable[[str], str], what: str, place: tuple[str, ...]) -> str:
+        """A text, or both ends of it."""
+        most = self._measure.characters
+        if len(text) <= most:
+            made = write(text)
+        else:
+            tail = most // 3
+            hidden = len(text) - most
+            self._note(hidden, len(text), what, place)
+            made = f"{write(text[: most - tail])} ⟨{hidden:,} characters⟩ {write(text[-tail:])}"
+        self._count(len(made))
+        return made
+
+    def _count(self, characters: int) -> None:
+        self._length += characters
+        if self._longest is not None and self._length > self._longest:
+            raise _TooLong
+
+    def _note(self, hidden: int, size: int, what: str, place: tuple[str, ...]) -> None:
+        amount = f"all {size:,}" if hidden == size and size > 1 else f"{hidden:,} of {size:,}"
+        self._left_out.append(f"{amount} {what} at {_pointer(place)}" if place else f"{amount} {what} of the arguments")
+
+
+def abridged(write: Callable[[Abridged], str]) -> str:
+    """What `write` makes of values, by the first measure by which it is short enough; and what that leaves out.
+
+    Args:
+        write: Puts values into words with an `Abridged`. It is called for each measure.
+    """
+    for measure in _MEASURES[:-1]:
+        showing = Abridged(measure, _LONGEST)
+        try:
+            text = write(showing)
+        except _TooLong:
+            continue
+        return text + showing.left_out()
+    showing = Abridged(_MEASURES[-1], None)
+    return write(showing) + showing.left_out()
+
+
+def _quoted(text: str) -> str:
+    return f'"{_seen(json.dumps(text, ensure_ascii=False)[1:-1])}"'
+
+
+def _unquoted(text: str) -> str:
+    return _seen(json.dumps(text, ensure_ascii=False)[1:-1].replace('\\"', '"'))
+
+
+def _seen(text: str) -> str:
+    """A text in which nothing is invisible: such characters are escaped, and rows of spaces are counted."""
+    if text.isprintable() and _SUSPECT.search(text) is None:
+        return text
+    if not text.isprintable():
+        text = "".join(one if one.isprintable() else _escaped(one) for one in text)
+    text = _BLANKS.sub(lambda found: _escaped(found[0]), text)
+    return _SPACES.sub(lambda found: f"⟨{len(found[0]):,} spaces⟩", text)
+
+
+def _escaped(character: str) -> str:
+    return json.dumps(character)[1:-1]
+
+
+def _pointer(place: tuple[str, ...]) -> str:
+    """A place as a JSON Pointer (RFC 6901), whose steps are cut."""
+    steps = (_unquoted(step[:_STEP]) + ("…" if len(step) > _STEP else "") for step in place)
+    return "".join("/" + step.replace("~", "~0").replace("/", "~1") for step in steps)

@@ -1,0 +1,1 @@
+"""Handlers: loading and checking them, and what they return."""

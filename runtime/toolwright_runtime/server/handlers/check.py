@@ -1,0 +1,105 @@
+"""Whether a handlers object has what its server needs, told before the server starts.
+
+Takes what is needed and the object; raises one `Unfit`, a `TypeError`, that names all that is missing, with stubs to
+paste. It calls no handler and imports no model.
+"""
+
+from __future__ import annotations
+
+import inspect
+from types import FunctionType, MethodType
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from ..core.parts import Needed
+
+_Function = TypeVar("_Function", bound="Callable[..., object]")
+
+_MARK: Final = "_toolwright_optional"
+
+
+def optional(method: _Function) -> _Function:
+    """Mark a method of a handlers' interface that need not be written: the manifest says how it is done without."""
+    setattr(method, _MARK, True)
+    return method
+
+
+def written(handlers: object, name: str) -> Any:
+    """The method that was written for `name`; `None` where there is none but the interface's own."""
+    method = getattr(handlers, name, None)
+    return None if getattr(method, _MARK, False) is True else method
+
+
+class NoHandlers:
+    """What stands for the handlers of a server that needs none."""
+
+
+class Unfit(TypeError):
+    """A handlers object lacks methods, or has what cannot be called; the message lists them all."""
+
+
+def check(server: str, needed: Sequence[Needed], handlers: object) -> None:
+    """Check that there is each method that is needed, and that it takes what it will be called with.
+
+    Args:
+        server: The server's name.
+        needed: The methods.
+        handlers: The object.
+
+    Raises:
+        Unfit: There is not.
+    """
+    if isinstance(handlers, type):
+        raise Unfit(f"{handlers.__name__} is a class; the server {server!r} needs an object: {handlers.__name__}()")
+    missing: list[Needed] = []
+    wrong: list[str] = []
+    for one in needed:
+        method = written(handlers, one.name)
+        if method is None:
+            if not one.is_optional:
+                missing.append(one)
+        elif not callable(method):
+            wrong.append(f"{one.name} is {type(method).__name__}, not a method")
+        elif not _takes(method, len(one.parameters)):
+            names = ", ".join(parameter.partition(":")[0] for parameter in one.parameters)
+            wrong.append(f"{one.name}{inspect.signature(method)} is called with ({names})")
+    parts: list[str] = []
+    if wrong:
+        lines = "".join(f"\n    {line}" for line in wrong)
+        parts.append(f"{type(handlers).__name__} has what cannot be called:{lines}")
+    if missing:
+        parts.append(_missing(f"{type(handlers).__name__} lacks", missing))
+    if parts:
+        raise Unfit("\n\n".join(parts))
+
+
+def abstract(needed: Sequence[Needed], handlers: type) -> str | None:
+    """Why `handlers` cannot be instantiated, where its methods are missing; else `None`."""
+    lacking: frozenset[str] = getattr(handlers, "__abstractmethods__", frozenset())
+    missing = [one for one in needed if one.name in lacking]
+    return _missing(f"{handlers.__name__} lacks", missing) if missing else None
+
+
+def _missing(who: str, needed: Sequence[Needed]) -> str:
+    count = "a method" if len(needed) == 1 else f"{len(needed)} methods"
+    return "\n\n".join([f"{who} {count}. To paste:", *(one.stub for one in needed)])
+
+
+def _takes(method: Callable[..., object], count: int) -> bool:
+    """Whether the method takes so many positional arguments and needs no others."""
+    function = method.__func__ if isinstance(method, MethodType) else None
+    if isinstance(function, FunctionType):  # a thousand signatures would be felt at start
+        code = function.__code__
+        if code.co_argcount == 1 + count and code.co_kwonlyargcount == 0:
+            return True
+    try:
+        signature = inspect.signature(method)
+    except ValueError:
+        return True  # built-in code without a signature: only a call can tell
+    try:
+        signature.bind(*[None] * count)
+    except TypeError:
+        return False
+    return True

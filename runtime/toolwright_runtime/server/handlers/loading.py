@@ -1,0 +1,118 @@
+"""The handwritten half of a generated package: the handlers that `module:name` leads to.
+
+Takes the path; gives the handlers object. What is wrong with the path, or with what it names, is one `Unusable` that
+says so in a line.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import traceback
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NoReturn
+
+from ...observability.logs import logger
+from . import check
+
+if TYPE_CHECKING:
+    from ...package import Package
+
+_LOG: Final = logger(__name__)
+
+
+class Unusable(Exception):
+    """What is wrong, in a line, and the status to exit with."""
+
+    def __init__(self, message: str, status: int = 2) -> None:
+        """Say it."""
+        super().__init__(message)
+        self.status = status
+
+
+@dataclass(frozen=True, slots=True)
+class Handwritten:
+    """Where the handlers of a package are.
+
+    Attributes:
+        path: `module:name`, or `None` where nobody said it.
+        package: Whose they are.
+        option: What a user sets to say another path: an option of a command, or an environment variable.
+    """
+
+    path: str | None
+    package: Package
+    option: str = "--handlers"
+
+    def load(self) -> object:
+        """The handlers that `module:name` leads to: looked for in the working folder first, then as Python does.
+
+        With Python's own `-P`, which a client's entry may have, the working folder is left out.
+
+        A class is instantiated, and a function that makes handlers is called. Where none are named and none are needed,
+        it is `None`.
+
+        Raises:
+            Unusable: There are none there, or they cannot be made.
+        """
+        # Here, since a mistake in a command line needs none of it.
+        from ..core.composition import parts
+
+        needed = [one for part in parts(self.package) for one in part.needed()]
+        if self.path is None:
+            if all(one.is_optional for one in needed):
+                return None
+            sign = " " if self.option.startswith("-") else "="
+            raise Unusable(f"no handlers; say where they are, such as {self.option}{sign}weather:Weather")
+        module, _, name = self.path.partition(":")
+        if not module or not name:
+            raise Unusable(f"{self.option} is {self.path!r}; it is MODULE:NAME, such as weather:Weather")
+        if not sys.flags.safe_path and (here := str(Path.cwd())) not in sys.path:
+            sys.path.insert(0, here)
+        found: Any = _import(module)
+        for step in name.split("."):
+            if not hasattr(found, step):
+                near = get_close_matches(step, dir(found), n=1)
+                hint = f"; did you mean {near[0]!r}?" if near else ""
+                raise Unusable(f"{module!r} has no {name!r}{hint}")
+            found = getattr(found, step)
+        is_class = isinstance(found, type)
+        if is_class and (reason := check.abstract(needed, found)):
+            raise Unusable(reason)
+        if is_class or (callable(found) and not any(hasattr(found, one.name) for one in needed)):
+            try:
+                return found()
+            except Exception as error:  # noqa: BLE001 - whatever it is, it says where
+                refuse(f"{self.path} cannot be called", error)
+        if found is None:
+            raise Unusable(f"{self.path} is None")
+        return found
+
+
+def _import(name: str) -> object:
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is not None and f"{name}.".startswith(f"{error.name}."):
+            looked = "sys.path" if sys.flags.safe_path else f"{Path.cwd()} and in sys.path"
+            raise Unusable(f"there is no module {error.name!r}; looked in {looked}") from None
+        refuse(f"{name} cannot be imported", error)
+    except Exception as error:  # noqa: BLE001 - whatever it is, it says where
+        refuse(f"{name} cannot be imported", error)
+
+
+def refuse(what: str, error: Exception, status: int = 2) -> NoReturn:
+    """Say what failed, with the last line of its traceback and where that is; the whole of it goes to the debug log.
+
+    Raises:
+        Unusable: Always.
+    """
+    _LOG.debug("%s", what, exc_info=error)
+    places = [(frame.filename, frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
+    if isinstance(error, SyntaxError):
+        places.append((error.filename or "", error.lineno))
+    theirs = [f" ({file}:{line})" for file, line in places if file and file != __file__]
+    message = traceback.format_exception_only(error)[-1].strip()
+    raise Unusable(f"{what}: {message}{theirs[-1] if theirs else ''}", status) from None

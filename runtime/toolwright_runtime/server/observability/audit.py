@@ -1,0 +1,288 @@
+"""The record of calls: who called what, how it ended, and what it took.
+
+Takes what is known of a call when it ends; gives a frozen `CallRecord` to a function or to a file, in a thread of its
+own, so that no call waits for it. Records come in the order in which calls end. Those that find no place in the queue
+are counted.
+"""
+
+from __future__ import annotations
+
+import atexit
+import hashlib
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from os import PathLike
+from queue import Empty, Full, Queue
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
+
+from pydantic_core import to_json
+
+from ...observability.logs import logger
+from ...observability.telemetry import short
+from ..core.call_state import Course
+
+if TYPE_CHECKING:
+    from ...package import Package
+    from ..core.call_state import Transport
+    from ..core.outcomes import Ending
+    from ..core.principal import Kind
+
+_LOG: Final = logger(__name__)
+
+_WAITING: Final = 10_000
+"""Records that may wait to be written."""
+
+_AT_ONCE: Final = 500
+"""Records that are written together, at most."""
+
+_AGAIN: Final = 1.0
+"""Seconds after which it is tried again to write what could not be written."""
+
+_GATHERING: Final = 0.05
+"""Seconds in which records gather, so that the thread that writes them does not interrupt each call."""
+
+_LAST: Final = 2.0
+"""Seconds that a stop waits for what is not written yet."""
+
+_ARGUMENTS: Final = 64 * 1024
+"""Bytes of arguments that a record has, at most; larger ones are left out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallRecord:
+    """One call of a tool, or a request that was refused before anybody knew what it calls.
+
+    Attributes:
+        time: When it came, in UTC.
+        id: What the log and the caller know it by; no other record has the same.
+        trace: The trace that it belongs to (W3C Trace Context), in hexadecimal; `None` where there is none.
+        server: The server's name.
+        server_version: The server's version.
+        manifest: The SHA-256 of the package's `manifest.json`, its first 16 hexadecimal digits.
+        transport: `http`, `stdio`, or `memory` in one process.
+        revision: The MCP revision that the caller speaks.
+        principal: What kind of principal asks: `token`, `local` or `anonymous`; `None` where nobody knows.
+        issuer: Who issued the principal's token.
+        subject: Whom the token is for.
+        oauth_client: The OAuth client that the token was issued to.
+        client: What the client program calls itself, unchecked.
+        client_version: Its version, as it says.
+        tool: The tool, as the caller wrote it; `None` where nobody knows.
+        keys: The names of the arguments, the first 50.
+        key_count: How many arguments there were.
+        arguments: Their values without those that the manifest redacts; only where it has `audit: {arguments: true}`,
+            they were found valid, and they have no more than 64 KiB.
+        outcome: How it ended.
+        reason: Why, in one word; `None` where it completed.
+        reference: What the log says more by, which is the id then.
+        duration_ms: Milliseconds from its coming to its result.
+        argument_bytes: The size of the arguments as JSON; `None` where they are none.
+        result_bytes: The size of the result as JSON; `None` where there is none.
+        cleaned: How many texts of the result had something that was cleaned out.
+    """
+
+    time: datetime
+    id: str
+    trace: str | None = None
+    server: str
+    server_version: str
+    manifest: str
+    transport: Transport
+    revision: str | None = None
+    principal: Kind | None = None
+    issuer: str | None = None
+    subject: str | None = None
+    oauth_client: str | None = None
+    client: str | None = None
+    client_version: str | None = None
+    tool: str | None = None
+    keys: Sequence[str] = ()
+    key_count: int = 0
+    arguments: Mapping[str, Any] | None = None
+    outcome: Ending
+    reason: str | None = None
+    reference: str | None = None
+    duration_ms: float
+    argument_bytes: int | None = None
+    result_bytes: int | None = None
+    cleaned: int = 0
+
+
+Audit: TypeAlias = Callable[[CallRecord], object] | str | PathLike[str]
+"""Where records go: a function, which is called in a thread of its own, or a file, where `-` is standard error."""
+
+
+class Sink(Protocol):
+    """What takes records, in one thread."""
+
+    def take(self, records: Sequence[CallRecord], lost: int) -> bool:
+        """Take records, and how many were lost before them; whether it is done with all that it was given.
+
+        Where it is not, it is asked again later, with none.
+        """
+        ...
+
+    def close(self) -> None:
+        """No more will come for now."""
+        ...
+
+
+class Recorder:
+    """Makes records of calls, and gives them to a sink."""
+
+    def __init__(self, package: Package, sink: Sink, waiting: int = _WAITING) -> None:
+        """Take the package whose calls they are; the thread starts with the first call."""
+        info: Mapping[str, Any] = package.manifest["server"]
+        self._package = package
+        self._server: str = info["name"]
+        self._version: str = info["version"]
+        self._manifest = ""
+        self._shows = shows_arguments(package)
+        self._sink = sink
+        self._queue: Queue[Course | threading.Event] = Queue(waiting)
+        self._lock = threading.Lock()
+        self._lost = 0
+        self._hurry = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def record(self, course: Course) -> None:
+        """Have a call recorded that has ended; never waits."""
+        if course.result is not None:
+            with suppress(ValueError):  # half a character, which no transport takes either
+                course.result_bytes = len(to_json(course.result))
+            course.result = None  # what waits is small
+        if not self._shows or not course.is_valid or course.size is None or course.size > _ARGUMENTS:
+            course.arguments = None
+        if self._thread is None:
+            self._start()
+        try:
+            self._queue.put_nowait(course)
+        except Full:
+            with self._lock:
+                self._lost += 1
+
+    def flush(self, seconds: float = _LAST) -> None:
+        """Wait until all is recorded that was given so far, or the time is over."""
+        if self._thread is None:
+            return
+        done = threading.Event()
+        self._hurry.set()
+        with suppress(Full):
+            self._queue.put(done, timeout=seconds)
+        if not done.wait(seconds):
+            _LOG.error("%d audit records or more were not written before the end", self._queue.qsize())
+
+    def _start(self) -> None:
+        with self._lock:
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._work, name="audit", daemon=True)
+                self._thread.start()
+                atexit.register(self.flush)
+
+    def _work(self) -> None:
+        while True:
+            taken = [self._queue.get()]
+            if not isinstance(taken[0], threading.Event):
+                self._hurry.wait(_GATHERING)
+            with suppress(Empty):
+                while len(taken) < _AT_ONCE:
+                    taken.append(self._queue.get_nowait())
+            records = [record for each in taken if isinstance(each, Course) for record in self._made(each)]
+            self._give(records)
+            for each in taken:
+                if isinstance(each, threading.Event):
+                    self._hurry.clear()
+                    self._sink.close()
+                    each.set()
+
+    def _give(self, records: Sequence[CallRecord]) -> None:
+        """Give records away, however long that takes: meanwhile others wait in the queue, or are lost."""
+        while True:
+            with self._lock:
+                lost, self._lost = self._lost, 0
+            if self._sink.take(records, lost):
+                return
+            records = ()
+            self._hurry.wait(_AGAIN)
+            self._hurry.clear()
+
+    def _made(self, course: Course) -> list[CallRecord]:
+        try:
+            return [self._record(course)]
+        except Exception:  # noqa: BLE001 - the thread must live on
+            _LOG.exception("a call could not be recorded (reference %s)", course.id)
+            return []
+
+    def _record(self, course: Course) -> CallRecord:
+        if not self._manifest:
+            self._manifest = hashlib.sha256(self._package.data("manifest.json")).hexdigest()[:16]
+        who, client = course.principal, course.client or (None, None)
+        shown = None if course.arguments is None or course.tool is None else course.tool.shown(course.arguments)
+        return CallRecord(
+            time=datetime.fromtimestamp(course.began, UTC),
+            id=course.id,
+            trace=course.trace,
+            server=self._server,
+            server_version=self._version,
+            manifest=self._manifest,
+            transport=course.transport,
+            revision=_short(course.revision),
+            principal=None if who is None else who.kind,
+            issuer=None if who is None else _short(who.issuer),
+            subject=None if who is None else _short(who.subject),
+            oauth_client=None if who is None else _short(who.client),
+            client=_short(client[0]),
+            client_version=_short(client[1]),
+            tool=_short(course.name),
+            keys=tuple(map(short, course.keys)),
+            key_count=course.key_count,
+            arguments=shown,
+            outcome=course.ending or "failed",
+            reason=course.reason,
+            reference=course.reference,
+            duration_ms=round(course.seconds * 1000, 3),
+            argument_bytes=course.size,
+            result_bytes=course.result_bytes,
+            cleaned=course.cleaned,
+        )
+
+
+class Told:
+    """A sink that calls a function."""
+
+    def __init__(self, function: Callable[[CallRecord], object]) -> None:
+        """Take the function; what it raises is logged, the first time with where."""
+        self._function = function
+        self._failed = 0
+
+    def take(self, records: Sequence[CallRecord], lost: int) -> bool:
+        """Call it for each record."""
+        if lost:
+            _LOG.error("%d audit records were lost, since the audit hook is too slow", lost)
+        for record in records:
+            try:
+                self._function(record)
+            except Exception as error:  # noqa: BLE001 - it is somebody else's
+                self._failed += 1
+                if self._failed == 1:
+                    _LOG.error("the audit hook failed (reference %s)", record.id, exc_info=error)
+        return True
+
+    def close(self) -> None:
+        """Tell how often it failed after what was told."""
+        if self._failed > 1:
+            _LOG.error("the audit hook failed %d times more", self._failed - 1)
+            self._failed = 1
+
+
+def shows_arguments(package: Package) -> bool:
+    """Whether the manifest lets records have the values of arguments."""
+    settings: Mapping[str, Any] = package.manifest.get("audit") or {}
+    return bool(settings.get("arguments"))
+
+
+def _short(text: str | None) -> str | None:
+    return None if text is None else short(text)

@@ -1,0 +1,119 @@
+"""Records of calls in a file: one line of JSON each.
+
+Takes records; appends them to a file that others may rotate, or to standard error. What cannot be written is kept and
+tried again; the log says once that it cannot, and once that it can. Lines are ASCII, so that whatever a caller sends,
+a line is one line.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from ...observability.logs import logger
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+    from .audit import CallRecord
+
+_LOG: Final = logger(__name__)
+
+_STANDARD_ERROR: Final = 2
+
+_JSON: Final = json.JSONEncoder(separators=(",", ":"))
+
+
+class AuditFile:
+    """The file."""
+
+    def __init__(self, path: str | PathLike[str]) -> None:
+        """Open it; a new one may be read and written by its owner alone.
+
+        Raises:
+            OSError: It cannot be opened.
+        """
+        self._path = None if path == "-" else Path(path).absolute()
+        self._waiting = b""
+        self._written = 0
+        self._lost = 0
+        self._is_failing = False
+        self._descriptor = _STANDARD_ERROR if self._path is None else _opened(self._path)
+
+    def take(self, records: Sequence[CallRecord], lost: int) -> bool:
+        """Append records; whether all could be."""
+        self._waiting += b"".join(map(line, records))
+        if lost:
+            self._lost += lost
+            self._waiting += _encoded({"time": _time(datetime.now(UTC)), "lost": lost})
+        try:
+            self._write(self._waiting)
+        except OSError as error:
+            self._tell(error)
+            return False
+        if self._is_failing or self._lost:
+            self._is_failing = False
+            where = self._path or "standard error"
+            _LOG.warning("audit records are written to %s again; %d were lost", where, self._lost)
+        self._waiting, self._written, self._lost = b"", 0, 0
+        return True
+
+    def close(self) -> None:
+        """Nothing: each line is written at once."""
+
+    def _write(self, told: bytes) -> None:
+        self._follow(told)
+        while self._written < len(told):
+            self._written += os.write(self._descriptor, told[self._written :])
+
+    def _follow(self, told: bytes) -> None:
+        """Go on in a new file, where the old one was moved away; with the start of a line that was cut."""
+        if self._path is None:
+            return
+        try:
+            there = self._path.stat()
+        except FileNotFoundError:
+            there = None
+        if there is not None and self._descriptor >= 0:
+            here = os.fstat(self._descriptor)
+            if (here.st_dev, here.st_ino) == (there.st_dev, there.st_ino):
+                return
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+        self._descriptor = _opened(self._path)
+        self._written = told.rfind(b"\n", 0, self._written) + 1
+
+    def _tell(self, error: OSError) -> None:
+        if not self._is_failing:
+            self._is_failing = True
+            reason = os.strerror(error.errno) if error.errno is not None else str(error)
+            where = self._path or "standard error"
+            _LOG.error("audit records cannot be written to %s: %s; they are kept and tried again", where, reason)
+
+
+def line(record: CallRecord) -> bytes:
+    """A record as a line of JSON."""
+    said: dict[str, Any] = {name: getattr(record, name) for name in record.__slots__}
+    said["time"] = _time(record.time)
+    if record.arguments is None:
+        del said["arguments"]
+    return _encoded(said)
+
+
+def _encoded(said: dict[str, Any]) -> bytes:
+    return _JSON.encode(said).encode() + b"\n"
+
+
+def _time(when: datetime) -> str:
+    """A time as RFC 3339 has it."""
+    return when.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _opened(path: Path) -> int:
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
+    return os.open(path, flags, 0o600)

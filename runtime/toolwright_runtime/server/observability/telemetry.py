@@ -1,0 +1,137 @@
+"""What OpenTelemetry learns of the server: attributes on the spans that the SDK starts, and two metrics.
+
+Takes requests as they come and end; adds to the current span what the semantic conventions for MCP have and the SDK
+leaves out. Names that a caller invented are no names of spans, and no attributes of metrics.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from mcp.shared.exceptions import MCPError
+from mcp_types import INVALID_PARAMS
+from opentelemetry.trace import StatusCode, get_current_span
+from pydantic import ValidationError
+from pydantic_core import to_json
+
+from ...observability import telemetry as common
+from ...observability.logs import cleaned
+from ...values.json import is_mapping
+from .audit import shows_arguments
+
+if TYPE_CHECKING:
+    from opentelemetry.trace import Span
+    from opentelemetry.util.types import AttributeValue
+
+    from ...package import Package, Tool
+    from ...sdk.requests import ServerRequestContext
+    from ..core.call_state import Course, Transport
+
+_OPERATIONS: Final = common.histogram(
+    "mcp.server.operation.duration",
+    "MCP request or notification duration as observed on the receiver from the time it was received until the result "
+    "or ack is sent.",
+)
+_SESSIONS: Final = common.histogram(
+    "mcp.server.session.duration", "The duration of the MCP session as observed on the MCP server."
+)
+_TO_SPANS_ALONE: Final = frozenset({"mcp.resource.uri", "gen_ai.tool.name", "gen_ai.prompt.name"})
+
+
+class Telemetry:
+    """What is told of one server's requests."""
+
+    def __init__(self, package: Package) -> None:
+        """Take the package."""
+        self._package = package
+        self._shows = shows_arguments(package)
+
+    def came(self, ctx: ServerRequestContext[Any, Any], transport: Transport) -> dict[str, AttributeValue]:
+        """Tell the span of a request or a notification; gives what holds for its metric."""
+        span = get_current_span()
+        found = common.of_request(ctx.method, ctx.params)
+        found["mcp.protocol.version"] = ctx.protocol_version
+        if transport != "memory":
+            found |= common.PIPE if transport == "stdio" else common.HTTP
+        if ctx.request is not None:
+            found["network.protocol.version"] = str(ctx.request.scope.get("http_version", "1.1"))
+        is_known = self._knows(found)
+        if span.is_recording():
+            span.set_attributes({**found, **_of_connection(ctx)})
+            if not is_known:
+                span.update_name(ctx.method if common.is_method(ctx.method) else common.OTHER)
+        metric = {key: value for key, value in found.items() if is_known or key not in _TO_SPANS_ALONE}
+        metric.pop("mcp.resource.uri", None)
+        if not common.is_method(ctx.method):
+            metric["mcp.method.name"] = common.OTHER
+        return metric
+
+    def ended(
+        self,
+        metric: dict[str, AttributeValue],
+        seconds: float,
+        result: object,
+        error: BaseException | None,
+        course: Course | None,
+    ) -> None:
+        """Tell the span and the metric how it ended."""
+        span = get_current_span()
+        if is_mapping(result):
+            if metric["mcp.method.name"] == "initialize" and isinstance(result.get("protocolVersion"), str):
+                metric["mcp.protocol.version"] = result["protocolVersion"]
+                span.set_attribute("mcp.protocol.version", result["protocolVersion"])
+            if metric["mcp.method.name"] == "tools/call" and result.get("isError") is True:
+                metric["error.type"] = "tool_error"
+        if error is not None:
+            metric |= _of_error(error, span)
+        if self._shows and course is not None and course.tool is not None and course.is_valid and span.is_recording():
+            _show(span, course.tool, course)
+        _OPERATIONS.record(seconds, metric)
+
+    def left(self, metric: dict[str, AttributeValue], seconds: float) -> None:
+        """Tell the metric how long a session was there."""
+        _SESSIONS.record(seconds, {key: value for key, value in metric.items() if key != "mcp.method.name"})
+
+    def _knows(self, found: dict[str, AttributeValue]) -> bool:
+        """Whether a request is about what there is, so that its name is one of few."""
+        tool, prompt = found.get("gen_ai.tool.name"), found.get("gen_ai.prompt.name")
+        if (tool is not None and tool not in self._package.tools) or not common.is_method(
+            str(found["mcp.method.name"])
+        ):
+            return False
+        return prompt is None or prompt in self._package.prompts
+
+
+def _of_connection(ctx: ServerRequestContext[Any, Any]) -> dict[str, AttributeValue]:
+    found: dict[str, AttributeValue] = {}
+    if isinstance(ctx.request_id, str):
+        found["jsonrpc.request.id"] = common.short(ctx.request_id)  # the SDK has it as long as it came
+    if ctx.request is not None:
+        if ctx.request.client is not None:
+            found["client.address"], found["client.port"] = ctx.request.client
+        if key := ctx.request.headers.get("mcp-session-id"):
+            found["mcp.session.id"] = common.session(key)
+    return found
+
+
+def _of_error(error: BaseException, span: Span) -> dict[str, AttributeValue]:
+    """What an exception means; the SDK tells the span, but for a cancellation."""
+    if isinstance(error, MCPError | ValidationError):
+        code = str(error.error.code if isinstance(error, MCPError) else INVALID_PARAMS)
+        return {"error.type": code, "rpc.response.status_code": code}
+    span.set_attribute("error.type", "cancelled")
+    span.set_status(StatusCode.ERROR, "cancelled")
+    return {"error.type": "cancelled"}
+
+
+def _show(span: Span, tool: Tool, course: Course) -> None:
+    """Tell a span the arguments and the result, where the manifest says so: without secrets, and if they are small."""
+    arguments = course.arguments or {}
+    values = {"gen_ai.tool.call.arguments": tool.shown(arguments)}
+    if course.result is not None and course.ending == "completed":
+        values["gen_ai.tool.call.result"] = dict(course.result)
+    with tool.hiding(arguments):
+        for key, value in values.items():
+            text = to_json(value, inf_nan_mode="constants").decode()
+            if len(text) <= common.LARGEST:
+                span.set_attribute(key, cleaned(text))

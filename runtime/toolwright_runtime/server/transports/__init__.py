@@ -1,0 +1,1 @@
+"""Standard input and output, framing, and how a process stops."""

@@ -1,0 +1,194 @@
+"""Who gets in over HTTP: requests with a valid access token, and with the scopes that all of them need.
+
+Takes and gives ASGI, above the SDK, since only a response's status and headers can ask for a token or for more scopes
+(RFC 6750, section 3; MCP 2025-11-25, basic/authorization, "Token Handling" and "Scope Challenge Handling"). Everything
+below knows the caller by the SDK's own means; the token itself goes no further.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+from mcp.shared.inbound import MCP_PROTOCOL_VERSION_HEADER
+from starlette.authentication import AuthCredentials
+from starlette.datastructures import Headers
+from starlette.responses import JSONResponse
+
+from ....observability.logs import logger
+from ....sdk.auth import AuthContextMiddleware, AuthenticatedUser
+from ....values.json import is_list
+from ...core.call_state import Course
+from ...core.expiry import while_it_holds
+from ...core.principal import of_token
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    from ....sdk.auth import AccessToken, TokenVerifier
+    from ...core.outcomes import Ending
+    from ...core.parts import Scopes
+    from ...core.principal import Principal
+    from ...observability.audit import Recorder
+
+_LOG: Final = logger(__name__)
+
+_LARGEST: Final = 4 * 1024 * 1024
+"""Bytes of a request that is looked into; the SDK refuses larger ones."""
+
+_BEARER: Final = "bearer "
+
+
+class Unavailable(Exception):
+    """No token can be verified now, whatever it says."""
+
+
+class Guard:
+    """Lets requests through to the application."""
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        verifier: TokenVerifier,
+        *,
+        required: Sequence[str] = (),
+        metadata_url: str | None = None,
+        scopes: Scopes | None = None,
+        audiences: Collection[str] = (),
+        recorder: Recorder | None = None,
+    ) -> None:
+        """Say who verifies tokens, and what callers are told who lack one.
+
+        Args:
+            app: The application.
+            verifier: Says whom a token is for.
+            required: Scopes that every caller needs.
+            metadata_url: Where the metadata of the protected resource are (RFC 9728).
+            scopes: Who may use what.
+            audiences: The names of this server; a token that the verifier knows to be for another is refused.
+            recorder: Where it is recorded who was refused.
+        """
+        self._app = AuthContextMiddleware(app)
+        self._verifier = verifier
+        self._required = required
+        self._metadata_url = metadata_url
+        self._scopes = scopes
+        self._audiences = frozenset(_bare(each) for each in audiences)
+        self._recorder = recorder
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer 400, 401, 403 or 503, or pass a request on as its caller's."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        sent, revision = headers.getlist("authorization"), headers.get(MCP_PROTOCOL_VERSION_HEADER)
+        if len(sent) > 1:
+            self._note("denied", "unauthenticated", revision)
+            text = "There is more than one Authorization header"
+            await self._refuse(400, "invalid_request", text)(scope, receive, send)
+            return
+        if not sent or not sent[0].lower().startswith(_BEARER):
+            self._note("denied", "unauthenticated", revision)
+            await self._refuse(401, None, "Authentication required", self._required)(scope, receive, send)
+            return
+        try:
+            token = await self._verifier.verify_token(sent[0][len(_BEARER) :].strip(" \t"))
+        except Unavailable as error:
+            _LOG.error("no token can be verified: %s", error)
+            self._note("failed", "unverifiable", revision)
+            response = JSONResponse({"error": "temporarily_unavailable"}, 503, {"Retry-After": "10"})
+            await response(scope, receive, send)
+            return
+        if token is None or not self._is_current(token):
+            self._note("denied", "unauthenticated", revision)
+            text = "The access token is not valid here"
+            await self._refuse(401, "invalid_token", text, self._required)(scope, receive, send)
+            return
+        principal = of_token(token)
+        if self._scopes is not None:
+            principal = self._scopes.widened(principal)
+        user = AuthenticatedUser(token)
+        scope = {**scope, "user": user, "auth": AuthCredentials(user.scopes)}
+        calls: Sequence[Mapping[str, Any]] = ()
+        lacking: Sequence[str] = () if principal.scopes.issuperset(self._required) else self._required
+        if scope["method"] == "POST" and self._scopes is not None and self._scopes.challenges:
+            receive, more, calls = await self._look(principal, receive)
+            lacking = tuple(dict.fromkeys((*lacking, *more)))
+        if lacking:
+            for params in calls or (None,):
+                self._note("denied", "insufficient_scope", revision, principal, params)
+            text = f"This needs the scopes {' '.join(lacking)}"
+            await self._refuse(403, "insufficient_scope", text, lacking)(scope, receive, send)
+            return
+        if scope["method"] == "GET":
+            await while_it_holds(token, self._app, scope, receive, send)
+        else:
+            await self._app(scope, receive, send)
+
+    def _note(
+        self,
+        ending: Ending,
+        reason: str,
+        revision: str | None,
+        principal: Principal | None = None,
+        params: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Have it recorded that a request was refused; `params` are those of a call, where it was read and is one."""
+        if self._recorder is not None:
+            course = Course(time.time(), "http", revision, principal=principal, ending=ending, reason=reason)
+            course.called(params or {})
+            self._recorder.record(course)
+
+    async def _look(
+        self, principal: Principal, receive: Receive
+    ) -> tuple[Receive, Sequence[str], Sequence[Mapping[str, Any]]]:
+        """What gives a request again that was read, the scopes that its caller lacks, and the calls that need them."""
+        read: list[Message] = []
+        body = bytearray()
+        while len(body) <= _LARGEST:
+            message = await receive()
+            read.append(message)
+            body += message.get("body", b"")
+            if message["type"] != "http.request" or not message.get("more_body", False):
+                break
+        waiting = iter(read)
+
+        async def again() -> Message:
+            return next(waiting, None) or await receive()
+
+        if self._scopes is None or len(body) > _LARGEST:
+            return again, (), ()
+        try:
+            said: Any = json.loads(body)
+        except (ValueError, RecursionError):  # the SDK says what is wrong with it
+            return again, (), ()
+        messages: list[Any] = list(said) if is_list(said) else [said]
+        lacking = [(one, scopes) for one in messages if (scopes := self._scopes.lacking(principal, one))]
+        calls = [one["params"] for one, _ in lacking if one["method"] == "tools/call"]
+        return again, tuple(dict.fromkeys(scope for _, scopes in lacking for scope in scopes)), calls
+
+    def _is_current(self, token: AccessToken) -> bool:
+        """Whether a token holds now and here, as far as the verifier says; as the SDK's own middleware looks."""
+        if token.expires_at is not None and token.expires_at < time.time():
+            return False
+        return not self._audiences or token.resource is None or _bare(token.resource) in self._audiences
+
+    def _refuse(self, status: int, error: str | None, text: str, scopes: Sequence[str] = ()) -> JSONResponse:
+        said = {
+            "error": error,
+            "error_description": None if error is None else text,
+            "scope": " ".join(scopes) or None,
+            "resource_metadata": self._metadata_url,
+        }
+        parts = ", ".join(f'{key}="{value}"' for key, value in said.items() if value is not None)
+        body = {"error": error or "unauthorized", "error_description": text}
+        return JSONResponse(body, status, {"WWW-Authenticate": f"Bearer {parts}".strip()})
+
+
+def _bare(url: str) -> str:
+    """A URL without the slash that some write at its end."""
+    return url.removesuffix("/")

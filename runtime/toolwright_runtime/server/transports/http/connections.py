@@ -1,0 +1,258 @@
+"""The connections of the server's own HTTP listener: how many there may be, and how long each may keep it waiting.
+
+Takes what uvicorn makes of each connection; closes those that send no request in time, and refuses those beyond the
+bounds. One that keeps the server waiting makes room for a new one: whoever opens connections without using them takes
+nobody's place.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+import sys
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from ....observability.logs import Tally, logger
+from ....values.json import is_list
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from uvicorn.protocols.http.h11_impl import RequestResponseCycle
+
+_LOG: Final = logger(__name__)
+
+MOST: Final = 4096
+"""Connections that may be open, where descriptors allow more."""
+
+HEAD: Final = 10.0
+"""Seconds for the head of a request, from the moment that the connection is there or may be used again."""
+
+IDLE: Final = 5
+"""Seconds that a connection may stay open after an answer."""
+
+BATCH: Final = 16
+"""Connections that are taken at once: so many may be open beyond the bound for a moment, so that it is small."""
+
+_FULL: Final = (
+    b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\n"
+    b"Content-Type: text/plain; charset=utf-8\r\nContent-Length: 21\r\n\r\nToo many connections\n"
+)
+_NO_ROOM: Final = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """How many connections there may be.
+
+    Attributes:
+        most: In all.
+        each: Of one address; None where they are not counted.
+        head: Seconds for the head of a request.
+    """
+
+    most: int
+    each: int | None
+    head: float = HEAD
+
+    @classmethod
+    def of(cls, most: int | None, each: int | None) -> Bounds:
+        """The bounds that are asked for; by default half of the descriptors, and half of that for one address.
+
+        Args:
+            most: In all; None is the default.
+            each: Of one address; None is the default, and 0 is as many as in all.
+        """
+        found = min(MOST, max(1, _descriptors() // 2)) if most is None else most
+        return cls(found, max(1, found // 2) if each is None else each or None)
+
+
+def _descriptors() -> int:
+    """How many descriptors the process may have open."""
+    if sys.platform == "win32":
+        return 2 * MOST
+    import resource
+
+    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return 2 * MOST if limit == resource.RLIM_INFINITY else limit
+
+
+class _Line:
+    """Connections that keep the server waiting: first those that have brought no request yet, then the others."""
+
+    def __init__(self) -> None:
+        self._new: dict[Connection, None] = {}
+        self._used: dict[Connection, None] = {}
+
+    def add(self, connection: Connection) -> None:
+        (self._used if connection.is_used else self._new).setdefault(connection)
+
+    def remove(self, connection: Connection) -> None:
+        self._new.pop(connection, None)
+        self._used.pop(connection, None)
+
+    def first(self) -> Connection | None:
+        return next(iter(self._new or self._used), None)
+
+
+class Connections:
+    """All connections of one server."""
+
+    def __init__(self, bounds: Bounds) -> None:
+        """Take the bounds."""
+        self.bounds = bounds
+        self._open: dict[Connection, str] = {}
+        self._of: Counter[str] = Counter()
+        self._waiting = _Line()
+        self._waiting_of: dict[str, _Line] = {}
+        self._refused = Tally(_LOG, "connections refused: %d, since too many are open (--connections, docs/deploy.md)")
+        self._dropped = Tally(_LOG, "connections closed: %d, since no whole request came on them in time")
+
+    def protocol(self, **options: Any) -> Connection:
+        """What speaks HTTP on a new connection."""
+        return Connection(self, **options)
+
+    def admit(self, connection: Connection, address: str) -> bool:
+        """Whether a new connection may stay; if so, it is counted. One that keeps the server waiting makes room."""
+        bounds = self.bounds
+        is_over = bounds.each is not None and self._of[address] >= bounds.each
+        if is_over and not self._make_room(self._waiting_of[address]):
+            self._refused.count()
+            return False
+        if len(self._open) >= bounds.most and not self._make_room(self._waiting):
+            self._refused.count()
+            return False
+        self._open[connection] = address
+        self._of[address] += 1
+        self._waiting_of.setdefault(address, _Line())
+        return True
+
+    def left(self, connection: Connection) -> None:
+        """A connection is closed."""
+        self.heard(connection)
+        address = self._open.pop(connection, None)
+        if address is not None:
+            self._of[address] -= 1
+            if not self._of[address]:
+                del self._of[address], self._waiting_of[address]
+
+    def waits(self, connection: Connection) -> None:
+        """A connection keeps the server waiting from now on, unless it does so already."""
+        if connection in self._open:
+            self._waiting.add(connection)
+            self._waiting_of[self._open[connection]].add(connection)
+
+    def heard(self, connection: Connection) -> None:
+        """A connection does not keep the server waiting any more."""
+        if connection in self._open:
+            self._waiting.remove(connection)
+            self._waiting_of[self._open[connection]].remove(connection)
+
+    def drop(self, connection: Connection) -> None:
+        """Close a connection that kept the server waiting."""
+        self._dropped.count()
+        self.left(connection)
+        connection.transport.abort()
+
+    def _make_room(self, line: _Line) -> bool:
+        """Close the first connection of a line; whether there was one."""
+        oldest = line.first()
+        if oldest is not None:
+            self.drop(oldest)
+        return oldest is not None
+
+
+class Connection(H11Protocol):
+    """One connection. uvicorn waits for a request without end; here there is a deadline.
+
+    Attributes:
+        is_used: Whether a whole request has come on it.
+    """
+
+    def __init__(self, connections: Connections, **options: Any) -> None:
+        """Take those that it is one of, and what uvicorn wants to know."""
+        super().__init__(**options)
+        self.is_used = False
+        self._all = connections
+        self._deadline: asyncio.TimerHandle | None = None
+        self._seen: object = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Stay, or be refused at once."""
+        peer: object = transport.get_extra_info("peername")
+        if not self._all.admit(self, str(peer[0]) if is_list(peer) else ""):
+            transport.set_protocol(asyncio.Protocol())
+            transport.write(_FULL)
+            transport.close()
+            return
+        super().connection_made(transport)
+        self._wait(0.0)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Be counted no more."""
+        self._all.left(self)
+        self._stop_clock()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Hear of a request."""
+        super().data_received(data)
+        self._look()
+
+    def on_response_complete(self) -> None:
+        """Wait for the next request."""
+        self._all.heard(self)
+        self._wait(float(self.timeout_keep_alive))
+        super().on_response_complete()  # which may find that it has come
+        self._look()
+
+    def _look(self) -> None:
+        """See whether the head of a request has come, and whether all of its body has."""
+        cycle: RequestResponseCycle | None = getattr(self, "cycle", None)  # there is none before the first request
+        if cycle is None or cycle.response_complete:
+            return
+        if cycle is not self._seen:
+            self._seen = cycle
+            self._stop_clock()
+            self._all.heard(self)
+        if cycle.more_body:
+            self._all.waits(self)  # how long that may take, the application says, which alone knows when it reads
+        else:
+            self.is_used = True
+            self._all.heard(self)
+
+    def _wait(self, more: float) -> None:
+        """Give the client time for the head of a request, which no part of one prolongs."""
+        self._stop_clock()
+        self._all.waits(self)
+        self._deadline = self.loop.call_later(self._all.bounds.head + more, self._all.drop, self)
+
+    def _stop_clock(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+
+def tell_of_errors(loop: asyncio.AbstractEventLoop) -> None:
+    """Log in a line what keeps connections from being taken, however often that happens; asyncio tries again later."""
+    failed = Tally(_LOG, "connections not taken: %d attempts, since the system has no more to give: %s")
+
+    def handle(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        error = context.get("exception")
+        if isinstance(error, OSError) and error.errno in _NO_ROOM and "socket" in context:
+            failed.count(os.strerror(error.errno))
+        else:
+            loop.default_exception_handler(context)
+
+    loop.set_exception_handler(handle)
+
+
+def protocol_class(connections: Connections) -> type[asyncio.Protocol]:
+    """What uvicorn takes for the class of what speaks HTTP."""
+    make: Callable[..., asyncio.Protocol] = connections.protocol
+    return cast("type[asyncio.Protocol]", make)

@@ -1,0 +1,44 @@
+"""What a process says to those who look after it: that it lives, and whether it is ready for requests.
+
+Takes a server; gives two routes, `/livez` and `/readyz`, which need no token and are answered whatever the `Host` is,
+since probes call machines by their addresses. They say nothing of requests and callers.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+    from ....package import Package
+    from ...server import PackageServer
+
+
+def routes(server: PackageServer) -> list[Route]:
+    """The routes: 200 where all is well, else 503."""
+    is_closed = _needs_state(server.package)
+
+    async def livez(_request: Request) -> JSONResponse:
+        return JSONResponse({"status": "alive"})
+
+    async def readyz(_request: Request) -> JSONResponse:
+        has_state = await server.store.check()
+        is_ready = has_state or not is_closed
+        said: dict[str, Any] = {
+            "status": "ready" if is_ready else "not ready",
+            "state": "there" if has_state else "lost",
+        }
+        return JSONResponse(said, 200 if is_ready else 503)
+
+    return [Route("/livez", livez, methods=["GET"]), Route("/readyz", readyz, methods=["GET"])]
+
+
+def _needs_state(package: Package) -> bool:
+    """Whether the server refuses calls while its state is lost (`onStateLoss: closed`)."""
+    policies: list[dict[str, Any]] = [tool.policy for tool in package.tools.values()]
+    is_closed = any(policy.get("rateLimit") and policy.get("onStateLoss") != "open" for policy in policies)
+    return is_closed or package.has_handles or package.has_tasks

@@ -1,0 +1,204 @@
+"""What was sent to sessions over HTTP, kept for clients that come back for it (MCP 2025-11-25, basic/transports).
+
+Takes messages; gives them again, as they were sent. All sessions share one budget of bytes, so that sessions that
+nobody comes back to cannot fill the memory, and where it is used up the principal with most loses the oldest; what is
+gone is lost, as it would be without.
+"""
+
+from __future__ import annotations
+
+import re
+import weakref
+from collections import Counter, OrderedDict, deque
+from itertools import count
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+
+from mcp_types import JSONRPCNotification
+from pydantic import PrivateAttr
+
+from ....observability.logs import logger
+from ....sdk.http import EventMessage, EventStore
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from mcp_types import JSONRPCMessage
+
+    from ....sdk.http import EventCallback
+
+_LOG: Final = logger(__name__)
+
+_TOTAL: Final = 64 * 1024 * 1024
+"""Bytes that the messages of all sessions may take together; the newest is kept however large it is."""
+
+_SESSION: Final = 4 * 1024 * 1024
+"""Bytes that the messages of one session may take together; its newest is kept however large it is."""
+
+_EVENTS: Final = 512
+"""Messages that are kept of one session."""
+
+_EACH: Final = 512
+"""Bytes that a message takes beside its text, about."""
+
+_PRINCIPAL: Final = 16 * 1024 * 1024
+"""Bytes that the messages of one principal's sessions may take together."""
+
+_ID: Final = re.compile(r"(0|[1-9][0-9]{0,8})/(.*)", re.DOTALL)
+
+_Key: TypeAlias = tuple[int, int]
+"""A session, and the number of a message in it."""
+
+
+class _Event(NamedTuple):
+    stream: str
+    text: bytes | None
+
+    @property
+    def size(self) -> int:
+        return _EACH + len(self.text or b"")
+
+
+_NONE: Final[OrderedDict[_Key, _Event]] = OrderedDict()
+
+
+class _Session(NamedTuple):
+    """A session, and whose it is."""
+
+    number: int
+    principal: str
+
+
+class Archive:
+    """The messages of all sessions, the oldest first."""
+
+    def __init__(self, size: int = _TOTAL, each: int = _PRINCIPAL) -> None:
+        """Say how many bytes they may take together, and those of one principal."""
+        self._largest = size
+        self._each = each
+        self._events: dict[str, OrderedDict[_Key, _Event]] = {}
+        self._sizes: Counter[int] = Counter()
+        self._principals: Counter[str] = Counter()
+        self._sessions = count(1)
+
+    def session(self, principal: str = "", events: int = _EVENTS, size: int = _SESSION) -> Replay:
+        """The store of a new session of a principal; what it keeps goes when the store itself does."""
+        session = _Session(next(self._sessions), principal)
+        numbers: deque[int] = deque()
+        store = Replay(self, session, numbers, events, size)
+        weakref.finalize(store, self._forget, session, numbers).atexit = False
+        return store
+
+    @property
+    def size(self) -> int:
+        """Bytes that all messages take, about."""
+        return self._principals.total()
+
+    def size_of(self, session: _Session) -> int:
+        """Bytes that the messages of a session take, about."""
+        return self._sizes[session.number]
+
+    def add(self, session: _Session, number: int, stream: str, text: bytes | None) -> None:
+        """Keep a message, in the place of the oldest where that is needed."""
+        event, key = _Event(stream, text), (session.number, number)
+        self._events.setdefault(session.principal, OrderedDict())[key] = event
+        self._sizes[session.number] += event.size
+        self._principals[session.principal] += event.size
+        while self._principals[session.principal] > self._each and len(self._events[session.principal]) > 1:
+            self._drop(session.principal, next(iter(self._events[session.principal])))
+        while self.size > self._largest and self.size > event.size:
+            others = [name for name, events in self._events.items() if len(events) > (key in events)]
+            most = max(others, key=self._principals.__getitem__)
+            self._drop(most, next(one for one in self._events[most] if one != key))
+
+    def drop(self, session: _Session, number: int) -> None:
+        """Keep a message no longer, if it is kept."""
+        self._drop(session.principal, (session.number, number))
+
+    def stream_of(self, session: _Session, number: int) -> str | None:
+        """The stream of a message that is kept."""
+        event = self.get(session, number)
+        return None if event is None else event.stream
+
+    def get(self, session: _Session, number: int) -> _Event | None:
+        """A message that is kept."""
+        return self._events.get(session.principal, _NONE).get((session.number, number))
+
+    def _drop(self, principal: str, key: _Key) -> None:
+        events = self._events.get(principal, _NONE)
+        if (event := events.pop(key, None)) is None:
+            return
+        self._sizes[key[0]] -= event.size
+        self._principals[principal] -= event.size
+        if not events:
+            del self._events[principal], self._principals[principal]
+
+    def _forget(self, session: _Session, numbers: deque[int]) -> None:
+        for number in numbers:
+            self.drop(session, number)
+        del self._sizes[session.number]
+
+
+class Replay(EventStore):
+    """The last messages of one session."""
+
+    def __init__(self, archive: Archive, session: _Session, numbers: deque[int], events: int, size: int) -> None:
+        """Take what `Archive.session` says."""
+        self._archive = archive
+        self._session = session
+        self._numbers = numbers
+        self._most = events
+        self._largest = size
+        self._number = 0
+
+    async def store_event(self, stream_id: str, message: JSONRPCMessage | None) -> str:
+        """Keep a message; gives its id, which names its stream."""
+        self._number += 1
+        self._archive.add(self._session, self._number, stream_id, None if message is None else text_of(message))
+        self._numbers.append(self._number)
+        while len(self._numbers) > self._most or (self._is_full() and len(self._numbers) > 1):
+            self._archive.drop(self._session, self._numbers.popleft())
+        return f"{self._number}/{stream_id}"
+
+    async def replay_events_after(self, last_event_id: str, send_callback: EventCallback) -> str | None:
+        """Send what came after an event on its stream; gives the stream, `None` where nothing is known of it."""
+        parts = _ID.fullmatch(last_event_id)
+        if parts is None:
+            return None
+        last, stream_id = int(parts[1]), parts[2]
+        kept = [one for one in self._numbers if self._archive.stream_of(self._session, one) == stream_id]
+        if not kept or last > self._number:
+            return None
+        for number in kept:
+            event = self._archive.get(self._session, number) if number > last else None
+            if event is not None and event.text is not None:
+                await send_callback(EventMessage(Sent.of(event.text.decode()), f"{number}/{stream_id}"))
+        return stream_id
+
+    def _is_full(self) -> bool:
+        return self._archive.size_of(self._session) > self._largest
+
+
+class Sent(JSONRPCNotification):
+    """A message that is sent once more, in the text that it had: it is neither read nor written again."""
+
+    _text: str = PrivateAttr()
+
+    @classmethod
+    def of(cls, text: str) -> Self:
+        """The message with this text."""
+        made = cls(jsonrpc="2.0", method="")
+        made._text = text
+        return made
+
+    def model_dump_json(self, **_options: Any) -> str:
+        """The text."""
+        return self._text
+
+
+def text_of(message: JSONRPCMessage) -> bytes | None:
+    """A message as it is sent; one that cannot be sent cannot be sent again either."""
+    try:
+        return message.model_dump_json(by_alias=True, exclude_unset=True).encode()
+    except ValueError:
+        _LOG.exception("a message cannot be written as JSON")
+        return None

@@ -1,0 +1,1 @@
+"""What runs tasks: this process, or workers that share a Redis stream."""

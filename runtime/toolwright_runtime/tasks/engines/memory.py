@@ -1,0 +1,64 @@
+"""The engine that is this process: what it works at is lost when the process ends, as is the store that it goes with.
+
+Takes ids of tasks; works at each at once.
+"""
+
+from __future__ import annotations
+
+import contextvars
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import anyio
+
+from ...observability.logs import logger
+from ...state.store import StateLost
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
+    from anyio.abc import TaskGroup
+
+    from .base import Work
+
+_LOG = logger(__name__)
+
+
+class MemoryEngine:
+    """Works at tasks in this process."""
+
+    def __init__(self) -> None:
+        """Start with none."""
+        self.grace = 0.0
+        self._group: TaskGroup | None = None
+        self._work: Work | None = None
+        self._context = contextvars.Context()
+
+    def stop(self) -> None:
+        """See the protocol; what is not begun here is begun nowhere."""
+
+    async def submit(self, task: str) -> None:
+        """See the protocol."""
+        if self._group is None or self._work is None:
+            raise StateLost("tasks are not run here")
+        start = self._group.start_soon
+        self._context.run(start, _worked, self._work, task)  # not in the context of the request that it comes with
+
+    @asynccontextmanager
+    async def run(self, work: Work) -> AsyncGenerator[None, None]:
+        """See the protocol."""
+        self._work, self._context = work, contextvars.copy_context()
+        async with anyio.create_task_group() as group:
+            self._group = group
+            try:
+                yield
+            finally:
+                self._group = None
+                group.cancel_scope.cancel()
+
+
+async def _worked(work: Work, task: str) -> None:
+    try:
+        await work(task)
+    except Exception:  # noqa: BLE001 - others go on
+        _LOG.exception("a task could not be worked at")

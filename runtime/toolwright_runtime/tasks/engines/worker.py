@@ -1,0 +1,116 @@
+"""Processes that work at tasks and serve no requests.
+
+Takes a server; works at its tasks until it is asked to stop. `Workers` starts such processes beside a server, and
+starts those anew that die.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final, Self
+
+from ...observability.logs import logger
+from ...server.transports.signals import stop_signals
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ...server.server import PackageServer
+
+_LOG: Final = logger(__name__)
+
+UNTIL_EOF: Final = "--until-end-of-input"
+"""The option of a process that ends with the one that started it, whose death closes its standard input."""
+
+_REST: Final = 1.0
+"""Seconds before a process that died is started anew."""
+
+_MARGIN: Final = 5.0
+"""Seconds that processes may take to end beside those that their tasks may; then they are killed."""
+
+
+def work(server: PackageServer, *, until_eof: bool = False) -> None:
+    """Work at a server's tasks until SIGINT, SIGTERM or SIGHUP, or the end of standard input."""
+    asyncio.run(_work(server, until_eof))
+
+
+async def _work(server: PackageServer, until_eof: bool) -> None:
+    loop, stop = asyncio.get_running_loop(), asyncio.Event()
+    for number in stop_signals():
+        with suppress(NotImplementedError):  # Windows, where the end of standard input stops it
+            loop.add_signal_handler(number, stop.set)
+    if until_eof:
+        descriptor = sys.stdin.fileno()
+
+        def read() -> None:
+            while os.read(descriptor, 1024):  # not by `sys.stdin`, whose lock would outlast the interpreter
+                pass
+            with suppress(RuntimeError):  # the loop is closed: it has stopped already
+                loop.call_soon_threadsafe(stop.set)
+
+        threading.Thread(target=read, daemon=True).start()
+    async with server.lifespan(server):
+        _LOG.info("working at tasks of %s", server.name)
+        await stop.wait()
+        server.stop()
+        _LOG.info("no more tasks are begun; those under way may end")
+
+
+class Workers:
+    """Processes that work at tasks, for as long as a block."""
+
+    def __init__(self, number: int, arguments: Sequence[str], grace: float) -> None:
+        """Say what to start.
+
+        Args:
+            number: How many.
+            arguments: Their command line after that of Python.
+            grace: Seconds that their tasks may take to end.
+        """
+        self._patience = grace + _MARGIN
+        self._arguments = [sys.executable, *arguments, UNTIL_EOF]
+        self._over = threading.Event()
+        self._threads = [threading.Thread(target=self._keep, daemon=True) for _ in range(number)]
+        self._processes: set[subprocess.Popen[bytes]] = set()
+
+    def __enter__(self) -> Self:
+        """Start them."""
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End them, and wait for what they have begun; kill those that take too long, whose tasks others take over."""
+        self._over.set()
+        for process in [*self._processes]:
+            process.terminate()
+        deadline = time.monotonic() + self._patience
+        for thread in self._threads:
+            thread.join(max(0.0, deadline - time.monotonic()))
+        for process in [*self._processes]:
+            _LOG.warning("a process that works at tasks did not end in %.0f s and is killed", self._patience)
+            process.kill()
+
+    def _keep(self) -> None:
+        """Have one process run until all is over."""
+        while not self._over.is_set():
+            # What a process writes is for the log: standard output may be the server's wire.
+            with subprocess.Popen(self._arguments, stdin=subprocess.PIPE, stdout=sys.stderr.fileno()) as process:
+                self._processes.add(process)
+                if self._over.is_set():
+                    process.terminate()
+                status = process.wait()
+                self._processes.discard(process)
+            if self._over.is_set():
+                if status not in (0, -signal.SIGTERM):  # the latter where it had not begun yet
+                    _LOG.warning("a process that works at tasks ended with status %d when it was stopped", status)
+            else:
+                _LOG.warning("a process that works at tasks ended with status %d; another is started", status)
+                self._over.wait(_REST)

@@ -1,0 +1,96 @@
+"""Questions of tasks to clients of 2025-11-25, which ask for results and are asked meanwhile.
+
+Takes a task that waits; sends its question on the stream of `tasks/result` and has the task go on with the answer (MCP
+2025-11-25, basic/utilities/tasks, "Input Required Status").
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, cast
+
+import anyio
+import mcp_types as types
+from mcp.shared.exceptions import MCPError, NoBackChannelError
+from mcp.shared.message import ServerMessageMetadata
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from ..state.store import StateLost
+from . import wire
+
+if TYPE_CHECKING:
+    from ..sdk.requests import ServerRequestContext
+    from .records import Question, Task
+    from .service import Tasks
+
+_GONE: Final = frozenset({types.CONNECTION_CLOSED, types.REQUEST_TIMEOUT})
+"""The errors that are no answers of the client."""
+
+
+class _Asked(types.Request[dict[str, Any], str]):
+    """A question as it goes on the wire."""
+
+
+class _Answer(BaseModel):
+    """Whatever the client answers; what is in it is looked at when the handler gets it."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+class Asker:
+    """Asks what tasks wait for."""
+
+    def __init__(self, tasks: Tasks) -> None:
+        """Take the tasks."""
+        self._tasks = tasks
+
+    async def ask(self, ctx: ServerRequestContext[Any, Any], task: Task) -> None:
+        """Ask the first question that a task waits for; returns when it waits for that no longer.
+
+        Raises:
+            MCPError: The client cannot be asked.
+            StateLost: Nobody knows whether the answer is kept.
+        """
+        key, question = next(iter(task.pending.items()))
+        answers: list[dict[str, Any]] = []
+        failures: list[MCPError] = []
+
+        async def put() -> None:
+            try:
+                answers.append(await _put(ctx, task, question))
+            except MCPError as error:
+                failures.append(error)
+            asking.cancel()
+
+        with anyio.CancelScope() as asking, self._tasks.ledger.watching([task.id]) as woken:
+            async with anyio.create_task_group() as group:
+                group.start_soon(put)
+                while True:
+                    await woken.wait()
+                    woken.clear()
+                    try:
+                        now = await self._tasks.ledger.find(task.id)
+                    except StateLost:
+                        continue  # whoever is asked may still answer
+                    if now is None or key not in now.pending:
+                        asking.cancel()
+        if failures:
+            raise failures[0]
+        if answers:
+            await self._tasks.answer(task, {key: answers[0]})
+
+
+async def _put(ctx: ServerRequestContext[Any, Any], task: Task, question: Question) -> dict[str, Any]:
+    """What the client answers to a question; one that fits nothing where it refuses, so that it is asked again."""
+    params = {**question.request.get("params", {})}
+    params["_meta"] = {**params.get("_meta", {}), **wire.related(task.id)}
+    request = cast("types.ServerRequest", _Asked(method=question.request["method"], params=params))
+    related = ServerMessageMetadata(related_request_id=ctx.request_id)
+    try:
+        answer = await ctx.session.send_request(request, _Answer, metadata=related)
+    except ValidationError:
+        return {}
+    except MCPError as error:
+        if isinstance(error, NoBackChannelError) or error.error.code in _GONE:
+            raise
+        return {}
+    return answer.model_dump(mode="json", by_alias=True)

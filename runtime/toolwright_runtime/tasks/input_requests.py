@@ -1,0 +1,51 @@
+"""The questions of a task: without an answer they end the run, and the task goes on when the answers are there.
+
+Takes what the task keeps of them; gives what is to be kept. It is the way of 2026-07-28, whatever the client speaks.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from ..mcp.revisions import Revision
+from ..server.features.input_requests import Peer, Rounds
+
+if TYPE_CHECKING:
+    from ..server.execution.slots import Occupancy
+    from .records import Task
+
+
+class TaskRounds(Rounds):
+    """The questions of one task."""
+
+    def __init__(
+        self,
+        task: Task,
+        peer: Peer,
+        occupancy: Occupancy,
+        save: Callable[[Mapping[str, Any]], Awaitable[None]],
+    ) -> None:
+        """Go on from where the task was left; `save` keeps what `ctx.once` gave."""
+        kept = {"answers": task.answers, "done": task.done, "tries": task.tries, "asked": ()}
+        super().__init__(peer, task.revision, kept, None, occupancy)
+        self._task = task
+        self._save = save
+        self._visits = 0
+
+    @property
+    def in_handshake_era(self) -> bool:
+        """No question is a request in the middle of the run."""
+        return False
+
+    def url_question(self, elicitation: str | None = None) -> str | None:
+        """The id of a question that opens a URL: in each run the same, since the handler begins anew."""
+        if Revision.of(self.revision).has("stateless"):
+            return None
+        self._visits += 1
+        return elicitation or hashlib.sha256(f"{self._task.id} {self._visits}".encode()).hexdigest()[:32]
+
+    async def saved(self) -> None:
+        """Keep at once what was made, so that a run after the death of this one does not make it again."""
+        await self._save(dict(self._done))
