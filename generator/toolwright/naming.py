@@ -12,8 +12,9 @@ import keyword
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 from toolwright.pycode import Name
 
@@ -34,32 +35,23 @@ DECORATOR_NAMES = frozenset({"abstractmethod", "deprecated"})
 CONTEXT = Name("Context")
 """What handlers get as `ctx`, if they have nothing to ask."""
 
-FORMAT_NAMES = frozenset({"AnyUrl", "UUID", "bytes", "dt_date", "dt_datetime", "dt_time"})
-"""Names that annotations of formatted texts use."""
-
 MAPPING_NAMES = frozenset({"clear", "get", "items", "keys", "pop", "popitem", "setdefault", "update", "values"})
 """What models that are mappings have beside their fields."""
 
-MODEL_NAMES = frozenset(
-    {
-        *(
-            "Annotated",
-            "Any",
-            "AnyUrl",
-            "Field",
-            "Final",
-            "Literal",
-            "Map",
-            "Model",
-            "Nullable",
-            "OpenModel",
-            "Optional",
-            "Root",
-        ),
-        *("TypeAlias", "UUID", "Union", "cast"),
-    }
-)
-"""Names that a module of models imports, so that no class may have one."""
+MODEL_IMPORTS: Mapping[str, frozenset[str]] = {
+    "datetime": frozenset({"dt_date", "dt_datetime", "dt_time"}),
+    "pydantic": frozenset({"AnyUrl", "Field"}),
+    "toolwright_runtime.generated": frozenset({"Map", "Model", "Nullable", "OpenModel", "Root"}),
+    "typing": frozenset({"Annotated", "Any", "Final", "Literal", "Optional", "TypeAlias", "Union", "cast"}),
+    "uuid": frozenset({"UUID"}),
+}
+"""What modules of models import of others that are not their package's; they import nothing that is not listed."""
+
+MODEL_NAMES = frozenset[str]().union(*MODEL_IMPORTS.values())
+"""The same names, which no class of models may have."""
+
+FORMAT_NAMES = MODEL_IMPORTS["datetime"] | MODEL_IMPORTS["uuid"] | {"AnyUrl", "bytes"}
+"""Names that annotations of formatted texts use."""
 
 MODEL_PACKAGES = frozenset({"handles", "prompts", "resources", "shared"})
 """Modules and folders of `models/`, which a tool's module must not shadow."""
@@ -87,6 +79,10 @@ _FIELD_NAMES = (
 )
 
 
+_HANDLE_NAMES = frozenset({"Any", "Handle", "Handles", "Literal", "overload", "property"})
+"""What the classes of handles need, so that no attribute may take one."""
+
+
 @dataclass(frozen=True, slots=True)
 class Names:
     """The Python names of one tool: its method, the stem of its classes, and its module below `models/`."""
@@ -94,6 +90,11 @@ class Names:
     method: Name
     stem: Name
     module: Name
+
+
+def is_importable(name: str) -> bool:
+    """Whether Python can import something of this name."""
+    return name.isidentifier() and not keyword.iskeyword(name)
 
 
 def words(name: str) -> tuple[str, ...]:
@@ -167,6 +168,36 @@ def arguments(names: Names, kind: str) -> Name:
     return names.stem + ("Args" if kind == "prompt" else "Params")
 
 
+def examples_module(package: Name) -> Name:
+    """The module of a package's examples as tests, which stands beside it."""
+    return Name(f"test_{package}")
+
+
+def handwritten_module(server: str) -> Name:
+    """The module for the handlers of a server, as `new` calls it: `weather` and `weather-mcp` give `weather_server`."""
+    return Name("_".join([*(word.lower() for word in server_words(server)), "server"]))
+
+
+def handwritten_class(stem: Name) -> Name:
+    """The class of a server's handlers, as `new` calls it; `stem` is what `server_stem` gives."""
+    return stem + "Server" if keyword.iskeyword(stem) or stem.startswith("Test") else stem
+
+
+def question(name: str) -> str:
+    """The method that a question could have whose own name cannot be a method's."""
+    return f"{name.strip('_').lower() or 'ask'}{'' if name.startswith('_') else '_'}"
+
+
+def folder(kind: str) -> Name:
+    """The folder below `models` of the models of prompts, or of what is read."""
+    return Name("prompts" if kind == "prompt" else "resources")
+
+
+def model_module(names: Names, kind: str) -> Name:
+    """The module below `models` of the models of a prompt, or of what is read."""
+    return Name(f"{folder(kind)}.{names.module}")
+
+
 def answer(names: Names, question: str) -> Name:
     """The class of the answers to a question that what has these names asks."""
     return names.stem + pascal(method(question)) + "Answer"
@@ -206,6 +237,11 @@ def shared_class(names: Names) -> Name:
 def handle_id(kind: str) -> Name:
     """The type of the ids of the handles of one kind: `basket` gives `BasketId`."""
     return pascal(method(kind).rstrip("_")) + "Id"
+
+
+def handle_attribute(kind: str) -> Name:
+    """What handlers find handles of one kind by, in `ctx.handles`."""
+    return Name(f"{kind}_" if keyword.iskeyword(kind) or kind in _HANDLE_NAMES else kind)
 
 
 def own_handles_class(names: Names) -> Name:
@@ -263,6 +299,74 @@ def server_stem(server: str) -> Name:
 def nested(stem: Name, name: str) -> Name:
     """The class of a schema below the class `stem`, at the property (or other place) `name`."""
     return stem + _pascal(_lower("_".join(words(name))) or "field")
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A step down; `name` is the property's, the place of an item that has one of its own, or what tells a branch."""
+
+    kind: Literal["property", "item", "value", "branch"]
+    name: str = ""
+
+
+def ladder(stem: Name, root: Name, definition: str | None, steps: Iterable[Step]) -> tuple[Name, ...]:
+    """The names that the class of a schema below others may have, from the shortest on.
+
+    Args:
+        stem: How the classes of its module start.
+        root: The class that it is below.
+        definition: The definition that it is, or is below, by its name in `$defs`.
+        steps: The way to it, from the definition or from the root.
+    """
+    starts = [root] if definition is None else [nested(stem, definition), nested(root, definition)]
+    steps = tuple(steps)
+    rungs = [_stepped(start, steps, kinds) for kinds in _SPELLINGS for start in starts]
+    if rungs[-1] == root:  # the root's own class has that name
+        rungs.append(nested(root, "object"))
+    return tuple(dict.fromkeys(rungs))
+
+
+_SPELLINGS: tuple[frozenset[str], ...] = (
+    frozenset({"property"}),
+    frozenset({"property", "item", "value"}),
+    frozenset({"property", "branch"}),
+    frozenset({"property", "item", "value", "branch"}),
+)
+"""The kinds of steps that a name says, from the shortest on."""
+
+
+def _stepped(start: Name, steps: Iterable[Step], kinds: frozenset[str]) -> Name:
+    name = start
+    for step in steps:
+        if step.kind in kinds and (step.name or step.kind in ("item", "value", "property")):
+            name = nested(name, step.name if step.kind in ("property", "branch") else step.kind + step.name)
+    return name
+
+
+def digested_class(name: Name, what: object) -> Name:
+    """A class whose name others need, too, with a digest of what it stands for."""
+    return name + _digest(repr(what)).upper()
+
+
+def digested_method(name: str, wire: str) -> str:
+    """A method whose name others need, too, with a digest of the name on the wire."""
+    kept = re.sub("[^A-Za-z0-9_]", "", name)[:LONGEST_METHOD].rstrip("_") or "tool"
+    return f"{kept}_{_digest(wire)}"
+
+
+LONGEST_METHOD = 60
+"""How long a method's name may get that is made from a URI, or ends in a digest."""
+
+
+def free(name: Name, taken: Container[str]) -> Name:
+    """The name, with as many `_` at its end as it needs to be none of those that are taken."""
+    while name in taken:
+        name = name + "_"
+    return name
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:6]
 
 
 def _lower(text: str) -> str:
@@ -337,4 +441,4 @@ def _spelled(name: str) -> Name:
 
 
 def _digested(name: str) -> Name:
-    return Name(f"{field(name).rstrip('_')}_{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:6]}")
+    return Name(f"{field(name).rstrip('_')}_{_digest(name)}")

@@ -15,7 +15,7 @@ from toolwright import package_data
 LAYERS = (
     ("package_data", "pycode", "http", "paths"),
     ("diagnostics",),
-    ("naming",),
+    ("dependencies", "naming"),
     ("ir",),
     ("jsonschema",),
     ("codegen",),
@@ -104,6 +104,36 @@ def _calls(name: str) -> Iterator[str]:
             match node.func:
                 case ast.Name(id=called) | ast.Attribute(attr=called):
                     yield called
+
+
+def _makes_names(name: str) -> Iterator[str]:
+    """What in a module makes a Python name of a text: a `Name` of parts without dots, or more at the end of one."""
+    for node in ast.walk(_tree(MODULES[name])):
+        match node:
+            case ast.Call(func=ast.Name(id="Name"), args=[ast.JoinedStr(values=parts)]):
+                if not any(isinstance(part, ast.Constant) and "." in str(part.value) for part in parts):
+                    yield ast.unparse(node)
+            case ast.Call(func=ast.Name(id="Name"), args=[ast.BinOp() as made]):
+                yield ast.unparse(made)
+            case ast.BinOp(op=ast.Add(), left=ast.Attribute(attr="stem" | "method" | "module" | "names")):
+                yield ast.unparse(node)
+            case ast.Attribute(attr="isidentifier"):
+                yield ast.unparse(node)
+            case _:
+                pass
+
+
+def test_only_naming_makes_python_names() -> None:
+    reads_types = "toolwright.codegen.models.inspection"
+    apart = ("toolwright.naming", "toolwright.pycode", reads_types)
+    made = {name: [*_makes_names(name)] for name in MODULES if name not in apart}
+    assert {name: texts for name, texts in made.items() if texts} == {}
+
+
+@pytest.mark.parametrize("suffix", ["Handlers", "Client", "Ask", "Context", "Input", "Output"])
+def test_templates_make_no_names(suffix: str) -> None:
+    for path in package_data.TEMPLATES.rglob("*.jinja*"):
+        assert "}}" + suffix not in path.read_text(), path.name
 
 
 WRITING = {"write_text", "write_bytes", "mkdir", "unlink", "rmdir", "rmtree", "touch", "symlink_to", "rename"}

@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import sys
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from jsonschema_rs import validator_for
 
+import dependencies as distributions
+import packages
 import suite
+import toolwright_runtime
 from memory import load, shown
+from toolwright import dependencies, naming
 from toolwright.codegen.pages.exports import ALWAYS, OF_HANDLES
 from toolwright.compile import rules
 from toolwright.compile.resolve import resolve
-from toolwright.compile.rules import names
 from toolwright.diagnostics import Diagnostic, Place
 from toolwright.jsonschema import dialects, references
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
     from toolwright.compile.source import Bundle
     from toolwright.jsonschema.dialects import Dialect
@@ -42,9 +46,77 @@ def codes(bundle: Bundle) -> list[str]:
     return [found.code for found in rules.check(resolve(bundle))]
 
 
+# Names that packages need
+
+
 def test_every_export_is_a_name_that_no_model_may_take() -> None:
-    assert OF_HANDLES == names.HANDLE_EXPORTS
-    assert {"TOOLS", "asgi_app", "build_server"} | ALWAYS == names.EXPORTS
+    own = {"TOOLS", "asgi_app", "build_server"}
+    of_all = {*dir(toolwright_runtime)} - {"IncompatibleRuntimeError"}  # no package exports it for type checkers
+    assert (ALWAYS | OF_HANDLES) - own == of_all
+    assert own <= ALWAYS
+
+
+@pytest.mark.parametrize("name", sorted(ALWAYS | OF_HANDLES))
+def test_no_shared_schema_is_called_like_an_export(name: str) -> None:
+    state = {"type": "object", "properties": {"a": {"type": "string"}}}
+    handles = {"thing": {"state": {"$ref": "#/schemas/Thing"}, "ttl": "1h"}}
+    value = {"tools": [tool({})], "handles": handles, "schemas": {"Thing": state, name: state}}
+    class_name = naming.shared_class(naming.shared(name))
+    expected = ["TW212"] if class_name in ALWAYS | OF_HANDLES else []
+    assert [code for code in codes(bundle_of(value)) if code == "TW212"] == expected
+
+
+def test_what_models_import_can_be_the_name_of_a_shared_schema(tmp_path: Path) -> None:
+    schemas = {
+        name: {"type": "object", "properties": {"inner": {"type": "object", "properties": {"a": {"enum": [1, None]}}}}}
+        for name in sorted(naming.MODEL_NAMES)
+    }
+    properties = {f"p{index}": {"$ref": f"#/schemas/{name}"} for index, name in enumerate(schemas)}
+    assert codes(bundle_of({"tools": [tool({"properties": properties})], "schemas": schemas})) == []
+    value = packages.manifest([packages.tool("get", properties)], schemas=schemas)
+    with packages.imported(tmp_path, packages.generate(tmp_path, value)) as package:
+        given = package.GetInput.model_validate({each: {"inner": {"a": 1}} for each in properties})
+        classes = {name: naming.shared_class(naming.shared(name)) for name in schemas}
+        for (name, class_name), attribute in zip(classes.items(), properties, strict=True):
+            assert type(getattr(given, attribute)) is getattr(package, class_name), name
+            assert getattr(given, attribute).inner.a == 1
+    assert classes["Final"] == "FinalModel"
+    assert classes["Map"] == "MapModel"
+    assert naming.MODEL_NAMES.isdisjoint(classes.values())
+
+
+def _code_of(package: str) -> list[str]:
+    return [code for code in codes(bundle_of({"python": {"package": package}})) if code == "TW215"]
+
+
+@pytest.mark.parametrize(
+    "package", ["cryptography", "jwt", "mcp", "opentelemetry", "pydantic_core", "taskiq", "toolwright_runtime"]
+)
+def test_a_package_hides_nothing_that_it_needs(package: str) -> None:
+    assert _code_of(package) == ["TW215"]
+
+
+def test_a_package_may_be_called_like_what_it_does_not_need() -> None:
+    assert _code_of("docket") == []
+
+
+def test_the_dependencies_are_those_of_the_runtime() -> None:
+    written = json.loads(dependencies.FILE.read_text())
+    needed = distributions.needed()
+    assert written == needed, "run `python tests/support/dependencies.py`"
+
+
+def test_whatever_the_runtime_imports_is_a_dependency() -> None:
+    [root] = toolwright_runtime.__path__
+    imported = set()
+    for path in Path(root).rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                imported |= {alias.name.partition(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                imported.add(node.module.partition(".")[0])
+    assert {"cryptography", "mcp", "pydantic", "redis"} <= imported
+    assert imported - sys.stdlib_module_names - {"_typeshed"} <= dependencies.modules()
 
 
 def test_places_of_overlays_are_in_the_overlay() -> None:

@@ -312,6 +312,11 @@ METHOD = '''    @deprecated("x")
         "from os import system",
         "from ..x import y as Field",
         "from ..x import *",
+        "from toolwright_runtime.generated import main as Field",
+        "from toolwright_runtime.generated import main",
+        "from toolwright_runtime import Model",
+        "from typing import cast as Field",
+        "from datetime import datetime as Field",
         "x = 1",
         "B: TypeAlias = print(1)",
         "B: print(1) = A",
@@ -331,6 +336,8 @@ def test_a_kept_module_only_declares(line: str) -> None:
     [
         ('@deprecated("x")', "@print"),
         ('@deprecated("x")', '@deprecated(print("x"))'),
+        ('@deprecated("x")', "@_runtime.main"),
+        ('@deprecated("x")', "@_runtime.paged()"),
         ("= OMIT", "= print()"),
         ("a: str", "a: print()"),
         ("a: str", "a: 'print()'"),
@@ -346,5 +353,7 @@ def test_a_kept_module_only_declares(line: str) -> None:
 )
 def test_a_kept_method_only_calls_the_client(old: str, new: str) -> None:
     inspection.method(METHOD)
+    inspection.method(METHOD.replace('@deprecated("x")', "@_runtime.paged"))
+    inspection.method(METHOD.replace('@deprecated("x")', "@_runtime.started"))
     with pytest.raises(ValueError, match=r"code|call the client|not a method"):
         inspection.method(METHOD.replace(old, new, 1))

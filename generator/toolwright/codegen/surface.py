@@ -398,7 +398,8 @@ def tool_method(tool: ir.Tool, parameters: Sequence[Parameter], extra: Type | No
     parameters = [parameter for parameter in parameters if parameter.wire not in tool.bound]
     sent = tuple(code("{}: {}", literal(parameter.wire), parameter.name) for parameter in parameters)
     described = [(parameter.name, parameter_doc(parameter.doc, parameter.default)) for parameter in parameters]
-    rest = Taken(_extra_name(parameters), optional(_named(extra)), code("None")) if extra is not None else None
+    rest_name = naming.free(Name("extra"), {each.name for each in parameters})
+    rest = Taken(rest_name, optional(_named(extra)), code("None")) if extra is not None else None
     if rest is not None:
         described.append((rest.name, _EXTRA))
     doc = tool_doc(tool)
@@ -429,15 +430,6 @@ def tool_method(tool: ir.Tool, parameters: Sequence[Parameter], extra: Type | No
 
 
 _EXTRA = "Other arguments that the schema allows, by their names on the wire."
-
-
-def _extra_name(parameters: Sequence[Parameter]) -> Name:
-    """`extra`, or where the tool has an argument of that name, `extra_`, and so on."""
-    taken = {each.name for each in parameters}
-    name = Name("extra")
-    while name in taken:
-        name = name + "_"
-    return name
 
 
 def _named(values: Type) -> Type:

@@ -185,6 +185,8 @@ CODES = _table(
     ("TW425", "warning", "The handwritten module is no Python."),
     ("TW426", "warning", "The handwritten module does not have what `python.handlers` names."),
     ("TW427", "warning", "A handler method is called otherwise now."),
+    ("TW428", "warning", "A handwritten module imports what its package does not have."),
+    ("TW429", "warning", "A handler uses an attribute that its context does not have."),
     ("TW410", "error", "`[tool.toolwright]` in pyproject.toml is wrong."),
     ("TW411", "warning", "The project does not depend on what its server needs."),
 )

@@ -72,6 +72,11 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
     return _nearest(word, list(known), _ALIKE)
 
 
+def alike(word: str, known: Iterable[str]) -> list[str]:
+    """The known words that somebody who wrote `word` may have meant, at most three, the nearest first."""
+    return difflib.get_close_matches(word[:_COMPARED], list(known), 3, _ALIKE)
+
+
 def misspelt(word: str, known: Iterable[str]) -> str | None:
     """The known word that `word` surely is, but for a slip of the pen; None where there is none.
 

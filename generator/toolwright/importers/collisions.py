@@ -6,8 +6,6 @@ entries changes nothing.
 
 from __future__ import annotations
 
-import hashlib
-import re
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -17,9 +15,6 @@ from toolwright_runtime.mcp import vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-_LONGEST = 60
-"""How long a method's name may get that is made from a URI."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +73,9 @@ def _tools(tools: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
             if wire == method:
                 continue
             other = naming.method(spelled[wire])
-            yield wire, _digested(method, wire) if naming.pascal(other) in groups or not other.isascii() else other
+            yield wire, (
+                naming.digested_method(method, wire) if naming.pascal(other) in groups or not other.isascii() else other
+            )
 
 
 def _primitives(manifest: Mapping[str, Any]) -> Iterator[_Primitive]:
@@ -89,10 +86,5 @@ def _primitives(manifest: Mapping[str, Any]) -> Iterator[_Primitive]:
 def _free(primitive: _Primitive, taken: set[str]) -> str:
     """A method from what a primitive is called by, else with a digest of it."""
     spelled = primitive.named(primitive.key).method
-    fits = spelled.isascii() and len(spelled) <= _LONGEST and naming.pascal(spelled) not in taken
-    return spelled if fits else _digested(primitive.named(primitive.entry["name"]).method, primitive.key)
-
-
-def _digested(method: str, wire: str) -> str:
-    kept = re.sub("[^A-Za-z0-9_]", "", method)[:_LONGEST].rstrip("_") or "tool"
-    return f"{kept}_{hashlib.sha256(wire.encode('utf-8', 'surrogatepass')).hexdigest()[:6]}"
+    fits = spelled.isascii() and len(spelled) <= naming.LONGEST_METHOD and naming.pascal(spelled) not in taken
+    return spelled if fits else naming.digested_method(primitive.named(primitive.entry["name"]).method, primitive.key)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from toolwright.incremental.worker import Workers
     from toolwright.project.files.lock import Lock
     from toolwright.project.handwritten.handlers import Findings, Handwritten
+    from toolwright.project.handwritten.reading import Module
 
 OUTPUT = "generated"
 """The output folder where nothing says another."""
@@ -72,12 +73,16 @@ class Built:
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """The handwritten class of a manifest: where it is, and what does not fit."""
+    """The handwritten class of a manifest: where it is, and what does not fit.
+
+    `others` are what does not fit in modules that it needs, each with the module.
+    """
 
     file: Path
     written: Handwritten
     findings: Findings
     encoding: str = "utf-8"
+    others: tuple[tuple[Module, tuple[Diagnostic, ...]], ...] = ()
 
 
 def build(
@@ -184,10 +189,17 @@ def _news(manifest: ir.Manifest, before: tree.Package, *, is_vendored: bool) -> 
 
     runtime = artifacts.requirements(manifest.document, manifest.emit)
     document = before.text("manifest.json")
-    had_copy = before.text("_runtime/__init__.py") is not None
-    if document is None or had_copy or artifacts.requirements(json.loads(document), manifest.emit) != runtime:
+    if document is None or before.text("_runtime/__init__.py") is not None:
         return needed(manifest, is_vendored=is_vendored)
-    return ()
+    try:
+        is_same = artifacts.requirements(json.loads(document), manifest.emit) == runtime
+    except _FORGED:
+        is_same = False
+    return () if is_same else needed(manifest, is_vendored=is_vendored)
+
+
+_FORGED = (ValueError, TypeError, KeyError, AttributeError, RecursionError)
+"""What reading a `manifest.json` may raise, which anybody may have written."""
 
 
 def package_at(path: str, compiled: Result) -> Place:
@@ -211,8 +223,10 @@ def fit(manifest: ir.Manifest, folders: Sequence[str], path: str, document: str 
         return None
     from toolwright.codegen import surface
     from toolwright.codegen.pages import renames
+    from toolwright.codegen.pages.interface import RUNTIME, Interface
     from toolwright.compile import source
     from toolwright.project.handwritten import handlers as handwritten
+    from toolwright.project.handwritten.modules import reached
 
     module, _, name = manifest.handlers.partition(":")
     interface = naming.handlers_class(manifest.stem)
@@ -243,7 +257,23 @@ def fit(manifest: ir.Manifest, folders: Sequence[str], path: str, document: str 
     try:
         before = json.loads(document) if document is not None else {}
         asked, renamed = surface.asked_methods(before), renames.renamed_methods(before, manifest.document)
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):  # anybody may have written it
+    except _FORGED:
         asked, renamed = {}, {}
-    findings = handwritten.compare(written, surface.handler_methods(manifest), asked, renamed)
-    return Fit(file, written, findings, encoding)
+    offered = Interface(manifest)
+    findings = handwritten.compare(written, surface.handler_methods(manifest), asked, renamed, offered)
+    others = []
+    for other in sorted(reached(module, folders, (manifest.package, RUNTIME)) - {file}):
+        read = _read(other)
+        if read is not None and (stale := handwritten.stale_uses(read, offered, renamed)):
+            others.append((read, tuple(stale)))
+    return Fit(file, written, findings, encoding, tuple(others))
+
+
+def _read(file: Path) -> Module | None:
+    """A handwritten module; None where there is none, or it cannot be read."""
+    from toolwright.project.handwritten import reading
+
+    try:
+        return reading.parse(file.as_posix(), file.read_text("utf-8-sig"))
+    except (OSError, UnicodeDecodeError):
+        return None

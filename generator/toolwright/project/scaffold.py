@@ -7,7 +7,6 @@ and compiles the manifest into it. It never writes into a folder that holds anyt
 from __future__ import annotations
 
 import json
-import keyword
 import re
 import shlex
 import shutil
@@ -87,25 +86,26 @@ def create(name: str, folder: Path | None = None, origin: Callable[[], Origin] |
 def _fill(name: str, slug: str, origin: Origin | None) -> Path:
     """Make the whole project in a temporary folder."""
     stem = naming.server_stem(name)
-    module = Name("_".join([*(word.lower() for word in naming.server_words(name)), "server"]))
+    module = naming.handwritten_module(name)
+    client = naming.client_class(stem)
     values: dict[str, Any] = {
         "name": trusted(name),  # `_NAME` has let letters, digits, spaces, `-`, `_` and `.` through, and nothing else
         "file": trusted(f"{slug}.yaml"),
         "distribution": trusted(_distribution(slug)),
         "package": naming.package(name),
-        "stem": stem,
-        "handlers": stem + "Server" if keyword.iskeyword(stem) or stem.startswith("Test") else stem,
+        "client": client,
+        "interface": naming.handlers_class(stem),
+        "handlers": naming.handwritten_class(stem),
         "handwritten": module,
         "calls": False,
         "variables": [],
     }
-    client = naming.client_class(stem)
     used = [*sorted([Name("ToolFailed"), client]), Name("build_server")]
     exported = used if origin is None else [Name("TOOLS"), client, Name("build_server"), Name("list_tools")]
     own = code("from {}.handlers import {}", module, values["handlers"])
     values["imports"] = sorted([own, code("from {} import {}", values["package"], join(", ", exported))])
     values["handler_imports"] = sorted(
-        [*map(Name, ("Context", "RollDiceInput", "RollDiceOutput", "ToolError")), naming.handlers_class(stem)]
+        [*map(Name, ("Context", "RollDiceInput", "RollDiceOutput", "ToolError")), values["interface"]]
     )
     files = {
         "README.md": "README.md",
@@ -163,7 +163,7 @@ def _start_from(origin: Origin, folder: Path, values: Mapping[str, Any]) -> dict
         raise ScaffoldError(f"what was imported cannot be a project: {checked.diagnostics[0].message}")
     methods = [method for method in surface.handler_methods(checked.manifest) if not method.is_optional]
     nothing = handwritten.Handwritten("", "", "", "")
-    used = {naming.handlers_class(values["stem"]), *handwritten.names_to_import(nothing, methods)}
+    used = {values["interface"], *handwritten.names_to_import(nothing, methods)}
     raising = [method.role == "tool" for method in methods]
     return {
         "calls": checked.manifest.calls,

@@ -13,7 +13,6 @@ its neighbours.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -605,13 +604,10 @@ def _unshadowed(fields: Sequence[FieldPlan], reserved: Iterable[str]) -> tuple[F
     if any(form for each in fields for form in formatted(each.schema)):
         named |= naming.FORMAT_NAMES
     names = {each.name for each in fields}
-    made = []
-    for each in fields:
-        name = each.name
-        while name in named or (name != each.name and name in names):
-            name += "_"
-        made.append(replace(each, name=name))
-    return tuple(made)
+    return tuple(
+        replace(each, name=naming.free(each.name + "_", named | names)) if each.name in named else each
+        for each in fields
+    )
 
 
 def _given(document: Document, expression: Expression) -> list[Json]:
@@ -922,19 +918,11 @@ def _is_of_one_class(schema: Json) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class _Step:
-    """A step down; `name` is the property's, the place of an item that has one of its own, or what tells a branch."""
-
-    kind: Literal["property", "item", "value", "branch"]
-    name: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class _Trail:
     """A pointer as a reader sees it: from the root or a definition, through properties, lists and alternatives."""
 
     definition: str | None
-    steps: tuple[_Step, ...]
+    steps: tuple[naming.Step, ...]
 
 
 def _best(found: _Found) -> Pointer:
@@ -951,7 +939,7 @@ _DEFINITIONS = (("$defs",), ("definitions",))
 
 def _trail(pointer: Pointer, document: Document) -> _Trail:
     definition: str | None = None
-    steps: list[_Step] = []
+    steps: list[naming.Step] = []
     rest = list(pointer)
     while rest:
         keyword = str(rest.pop(0))
@@ -960,13 +948,13 @@ def _trail(pointer: Pointer, document: Document) -> _Trail:
         if keyword in ("$defs", "definitions"):
             definition, steps = following, []
         elif keyword == "properties":
-            steps.append(_Step("property", following))
+            steps.append(naming.Step("property", following))
         elif keyword in ("items", "prefixItems", "additionalItems", "contains", "unevaluatedItems"):
-            steps.append(_Step("item", following))
+            steps.append(naming.Step("item", following))
         elif keyword in ("additionalProperties", "patternProperties", "unevaluatedProperties"):
-            steps.append(_Step("value"))
+            steps.append(naming.Step("value"))
         elif keyword in document.dialect.keywords:
-            steps.append(_Step("branch", _hint(keyword, at, document)))
+            steps.append(naming.Step("branch", _hint(keyword, at, document)))
         else:
             definition, steps = following or keyword, []
     return _Trail(definition, tuple(steps))
@@ -1053,15 +1041,8 @@ def _constants(schema: Mapping[str, Json]) -> Mapping[str, str]:
 
 def _ladder(stem: Name, root: Name, found: _Found) -> tuple[Name, ...]:
     """The names that a class may have, from the shortest on."""
-    pointer = _best(found)
-    trail = _trail(pointer, found.document)
-    starts = [root] if trail.definition is None else [naming.nested(stem, trail.definition)]
-    if trail.definition is not None:
-        starts.append(naming.nested(root, trail.definition))
-    rungs = [_spelled(start, trail.steps, kinds) for kinds in _SPELLINGS for start in starts]
-    if rungs[-1] == root:  # the root's own class has that name
-        rungs.append(naming.nested(root, "object"))
-    return tuple(dict.fromkeys(rungs))
+    trail = _trail(_best(found), found.document)
+    return naming.ladder(stem, root, trail.definition, trail.steps)
 
 
 def _rung(stem: Name, key: Key, ladder: Sequence[Name], height: int) -> Name:
@@ -1077,20 +1058,4 @@ def _rung(stem: Name, key: Key, ladder: Sequence[Name], height: int) -> Name:
         what = (key.pointer, properties, sorted(key.required), key.closed, key.values)
     if height > len(ladder):
         what = (stem, what)
-    return ladder[-1] + hashlib.sha256(repr(what).encode("utf-8", "surrogatepass")).hexdigest()[:6].upper()
-
-
-_SPELLINGS: tuple[frozenset[str], ...] = (
-    frozenset({"property"}),
-    frozenset({"property", "item", "value"}),
-    frozenset({"property", "branch"}),
-    frozenset({"property", "item", "value", "branch"}),
-)
-
-
-def _spelled(start: Name, steps: Iterable[_Step], kinds: frozenset[str]) -> Name:
-    made = start
-    for step in steps:
-        if step.kind in kinds and (step.name or step.kind in ("item", "value", "property")):
-            made = naming.nested(made, step.name if step.kind in ("property", "branch") else step.kind + step.name)
-    return made
+    return naming.digested_class(ladder[-1], what)

@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
-from itertools import groupby
+from itertools import chain, groupby
 from typing import TYPE_CHECKING, Any
 
 from toolwright import ir, naming, package_data
@@ -33,7 +33,7 @@ from toolwright.codegen.models.redaction import marks
 from toolwright.codegen.models.reserved import NOTHING, Reserved
 from toolwright.codegen.models.types import Document
 from toolwright.codegen.source.docstrings import sentence
-from toolwright.codegen.source.imports import DATES, RUNTIME, Home, as_homes
+from toolwright.codegen.source.imports import RUNTIME, Home, as_homes
 from toolwright.codegen.source.literals import docstring, literal, requoted
 from toolwright.codegen.surface import Class, ClassRole, Enumeration, Field, Parameter, Surface, Type
 from toolwright.diagnostics import Place
@@ -244,18 +244,15 @@ def shared_modules(
         taken: Names that the package has for something else.
     """
     imported = _in("", homes(shared) if found is None else found)
-    groups: dict[tuple[str, bool], list[ir.SharedSchema]] = defaultdict(list)
-    for schema in shared:
-        if schema.name in imported and not imported[schema.name].members:
-            groups[schema.circle or schema.name, schema.circle is None].append(schema)
-    drafts = [_shared_draft(members, imported, taken) for members in groups.values()]
+    groups = _groups(shared, imported)
+    drafts = [_shared_draft(members, imported, taken) for members in groups]
     of = {
         schema.name: _enumeration(schema, imported[schema.name])
         for schema in shared
         if schema.name in imported and imported[schema.name].members
     }
     circles: dict[Name, ModelModule] = {}
-    for members, draft, module in zip(groups.values(), drafts, _modules(drafts), strict=True):
+    for members, draft, module in zip(groups, drafts, _modules(drafts), strict=True):
         if len(members) == 1:
             of[members[0].name] = module
             continue
@@ -266,6 +263,15 @@ def shared_modules(
             names = draft.groups[naming.shared_class(schema.names)]
             of[schema.name] = _taken_from(home, schema, [classes[name] for name in names])
     return SharedModules({schema.name: of[schema.name] for schema in shared if schema.name in of}, circles)
+
+
+def _groups(shared: Sequence[ir.SharedSchema], homes: Mapping[str, Imported]) -> list[list[ir.SharedSchema]]:
+    """The shared schemas that have classes, those that lead to each other together."""
+    groups: dict[tuple[str, bool], list[ir.SharedSchema]] = defaultdict(list)
+    for schema in shared:
+        if schema.name in homes and not homes[schema.name].members:
+            groups[schema.circle or schema.name, schema.circle is None].append(schema)
+    return list(groups.values())
 
 
 def _shared_draft(members: Sequence[ir.SharedSchema], imported: Mapping[str, Imported], taken: Reserved) -> _Draft:
@@ -372,9 +378,14 @@ class _Draft:
     circle: bool = False
 
     @property
-    def own(self) -> frozenset[str]:
+    def names(self) -> tuple[Name, ...]:
         """The names of its classes."""
-        return frozenset(plan.name for plan in self.plans)
+        return tuple(plan.name for plan in self.plans)
+
+    @property
+    def own(self) -> frozenset[str]:
+        """The same as a set."""
+        return frozenset(self.names)
 
     @property
     def groups(self) -> Mapping[Name, tuple[Name, ...]]:
@@ -391,6 +402,33 @@ class _Draft:
     def taken(self) -> frozenset[str]:
         """The names of the classes that it imports."""
         return frozenset(each.name for each in self.used)
+
+
+def planned(manifest: ir.Manifest) -> Mapping[str, tuple[Name, ...]]:
+    """The names that modules of models define, by the modules' names below `models`; none of them is written for it."""
+    primitives = (*manifest.resources, *manifest.templates, *manifest.prompts)
+    served = [each for each in primitives if each.has_model and "server" in manifest.emit]
+    known = homes(manifest.shared)
+    beside, inside = _in("shared.", known), _in("", known)
+    groups = _groups(manifest.shared, known)
+
+    def plan(taken: Reserved) -> dict[str, tuple[Name, ...]]:
+        names: dict[str, tuple[Name, ...]] = {
+            tool.names.module: _draft(tool, beside, taken).names for tool in manifest.tools
+        }
+        names |= {naming.model_module(each.names, each.kind): _primitive_draft(each, taken).names for each in served}
+        for members in groups:
+            draft = _shared_draft(members, inside, taken)
+            of = draft.groups if draft.circle else {naming.shared_class(members[0].names): draft.names}
+            names |= {f"shared.{each.names.module}": of[naming.shared_class(each.names)] for each in members}
+        for each in manifest.shared:
+            if each.name in known and known[each.name].members:
+                names[f"shared.{each.names.module}"] = (known[each.name].name, naming.values(each.names))
+        return names
+
+    names, _ = reserved.settled(reserved.of(manifest), plan, lambda names: chain.from_iterable(names.values()))
+    circles = (members for members in groups if len(members) > 1)
+    return names | {f"shared.{naming.circle(each[0].circle or each[0].name)}": () for each in circles}
 
 
 def surface_of(manifest: ir.Manifest) -> Surface:
@@ -461,16 +499,13 @@ def _modules(drafts: Sequence[_Draft]) -> list[ModelModule]:
 
 def _module(draft: _Draft, written: Mapping[Name, Written]) -> ModelModule:
     own = [written[plan.name] for plan in draft.plans if not plan.is_alias]
-    typing = {name for each in own for name in each.typing}
-    typing |= {"TypeAlias"} if len(own) < len(draft.plans) else set()
-    formats = {_FORMATS[form] for plan in draft.plans for form in _formats(plan)}
+    needed = {name for each in own for name in each.typing}
+    needed |= {Name("TypeAlias")} if len(own) < len(draft.plans) else set()
+    needed |= {_FORMATS[form] for plan in draft.plans for form in _formats(plan)} - naming.ANNOTATION_NAMES
+    needed |= {name for plan in draft.plans for name in (*_pydantic(plan), *_runtime(plan))}
     imports = _imports(
         {
-            Name("typing"): typing,
-            Name("datetime"): formats & DATES.keys(),
-            Name("uuid"): formats & {"UUID"},
-            Name("pydantic"): {name for plan in draft.plans for name in _pydantic(plan)} | (formats & {"AnyUrl"}),
-            Name(RUNTIME): {name for plan in draft.plans for name in _runtime(plan)},
+            **_homes_of(needed),
             draft.ids: {
                 naming.handle_id(kind) for plan in draft.plans for schema in _types(plan) for kind in handled(schema)
             },
@@ -492,6 +527,17 @@ def _module(draft: _Draft, written: Mapping[Name, Written]) -> ModelModule:
         parameters=_parameters(root, written),
         extra=_extra(root, draft.parts[0].document, written),
     )
+
+
+def _homes_of(names: Collection[str]) -> dict[Name, Collection[str]]:
+    """Where modules of models import names from.
+
+    Raises:
+        LookupError: A name is not listed in `naming.MODEL_IMPORTS`, so that a class could be called like it.
+    """
+    if unlisted := sorted({*names} - naming.MODEL_NAMES):
+        raise LookupError(f"models import {', '.join(unlisted)}, which `naming.MODEL_IMPORTS` does not list")
+    return {Name(module): listed.intersection(names) for module, listed in naming.MODEL_IMPORTS.items()}
 
 
 def _parameters(root: ClassPlan, written: Mapping[Name, Written]) -> tuple[Parameter, ...]:

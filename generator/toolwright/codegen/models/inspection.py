@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from toolwright.codegen.source.imports import RUNTIME
+from toolwright import naming
 from toolwright.pycode import Code, Name, trusted
 
 _TYPES = (ast.Attribute, ast.BinOp, ast.BitOr, ast.Constant, ast.Dict, ast.List, ast.Name, ast.Subscript, ast.Tuple)
@@ -139,23 +139,21 @@ def _is_decorator(value: ast.expr) -> bool:
     match value:
         case ast.Call(func=ast.Name(id="deprecated"), args=[ast.Constant(value=str())], keywords=[]):
             return True
-        case ast.Attribute(value=ast.Name(id="_paging"), attr="paged"):
-            return True
-        case ast.Attribute(value=ast.Name(id="_tasks"), attr="started"):
+        case ast.Attribute(value=ast.Name(id="_runtime"), attr="paged" | "started"):
             return True
         case _:
             return False
 
 
-_SOURCES = {RUNTIME, "__future__", "datetime", "pydantic", "typing", "uuid"}
-"""The modules that models import from, beside those of their own package."""
-
-
 def _is_import_of_models(part: ast.ImportFrom) -> bool:
-    """Whether a line imports from a module for models, and nothing under a name that may be called."""
-    called = _CALLED if part.level or part.module not in ("pydantic", "typing") else frozenset[str]()
+    """Whether a line imports what models need, and nothing else under a name that may be called."""
     names = {alias.asname or alias.name for alias in part.names}
-    return bool(part.level or part.module in _SOURCES) and called.isdisjoint(names) and "*" not in names
+    if part.level:
+        return _CALLED.isdisjoint(names) and "*" not in names
+    if part.module == "__future__":
+        return True
+    is_itself = part.module == "datetime" or all(alias.asname is None for alias in part.names)
+    return is_itself and names <= naming.MODEL_IMPORTS.get(part.module or "", frozenset())
 
 
 def _is_type(text: str) -> bool:

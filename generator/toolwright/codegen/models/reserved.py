@@ -48,7 +48,7 @@ NOTHING = Reserved()
 
 def of(manifest: ir.Manifest) -> Reserved:
     """The names that are taken in the package of a manifest before its models are made."""
-    names: set[str] = {*ALWAYS, "TOOLS", "asgi_app", "build_server", *(OF_HANDLES if manifest.handles else ())}
+    names: set[str] = {*ALWAYS, *(OF_HANDLES if manifest.handles else ())}
     names |= {handle.id for handle in manifest.handles}
     names |= {naming.handlers_class(manifest.stem), naming.client_class(manifest.stem)}
     names |= {name for tool in manifest.tools for name in of_tool(tool)}

@@ -50,7 +50,7 @@ def client_page(
     }
     return {
         "doc": f"A typed client of {title}.",
-        "stem": manifest.stem,
+        "client": naming.client_class(manifest.stem),
         "class_doc": f"""Calls {title}: one method for each tool{primitives}.
 
     async with {naming.client_class(manifest.stem)}.connect(target) as {manifest.package.removesuffix("_mcp")}:

@@ -27,8 +27,11 @@ _PARTS: Final = {
     "resources": ("ResourceContents",),
 }
 
+OWN: Final = {"registry": ("TOOLS",), "server": ("asgi_app", "build_server")}
+"""What packages define beside models and classes, by its modules."""
+
 ALWAYS: Final = frozenset({*_ANSWERS, *_SERVER, *_CLIENT, *_TASKS, "DeviatingResult", "EndlessPages"}).union(
-    *_PARTS.values()
+    *_PARTS.values(), *OWN.values()
 )
 """What no class of a package may be called, whatever the package exports."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from toolwright import naming
 from toolwright.codegen import surface
 from toolwright.codegen.pages.parts import every
 from toolwright.codegen.source.imports import RUNTIME, as_homes
@@ -38,7 +39,7 @@ def handlers_page(title: str, manifest: ir.Manifest) -> Mapping[str, Any]:
     sections.append({".contexts": contexts - known, ".models": used - contexts - known})
     return {
         "doc": f"What {title} needs from you: {_needs(manifest)}.",
-        "stem": manifest.stem,
+        "interface": naming.handlers_class(manifest.stem),
         "class_doc": _DOC,
         "imports": [found for section in sections if (found := as_homes(section))],
         "methods": methods,

@@ -5,11 +5,11 @@ Takes the IR; gives values. The models of the states are those of shared schemas
 
 from __future__ import annotations
 
-import keyword
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from toolwright import naming
 from toolwright.codegen.models.types import Document, Fixed, Free, Items, Object
 from toolwright.codegen.source.literals import docstring, literal
 from toolwright.pycode import Code, Name, code, join
@@ -17,9 +17,6 @@ from toolwright.pycode import Code, Name, code, join
 if TYPE_CHECKING:
     from toolwright import ir
     from toolwright.codegen.models.types import Alternative, Expression
-
-_NEEDED: Final = frozenset({"Any", "Handle", "Handles", "Literal", "overload", "property"})
-"""Names that the classes of handles need, so that no member may take one."""
 
 _ANY: Final = Name("Any")
 
@@ -76,7 +73,7 @@ def kinds(manifest: ir.Manifest) -> tuple[Kind, ...]:
         schema = shared.get(handle.state)
         found = homes([schema]).get(handle.state) if schema is not None else None
         model = found.name if found is not None and not found.members else None
-        made.append(Kind(handle.name, _attribute(handle.name), handle.id, model, handle.retention))
+        made.append(Kind(handle.name, naming.handle_attribute(handle.name), handle.id, model, handle.retention))
     return tuple(made)
 
 
@@ -84,10 +81,6 @@ def modelled_kinds(known: Sequence[Kind]) -> Code | None:
     """The classes of the states by their kinds, as a dictionary; None where no states have one."""
     entries = [code("{}: _models.{}", literal(kind.name), kind.model) for kind in known if kind.model is not None]
     return code("{{{}}}", join(", ", entries)) if entries else None
-
-
-def _attribute(kind: str) -> Name:
-    return Name(f"{kind}_" if keyword.iskeyword(kind) or kind in _NEEDED else kind)
 
 
 def held(tool: ir.Tool, known: tuple[Kind, ...]) -> Held:

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from toolwright import ir
+from toolwright import ir, naming
 from toolwright.codegen.models import reserved
-from toolwright.codegen.pages import parts
 from toolwright.codegen.pages.units import Made, Unit
 from toolwright.codegen.source.render import Page
 from toolwright.pycode import Name, code, join
@@ -85,7 +84,7 @@ def make_rest(
                 classes=module.names if module else (),
                 method=join("\n", map(render.method, methods)),
                 names=frozenset(name for method in methods for name in method.names),
-                home=parts.primitive_module(primitive),
+                home=naming.model_module(primitive.names, primitive.kind),
             )
         )
     return units, of_shared, circles

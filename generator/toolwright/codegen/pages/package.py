@@ -6,7 +6,6 @@ no models can be written while these are made. It lays nothing out and writes no
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -16,11 +15,11 @@ from toolwright.codegen.pages.exports import exported
 from toolwright.codegen.pages.handlers import handlers_page
 from toolwright.codegen.pages.handles import ids_module, kinds, modelled_kinds
 from toolwright.codegen.pages.parts import (
-    folder_of,
     has_examples,
     modelled,
     needs_handlers,
     own_contexts,
+    own_exports,
     primitive_features,
 )
 from toolwright.codegen.pages.registry import registry_page
@@ -48,7 +47,7 @@ def of_manifest(manifest: ir.Manifest) -> tuple[Page, ...]:
         return tuple(pages)
     pages += [
         Page(f"models/{folder}/__init__.py", "module.py", {"source": docstring(f"Models of the {folder} of {title}.")})
-        for folder in sorted({folder_of(primitive) for primitive in modelled(manifest)})
+        for folder in sorted({naming.folder(primitive.kind) for primitive in modelled(manifest)})
     ]
     if contexts := own_contexts(manifest):
         pages.append(Page("contexts.py", "contexts.py", _contexts(title, contexts, kinds(manifest))))
@@ -59,7 +58,7 @@ def of_manifest(manifest: ir.Manifest) -> tuple[Page, ...]:
             "server.py",
             {
                 "doc": f"{sentence(title)}, as an object of the SDK and as an ASGI application.",
-                "stem": manifest.stem,
+                "interface": naming.handlers_class(manifest.stem),
                 "calls": manifest.calls,
                 "optional": not needs_handlers(manifest),
             },
@@ -73,7 +72,7 @@ def of_manifest(manifest: ir.Manifest) -> tuple[Page, ...]:
         ),
     ]
     if has_examples(manifest):
-        name = f"test_{manifest.package}.py"
+        name = f"{naming.examples_module(manifest.package)}.py"
         doc = f"The examples of {title} as tests of its handlers: `pytest {name}`."
         pages.append(Page(name, "test_examples.py", {"doc": doc, "package": manifest.package}, is_beside=True))
     return tuple(pages)
@@ -115,11 +114,11 @@ def _responses(manifest: ir.Manifest, made: Made) -> Iterator[Code]:
     """The class of the responses of a client that calls tools, its methods of tools that are deprecated, and tasks."""
     if manifest.tools:
         units = [(tool.names.method, made.units[tool.name].response) for tool in manifest.tools]
-        yield responses(manifest.stem, [name for name, response in units if response is None])
+        yield responses(naming.client_class(manifest.stem), [name for name, response in units if response is None])
         yield from (response for _, response in units if response is not None)
     tools = [tool for tool in manifest.tools if tool.task_support != "forbidden"]
     if starting := [(tool.names.method, made.units[tool.name].task) for tool in tools]:
-        yield tasks(manifest.stem, [name for name, task in starting if task is None])
+        yield tasks(naming.client_class(manifest.stem), [name for name, task in starting if task is None])
         yield from (task for _, task in starting if task is not None)
 
 
@@ -163,30 +162,14 @@ def _package(
     title: str,
     made: Made,
 ) -> Mapping[str, Any]:
-    homes: dict[str, list[str]] = defaultdict(list)
-    tables: list[Mapping[str, Sequence[str]]] = [{".registry": ("TOOLS",)}] if manifest.emit else []
-    if "server" in manifest.emit:
-        tables += [
-            {".server": ("asgi_app", "build_server")},
-            {".handlers": (naming.handlers_class(manifest.stem),)},
-            {".contexts": [f"{each.stem}Context" for each in own_contexts(manifest)]},
-        ]
-    if "client" in manifest.emit:
-        tables.append({".client": (naming.client_class(manifest.stem),)})
     classes = [unit.classes for unit in (*made.units.values(), *made.primitives)]
     classes += [module.names for module in made.shared.values()]
-    classes.append(tuple(handle.id for handle in manifest.handles))
-    tables.append({".models": [name for names in classes for name in names]})
-    for table in tables:
-        for module, names in table.items():
-            homes[module] += names
-    own = as_homes(homes)
+    own = as_homes(own_exports(manifest, [name for names in classes for name in names]))
+    runtime = as_homes({RUNTIME: exported(manifest, primitive_features(manifest))})
     return {
         "doc": f"{sentence(title)}.{about(manifest)}",
         "homes": own,
-        "exported": [
-            found for found in (as_homes({RUNTIME: exported(manifest, primitive_features(manifest))}), own) if found
-        ],
+        "exported": [home for home in (runtime, own) if home],
         "api": API,
     }
 

@@ -5,14 +5,18 @@ Takes the IR; judges nothing and words nothing.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from toolwright import ir, naming
+from toolwright.codegen.pages.exports import OWN
 from toolwright.codegen.pages.handles import held, kinds
 from toolwright.pycode import Name
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
     from toolwright.codegen.pages.handles import Held
 
 
@@ -38,6 +42,26 @@ def primitive_features(manifest: ir.Manifest) -> frozenset[str]:
     return frozenset(parts)
 
 
+def own_exports(manifest: ir.Manifest, models: Iterable[str]) -> Mapping[str, Sequence[str]]:
+    """The names that the package exports of its own, by the modules that define them.
+
+    Args:
+        manifest: The lowered manifest.
+        models: What its modules of models define.
+    """
+    homes: dict[str, list[str]] = defaultdict(list)
+    if manifest.emit:
+        homes[".registry"] += OWN["registry"]
+    if "server" in manifest.emit:
+        homes[".server"] += OWN["server"]
+        homes[".handlers"].append(naming.handlers_class(manifest.stem))
+        homes[".contexts"] += (each.name for each in own_contexts(manifest))
+    if "client" in manifest.emit:
+        homes[".client"].append(naming.client_class(manifest.stem))
+    homes[".models"] += (*models, *(handle.id for handle in manifest.handles))
+    return homes
+
+
 def has_examples(manifest: ir.Manifest) -> bool:
     """Whether some tool has an example that can be a test."""
     return any(tool.examples for tool in manifest.tools)
@@ -51,16 +75,6 @@ def modelled(manifest: ir.Manifest) -> tuple[ir.Primitive, ...]:
 def every(manifest: ir.Manifest) -> tuple[ir.Primitive, ...]:
     """All resources, resource templates and prompts."""
     return (*manifest.resources, *manifest.templates, *manifest.prompts)
-
-
-def primitive_module(primitive: ir.Primitive) -> Name:
-    """The module of a primitive's models, below `models`."""
-    return Name(f"{folder_of(primitive)}.{primitive.names.module}")
-
-
-def folder_of(primitive: ir.Primitive) -> str:
-    """The folder of its models, below `models`."""
-    return "prompts" if primitive.kind == "prompt" else "resources"
 
 
 def _has_capability(manifest: ir.Manifest, name: str) -> bool:
@@ -87,10 +101,30 @@ class AskMethod:
 class OwnContext:
     """The class of what the handler of something that asks, or that has handles, gets as `ctx`."""
 
-    stem: Name
+    names: naming.Names
     what: str
     questions: tuple[AskMethod, ...]
     held: Held | None
+
+    @property
+    def name(self) -> Name:
+        """The name of the class."""
+        return naming.context_class(self.names)
+
+    @property
+    def ask(self) -> Name:
+        """The class of its questions."""
+        return naming.ask_class(self.names)
+
+    @property
+    def handles(self) -> Name:
+        """The class of its handles."""
+        return naming.own_handles_class(self.names)
+
+    @property
+    def members(self) -> frozenset[str]:
+        """What it has beside the members of `Context`."""
+        return frozenset(({"ask"} if self.questions else set()) | ({"handles"} if self.held is not None else set()))
 
 
 def own_contexts(manifest: ir.Manifest) -> tuple[OwnContext, ...]:
@@ -101,7 +135,7 @@ def own_contexts(manifest: ir.Manifest) -> tuple[OwnContext, ...]:
     ]
     return tuple(
         OwnContext(
-            one.names.stem,
+            one.names,
             what,
             tuple(
                 AskMethod(Name(question.name), question.schema is None, question.answer, question.message)

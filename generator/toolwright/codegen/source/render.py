@@ -57,26 +57,26 @@ def method(planned: ClientMethod) -> Code:
     return python(trusted(_environment().get_template("method.py.jinja").render({"method": planned})))
 
 
-def responses(stem: Name, tools: Sequence[Name]) -> Code:
+def responses(client: Name, tools: Sequence[Name]) -> Code:
     """The class of the responses of a client.
 
     Args:
-        stem: How the class of the client starts.
+        client: The class of the client.
         tools: The methods of tools that are not deprecated.
     """
     template = _environment().get_template("responses.py.jinja")
-    return python(trusted(template.render({"stem": stem, "tools": tools})))
+    return python(trusted(template.render({"client": client, "tools": tools})))
 
 
-def tasks(stem: Name, tools: Sequence[Name]) -> Code:
+def tasks(client: Name, tools: Sequence[Name]) -> Code:
     """The class of the tasks of a client.
 
     Args:
-        stem: How the class of the client starts.
+        client: The class of the client.
         tools: The methods of tools that may be tasks, and are not deprecated.
     """
     template = _environment().get_template("tasks.py.jinja")
-    return python(trusted(template.render({"stem": stem, "tools": tools})))
+    return python(trusted(template.render({"client": client, "tools": tools})))
 
 
 def response(planned: ClientMethod) -> Code:

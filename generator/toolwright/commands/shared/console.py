@@ -15,6 +15,7 @@ import threading
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, TextIO, TypeAlias
 
@@ -203,11 +204,12 @@ class Printer:
 
     def fits(self, fit: Fit | None) -> None:
         """Tell what does not fit in a handwritten class."""
-        if fit is not None and fit.findings.diagnostics:
+        if fit is not None and (fit.findings.diagnostics or fit.others):
             from toolwright.compile.source import Document
 
-            written = fit.written
-            self.add(fit.findings.diagnostics, {written.path: Document(written.path, written.text, None)})
+            texts = {fit.written.path: fit.written.text, **{module.path: module.text for module, _ in fit.others}}
+            every = (fit.findings.diagnostics, *(diagnostics for _, diagnostics in fit.others))
+            self.add(chain(*every), {path: Document(path, text, None) for path, text in texts.items()})
 
     def made(self, built: Built) -> None:
         """Tell what was written of a package, and what it needs, where that has changed."""

@@ -60,7 +60,7 @@ def named(resolved: Resolved) -> Iterator[Diagnostic]:
         for name in one.extension.get("ask") or {}:
             place = one.place_of("ask", name).key()
             if name.startswith("_") or keyword.iskeyword(name) or name in _TYPES:
-                fix = f"`{name.strip('_').lower() or 'ask'}{'' if name.startswith('_') else '_'}` would do"
+                fix = f"`{naming.question(name)}` would do"
                 yield Diagnostic("TW213", f"`{name}` cannot be the method of a question", place, fix)
             other = classes.setdefault(naming.answer(one.names, name), name)
             if other != name:

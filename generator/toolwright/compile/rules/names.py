@@ -7,7 +7,8 @@ import re
 import sys
 from typing import TYPE_CHECKING
 
-from toolwright import naming
+from toolwright import dependencies, naming
+from toolwright.codegen.pages import exports
 from toolwright.compile.handles import kinds as declared_kinds
 from toolwright.compile.handles import shared_whole
 from toolwright.compile.resolve import manifests, package_place
@@ -21,74 +22,6 @@ if TYPE_CHECKING:
 
     from toolwright.compile.resolve import Declared, Resolved
     from toolwright.jsonschema.references import Outline
-
-EXPORTS = frozenset(
-    {
-        *("Context", "Content", "Completing", "MaybeAwaitable", "Messages", "Reply", "ResourceContents", "Returns"),
-        *(
-            "ToolError",
-            "ToolFailed",
-            "CallRefused",
-            "CallRecord",
-            "CallResponse",
-            "InvalidResult",
-            "ResultTooLarge",
-            "DeviatingResult",
-            "EndlessPages",
-            "TaskCancelled",
-            "TaskExpired",
-            "TasksUnsupported",
-            "ToolTask",
-            "ToolTaskState",
-            "DriftError",
-            "DriftWarning",
-            "Accepted",
-            "Declined",
-            "Cancelled",
-        ),
-        *("assistant", "user", "Question", "ListChanged", "ResourceUpdated"),
-        *("changes", "list_prompts", "list_resource_templates", "list_resources", "list_tools"),
-        *(
-            "CallEvent",
-            "OMIT",
-            "Omit",
-            "TOOLS",
-            "text",
-            "image",
-            "audio",
-            "link",
-            "embedded",
-            "build_server",
-            "asgi_app",
-        ),
-    }
-)
-"""What a package exports beside its models and the two classes named after the server."""
-
-HANDLE_EXPORTS = frozenset({"BudgetExceeded", "Handle", "StaleHandle", "StateLost", "TooManyHandles", "UnknownHandle"})
-"""What a package with handles exports beside."""
-
-MODEL_NAMES = frozenset({"Annotated", "Any", "Field", "Final", "Literal", "Model", "Nullable", "Root"})
-"""What modules of models import, so that a model of that name would hide it."""
-
-DEPENDENCIES = frozenset(
-    {
-        *(
-            "anyio",
-            "docket",
-            "httpx",
-            "httpx2",
-            "jsonschema_rs",
-            "limits",
-            "mcp",
-            "mcp_types",
-            "pydantic",
-            "pydantic_core",
-        ),
-        *("redis", "starlette", "toolwright", "toolwright_runtime", "typing_extensions", "uvicorn"),
-    }
-)
-"""Packages that a generated one needs, or that need it to have another name."""
 
 _LONGEST = 255
 """How many bytes the name of a file has at most."""
@@ -152,10 +85,9 @@ def _classes(one: Declared) -> Iterator[str]:
 def unique_classes(resolved: Resolved) -> Iterator[Diagnostic]:
     """No class of a shared schema is called like another class, or like anything else that the package exports."""
     stem = naming.server_stem(resolved.entry["server"]["name"])
-    taken = dict.fromkeys(EXPORTS, "is an export of every package")
+    taken: dict[str, str] = dict.fromkeys(exports.ALWAYS, "is an export of every package")
     taken[naming.handlers_class(stem)] = "is the class of this server's handlers"
     taken[naming.client_class(stem)] = "is this server's client"
-    taken |= dict.fromkeys(MODEL_NAMES, "is a name that models need")
     for tool in resolved.tools:
         for field, _ in resolved.schemas(tool):
             made = naming.input_class if field == "inputSchema" else naming.output_class
@@ -164,7 +96,7 @@ def unique_classes(resolved: Resolved) -> Iterator[Diagnostic]:
         taken |= dict.fromkeys(_classes(one), f"is a class of `{one.name}`")
     kinds = dict.fromkeys(name for _, manifest in manifests(resolved.bundle) for name in manifest.get("handles") or ())
     if kinds:
-        taken |= dict.fromkeys(HANDLE_EXPORTS, "is an export of every package with handles")
+        taken |= dict.fromkeys(exports.OF_HANDLES, "is an export of every package with handles")
         taken |= {
             naming.own_handles_class(tool.names): f"is the class of the handles of `{tool.name}`"
             for tool in resolved.tools
@@ -173,13 +105,13 @@ def unique_classes(resolved: Resolved) -> Iterator[Diagnostic]:
     yield from _unique_ids(resolved, taken)
     taken |= {naming.handle_id(kind): f"is the type of the ids of `{kind}`" for kind in kinds}
     taken |= {
-        naming.shared(kind.state).stem: f"is the class of the states of `{kind.name}`"
+        naming.shared_class(naming.shared(kind.state)): f"is the class of the states of `{kind.name}`"
         for kind, at in declared_kinds(resolved)
         if shared_whole(resolved.extension_schemas[at]) is None
     }
     first: dict[str, Outline] = {}
     for key, found in resolved.shared.items():
-        name = naming.shared(key.name).stem
+        name = naming.shared_class(naming.shared(key.name))
         other = first.setdefault(name, found)
         problem = "is a keyword" if keyword.iskeyword(name) else taken.get(name)
         kind = found.schema.get(HANDLE) if isinstance(found.schema, dict) else None
@@ -244,12 +176,16 @@ def package(resolved: Resolved) -> Iterator[Diagnostic]:
     name, place = _package(resolved)
     written = "package" in place.pointer
     made = naming.package(resolved.entry["server"]["name"])
-    fix = f"`{made}` is what the server's name gives" if written and _importable(made) else "write a `python.package`"
-    if not _importable(name):
+    fix = (
+        f"`{made}` is what the server's name gives"
+        if written and naming.is_importable(made)
+        else "write a `python.package`"
+    )
+    if not naming.is_importable(name):
         yield Diagnostic("TW214", f"`{name}` is not a name that Python can import", place, fix)
     elif name in sys.stdlib_module_names:
         yield Diagnostic("TW215", f"`{name}` would hide the module `{name}` of Python's standard library", place, fix)
-    elif name in DEPENDENCIES:
+    elif name in dependencies.modules():
         yield Diagnostic("TW215", f"`{name}` would hide the package `{name}`, which it needs", place, fix)
 
 
@@ -283,7 +219,9 @@ def handlers(resolved: Resolved) -> Iterator[Diagnostic]:
     if text is None:
         return
     module, colon, name = text.partition(":")
-    if not (colon and all(map(_importable, module.split("."))) and all(map(_importable, name.split(".")))):
+    if not (
+        colon and all(map(naming.is_importable, module.split("."))) and all(map(naming.is_importable, name.split(".")))
+    ):
         yield Diagnostic(
             "TW216",
             f"`{text}` is not `module:Name`",
@@ -332,10 +270,6 @@ def _problem(name: str, allowed: str, longest: int) -> str:
 
 def _python_place(tool: Declared) -> Place:
     return tool.place_of("pythonName") if "pythonName" in tool.extension else tool.place / "name"
-
-
-def _importable(name: str) -> bool:
-    return name.isidentifier() and not keyword.iskeyword(name)
 
 
 def _at(resolved: Resolved, place: Place) -> str:

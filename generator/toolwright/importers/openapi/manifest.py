@@ -162,10 +162,10 @@ def _server(documents: Documents, name: str | None) -> dict[str, Json]:
 
 def _taken(server: str, tools: Sequence[str]) -> set[str]:
     """The classes that no shared schema may be called like."""
-    from toolwright.compile.rules.names import EXPORTS, MODEL_NAMES
+    from toolwright.codegen.pages.exports import ALWAYS
 
     stem = python_names.server_stem(server)
-    taken = {*EXPORTS, *MODEL_NAMES, python_names.handlers_class(stem), python_names.client_class(stem)}
+    taken = {*ALWAYS, *python_names.MODEL_NAMES, python_names.handlers_class(stem), python_names.client_class(stem)}
     for name in tools:
         names = python_names.tool(name)
         taken |= {python_names.input_class(names), python_names.output_class(names)}

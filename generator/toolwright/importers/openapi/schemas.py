@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import keyword
 import posixpath
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -237,7 +236,7 @@ class Schemas:
         digest = hashlib.sha256(repr((key.file, key.pointer, key.side)).encode()).hexdigest()[:6]
         for name in (plain, f"{plain}Schema", f"{plain}_{digest}"):
             stem = naming.shared(name).stem
-            if stem.isidentifier() and not keyword.iskeyword(stem) and stem not in self.taken:
+            if naming.is_importable(stem) and stem not in self.taken:
                 break
         else:
             name = f"Schema_{digest}"

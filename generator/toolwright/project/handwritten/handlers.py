@@ -11,18 +11,21 @@ import ast
 import io
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from toolwright import naming
 from toolwright.codegen.source.literals import literal
 from toolwright.codegen.surface import HandlerMethod
 from toolwright.diagnostics import Diagnostic, Place, Span
 from toolwright.diagnostics.suggestions import nearest
-from toolwright.project.handwritten import imports
+from toolwright.project.handwritten import context_uses, imports, stale_imports
+from toolwright.project.handwritten.reading import Function, Module
 from toolwright.pycode import Code, code, join
 
-_ANY = frozenset({"Any", "object"})
+if TYPE_CHECKING:
+    from toolwright.codegen.pages.interface import Interface
 
-_Function = ast.FunctionDef | ast.AsyncFunctionDef
+_ANY = frozenset({"Any", "object"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +57,7 @@ def compare(
     needed: Sequence[HandlerMethod],
     before: Mapping[str, str | None] | None = None,
     renamed: Mapping[str, str] | None = None,
+    interface: Interface | None = None,
 ) -> Findings:
     """What does not fit between a class and the methods that it needs.
 
@@ -62,14 +66,17 @@ def compare(
         needed: The methods that the manifest asks for now.
         before: Those that it asked for when its package was last generated, each with the class of a tool's result.
         renamed: Old names of methods to new ones, as far as they are known.
+        interface: What the package offers; where it is given, what the module uses of it is looked at, too.
     """
     module = _module(written)
     if isinstance(module, Diagnostic):
         return Findings((module,), is_there=False)
     found = _class(written, module)
+    read = Module(written.path, written.text, module)
+    stale = stale_uses(read, interface, renamed or {}, _contexts(needed, found)) if interface is not None else []
     if found is None:
         absent = _absent(written, module)
-        return Findings((absent,) if absent is not None else (), is_there=False)
+        return Findings((*([absent] if absent is not None else []), *stale), is_there=False)
     methods, is_whole = found.methods, found.is_whole
     asked = {method.name for method in needed}
     there = methods.keys() | found.assigned
@@ -106,7 +113,51 @@ def compare(
         for name in sorted((earlier.keys() | _strays(needed, found)) - asked - {*instead})
         if name in methods
     ]
-    return Findings(tuple(diagnostics), missing)
+    return Findings((*diagnostics, *stale), missing)
+
+
+def stale_uses(
+    module: Module,
+    interface: Interface,
+    renamed: Mapping[str, str],
+    contexts: Mapping[Function, tuple[ast.arg, str]] | None = None,
+) -> list[Diagnostic]:
+    """What a handwritten module uses of its package that this does not have: imports, and attributes of `ctx`.
+
+    Args:
+        module: The module.
+        interface: What the package offers.
+        renamed: Old names of methods to new ones, as far as they are known.
+        contexts: The methods that handle something, each with its parameter for the context and the class of that.
+    """
+    starts: Mapping[str, str] = {naming.pascal(old): naming.pascal(new) for old, new in renamed.items()}
+    return [*stale_imports.stale(module, interface, starts), *context_uses.unknown(module, interface, contexts or {})]
+
+
+def _contexts(needed: Sequence[HandlerMethod], found: _Class | None) -> dict[Function, tuple[ast.arg, str]]:
+    """The methods that handle something, each with its parameter for the context and the class of that."""
+    contexts = {}
+    for method in needed:
+        written = found.methods.get(method.name) if found is not None else None
+        if written is not None and _decorators(written) <= _PLAIN:
+            parameters = _positional(written)[len(method.parameters) - 1 :]
+            if parameters:
+                contexts[written] = (parameters[0], str(method.context.type.text))
+    return contexts
+
+
+_PLAIN = frozenset({"staticmethod", "override", "final"})
+"""What decorates a method without changing what it is called with."""
+
+
+def _decorators(function: Function) -> set[str | None]:
+    return {_said(decorator) for decorator in function.decorator_list}
+
+
+def _positional(function: Function) -> list[ast.arg]:
+    """The parameters of a method that a call gives by their order."""
+    parameters = [*function.args.posonlyargs, *function.args.args]
+    return parameters if "staticmethod" in _decorators(function) else parameters[1:]
 
 
 def signature(method: HandlerMethod) -> Code:
@@ -161,14 +212,14 @@ class _Class:
     """A class. `assigned` are names that its body gives a value, such as `say = shout`, which may be a method."""
 
     node: ast.ClassDef
-    methods: Mapping[str, _Function]
+    methods: Mapping[str, Function]
     assigned: frozenset[str]
     is_whole: bool
     names: frozenset[str]
     lazy: bool
     path: str
 
-    def span(self, node: ast.ClassDef | _Function) -> Span:
+    def span(self, node: ast.ClassDef | Function) -> Span:
         """Where the name of a class or a method stands."""
         keyword = {ast.ClassDef: "class ", ast.FunctionDef: "def ", ast.AsyncFunctionDef: "async def "}[type(node)]
         column = node.col_offset + len(keyword) + 1
@@ -194,7 +245,7 @@ def _class(written: Handwritten, module: ast.Module) -> _Class | None:
     node = classes.get(written.name)
     if node is None:
         return None
-    methods: dict[str, _Function] = {}
+    methods: dict[str, Function] = {}
     assigned: set[str] = set()
     is_whole = _collect(node, classes, written.handlers, methods, assigned, set())
     lazy = imports.is_lazy(module)
@@ -221,7 +272,7 @@ def _strays(needed: Sequence[HandlerMethod], found: _Class) -> set[str]:
     }
 
 
-def _takes_input(written: _Function, known: Collection[str]) -> bool:
+def _takes_input(written: Function, known: Collection[str]) -> bool:
     """Whether a method takes the arguments of some tool that is none of those known, and a context."""
     arguments = [*written.args.posonlyargs, *written.args.args][1:]
     said = _said(arguments[0].annotation) if len(arguments) == 2 else None
@@ -232,14 +283,14 @@ def _collect(
     node: ast.ClassDef,
     classes: Mapping[str, ast.ClassDef],
     handlers: str,
-    methods: dict[str, _Function],
+    methods: dict[str, Function],
     assigned: set[str],
     seen: set[str],
 ) -> bool:
     """Note the methods and names of a class and its bases, the nearest first; whether all bases are known."""
     seen.add(node.name)
     for member in node.body:
-        if isinstance(member, _Function):
+        if isinstance(member, Function):
             methods.setdefault(member.name, member)
         elif isinstance(member, ast.Assign):
             assigned |= {target.id for target in member.targets if isinstance(target, ast.Name)}
@@ -256,14 +307,14 @@ def _collect(
 
 
 def _differences(
-    method: HandlerMethod, written: _Function, found: _Class, results: Collection[str | None]
+    method: HandlerMethod, written: Function, found: _Class, results: Collection[str | None]
 ) -> Iterator[Diagnostic]:
     """Where a method is made for other arguments than it gets, or says that it gives something else.
 
     What else it can give is not known, unless it is one of `results`: the classes that the results of tools have.
     """
     arguments = written.args
-    positional = [*arguments.posonlyargs, *arguments.args][1:]
+    positional = _positional(written)
     needed = len(positional) - len(arguments.defaults)
     required = [
         one for one, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if default is None
@@ -284,7 +335,7 @@ def _differences(
         yield _difference(f"gives `{method.result.text}`, and not `{said}`", method, written, found)
 
 
-def _difference(words: str, method: HandlerMethod, written: _Function, found: _Class) -> Diagnostic:
+def _difference(words: str, method: HandlerMethod, written: Function, found: _Class) -> Diagnostic:
     return Diagnostic("TW422", f"`{method.name}` {words}", found.span(written), f"write `{signature(method)}`")
 
 

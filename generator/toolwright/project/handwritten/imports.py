@@ -32,28 +32,48 @@ def aliases(node: ast.stmt, *, typing: bool) -> list[ast.alias]:
     """What a statement imports; with `typing` also for type checkers alone."""
     if isinstance(node, ast.Import | ast.ImportFrom):
         return node.names
-    if isinstance(node, ast.If) and (typing or not _is_for_types(node)):
+    if isinstance(node, ast.If) and (typing or not is_for_types(node)):
         return [alias for inner in node.body for alias in aliases(inner, typing=typing)]
     return []
 
 
+def imported(module: ast.Module) -> Iterator[ast.Import | ast.ImportFrom]:
+    """The imports of a module itself, also those that depend on a condition."""
+    yield from (node for node in _statements(module) if isinstance(node, ast.Import | ast.ImportFrom))
+
+
+def brought(node: ast.Import | ast.ImportFrom) -> Iterator[str]:
+    """The names that an import binds, `*` among them where it takes those of another module."""
+    yield from ((alias.asname or alias.name).split(".")[0] for alias in node.names)
+
+
 def bound(module: ast.Module) -> frozenset[str]:
     """All names that a module may have, `*` among them where it takes those of another."""
-    names: set[str] = set()
-    waiting: list[ast.stmt] = [*module.body]
-    for node in waiting:  # grows while it is read
+    return frozenset(bindings(module))
+
+
+def bindings(module: ast.Module) -> Iterator[str]:
+    """The same, each as often as it is bound, or more often."""
+    for node in _statements(module):
         match node:
-            case ast.ClassDef() | ast.FunctionDef() | ast.AsyncFunctionDef():
-                names.add(node.name)
+            case ast.ClassDef(name=name) | ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                yield name
             case ast.Import() | ast.ImportFrom():
-                names.update((alias.asname or alias.name).split(".")[0] for alias in node.names)
+                yield from brought(node)
             case _:
-                names.update(
+                yield from (
                     each.id for each in ast.walk(node) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)
                 )
-                waiting += [each for each in ast.iter_child_nodes(node) if isinstance(each, ast.stmt)]
-                waiting += [each for handler in getattr(node, "handlers", ()) for each in handler.body]
-    return frozenset(names)
+
+
+def _statements(module: ast.Module) -> Iterator[ast.stmt]:
+    """The statements of a module itself, those inside of others among them."""
+    waiting: list[ast.stmt] = [*module.body]
+    for node in waiting:  # grows while it is read
+        yield node
+        if not isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            waiting += [each for each in ast.iter_child_nodes(node) if isinstance(each, ast.stmt)]
+            waiting += [each for handler in getattr(node, "handlers", ()) for each in handler.body]
 
 
 def with_imports(text: str, package: str, names: Iterable[str]) -> str:
@@ -94,11 +114,12 @@ def _imports(body: Sequence[ast.stmt], source: str, *, typing: bool) -> Iterator
         if isinstance(node, ast.ImportFrom) and node.module == source and not node.level and node.names[0].name != "*":
             yield node
     for node in body:
-        if typing and isinstance(node, ast.If) and _is_for_types(node):
+        if typing and isinstance(node, ast.If) and is_for_types(node):
             yield from _imports(node.body, source, typing=False)
 
 
-def _is_for_types(node: ast.If) -> bool:
+def is_for_types(node: ast.If) -> bool:
+    """Whether a condition holds for type checkers alone."""
     test = node.test
     return "TYPE_CHECKING" in (getattr(test, "id", ""), getattr(test, "attr", ""))
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 from toolwright.project.files import disk
@@ -22,14 +22,21 @@ def candidates(module: str, folders: Sequence[str]) -> Iterator[Path]:
         yield path / "__init__.py"
 
 
-def reached(module: str, folders: Sequence[str]) -> frozenset[Path]:
-    """The files of a module, of what it imports, and so on; and where those that are missing would be."""
+def reached(module: str, folders: Sequence[str], apart: Collection[str] = ()) -> frozenset[Path]:
+    """The files of a module, of what it imports, and so on; and where those that are missing would be.
+
+    Args:
+        module: The module's name.
+        folders: Those of handwritten modules.
+        apart: Packages that do not count.
+    """
     found: set[Path] = set()
     seen: set[str] = set()
+    apart = sys.stdlib_module_names.union(apart)
     left = [module]
     while left:
         name = left.pop()
-        if name in seen or name.partition(".")[0] in sys.stdlib_module_names:
+        if name in seen or name.partition(".")[0] in apart:
             continue
         seen.add(name)
         left += [name.rpartition(".")[0]] if "." in name else []

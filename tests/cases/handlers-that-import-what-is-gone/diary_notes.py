@@ -1,0 +1,1 @@
+from diary_mcp import Reply, Replies

@@ -1,0 +1,2 @@
+# Part of toolwright's runtime, copied as it is. DO NOT EDIT.
+"""What generated servers run on."""
