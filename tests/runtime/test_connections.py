@@ -14,7 +14,7 @@ import pytest
 from toolwright_runtime.server.main import listen
 from toolwright_runtime.server.transports.http import connections
 from toolwright_runtime.server.transports.http.connections import Bounds, Connections, tell_of_errors
-from toolwright_runtime.server.transports.http.graceful_shutdown import Draining
+from toolwright_runtime.server.transports.http.graceful_shutdown import GracefulServer
 from toolwright_runtime.server.transports.http.uploads import Uploads
 
 pytestmark = pytest.mark.anyio
@@ -56,7 +56,7 @@ class App:
 async def served(app: Any, bounds: Bounds) -> AsyncIterator[tuple[int, Connections]]:
     """The application behind the server's own listener; gives the port, and what counts connections."""
     listener = listen("127.0.0.1", 0)
-    server = Draining(app, 0, lambda: None, bounds=bounds)
+    server = GracefulServer(app, 0, lambda: None, bounds=bounds)
     server.config.load()
     server.lifespan = server.config.lifespan_class(server.config)
     await server.startup([listener])

@@ -16,7 +16,7 @@ import pytest
 from packages import generate, imported, manifest, tool
 from server_fixture import HELLO, exchange, opened
 from serving import piped
-from toolwright_runtime.server.features.truncation import abridged
+from toolwright_runtime.server.features.truncation import truncate
 from toolwright_runtime.state.nonces import Marks, new_mark
 
 if TYPE_CHECKING:
@@ -722,7 +722,7 @@ ABRIDGED: list[tuple[Any, str, str]] = [
 
 @pytest.mark.parametrize(("value", "shown", "left_out"), ABRIDGED)
 def test_what_is_left_out_is_said(value: Any, shown: str, left_out: str) -> None:
-    text = abridged(lambda showing: showing.json(value))
+    text = truncate(lambda showing: showing.json(value))
     assert shown in text
     line = text.partition("\nNot shown: ")[2]
     assert left_out in line if left_out else line == ""
@@ -731,14 +731,14 @@ def test_what_is_left_out_is_said(value: Any, shown: str, left_out: str) -> None
 
 def test_both_ends_of_all_that_is_long_are_shown() -> None:
     hidden = {f"key{number}": f"start{'x' * 20_000}end{number}" for number in range(1000)}
-    text = abridged(lambda showing: showing.json(hidden))
+    text = truncate(lambda showing: showing.json(hidden))
     assert '"key0": "start' in text
     assert 'end0"' in text
     assert 'end999"' in text
     assert "988 of 1,000 keys of the arguments" in text
     assert len(text) < 3500
     started = time.perf_counter()
-    abridged(lambda showing: showing.json([[[[]] * 100] * 100] * 300))
+    truncate(lambda showing: showing.json([[[[]] * 100] * 100] * 300))
     assert time.perf_counter() - started < 1
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ...state.store import Store
 
 
-class SealedRequests:
+class EncryptedRequestState:
     """A middleware that seals and opens the states of requests."""
 
     def __init__(self, store: Store, audience: str, seconds: float) -> None:

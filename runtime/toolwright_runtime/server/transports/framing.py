@@ -113,8 +113,8 @@ def _malformed(value: Mapping[str, Any], code: int, problem: str) -> Incoming:
     identity = value.get("id")
     error = ErrorData(code=code, message=f"The message {problem}")
     if "method" not in value and not value.keys().isdisjoint(("result", "error")):
-        told = JSONRPCError(jsonrpc="2.0", id=identity, error=error) if _is_id(identity) else None
-        return Incoming(message=told, problem=problem)
+        error_response = JSONRPCError(jsonrpc="2.0", id=identity, error=error) if _is_id(identity) else None
+        return Incoming(message=error_response, problem=problem)
     if code == INVALID_PARAMS and "id" not in value:
         return Incoming(problem=problem)
     answer = JSONRPCError(jsonrpc="2.0", id=identity if _is_id(identity) else None, error=error)
@@ -131,21 +131,21 @@ _INTEGER: Final = re.compile(r"-?\d{1,18}")
 
 def _outline(text: str) -> dict[str, Any]:
     """The keys of the outermost object with their values, of which only strings and integers are read."""
-    found: dict[str, Any] = {}
+    members: dict[str, Any] = {}
     if not text.lstrip().startswith("{"):
-        return found
+        return members
     depth, before, key = 0, "", ""
     for match in islice(_PART.finditer(text), _PARTS):
         part = match[0]
         if depth == 1 and before in ("{", ","):
             key = part
         elif depth == 1 and before == ":":
-            found[str(_read(key))] = _read(part)
+            members[str(_read(key))] = _read(part)
         depth += 1 if part in "{[" else -1 if part in "}]" else 0
         if depth <= 0:
             break
         before = part
-    return found
+    return members
 
 
 def _read(part: str) -> str | int | None:

@@ -20,7 +20,7 @@ from ....sdk.http import (
     create_protected_resource_routes,
 )
 from ...core.principal import ANONYMOUS, current
-from .authentication import Guard
+from .authentication import Authentication
 from .bad_requests import BadRequests
 from .health import routes as health_routes
 from .replay import Archive
@@ -115,7 +115,7 @@ def asgi_app(
             routes += _metadata(server, auth, resource)
         url = None if resource is None else str(build_resource_metadata_url(resource))
         audiences = () if auth is None else (auth["audience"], auth.get("resource") or auth["audience"])
-        endpoint = Guard(
+        endpoint = Authentication(
             endpoint,
             verifier,
             required=required,
