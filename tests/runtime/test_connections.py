@@ -191,7 +191,7 @@ async def test_all_errors_of_taking_connections_are_one_line(caplog: pytest.LogC
     finally:
         loop.set_exception_handler(None)
     assert [record.message for record in caplog.records] == [
-        "connections not taken: 1 attempts, since the system has no more to give: Too many open files",
+        "connections not taken: 1 attempts, because the system ran out of resources: Too many open files",
         "something else",
     ]
 

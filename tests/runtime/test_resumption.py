@@ -327,7 +327,7 @@ async def test_one_caller_has_so_many_streams_and_all_together_have() -> None:
             streams.opened(alice).__enter__()
         assert found.value.status == 429
         with streams.opened(bob):
-            with pytest.raises(TooManyStreamsError, match=r"^The server has as many streams open as it can") as found:
+            with pytest.raises(TooManyStreamsError, match=r"^The server has too many open streams") as found:
                 streams.opened(bob).__enter__()
             assert found.value.status == 503
         with streams.opened(bob):

@@ -383,7 +383,7 @@ async def test_a_client_that_fails_to_ask_is_told_so(package: ModuleType) -> Non
     async with client(server(package, twice), "legacy", broken) as made:
         assert text(await made.call_tool("ask")) == "error: the client did not answer elicitation/create: no screen"
         assert text(await made.call_tool("pay", {"sum": 3})) == (
-            "error: pay needs the user's leave, and the client could not ask for it."
+            "error: pay needs the user's confirmation, and the client could not ask for it."
         )
 
 
@@ -399,7 +399,7 @@ async def test_only_pages_of_the_web_are_opened(package: ModuleType, caplog: pyt
 
     async with client(server(package, ask), "legacy", Person()) as made:
         assert text(await made.call_tool("ask")).startswith("error: Internal error in ask")
-    assert "'javascript:alert(1)' is no http or https URL" in caplog.text
+    assert "'javascript:alert(1)' is not an http or https URL" in caplog.text
 
 
 # What clients cannot do
@@ -648,7 +648,7 @@ async def test_the_server_asks_before_it_runs_a_tool(package: ModuleType, era: s
         assert person.asked == []
     async with client(made, era) as connected:
         assert text(await connected.call_tool("pay", {"sum": 3})) == (
-            "error: pay needs the user's leave, and this client cannot ask for it (elicitation)."
+            "error: pay needs the user's confirmation, and this client cannot ask for it (elicitation)."
         )
         assert text(await connected.call_tool("trust")) == "done"
 

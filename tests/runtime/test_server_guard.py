@@ -129,7 +129,7 @@ def _bearer(token: str) -> dict[str, str]:
             "/mcp",
             400,
             (
-                'Bearer error="invalid_request", error_description="There is more than one Authorization header", '
+                'Bearer error="invalid_request", error_description="The request has more than one Authorization header", '
                 f"{POINTER}"
             ),
         ),
@@ -138,7 +138,7 @@ def _bearer(token: str) -> dict[str, str]:
             "/mcp",
             403,
             (
-                'Bearer error="insufficient_scope", error_description="This needs the scopes a b", '
+                'Bearer error="insufficient_scope", error_description="This request needs the scopes a b", '
                 f'scope="a b", {POINTER}'
             ),
         ),
@@ -220,7 +220,7 @@ async def test_a_call_is_looked_into_and_passed_on_whole(
     else:
         assert answer.status_code == 403
         assert answer.headers["www-authenticate"] == (
-            f'Bearer error="insufficient_scope", error_description="This needs the scopes {needs}", '
+            f'Bearer error="insufficient_scope", error_description="This request needs the scopes {needs}", '
             f'scope="{needs}", {POINTER}'
         )
 

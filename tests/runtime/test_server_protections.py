@@ -95,6 +95,6 @@ def test_what_nobody_knows_is_not_left_open(place: str, words: str, tmp_path: Pa
         server = import_module("kept_mcp.server")
         for start in (server.build_server, server.asgi_app):
             with pytest.raises(
-                UnsupportedManifestError, match=f"declares `{words}`, which this toolwright-runtime does not know"
+                UnsupportedManifestError, match=f"declares `{words}`, which this version of toolwright-runtime does not support"
             ):
                 start(Handlers())

@@ -325,7 +325,8 @@ async def _limit_handshake(ctx: ServerRequestContext[Any, Any], call_next: CallN
     if ctx.method == "initialize":
         text = json.dumps(ctx.params)
         if len(text) > _GREETING or text.count("{") + text.count("[") > _GREETING_PARTS:
-            raise MCPError(types.INVALID_PARAMS, "The client says more about itself than a server can keep")
+            most = f"{_GREETING:,} bytes of JSON with {_GREETING_PARTS:,} objects and arrays"
+            raise MCPError(types.INVALID_PARAMS, f"The parameters of initialize are too large. Send at most {most}.")
     return await call_next(ctx)
 
 

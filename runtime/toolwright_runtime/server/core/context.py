@@ -135,7 +135,7 @@ class Context:
             TypeError: `data` is no JSON.
         """
         if level not in LOG_LEVELS:
-            raise ValueError(f"there is no log level {level!r}; the levels are {', '.join(LOG_LEVELS)}")
+            raise ValueError(f"{level!r} is not a log level; the levels are {', '.join(LOG_LEVELS)}")
         await self._channel.log(level, encode_json(data)[0], logger)
 
     def on_cancel(self, function: Callable[[], object]) -> None:
@@ -220,7 +220,7 @@ class Context:
 
         question = self._questions.get(name, {})
         if question.get("mode") != "url":
-            raise KeyError(f"there is no question {name!r} with `mode: url` in the manifest")
+            raise KeyError(f"the manifest has no question {name!r} with `mode: url`")
         return url_required(name, url, message or question["message"], elicitation)
 
     @overload
@@ -324,7 +324,7 @@ class Context:
             return anyio.from_thread.run(_result_of, awaitable)
         if inspect.iscoroutine(awaitable):
             awaitable.close()
-        raise RuntimeError("ctx.wait is for plain `def` handlers; in an `async def` one, use `await`")
+        raise RuntimeError("ctx.wait is for plain `def` handlers; in an `async def` handler, use `await`")
 
 
 async def _result_of(awaitable: Awaitable[T]) -> T:

@@ -163,8 +163,8 @@ class Dispatcher:
             return
         self._may_link = True
         self._log.warning(
-            "%s gave %s, but the manifest declares no resources; "
-            "`server: {capabilities: {resources: true}}` says that it is meant",
+            "%s returned %s, but the manifest declares no resources; "
+            "if that is intended, add `server: {capabilities: {resources: true}}`",
             tool.method,
             " and ".join(links),
         )
@@ -172,17 +172,17 @@ class Dispatcher:
     def _refuse_result(self, tool: Tool, violations: Sequence[str]) -> Outcome:
         reference_id = reference()
         self._log.error(
-            "%s returned what its outputSchema forbids (reference %s):\n%s",
+            "%s returned a result that does not fit its outputSchema (reference %s):\n%s",
             tool.method,
             reference_id,
             "\n".join(violations),
         )
-        text = f"The result of {tool.name} breaks its own output schema (reference {reference_id})."
+        text = f"The result of {tool.name} does not fit its output schema (reference {reference_id})."
         return refusal(text, "failed", "output_schema", reference_id)
 
     def _refuse_depth(self, tool: Tool, error: DepthError) -> Outcome:
         reference_id = reference()
-        self._log.error("%s returned what cannot be sent (reference %s): %s", tool.method, reference_id, error)
+        self._log.error("%s returned a result that cannot be sent (reference %s): %s", tool.method, reference_id, error)
         text = f"The result of {tool.name} cannot be sent: {error} (reference {reference_id})."
         return refusal(text, "failed", "result_depth", reference_id)
 
@@ -262,7 +262,9 @@ def _content(tool: Tool, value: object, extent: Extent, count: Cleaned | None) -
 
 def _to_block(tool: Tool, value: object, extent: Extent, count: Cleaned | None) -> dict[str, Any]:
     if not isinstance(value, ContentBlock):
-        raise TypeError(f"{tool.method} returned a Reply whose content holds {_kind(value)}; it should hold blocks")
+        raise TypeError(
+            f"{tool.method} returned a Reply whose content holds {_kind(value)}; it should hold content blocks"
+        )
     return block(value, extent, count)
 
 

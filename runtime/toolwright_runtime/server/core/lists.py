@@ -198,7 +198,7 @@ class Switches:
 
     async def _switch(self, key: str, *, on: bool) -> None:
         if not any(listing.kind == self._kind and listing.has(key) for listing in self._lists.by_name.values()):
-            raise KeyError(f"there is nothing called {key!r} among the {self._kind}")
+            raise KeyError(f"there is no {key!r} among the {self._kind}")
         if await self._lists.switchboard.switch(self._kind, key, on=on):
             await self.changed()
 

@@ -85,7 +85,7 @@ def check(package: Package) -> None:
     """
     for words in _unknown(package):
         raise UnsupportedManifestError(
-            f"the manifest of {package.name} declares `{words}`, which this toolwright-runtime does not know; "
+            f"the manifest of {package.name} declares `{words}`, which this version of toolwright-runtime does not support; "
             "upgrade it: pip install --upgrade toolwright-runtime"
         )
 

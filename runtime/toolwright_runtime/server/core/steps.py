@@ -72,5 +72,5 @@ async def check_size(proceed: Proceed, call: Call) -> Outcome:
     if call.size <= most:
         return await proceed(call)
     name = call.tool.name if call.begin is None else f"a task of {call.tool.name}"
-    text = f"The arguments of {name} are too large: {call.size:,} bytes, where {most:,} may be. Try again with less."
+    text = f"The arguments of {name} are too large: {call.size:,} bytes; the limit is {most:,}. Send less."
     return refusal(text, "limited", "argument_size")

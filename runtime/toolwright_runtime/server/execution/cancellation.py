@@ -50,7 +50,7 @@ def _call(function: Callable[[], object]) -> None:
     try:
         function()
     except Exception:  # noqa: BLE001 - it was given by a handler
-        _LOG.exception("what `ctx.on_cancel` was given failed")
+        _LOG.exception("a function given to `ctx.on_cancel` failed")
 
 
 def is_cancelled(error: BaseException) -> bool:

@@ -97,5 +97,5 @@ class Completions:
 def _texts(value: object) -> list[str]:
     """What a handler gave, where it is texts."""
     if not is_list(value) or not all(isinstance(text, str) for text in value):
-        raise TypeError(f"it gave a value of type {type(value).__name__}; it should give a list of texts")
+        raise TypeError(f"it returned a value of type {type(value).__name__}; it should return a list of strings")
     return [clean(text) for text in value]

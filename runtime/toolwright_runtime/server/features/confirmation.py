@@ -46,11 +46,11 @@ async def confirm(tool: Tool, arguments: Mapping[str, Any], context: Context) ->
     try:
         action = await context.rounds.ask(_KEY, question, ElicitResult, partial(_read, schema), FORM)
     except InvalidAnswer:
-        return f"{tool.name} needs the user's leave, and the client could not ask for it."
+        return f"{tool.name} needs the user's confirmation, and the client could not ask for it."
     except MissingCapability:
         if settings.get("fallback") == "allow":
             return None
-        return f"{tool.name} needs the user's leave, and this client cannot ask for it (elicitation)."
+        return f"{tool.name} needs the user's confirmation, and this client cannot ask for it (elicitation)."
     if action == "accept":
         return None
     return f"The user {'declined' if action == 'decline' else 'did not answer'}: {tool.name} did not run."

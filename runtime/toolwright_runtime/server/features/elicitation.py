@@ -51,7 +51,7 @@ class Ask:
         asked = _form_for(schema, self._input_requests.revision)
         if asked is None and self._input_requests.can(FORM):
             raise InvalidAnswer(
-                f"This asks to choose several, for which MCP {self._input_requests.revision} has no form."
+                f"This question has several answers to choose, and MCP {self._input_requests.revision} has no form for that."
             )
         return asked or schema
 

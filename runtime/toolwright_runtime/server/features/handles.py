@@ -150,8 +150,7 @@ class Handles(Generic[_State, _Id]):
         ):
             count = f"{kind.most:,} handles of the kind {kind.noun!r}" if kind.most != 1 else f"one {kind.noun}"
             raise TooManyHandles(
-                f"You have {count} already, and nobody may have more. "
-                "Go on with one of these, or end one, or wait until one has expired."
+                f"You already have {count}, which is the limit. " "Use one of them, end one, or wait until one expires."
             )
         self._bound.known.add((kind.name, new_id))
         typed_id: _Id = new_id
@@ -192,7 +191,9 @@ class Handles(Generic[_State, _Id]):
         if not await registry.store.replace(kind.stored, key, data, version=handle.version, payer=owner):
             if await registry.find(kind, handle.id, bound) is None:
                 raise self._unknown()
-            raise StaleHandle(f"Somebody else changed this {kind.noun} meanwhile, and nothing was kept. Try again.")
+            raise StaleHandle(
+                f"Another call changed this {kind.noun} in the meantime, so nothing was saved. Try again."
+            )
         return replace(handle, state=self._to_model(checked), version=handle.version + 1)
 
     async def delete(self, handle_id: _Id) -> bool:
@@ -247,7 +248,7 @@ class CallHandles:
     def _given(self, name: str) -> Handle[Any, Any]:
         pointer = self._pointer(name)
         if pointer is None:
-            raise KeyError(f"no id of a handle stands at {name!r} in the arguments of this call")
+            raise KeyError(f"the arguments of this call have no id of a handle at {name!r}")
         kind, handle = self._bound.given[pointer]
         model = self._model(kind)
         return handle if model is None else replace(handle, state=model.model_validate(handle.state))
@@ -348,7 +349,7 @@ class HandleRegistry:
         if stored["owner"] != bound.principal.key:
             return None
         if self.validator(kind.name).violations(stored["state"], "state"):
-            _LOG.warning("a %s that was kept is none of the manifest's any more; it counts as gone", kind.noun)
+            _LOG.warning("a stored %s no longer fits the manifest; it is treated as gone", kind.noun)
             return None
         bound.known.add((kind.name, handle_id))
         created = datetime.fromtimestamp(stored["created"], UTC)

@@ -208,7 +208,7 @@ class InputRequests:
             key = f"{key}.{self._asked[key]}"
         if self.in_handshake_era:
             return await self._ask_until_valid(request, result, read)
-        why = "there is none"
+        why = "it is missing"
         if key in self._answers:
             try:
                 return read(result.model_validate(self._answers[key], by_name=False))
@@ -267,13 +267,13 @@ class InputRequests:
             self._peer.asked_to_visit(needed.elicitation)
             params = url_params(needed.url, needed.message, needed.elicitation)
             data = {"elicitations": [params.model_dump(by_alias=True, mode="json", exclude_none=True)]}
-            raise ProtocolError(types.URL_ELICITATION_REQUIRED, "This needs a visit to a URL first", data)
+            raise ProtocolError(types.URL_ELICITATION_REQUIRED, "The user has to visit a URL first", data)
         answer = self._answers.pop(needed.name, None)
         if answer is not None and types.ElicitResult.model_validate(answer, by_name=False).action != "accept":
-            raise UrlNotVisitedError("The user did not open the URL without which this cannot go on.")
+            raise UrlNotVisitedError("The user did not open the URL that this request needs.")
         self._tries[needed.name] += 1
         if self._tries[needed.name] > _TRIES:
-            raise UrlNotVisitedError("The user did not come back from the URL without which this cannot go on.")
+            raise UrlNotVisitedError("The user did not come back from the URL that this request needs.")
         request = types.ElicitRequest(
             params=url_params(needed.url, needed.message, self.url_question(needed.elicitation))
         )
@@ -362,7 +362,7 @@ def inner(error: BaseException, kind: type[_Error]) -> _Error | None:
 def url_params(url: str, message: str, elicitation: str | None) -> types.ElicitRequestURLParams:
     """What asks to open a URL. Raises ValueError where that is none of the web."""
     if not url.startswith(("https://", "http://")):
-        raise ValueError(f"{url!r} is no http or https URL")
+        raise ValueError(f"{url!r} is not an http or https URL")
     return types.ElicitRequestURLParams(message=clean(message), url=url, elicitation_id=elicitation)
 
 
@@ -437,7 +437,7 @@ class InputRequestRunner:
         try:
             is_first = await self._store.spend(decoded["mark"], self._patience, payer=request.principal.key)
         except StateLost as error:
-            raise StateLost("no answer can be taken up") from error
+            raise StateLost("the answer cannot be processed") from error
         if is_first:
             return decoded
         _LOG.warning("requestState rejected on %s: it was sent before", request.method)

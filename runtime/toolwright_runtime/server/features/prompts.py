@@ -143,7 +143,7 @@ def _message(part: object) -> PromptMessage:
         return part
     if isinstance(part, str | ContentBlock):
         return user(part)
-    raise TypeError(f"it gave a value of type {type(part).__name__}; it should give text, a block, or messages")
+    raise TypeError(f"it returned a value of type {type(part).__name__}; it should return text, a block, or messages")
 
 
 def _block(content: str | ContentBlock) -> ContentBlock:

@@ -199,7 +199,9 @@ def _part(value: object, uri: str, mime_type: str | None, extent: Extent) -> dic
     if isinstance(value, EmbeddedResource):
         value = value.resource
     if not isinstance(value, TextResourceContents | BlobResourceContents):
-        raise TypeError(f"it gave a value of type {type(value).__name__}; it should give text, bytes, or contents")
+        raise TypeError(
+            f"it returned a value of type {type(value).__name__}; it should return text, bytes, or contents"
+        )
     return resource_contents(value, extent)
 
 

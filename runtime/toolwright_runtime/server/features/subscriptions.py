@@ -89,7 +89,7 @@ class Subscriptions:
         if len(uris) > _SUBSCRIPTIONS:
             raise MCPError(types.INVALID_PARAMS, f"More than {_SUBSCRIPTIONS} subscriptions")
         if sum(map(len, uris)) > _CHARACTERS:
-            raise MCPError(types.INVALID_PARAMS, f"Subscriptions to URIs of more than {_CHARACTERS} characters")
+            raise MCPError(types.INVALID_PARAMS, f"The URIs of the subscriptions have more than {_CHARACTERS} characters together")
         over_http = ctx.request is not None
         try:
             with self.streams.opened(current(over_http=over_http, user=_USER)):
@@ -144,7 +144,7 @@ class Subscriptions:
         if len(uris) >= _SUBSCRIPTIONS:
             raise ProtocolError(types.INVALID_PARAMS, f"More than {_SUBSCRIPTIONS} subscriptions")
         if sum(map(len, uris)) + len(uri) > _CHARACTERS:
-            raise ProtocolError(types.INVALID_PARAMS, f"Subscriptions to URIs of more than {_CHARACTERS} characters")
+            raise ProtocolError(types.INVALID_PARAMS, f"The URIs of the subscriptions have more than {_CHARACTERS} characters together")
         uris.add(uri)
 
     async def unsubscribe(

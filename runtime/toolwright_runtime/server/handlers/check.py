@@ -53,7 +53,7 @@ def check(server: str, needed: Sequence[Needed], handlers: object) -> None:
     """
     if isinstance(handlers, type):
         raise HandlersError(
-            f"{handlers.__name__} is a class; the server {server!r} needs an object: {handlers.__name__}()"
+            f"{handlers.__name__} is a class; the server {server!r} needs an instance: {handlers.__name__}()"
         )
     missing: list[Needed] = []
     wrong: list[str] = []
@@ -70,7 +70,7 @@ def check(server: str, needed: Sequence[Needed], handlers: object) -> None:
     parts: list[str] = []
     if wrong:
         lines = "".join(f"\n    {line}" for line in wrong)
-        parts.append(f"{type(handlers).__name__} has what cannot be called:{lines}")
+        parts.append(f"{type(handlers).__name__} has methods that cannot be called as the server does:{lines}")
     if missing:
         parts.append(_list_stubs(f"{type(handlers).__name__} lacks", missing))
     if parts:
@@ -85,8 +85,8 @@ def explain_abstract(needed: Sequence[Needed], handlers: type) -> str | None:
 
 
 def _list_stubs(who: str, needed: Sequence[Needed]) -> str:
-    count = "a method" if len(needed) == 1 else f"{len(needed)} methods"
-    return "\n\n".join([f"{who} {count}. To paste:", *(entry.stub for entry in needed)])
+    count = "a method. Add it" if len(needed) == 1 else f"{len(needed)} methods. Add them"
+    return "\n\n".join([f"{who} {count}:", *(entry.stub for entry in needed)])
 
 
 def _takes(method: Callable[..., object], count: int) -> bool:

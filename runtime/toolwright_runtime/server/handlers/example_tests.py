@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from ...package import Package, Tool
 
-_ASKS: Final = "{} asks the user something, and nobody is here to answer"
+_ASKS: Final = "{} asks the user a question, which no test can answer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,14 +54,14 @@ class Example:
         name = self.tool.name
         hints: Mapping[str, Any] = self.tool.definition.get("annotations") or {}
         if hints.get("readOnlyHint") is not True and self.given.get("run") is not True:
-            return f"{name} is not `readOnlyHint: true`; `run: true` in the example runs it"
+            return f"{name} is not `readOnlyHint: true`; to run the example anyway, add `run: true` to it"
         if self.tool.task_support == "required":
             return f"{name} runs only as a task"
         confirm: Json = self.tool.policy.get("confirm")
         if confirm and not (isinstance(confirm, dict) and confirm.get("fallback") == "allow"):
             return _ASKS.format(name)
         if handle_ids.places(self.tool, "input", self.given["input"]):
-            return f"{name} takes the id of a handle, and nobody has one before the server runs"
+            return f"{name} takes the id of a handle, and there is none before the server runs"
         return None
 
 
@@ -110,7 +110,7 @@ class Examples:
         if example.given.get("exact") is True:
             wanted, got = example.given["output"], result.structured_content
             if not same(wanted, got):
-                raise AssertionError(f"{example} gives another output:\n{_diff(wanted, got)}")
+                raise AssertionError(f"{example} gives a different output:\n{_diff(wanted, got)}")
 
     def _load(self) -> object:
         __tracebackhide__ = True

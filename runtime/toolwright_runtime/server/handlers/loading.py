@@ -65,10 +65,10 @@ class Handwritten:
             if all(method.is_optional for method in needed):
                 return None
             sign = " " if self.option.startswith("-") else "="
-            raise StartError(f"no handlers; say where they are, such as {self.option}{sign}weather:Weather")
+            raise StartError(f"no handlers given; say where they are, such as {self.option}{sign}weather:Weather")
         module, _, name = self.path.partition(":")
         if not module or not name:
-            raise StartError(f"{self.option} is {self.path!r}; it is MODULE:NAME, such as weather:Weather")
+            raise StartError(f"{self.option} is {self.path!r}; it must be MODULE:NAME, such as weather:Weather")
         if not sys.flags.safe_path and (here := str(Path.cwd())) not in sys.path:
             sys.path.insert(0, here)
         handlers: Any = _import(module)

@@ -173,7 +173,7 @@ class Recorder:
         with suppress(Full):
             self._queue.put(done, timeout=seconds)
         if not done.wait(seconds):
-            _LOG.error("%d audit records or more were not written before the end", self._queue.qsize())
+            _LOG.error("at least %d audit records were not written before the server stopped", self._queue.qsize())
 
     def _start(self) -> None:
         with self._lock:
@@ -265,7 +265,7 @@ class AuditHook:
     def take(self, records: Sequence[CallRecord], lost: int) -> bool:
         """Call it for each record."""
         if lost:
-            _LOG.error("%d audit records were lost, since the audit hook is too slow", lost)
+            _LOG.error("%d audit records were lost because the audit hook is too slow", lost)
         for record in records:
             try:
                 self._function(record)
@@ -278,7 +278,7 @@ class AuditHook:
     def close(self) -> None:
         """Tell how often it failed after what was told."""
         if self._failed > 1:
-            _LOG.error("the audit hook failed %d times more", self._failed - 1)
+            _LOG.error("the audit hook failed %d more times", self._failed - 1)
             self._failed = 1
 
 

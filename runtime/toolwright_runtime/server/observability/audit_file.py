@@ -93,7 +93,7 @@ class AuditFile:
             self._is_failing = True
             reason = os.strerror(error.errno) if error.errno is not None else str(error)
             where = self._path or "standard error"
-            _LOG.error("audit records cannot be written to %s: %s; they are kept and tried again", where, reason)
+            _LOG.error("audit records cannot be written to %s: %s; they are kept, and writing is tried again", where, reason)
 
 
 def line(record: CallRecord) -> bytes:

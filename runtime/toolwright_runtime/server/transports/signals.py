@@ -39,7 +39,7 @@ def end_without_threads() -> None:
     for thread in threads:
         thread.join(max(0.0, deadline - time.monotonic()))
     if any(thread.is_alive() for thread in threads):
-        _LOG.warning("a handler is still at work in a thread; ending without it")
+        _LOG.warning("a handler is still running in a thread; exiting without waiting for it")
         logging.shutdown()
         sys.stdout.flush()
         sys.stderr.flush()

@@ -60,7 +60,7 @@ _STDIN, _STDOUT, _STDERR = 0, 1, 2
 _CHUNK: Final = 1 << 16  # bytes read at once
 _LAST_ANSWERS: Final = 2.0  # seconds for the answers that are still due when the input ends
 _LAST_ERRORS: Final = 1.0  # seconds for telling the client which requests a stop cut off
-_GONE: Final = "the client has left"
+_GONE: Final = "the client has disconnected"
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +164,7 @@ async def _read(
         async with given:
             async for entry in source:
                 if entry.problem is not None:
-                    _LOG.warning("refused a message, since it %s", entry.problem)
+                    _LOG.warning("refused a message that %s", entry.problem)
                 if entry.answer is not None:
                     await outgoing.send(SessionMessage(entry.answer))
                 if entry.message is not None:
@@ -285,7 +285,7 @@ class _Questions:
         self._is_closed = False
 
     def asked(self, message: JSONRPCMessage) -> None:
-        """Take note of a message that goes out. Raises MCPError where it is a request, and the client has left."""
+        """Take note of a message that goes out. Raises MCPError where it is a request, and the client has disconnected."""
         if isinstance(message, JSONRPCRequest):
             if self._is_closed:
                 raise MCPError(CONNECTION_CLOSED, _GONE)
@@ -297,7 +297,7 @@ class _Questions:
             self._open.pop(repr(message.id), None)
 
     def closed(self) -> list[JSONRPCError]:
-        """What the server is given in the place of the answers, since the client has left."""
+        """What the server is given in the place of the answers, since the client has disconnected."""
         self._is_closed = True
         error = ErrorData(code=CONNECTION_CLOSED, message=_GONE)
         return [JSONRPCError(jsonrpc="2.0", id=request_id, error=error) for request_id in self._open.values()]

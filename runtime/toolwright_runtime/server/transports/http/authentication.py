@@ -88,7 +88,7 @@ class Authentication:
         sent, revision = headers.getlist("authorization"), headers.get(MCP_PROTOCOL_VERSION_HEADER)
         if len(sent) > 1:
             self._note("denied", "unauthenticated", revision)
-            text = "There is more than one Authorization header"
+            text = "The request has more than one Authorization header"
             await self._refuse(400, "invalid_request", text)(scope, receive, send)
             return
         if not sent or not sent[0].lower().startswith(_BEARER):
@@ -121,7 +121,7 @@ class Authentication:
         if lacking:
             for params in calls or (None,):
                 self._note("denied", "insufficient_scope", revision, principal, params)
-            text = f"This needs the scopes {' '.join(lacking)}"
+            text = f"This request needs the scopes {' '.join(lacking)}"
             await self._refuse(403, "insufficient_scope", text, lacking)(scope, receive, send)
             return
         if scope["method"] == "GET":

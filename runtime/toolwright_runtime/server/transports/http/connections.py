@@ -110,8 +110,8 @@ class Connections:
         self._of: Counter[str] = Counter()
         self._waiting = _WaitingConnections()
         self._waiting_of: dict[str, _WaitingConnections] = {}
-        self._refused = Tally(_LOG, "connections refused: %d, since too many are open (--connections, docs/deploy.md)")
-        self._dropped = Tally(_LOG, "connections closed: %d, since no whole request came on them in time")
+        self._refused = Tally(_LOG, "connections refused: %d, because too many are open (see --connections in docs/deploy.md)")
+        self._dropped = Tally(_LOG, "connections closed: %d, because no complete request arrived in time")
 
     def protocol(self, **options: Any) -> Connection:
         """What speaks HTTP on a new connection."""
@@ -240,7 +240,7 @@ class Connection(H11Protocol):
 
 def tell_of_errors(loop: asyncio.AbstractEventLoop) -> None:
     """Log in a line what keeps connections from being taken, however often that happens; asyncio tries again later."""
-    failed = Tally(_LOG, "connections not taken: %d attempts, since the system has no more to give: %s")
+    failed = Tally(_LOG, "connections not taken: %d attempts, because the system ran out of resources: %s")
 
     def handle(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         error = context.get("exception")

@@ -71,7 +71,7 @@ class Streams:
             ValueError: One of the two is not positive.
         """
         if most < 1 or each < 1:
-            raise ValueError(f"at least one stream has to be allowed, not {min(most, each)}")
+            raise ValueError(f"at least one stream must be allowed, not {min(most, each)}")
         self._most = most
         self._each = each
         self._open: Counter[str] = Counter()
@@ -82,7 +82,7 @@ class Streams:
         if principal.kind != "anonymous" and self._open[principal.key] >= self._each:
             raise TooManyStreamsError(f"You have {self._each} streams open. Close one first, or try again later.", 429)
         if self._open.total() >= self._most:
-            raise TooManyStreamsError("The server has as many streams open as it can. Try again later.", 503)
+            raise TooManyStreamsError("The server has too many open streams. Try again later.", 503)
         self._open[principal.key] += 1
         try:
             yield
