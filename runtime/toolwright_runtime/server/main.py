@@ -14,7 +14,7 @@ import sys
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Final
 
-from ..observability.logs import logger, set_up
+from ..observability.logs import log, set_up
 from ..state.store import Unfit
 from ..values.terminal import one_line, visible
 from .execution.threads import THREADS
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from ..package import Package
     from .server import PackageServer
 
-_LOG: Final = logger(__name__)
 _LEVELS: Final = ("debug", "info", "warning", "error")
 _EVERYWHERE: Final = ("0.0.0.0", "::")
 """What is compared with, and not bound to."""
@@ -245,13 +244,13 @@ def _serve_stdio(handwritten: Handwritten, options: argparse.Namespace) -> None:
                 f"standard {'output' if number else 'input'} is closed; start the server from an MCP client"
             )
     if sys.stdin.isatty():
-        _LOG.info("serving MCP on standard input and output, as a client expects; use --http to serve over the network")
+        log().info("serving MCP on standard input and output, as a client expects; use --http to serve over the network")
     with stdio.wire() as descriptors:  # also while the handlers are imported: they may print
         server = _build(handwritten, options)
         server.instrumentation.transport = "stdio"
         if server.scopes is not None and (lacking := server.scopes.lacks(server.principal(over_http=False))):
             words = " ".join(f"--scope {scope}" for scope in lacking)
-            _LOG.info("the local user does not see what needs scopes; to grant them, add %s", words)
+            log().info("the local user does not see what needs scopes; to grant them, add %s", words)
         try:
             with _workers(handwritten.package, options):
                 stdio.run(server, descriptors)
@@ -284,9 +283,9 @@ def _serve_http(handwritten: Handwritten, options: argparse.Namespace) -> None:
     )
     listener = listen(*where) if isinstance(where, tuple) else where
     host, port = listener.getsockname()[:2]
-    _LOG.info("serving http://%s:%d%s", f"[{host}]" if ":" in host else host, port, options.path)
+    log().info("serving http://%s:%d%s", f"[{host}]" if ":" in host else host, port, options.path)
     if host in _EVERYWHERE and not options.allow_host:
-        _LOG.warning("only requests for localhost are answered; add other hosts with --allow-host")
+        log().warning("only requests for localhost are answered; add other hosts with --allow-host")
     for number in stop_signals():  # uvicorn stops, and then sends itself the signal once more
         signal.signal(number, _ignore)
     served: PackageServer = app.state.server
