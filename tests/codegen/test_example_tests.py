@@ -89,7 +89,7 @@ def test_each_example_is_a_test(tmp_path: Path) -> None:
         ("say: once", "PASSED"),
         ("ask: example 1", "SKIPPED"),
     ]
-    assert "ask asks the user something, and nobody is here to answer" in said
+    assert "ask asks the user a question, which no test can answer" in said
     assert (tmp_path / "said").read_text() == "x"
 
 
@@ -98,7 +98,7 @@ def test_an_exact_output_is_compared(output: Any, fine: bool, tmp_path: Path) ->
     status, said = run(tmp_path, case({"name": "one", "input": {"n": 1}, "output": output, "exact": True}))
     assert (status == 0) is fine, said
     if not fine:
-        assert "test_it: one gives another output:" in said
+        assert "test_it: one gives a different output:" in said
         assert '-  "n": 2' in said
         assert '+  "n": 1' in said
         assert "anyio" not in said.partition("FAILURES")[2]
@@ -127,7 +127,7 @@ def test_json_values_are_compared_as_json_has_them(output: Any, got: Any, same: 
     ("n", "message"),
     [
         (7, "test_it answered with an error:\nE       Seven is too many."),
-        (8, "The result of test_it breaks its own output schema"),
+        (8, "The result of test_it does not fit its output schema"),
     ],
 )
 def test_an_error_fails(n: int, message: str, tmp_path: Path) -> None:
@@ -145,7 +145,7 @@ def test_a_tool_that_may_change_something_is_left_alone(tmp_path: Path) -> None:
     ]
     status, said = run(tmp_path, case(*examples, annotations={}))
     assert status == 0, said
-    assert "test_it is not `readOnlyHint: true`; `run: true` in the example runs it" in said
+    assert "test_it is not `readOnlyHint: true`; to run the example anyway, add `run: true` to it" in said
     assert "test_example[test_it: left] SKIPPED" in said
     assert "test_example[test_it: run] PASSED" in said
 
@@ -171,7 +171,7 @@ def test_the_environment_names_other_handlers(tmp_path: Path) -> None:
         ("logic", "SAMPLE_MCP_HANDLERS is 'logic'; it is MODULE:NAME, such as weather:Weather"),
         ("nowhere:Sample", "there is no module 'nowhere'"),
         ("logic:Needy", "logic:Needy cannot be called: TypeError"),
-        (None, "no handlers; say where they are, such as SAMPLE_MCP_HANDLERS=weather:Weather"),
+        (None, "no handlers given; say where they are, such as SAMPLE_MCP_HANDLERS=weather:Weather"),
     ],
 )
 def test_handlers_that_cannot_be_had_fail(handlers: str | None, message: str, tmp_path: Path) -> None:

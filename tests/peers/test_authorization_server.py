@@ -175,7 +175,11 @@ def _challenge(url: str, scopes: str, error: str | None = None) -> str:
     pointer = f'scope="{scopes}", resource_metadata="{_metadata(url)}"'
     if error is None:
         return f"Bearer {pointer}"
-    text = f"This needs the scopes {scopes}" if error == "insufficient_scope" else "The access token is not valid here"
+    text = (
+        f"This request needs the scopes {scopes}"
+        if error == "insufficient_scope"
+        else "The access token is not valid here"
+    )
     return f'Bearer error="{error}", error_description="{text}", {pointer}'
 
 

@@ -421,10 +421,10 @@ async def test_a_task_is_cancelled_where_it_runs(
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("worker",), "a worker works at the tasks of other processes, so that it needs --state redis://HOST:PORT"),
-        (("--workers", "2"), "--workers needs a --state that other processes see: redis://HOST:PORT"),
-        (("worker", "--http", ":0"), "a worker serves nothing; leave out --http and --workers"),
-        (("--workers", "two"), "'two' is no whole number, such as 4"),
+        (("worker",), "a worker runs the tasks of other processes; add --state redis://HOST:PORT"),
+        (("--workers", "2"), "--workers needs state that other processes can use; add --state redis://HOST:PORT"),
+        (("worker", "--http", ":0"), "a worker does not serve; remove --http and --workers"),
+        (("--workers", "two"), "'two' is not a whole number, such as 4"),
         (("--state", "redis:/x"), "--state: 'redis:/x' is no place for state"),
     ],
 )

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from toolwright_runtime.server import main
-from toolwright_runtime.server.handlers.loading import Unusable
+from toolwright_runtime.server.handlers.loading import StartError
 
 if TYPE_CHECKING:
     import socket
@@ -82,7 +82,7 @@ class Serving:
         self._dismissed: set[int] = set()
         try:
             self._listener: socket.socket = main.listen(host, port)
-        except Unusable as error:
+        except StartError as error:
             raise AddressError(str(error)) from error
         self._listener.set_inheritable(True)
         self.host, self.port = self._listener.getsockname()[:2]

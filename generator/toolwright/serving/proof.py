@@ -23,7 +23,7 @@ def main() -> None:
     package = registry.PACKAGE
     try:
         sdk.build_server(package, loading.Handwritten(path or package.handlers, package).load())
-    except (loading.Unusable, checking.Unfit) as error:
+    except (loading.StartError, checking.HandlersError) as error:
         sys.stderr.write(f"{name}: {error}\n")
         sys.exit(2)
 

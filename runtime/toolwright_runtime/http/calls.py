@@ -80,7 +80,7 @@ class Handlers(AbstractAsyncContextManager["Handlers"]):
         self._package = package
         self._tokens = _tokens(package)
         for tool in package.tools.values():
-            if tool.is_bound and check.written(handlers, tool.method) is None:
+            if tool.is_bound and check.find_method(handlers, tool.method) is None:
                 self._calls[tool.method] = self._call(tool)
 
     def __getattr__(self, name: str) -> Any:

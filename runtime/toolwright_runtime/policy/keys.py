@@ -19,7 +19,7 @@ from jwt import PyJWK
 from jwt.exceptions import PyJWTError
 
 from ..observability.logs import log
-from ..server.transports.http.authentication import Unavailable
+from ..server.transports.http.authentication import VerificationUnavailableError
 from ..values.json import Json, is_list, is_object
 
 _KEPT: Final = 3600.0
@@ -102,7 +102,7 @@ class Keys:
                     await self._ask()
             found = self._known(kid, algorithm)
         if not self._keys or self._age > self._longest:
-            raise Unavailable(f"the keys of {self._issuer} cannot be had")
+            raise VerificationUnavailableError(f"the keys of {self._issuer} cannot be had")
         return found
 
     @property

@@ -53,7 +53,7 @@ class Limits:
         """The outcome of a call that has its place, under its clock."""
         timeout = bounds.timeout
         with anyio.CancelScope(deadline=math.inf if timeout is None else anyio.current_time() + timeout) as scope:
-            keeper = call.context.occupancy.keeper = _Keeper(scope, bounds.slots)
+            keeper = call.context.slot.limits = _Keeper(scope, bounds.slots)
             try:
                 outcome = await proceed(call)
                 if not scope.cancel_called or outcome.ending != "failed":  # a failure may be the cancelled handler's

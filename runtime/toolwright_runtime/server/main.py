@@ -19,7 +19,7 @@ from ..state.store import Unfit
 from ..values.terminal import one_line, visible
 from .execution.threads import THREADS
 from .handlers import check
-from .handlers.loading import Handwritten, Unusable, refuse
+from .handlers.loading import Handwritten, StartError, refuse
 from .transports.signals import end_without_threads, stop_signals
 
 if TYPE_CHECKING:
@@ -56,10 +56,10 @@ def main(package: Package, argv: Sequence[str] | None = None) -> None:
             _serve_stdio(handwritten, options)
         else:
             _serve_http(handwritten, options)
-    except Unusable as error:
+    except StartError as error:
         _tell(f"{package.name}: {error}")
         raise SystemExit(error.status) from None
-    except check.Unfit as error:
+    except check.HandlersError as error:
         _tell(f"{package.name}: {error}")
         raise SystemExit(2) from None
     except KeyboardInterrupt:
@@ -76,7 +76,7 @@ def _parser(package: Package) -> argparse.ArgumentParser:
     title = one_line(server.get("title") or server["name"])
     parser = argparse.ArgumentParser(
         prog=f"python -m {package.name}",
-        description=f"{title}, an MCP server. Without --http it speaks on standard input and output.",
+        description=f"{title}, an MCP server. Without --http, it serves on standard input and output.",
     )
     if package.has_tasks:
         parser.add_argument(
@@ -84,13 +84,13 @@ def _parser(package: Package) -> argparse.ArgumentParser:
             nargs="?",
             choices=("worker",),
             metavar="worker",
-            help="only work at tasks, of all processes with the same --state",
+            help="only run tasks, for all processes with the same --state",
         )
         parser.add_argument(
             "--workers",
             metavar="N",
             type=whole_number,
-            help="work at tasks in so many processes beside, and not in this one; needs a --state that is shared",
+            help="run tasks in this many extra processes instead of in this one; needs a shared --state",
         )
         parser.add_argument("--until-end-of-input", action="store_true", help=argparse.SUPPRESS)
     parser.set_defaults(command=None, workers=None)
@@ -99,59 +99,59 @@ def _parser(package: Package) -> argparse.ArgumentParser:
         "--handlers",
         metavar="MODULE:NAME",
         default=handlers,
-        help="a class to make the handlers from, a function that makes them, or the handlers themselves"
+        help="the handlers: an object, or a class or a function that makes one"
         + (f" (default: {handlers})" if handlers else ""),
     )
     parser.add_argument(
         "--http",
         metavar="HOST:PORT",
         type=address,
-        help="serve Streamable HTTP at this address; fd:N is a listener that is open already",
+        help="serve Streamable HTTP at this address; fd:N is a socket that is already listening",
     )
-    parser.add_argument("--path", default="/mcp", help="with --http: where the endpoint is (default: /mcp)")
+    parser.add_argument("--path", default="/mcp", help="with --http: the path of the endpoint (default: /mcp)")
     parser.add_argument(
         "--allow-host",
         metavar="HOST",
         action="append",
         default=[],
-        help="with --http: answer requests for this host, too, such as api.example.com; may be given several times",
+        help="with --http: also answer requests for this host, such as api.example.com; may be repeated",
     )
     parser.add_argument(
-        "--health", action="store_true", help="with --http: answer /livez and /readyz, for those who look after servers"
+        "--health", action="store_true", help="with --http: answer the health checks /livez and /readyz"
     )
     parser.add_argument(
         "--stateless",
         action="store_true",
-        help="with --http: keep no sessions, so that older clients, too, may call any of several processes; "
-        "they are asked nothing and hear of no changes",
+        help="with --http: keep no sessions, so that older clients can also call any of several processes; "
+        "they cannot be asked questions, and are not told of changes",
     )
     parser.add_argument(
         "--connections",
         metavar="N",
         type=positive_number,
-        help="with --http: how many connections may be open (default: half of the descriptors that the process may "
-        "open, at most 4096)",
+        help="with --http: how many connections may be open (default: half of the file descriptors that the process "
+        "may open, at most 4096)",
     )
     parser.add_argument(
         "--connections-per-address",
         metavar="N",
         type=whole_number,
-        help="with --http: how many of these one address may have (default: half); 0 where a proxy is in front, which "
-        "has one address for all clients",
+        help="with --http: how many of them one address may have (default: half); use 0 behind a proxy, which has one "
+        "address for all clients",
     )
     parser.add_argument(
         "--grace",
         metavar="SECONDS",
         type=whole_number,
         default=_GRACE,
-        help=f"how long what is under way may go on when the server is asked to stop (default: {_GRACE})",
+        help=f"how long running requests and tasks may go on when the server is asked to stop (default: {_GRACE})",
     )
     parser.add_argument(
         "--threads",
         metavar="N",
         type=positive_number,
         default=THREADS,
-        help="how many threads plain `def` methods of the handlers may take in all; each method takes at most half "
+        help="how many threads plain `def` methods of the handlers may use in all; each method uses at most half "
         f"(default: {THREADS})",
     )
     parser.add_argument(
@@ -159,18 +159,18 @@ def _parser(package: Package) -> argparse.ArgumentParser:
         metavar="SCOPE",
         action="append",
         default=[],
-        help="without --http: a scope that the local user has, such as notes:write; may be given several times",
+        help="without --http: a scope that the local user has, such as notes:write; may be repeated",
     )
     parser.add_argument(
         "--state",
         metavar="URL",
         default="memory://",
-        help="where state lives: memory:// is this process (default); redis://HOST:PORT is shared by many",
+        help="where to keep state: memory:// is this process (default); redis://HOST:PORT is shared by many",
     )
     parser.add_argument(
         "--audit",
         metavar="FILE",
-        help="append a line of JSON for each call of a tool, refused and failed ones too; - is standard error",
+        help="append a line of JSON for each tool call, including refused and failed ones; - is standard error",
     )
     parser.add_argument(
         "--log-level", choices=_LEVELS, default="info", help="what to log on standard error (default: info)"
@@ -191,22 +191,22 @@ def address(text: str) -> tuple[str, int] | int:
 def whole_number(text: str) -> int:
     """A whole number. Raises argparse.ArgumentTypeError."""
     if not text.isdecimal() or len(text) > 9:
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number, such as 4")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number, such as 4")
     return int(text)
 
 
 def positive_number(text: str) -> int:
     """A whole number above 0. Raises argparse.ArgumentTypeError."""
     if not (number := whole_number(text)):
-        raise argparse.ArgumentTypeError("0 is too small; the least is 1")
+        raise argparse.ArgumentTypeError("0 is too small; the minimum is 1")
     return number
 
 
 def _worker_arguments(package: Package, options: argparse.Namespace) -> list[str]:
     """The command line of a process that works at the tasks of this one."""
     names = ("state", "grace", "threads", "log-level", "handlers", "audit")
-    said = ((f"--{name}", getattr(options, name.replace("-", "_"))) for name in names)
-    return ["-m", package.name, "worker", *(str(word) for one in said if one[1] is not None for word in one)]
+    pairs = ((f"--{name}", getattr(options, name.replace("-", "_"))) for name in names)
+    return ["-m", package.name, "worker", *(str(word) for pair in pairs if pair[1] is not None for word in pair)]
 
 
 def _workers(package: Package, options: argparse.Namespace) -> AbstractContextManager[object]:
@@ -220,10 +220,10 @@ def _workers(package: Package, options: argparse.Namespace) -> AbstractContextMa
 
 def _work(handwritten: Handwritten, options: argparse.Namespace) -> None:
     if options.http is not None or options.workers is not None:
-        raise Unusable("a worker serves nothing; leave out --http and --workers")
-    server = _built(handwritten, options)
+        raise StartError("a worker does not serve; remove --http and --workers")
+    server = _build(handwritten, options)
     if not server.store.is_shared:
-        raise Unusable("a worker works at the tasks of other processes, so that it needs --state redis://HOST:PORT")
+        raise StartError("a worker runs the tasks of other processes; add --state redis://HOST:PORT")
     from ..tasks.engines.worker import work
 
     try:
@@ -241,18 +241,22 @@ def _serve_stdio(handwritten: Handwritten, options: argparse.Namespace) -> None:
 
     for number, stream in enumerate((sys.stdin, sys.stdout)):
         if stream is None:  # so Python has it where the descriptor is closed
-            raise Unusable(f"standard {'output' if number else 'input'} is closed; start the server from an MCP client")
+            raise StartError(
+                f"standard {'output' if number else 'input'} is closed; start the server from an MCP client"
+            )
     if sys.stdin.isatty():
-        log().info("speaking MCP on standard input and output, as a client expects; --http serves over the network")
-    with stdio.wire() as held:  # also while the handlers are imported: they may print
-        server = _built(handwritten, options)
-        server.observer.transport = "stdio"
+        log().info(
+            "serving MCP on standard input and output, as a client expects; use --http to serve over the network"
+        )
+    with stdio.wire() as descriptors:  # also while the handlers are imported: they may print
+        server = _build(handwritten, options)
+        server.instrumentation.transport = "stdio"
         if server.scopes is not None and (lacking := server.scopes.lacks(server.principal(over_http=False))):
             words = " ".join(f"--scope {scope}" for scope in lacking)
-            log().info("what needs scopes is not there for the local user without %s", words)
+            log().info("the local user does not see what needs scopes; to grant them, add %s", words)
         try:
             with _workers(handwritten.package, options):
-                stdio.run(server, held)
+                stdio.run(server, descriptors)
         except BaseExceptionGroup:  # so the SDK's tasks wrap what a server raises at its start
             failure = getattr(server.lifespan, "failure", None)
             if failure is None:
@@ -264,15 +268,17 @@ def _serve_stdio(handwritten: Handwritten, options: argparse.Namespace) -> None:
 def _serve_http(handwritten: Handwritten, options: argparse.Namespace) -> None:
     from .transports.http import asgi
     from .transports.http.connections import Bounds
-    from .transports.http.graceful_shutdown import Draining
+    from .transports.http.graceful_shutdown import GracefulServer
 
     if not options.path.startswith("/"):
-        raise Unusable(f"--path is {options.path!r}; it starts with /")
-    where = _opened(options.http) if isinstance(options.http, int) else (str(options.http[0]), int(options.http[1]))
+        raise StartError(f"--path is {options.path!r}; it must start with /")
+    where = (
+        _open_listener(options.http) if isinstance(options.http, int) else (str(options.http[0]), int(options.http[1]))
+    )
     host = where[0] if isinstance(where, tuple) else str(where.getsockname()[0])
     hosts = [*options.allow_host, *([] if host in _EVERYWHERE else [f"[{host}]" if ":" in host else host])]
     app = asgi.asgi_app(
-        _built(handwritten, options),
+        _build(handwritten, options),
         path=options.path,
         allowed_hosts=hosts,
         stateless=options.stateless,
@@ -282,12 +288,12 @@ def _serve_http(handwritten: Handwritten, options: argparse.Namespace) -> None:
     host, port = listener.getsockname()[:2]
     log().info("serving http://%s:%d%s", f"[{host}]" if ":" in host else host, port, options.path)
     if host in _EVERYWHERE and not options.allow_host:
-        log().warning("only requests for this machine's own names are answered; --allow-host adds others")
+        log().warning("only requests for localhost are answered; add other hosts with --allow-host")
     for number in stop_signals():  # uvicorn stops, and then sends itself the signal once more
-        signal.signal(number, _nothing)
+        signal.signal(number, _ignore)
     served: PackageServer = app.state.server
     bounds = Bounds.of(options.connections, options.connections_per_address)
-    server = Draining(app, options.grace, served.stop, served.in_flight.end, bounds)
+    server = GracefulServer(app, options.grace, served.stop, served.in_flight.end, bounds)
     try:
         with _workers(handwritten.package, options):
             server.run([listener])
@@ -296,12 +302,12 @@ def _serve_http(handwritten: Handwritten, options: argparse.Namespace) -> None:
             raise
         failure = getattr(app.state.server.lifespan, "failure", None)
         if failure is None:
-            raise Unusable("the server could not start; the log says why", status=1) from end
+            raise StartError("the server could not start; the log says why", status=1) from end
         refuse("the handlers could not start", failure, status=1)
     end_without_threads()
 
 
-def _built(handwritten: Handwritten, options: argparse.Namespace) -> PackageServer:
+def _build(handwritten: Handwritten, options: argparse.Namespace) -> PackageServer:
     """The server. Raises Unusable."""
     from .core import required_features
     from .server import build_server
@@ -317,32 +323,32 @@ def _built(handwritten: Handwritten, options: argparse.Namespace) -> PackageServ
             audit=options.audit,
             threads=options.threads,
         )
-    except required_features.Unserved as error:
-        raise Unusable(str(error)) from None
+    except required_features.UnsupportedManifestError as error:
+        raise StartError(str(error)) from None
     except Unfit as error:
-        raise Unusable(f"--state: {error}") from None
+        raise StartError(f"--state: {error}") from None
     except OSError as error:
         if error.filename is None:
             raise
-        raise Unusable(f"--audit is {options.audit!r}, which cannot be written: {_reason(error)}") from None
+        raise StartError(f"--audit is {options.audit!r}, which cannot be written: {_reason(error)}") from None
     if options.workers is not None and server.tasks is not None:
         if not server.store.is_shared:
-            raise Unusable("--workers needs a --state that other processes see: redis://HOST:PORT")
+            raise StartError("--workers needs state that other processes can use; add --state redis://HOST:PORT")
         server.tasks.works = False
     if server.tasks is not None and server.store.is_shared:
         server.tasks.engine.grace = options.grace
     return server
 
 
-def _opened(number: int) -> socket.socket:
+def _open_listener(number: int) -> socket.socket:
     """The listener with that descriptor. Raises Unusable."""
     try:
-        found = socket.socket(fileno=number)
-        if not found.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
-            raise Unusable(f"--http is fd:{number}, which is no listener", status=1)
-        return socket.socket(found.family, socket.SOCK_STREAM, socket.IPPROTO_TCP, fileno=found.detach())
+        listener = socket.socket(fileno=number)
+        if not listener.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+            raise StartError(f"--http is fd:{number}, which is not a listening socket", status=1)
+        return socket.socket(listener.family, socket.SOCK_STREAM, socket.IPPROTO_TCP, fileno=listener.detach())
     except OSError as error:
-        raise Unusable(f"--http is fd:{number}, which is no open listener: {_reason(error)}", status=1) from None
+        raise StartError(f"--http is fd:{number}, which is not an open socket: {_reason(error)}", status=1) from None
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -358,7 +364,7 @@ def listen(host: str, port: int) -> socket.socket:
         listener = socket.create_server(address[:2], family=family)
         return socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP, fileno=listener.detach())
     except (OSError, UnicodeError) as error:  # the latter of a name that no host can have
-        raise Unusable(f"cannot serve at {host}:{port}: {_reason(error)}", status=1) from None
+        raise StartError(f"cannot serve at {host}:{port}: {_reason(error)}", status=1) from None
 
 
 def _reason(error: OSError | UnicodeError) -> str:
@@ -367,5 +373,5 @@ def _reason(error: OSError | UnicodeError) -> str:
     return os.strerror(error.errno)
 
 
-def _nothing(_number: int, _frame: object) -> None:
+def _ignore(_number: int, _frame: object) -> None:
     """What is done at a signal that another hears, too."""

@@ -33,19 +33,19 @@ from .core.call_state import CURRENT
 from .core.composition import parts
 from .core.context import LOG_LEVELS, LogLevel
 from .core.expiry import end_stream_in_time
-from .core.lists import Lists, ResourceSwitches, StaleCursor, Switches
+from .core.lists import Lists, ResourceSwitches, StaleCursorError, Switches
 from .core.lost_store import LostStore
-from .core.parts import Answer, Host, Part, Refused, Request
+from .core.parts import Answer, Host, Part, ProtocolError, Request
 from .core.principal import Principal, current, local
-from .core.request_state import SealedRequests
-from .execution.slots import Occupancy
+from .core.request_state import EncryptedRequestState
+from .execution.slots import Slot
 from .execution.threads import THREADS, Threads
 from .features.changes import Changes
-from .features.input_requests import Asking
+from .features.input_requests import InputRequestRunner
 from .features.subscriptions import Subscriptions
 from .handlers import check
 from .handlers.lifespan import Lifespan
-from .observability.instrumentation import Observer, recorder
+from .observability.instrumentation import Instrumentation, recorder
 from .transports.in_flight import InFlight
 
 if TYPE_CHECKING:
@@ -124,17 +124,19 @@ def build_server(
         Unserved: The manifest declares what is not served.
     """
     required_features.check(package)
-    taken = Threads(threads)
-    kept = store_at(state, package)
-    every = parts(package)
-    given = check.NoHandlers() if handlers is None else handlers
-    check.check(package.manifest["server"]["name"], [one for part in every for one in part.needed()], given)
-    made = None if audit is None else recorder(package, audit)
-    bound = _bound(package, given) if package.has_calls else given
-    return PackageServer(package, bound, every, local(local_scopes), kept, made, taken)
+    pool = Threads(threads)
+    store = store_at(state, package)
+    server_parts = parts(package)
+    present = check.NoHandlers() if handlers is None else handlers
+    check.check(
+        package.manifest["server"]["name"], [method for part in server_parts for method in part.needed()], present
+    )
+    call_recorder = None if audit is None else recorder(package, audit)
+    complete = _bind(package, present) if package.has_calls else present
+    return PackageServer(package, complete, server_parts, local(local_scopes), store, call_recorder, pool)
 
 
-def _bound(package: Package, handlers: object) -> object:
+def _bind(package: Package, handlers: object) -> object:
     """The handlers, with those of tools that are HTTP calls."""
     from ..http.calls import bind
 
@@ -238,28 +240,28 @@ class PackageServer(Server[Any]):
         served = [method for method, name in _LISTS.items() if name in listings]
         for method in (*served, *answers):
             parameters, placeholder = _ADMITTED[method]
-            self.add_request_handler(method, parameters, _admitting(placeholder))
+            self.add_request_handler(method, parameters, _admit(placeholder))
         # The parameter `on_set_logging_level` warns on standard error; revisions up to 2025-11-25 want the method.
         self.add_request_handler("logging/setLevel", types.SetLevelRequestParams, subscriptions.set_level)
         if "resources" in listings:
             self.add_request_handler("resources/unsubscribe", types.UnsubscribeRequestParams, subscriptions.unsubscribe)
         self.add_notification_handler("notifications/initialized", types.NotificationParams, subscriptions.tell)
         self.recorder = recorder
-        self.observer = Observer(package, recorder, user)
+        self.instrumentation = Instrumentation(package, recorder, user)
         self.in_flight = InFlight()
-        self.middleware.append(self.observer)
+        self.middleware.append(self.instrumentation)
         self.middleware.append(end_stream_in_time)
         self.middleware.append(self.in_flight)
-        self.middleware.append(LostStore(self.stamped))
-        self.middleware.append(SealedRequests(store, info["name"], _PATIENCE))
-        self.middleware.append(_modest)
+        self.middleware.append(LostStore(self.stamp))
+        self.middleware.append(EncryptedRequestState(store, info["name"], _PATIENCE))
+        self.middleware.append(_limit_handshake)
         self.middleware.append(subscriptions.greet)
-        self._rounds = Asking(_PATIENCE, store)
+        self._input_requests = InputRequestRunner(_PATIENCE, store)
         if self.tasks is not None:
             from ..tasks.methods import Methods
 
             self.middleware.append(Methods(self, self.tasks, partial(_channel, subscriptions)))
-        self.middleware.append(_Answers(self, lists, answers, subscriptions, self._rounds))
+        self.middleware.append(_Answers(self, lists, answers, subscriptions, self._input_requests))
         if self.scopes is not None:
             from ..policy.scopes import Listening
 
@@ -275,7 +277,7 @@ class PackageServer(Server[Any]):
         Returns:
             Whether a client was told: one that is still connected, of this question, for the first time.
         """
-        return await self._rounds.urls.complete(elicitation)
+        return await self._input_requests.urls.complete(elicitation)
 
     def limit_listeners(self, streams: Streams) -> None:
         """Bound how many clients from 2026-07-28 on may listen for changes at once."""
@@ -288,10 +290,10 @@ class PackageServer(Server[Any]):
 
     def principal(self, *, over_http: bool) -> Principal:
         """Who sent the request that is being answered, with all scopes that its own hold."""
-        found = current(over_http=over_http, user=self._user)
-        return found if self.scopes is None else self.scopes.widened(found)
+        caller = current(over_http=over_http, user=self._user)
+        return caller if self.scopes is None else self.scopes.widened(caller)
 
-    def stamped(self, result: dict[str, Any], revision: str) -> dict[str, Any]:
+    def stamp(self, result: dict[str, Any], revision: str) -> dict[str, Any]:
         """From 2026-07-28, what every result says: whether it is complete, and who gave it."""
         if not Revision.of(revision).has("stateless"):
             return result
@@ -316,26 +318,27 @@ class PackageServer(Server[Any]):
         extensions: dict[str, dict[str, Any]] | None = None,
     ) -> InitializationOptions:
         """What `initialize` answers; every transport asks here, and all of them announce changes of the lists."""
-        told = self.has_sessions
+        announces = self.has_sessions
         options = notification_options or NotificationOptions(
-            tools_changed=told, resources_changed=told, prompts_changed=told
+            tools_changed=announces, resources_changed=announces, prompts_changed=announces
         )
-        made = super().create_initialization_options(options, experimental_capabilities, extensions)
-        if made.capabilities.resources is not None and not told:
-            made.capabilities.resources.subscribe = False
-        return made
+        initialization = super().create_initialization_options(options, experimental_capabilities, extensions)
+        if initialization.capabilities.resources is not None and not announces:
+            initialization.capabilities.resources.subscribe = False
+        return initialization
 
 
-async def _modest(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+async def _limit_handshake(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
     """Refuse a handshake of unusual size: what the client says there is kept as long as its connection."""
     if ctx.method == "initialize":
-        said = json.dumps(ctx.params)
-        if len(said) > _GREETING or said.count("{") + said.count("[") > _GREETING_PARTS:
-            raise MCPError(types.INVALID_PARAMS, "The client says more about itself than a server can keep")
+        text = json.dumps(ctx.params)
+        if len(text) > _GREETING or text.count("{") + text.count("[") > _GREETING_PARTS:
+            most = f"{_GREETING:,} bytes of JSON with {_GREETING_PARTS:,} objects and arrays"
+            raise MCPError(types.INVALID_PARAMS, f"The parameters of initialize are too large. Send at most {most}.")
     return await call_next(ctx)
 
 
-def _admitting(placeholder: types.Result) -> Callable[[object, object], Awaitable[types.Result]]:
+def _admit(placeholder: types.Result) -> Callable[[object, object], Awaitable[types.Result]]:
     async def admitted(_ctx: object, _params: object) -> types.Result:
         return placeholder
 
@@ -361,13 +364,13 @@ class _Answers:
         lists: Lists,
         answers: Mapping[str, Answer],
         subscriptions: Subscriptions,
-        asking: Asking,
+        input_requests: InputRequestRunner,
     ) -> None:
         self._server = server
         self._lists = lists
         self._answers = answers
         self._subscriptions = subscriptions
-        self._asking = asking
+        self._input_requests = input_requests
         self._pages: dict[_Page, dict[str, Any]] = {}
 
     async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
@@ -378,15 +381,15 @@ class _Answers:
         if not _is_admissible(ctx, self._server.has_sessions):
             await call_next(ctx)  # the SDK refuses what it must, in its own words
         principal = self._server.principal(over_http=ctx.request is not None)
-        if (course := CURRENT.get()) is not None:
-            course.principal = principal
+        if (call_state := CURRENT.get()) is not None:
+            call_state.principal = principal
         try:
             if method in _LISTS:
                 return self._list(method, (ctx.params or {}).get("cursor"), ctx.protocol_version, principal)
             return await self._answer(ctx, request_id, principal)
-        except Refused as error:
+        except ProtocolError as error:
             raise MCPError(error.code, error.message, error.data) from None
-        except StaleCursor:
+        except StaleCursorError:
             raise MCPError(types.INVALID_PARAMS, "Invalid cursor") from None
 
     def _list(self, method: str, cursor: str | None, revision: str, principal: Principal) -> dict[str, Any]:
@@ -401,7 +404,7 @@ class _Answers:
         answer = self._lists.answer(name, cursor, revision, shows)
         if name == "tools":
             answer["tools"] = [tool_for(definition, revision) for definition in answer["tools"]]
-        answer = self._server.stamped(answer, revision)
+        answer = self._server.stamp(answer, revision)
         if cursor is None:
             kept = [(page, kept) for page, kept in self._pages.items() if page[0] != name or page[1] == key[1]]
             self._pages = dict(kept[-_PAGES:])
@@ -412,12 +415,12 @@ class _Answers:
         self, ctx: ServerRequestContext[Any, Any], request_id: str | int, principal: Principal
     ) -> dict[str, Any]:
         revision = ctx.protocol_version
-        channel = _Channel(ctx, self._subscriptions, self._asking.urls)
-        occupancy = Occupancy(self._server.threads)
-        request = Request(ctx.method, request_id, ctx.params or {}, revision, channel, principal, occupancy)
+        channel = _Channel(ctx, self._subscriptions, self._input_requests.urls)
+        slot = Slot(self._server.threads)
+        request = Request(ctx.method, request_id, ctx.params or {}, revision, channel, principal, slot)
         answer = self._answers[ctx.method]
-        result = await self._asking.answer(answer, request)
-        return self._server.stamped(result, revision)
+        result = await self._input_requests.answer(answer, request)
+        return self._server.stamp(result, revision)
 
 
 def _is_admissible(ctx: ServerRequestContext[Any, Any], has_sessions: bool) -> bool:
@@ -449,8 +452,8 @@ class _Channel:
 
     @property
     def client(self) -> tuple[str, str] | None:
-        said = self._ctx.session.client_params
-        return None if said is None else (said.client_info.name, said.client_info.version)
+        params = self._ctx.session.client_params
+        return None if params is None else (params.client_info.name, params.client_info.version)
 
     @property
     def session(self) -> str | None:

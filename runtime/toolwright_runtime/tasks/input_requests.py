@@ -10,26 +10,26 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..mcp.revisions import Revision
-from ..server.features.input_requests import Peer, Rounds
+from ..server.features.input_requests import InputRequests, Peer
 
 if TYPE_CHECKING:
-    from ..server.execution.slots import Occupancy
+    from ..server.execution.slots import Slot
     from .records import Task
 
 
-class TaskRounds(Rounds):
+class TaskRounds(InputRequests):
     """The questions of one task."""
 
     def __init__(
         self,
         task: Task,
         peer: Peer,
-        occupancy: Occupancy,
+        slot: Slot,
         save: Callable[[Mapping[str, Any]], Awaitable[None]],
     ) -> None:
         """Go on from where the task was left; `save` keeps what `ctx.once` gave."""
         kept = {"answers": task.answers, "done": task.done, "tries": task.tries, "asked": ()}
-        super().__init__(peer, task.revision, kept, None, occupancy)
+        super().__init__(peer, task.revision, kept, None, slot)
         self._task = task
         self._save = save
         self._visits = 0
@@ -46,6 +46,6 @@ class TaskRounds(Rounds):
         self._visits += 1
         return elicitation or hashlib.sha256(f"{self._task.id} {self._visits}".encode()).hexdigest()[:32]
 
-    async def saved(self) -> None:
+    async def save(self) -> None:
         """Keep at once what was made, so that a run after the death of this one does not make it again."""
         await self._save(dict(self._done))

@@ -20,7 +20,7 @@ from mcp.shared.inbound import MCP_NAME_HEADER, decode_header_value
 
 from ..mcp.revisions import Revision
 from ..server.core.expiry import own_seconds_left
-from ..server.core.parts import Refused
+from ..server.core.parts import ProtocolError
 from ..state.budget import BudgetExceeded
 from ..values.json import is_list, is_mapping
 from ..values.nesting import is_too_deep
@@ -98,7 +98,7 @@ class Methods:
                 return await self._answer(ctx, call_next)
             if ctx.method == "subscriptions/listen" and (names := _heard(ctx.params)):
                 return await self._listen(ctx, call_next, names)
-        except Refused as error:
+        except ProtocolError as error:
             raise MCPError(error.code, error.message, error.data) from None
         except BudgetExceeded as error:
             raise MCPError(types.INVALID_PARAMS, f"The answers were not taken. {error}") from None
@@ -112,7 +112,7 @@ class Methods:
         is_stateless = revision.has("task_extension")
         methods = self._stateless if is_stateless else self._handshake
         if ctx.method not in methods or (not is_stateless and not revision.has("handshake_tasks")):
-            raise Refused(types.METHOD_NOT_FOUND, "Method not found", ctx.method)
+            raise ProtocolError(types.METHOD_NOT_FOUND, "Method not found", ctx.method)
         if not is_stateless:
             if ctx.session.client_params is None:
                 await call_next(ctx)  # the SDK refuses who has not shaken hands, where there are hands to shake
@@ -120,7 +120,7 @@ class Methods:
         name = _One.model_validate(ctx.params or {}, by_name=False).task_id
         if ctx.request is not None and decode_header_value(ctx.request.headers.get(MCP_NAME_HEADER)) != name:
             text = f"{MCP_NAME_HEADER} header does not match the request body's 'taskId' parameter"
-            raise Refused(types.HEADER_MISMATCH, text)
+            raise ProtocolError(types.HEADER_MISMATCH, text)
         self._require(ctx)
         said = await methods[ctx.method](ctx)
         return {"resultType": "complete", **said, "_meta": {types.SERVER_INFO_META_KEY: self._server.server_info_stamp}}
@@ -134,7 +134,7 @@ class Methods:
         known = _One.model_validate(ctx.params or {}, by_name=False).task_id if name is None else name
         task = await self._tasks.ledger.find(known)
         if task is None or not self._may_see(ctx, task):
-            raise Refused(types.INVALID_PARAMS, "Task not found")
+            raise ProtocolError(types.INVALID_PARAMS, "Task not found")
         await self._tasks.look(task)
         return task
 
@@ -160,14 +160,14 @@ class Methods:
         with anyio.move_on_after(left):
             task = await self._end(ctx)
         if task is None:
-            raise Refused(types.INVALID_REQUEST, "The access token has expired. Ask again with another one.")
+            raise ProtocolError(types.INVALID_REQUEST, "The access token has expired. Ask again with another one.")
         if task.status == "cancelled":
-            raise Refused(types.INVALID_REQUEST, "The task was cancelled")
+            raise ProtocolError(types.INVALID_REQUEST, "The task was cancelled")
         if task.error is not None:
-            raise Refused(task.error["code"], task.error["message"], task.error.get("data"))
+            raise ProtocolError(task.error["code"], task.error["message"], task.error.get("data"))
         result = await self._tasks.ledger.result(task)
         if result is None:
-            raise Refused(types.INVALID_PARAMS, "Task not found")
+            raise ProtocolError(types.INVALID_PARAMS, "Task not found")
         return wire.final(task, result, self._server.package.tools[task.tool].definition, ctx.protocol_version)
 
     async def _end(self, ctx: ServerRequestContext[Any, Any]) -> Task:
@@ -199,7 +199,7 @@ class Methods:
         task = await self._find(ctx)
         if (made := await self._cancelled(task)) is None:
             status = wire.in_handshake_era(await self._find(ctx))["status"]
-            raise Refused(types.INVALID_PARAMS, f"Cannot cancel task: already in terminal status {status!r}")
+            raise ProtocolError(types.INVALID_PARAMS, f"Cannot cancel task: already in terminal status {status!r}")
         return wire.in_handshake_era(made)
 
     # 2026-07-28
@@ -212,7 +212,7 @@ class Methods:
         task = await self._find(ctx)
         responses = _Update.model_validate(ctx.params or {}, by_name=False).input_responses
         if is_too_deep(responses):
-            raise Refused(types.INVALID_PARAMS, "The answers are nested too deeply")
+            raise ProtocolError(types.INVALID_PARAMS, "The answers are nested too deeply")
         await self._tasks.answer(task, responses)
         return {}
 
@@ -231,12 +231,12 @@ class Methods:
         """Have a client hear of those of its tasks that there are (the extension, "Task Status Notifications")."""
         self._require(ctx)
         if len(names) > _HEARD:
-            raise Refused(types.INVALID_PARAMS, f"More than {_HEARD} tasks")
+            raise ProtocolError(types.INVALID_PARAMS, f"More than {_HEARD} tasks")
         there: list[str] = []
         for name in names:
             try:
                 there.append((await self._find(ctx, name)).id)
-            except Refused:  # nobody is told what is not there
+            except ProtocolError:  # nobody is told what is not there
                 continue
         listener = Listener(ctx, self._tasks.ledger, there)
         async with listener.telling():
@@ -280,5 +280,5 @@ def _read(cursor: str) -> tuple[str, str]:
     except ValueError:
         found = None
     if found is None:
-        raise Refused(types.INVALID_PARAMS, "Invalid cursor")
+        raise ProtocolError(types.INVALID_PARAMS, "Invalid cursor")
     return found[1], found[2]

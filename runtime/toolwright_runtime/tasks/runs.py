@@ -24,13 +24,13 @@ from opentelemetry.trace import StatusCode, get_tracer
 from ..mcp.revisions import Revision
 from ..observability.logs import log
 from ..observability.telemetry import of_request
-from ..server.core.call_state import CURRENT, Course, reference
+from ..server.core.call_state import CURRENT, CallState, reference
 from ..server.core.outcomes import Outcome, refusal
 from ..server.core.parts import Request
-from ..server.core.sanitizing import mirrored, whole
+from ..server.core.sanitizing import encode_json, repair_unicode
 from ..server.core.steps import Call
-from ..server.execution.slots import Occupancy
-from ..server.features.input_requests import MissingCapability, NotVisited, inner
+from ..server.execution.slots import Slot
+from ..server.features.input_requests import MissingCapability, UrlNotVisitedError, inner
 from ..state.budget import BudgetExceeded
 from ..state.store import StateLost, lost, lost_message
 from ..values.sanitizing import clean
@@ -85,7 +85,7 @@ class _Leg:
 
     task: Task
     holder: str
-    course: Course
+    course: CallState
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
     said: float = 0.0
     saying: str | None = None
@@ -205,12 +205,12 @@ class Runs:
         """Run the handler, and keep what comes of it."""
         task = leg.task
         tool = self._host.package.tools[task.tool]
-        values, size = whole(dict(task.arguments))
+        values, size = repair_unicode(dict(task.arguments))
         leg.course.tool, leg.course.arguments, leg.course.size = tool, values, size
         channel = TaskChannel(task, self._lines, self._host.log, partial(self._say, leg))
-        occupancy = Occupancy(self._host.threads, patience=math.inf)  # it was let in when it was made
-        request = Request("tools/call", task.id, {}, task.revision, channel, task.principal, occupancy)
-        rounds = TaskRounds(task, channel, request.occupancy, partial(self._save, leg))
+        slot = Slot(self._host.threads, patience=math.inf)  # it was let in when it was made
+        request = Request("tools/call", task.id, {}, task.revision, channel, task.principal, slot)
+        rounds = TaskRounds(task, channel, request.slot, partial(self._save, leg))
         request = replace(request, more={"rounds": rounds, "task_id": task.id})
         outcomes: list[Outcome] = []
 
@@ -220,8 +220,8 @@ class Runs:
             return outcomes[-1]
 
         try:
-            outcome = await rounds.settled(handle)
-        except NotVisited as error:
+            outcome = await rounds.settle(handle)
+        except UrlNotVisitedError as error:
             outcome = refusal(str(error), "denied", "not_visited")
         except MissingCapability as error:
             text, data = str(error), {"requiredCapabilities": error.required}
@@ -238,13 +238,13 @@ class Runs:
             return
         leg.is_ending = True
         try:
-            await self._change(leg, lambda now: now.waiting(rounds.pending, **rounds.kept) if _of(now, leg) else None)
+            await self._change(leg, lambda now: now.waiting(rounds.pending, **rounds.state) if _of(now, leg) else None)
         except BudgetExceeded as error:
             await self._overfull(leg, f"{tool.name} cannot ask its questions, which would be stored. {error}")
 
     async def _end(self, leg: _Leg, outcome: Outcome) -> None:
         leg.is_ending = True
-        leg.course.ended(outcome)
+        leg.course.note_outcome(outcome)
         is_error = bool(outcome.result.get("isError"))
         message = _first_text(outcome.result) if is_error else None
 
@@ -274,7 +274,7 @@ class Runs:
         raised = inner(error, MCPError)
         if raised is not None:
             leg.course.ending, leg.course.reason = "failed", "protocol_error"
-            data = None if raised.error.data is None else mirrored(raised.error.data)[0]
+            data = None if raised.error.data is None else encode_json(raised.error.data)[0]
             await self._fail(leg, raised.error.code, clean(raised.error.message), data)
             return
         if lost(error) is not None:
@@ -373,8 +373,8 @@ def _first_text(result: Mapping[str, Any]) -> str | None:
     return texts[0][:_LONGEST] if texts else None
 
 
-def _course(task: Task) -> Course:
-    course = Course(time.time(), task.transport, task.revision, id=task.course, principal=task.principal)
+def _course(task: Task) -> CallState:
+    course = CallState(time.time(), task.transport, task.revision, id=task.course, principal=task.principal)
     course.client = task.client
-    course.called({"name": task.tool, "arguments": task.arguments})
+    course.note_parameters({"name": task.tool, "arguments": task.arguments})
     return course

@@ -19,7 +19,7 @@ from opentelemetry.propagate import inject
 from ..mcp.revisions import Revision, since
 from ..server.core.call_state import CURRENT, note
 from ..server.core.outcomes import Outcome, refusal
-from ..server.core.parts import Refused
+from ..server.core.parts import ProtocolError
 from ..state.budget import BudgetExceeded
 from ..state.store import StateLost, after_a_change, lost_message
 from ..values.sanitizing import clean
@@ -145,7 +145,9 @@ class Tasks:
         if support == "forbidden":
             if asked is not None:
                 note("invalid", "task_support")
-                raise Refused(types.METHOD_NOT_FOUND, f"{clean(tool.name)} does not run as a task; call it without")
+                raise ProtocolError(
+                    types.METHOD_NOT_FOUND, f"{clean(tool.name)} does not run as a task; call it without"
+                )
             return None
         if not (declares(line) if is_stateless else asked is not None):
             if support == "required":
@@ -186,7 +188,7 @@ class Tasks:
             updated=now,
             ttl=_bounded(terms.ttl, asked),
             poll=terms.poll,
-            **context.rounds.kept,
+            **context.rounds.state,
         )
         try:
             if not await self.ledger.create(task, terms.most):
@@ -216,9 +218,9 @@ def declares(line: Line) -> bool:
     return said is not None and wire.EXTENSION in (said.extensions or {})
 
 
-def undeclared() -> Refused:
+def undeclared() -> ProtocolError:
     """What a client of 2026-07-28 is told that does not (the extension, "Capability Negotiation")."""
-    return Refused(
+    return ProtocolError(
         types.MISSING_REQUIRED_CLIENT_CAPABILITY,
         f"This needs a client with the extension {wire.EXTENSION!r}",
         {"requiredCapabilities": {"extensions": {wire.EXTENSION: {}}}},
@@ -232,10 +234,10 @@ def owner_of(principal: Principal, line: Line, revision: str) -> str:
     return json.dumps([principal.key, line.session])
 
 
-def _required(tool: Tool, is_stateless: bool) -> Refused:
+def _required(tool: Tool, is_stateless: bool) -> ProtocolError:
     if is_stateless:
         return undeclared()
-    return Refused(
+    return ProtocolError(
         types.METHOD_NOT_FOUND,
         f"{clean(tool.name)} runs only as a task; call it with `task` ({since('handshake_tasks')})",
     )

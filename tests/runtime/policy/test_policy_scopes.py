@@ -277,7 +277,7 @@ async def test_the_matrix(server: Any, hierarchy: str, on_missing: str, way: str
 
 def _challenge(scopes: str) -> str:
     return (
-        f'Bearer error="insufficient_scope", error_description="This needs the scopes {scopes}", '
+        f'Bearer error="insufficient_scope", error_description="This request needs the scopes {scopes}", '
         f'scope="{scopes}", resource_metadata="{METADATA}"'
     )
 

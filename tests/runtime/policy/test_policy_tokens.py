@@ -26,7 +26,7 @@ from signing import Key, claims, raw
 from toolwright_runtime.observability import logs
 from toolwright_runtime.policy.keys import Keys
 from toolwright_runtime.policy.tokens import SKEW, Tokens
-from toolwright_runtime.server.transports.http.authentication import Unavailable
+from toolwright_runtime.server.transports.http.authentication import VerificationUnavailableError
 
 pytestmark = pytest.mark.anyio
 
@@ -328,7 +328,7 @@ async def test_wrong_metadata_give_no_keys(answer: Any, caplog: pytest.LogCaptur
     found.have(ONE)
     found.answers["/elsewhere"] = found.answers[METADATA]
     found.answers[METADATA] = answer
-    with pytest.raises(Unavailable, match="cannot be had"):
+    with pytest.raises(VerificationUnavailableError, match="cannot be had"):
         await found.tokens().verify_token(ONE.sign(_good()))
     assert "/jwks" not in found.asked
     assert "/elsewhere" not in found.asked
@@ -344,7 +344,7 @@ async def test_what_is_no_set_of_keys_gives_none(said: str) -> None:
     found = Issuer()
     found.have()
     found.answers["/jwks"] = _text(said)
-    with pytest.raises(Unavailable):
+    with pytest.raises(VerificationUnavailableError):
         await found.tokens().verify_token(ONE.sign(_good()))
 
 
@@ -383,7 +383,7 @@ async def test_an_issuer_that_is_down_is_asked_again_soon() -> None:
     found = Issuer()
     verifier = found.tokens(pause=0.1)
     for _ in range(5):
-        with pytest.raises(Unavailable):
+        with pytest.raises(VerificationUnavailableError):
             await verifier.verify_token(ONE.sign(_good()))
     assert len(found.asked) == 2
     found.have(ONE)
@@ -421,7 +421,7 @@ async def test_keys_hold_for_so_long_without_the_issuer() -> None:
     await anyio.sleep(0.03)
     assert await verifier.verify_token(ONE.sign(_good())) is not None
     await anyio.sleep(0.1)
-    with pytest.raises(Unavailable):
+    with pytest.raises(VerificationUnavailableError):
         await verifier.verify_token(ONE.sign(_good()))
 
 
@@ -469,7 +469,7 @@ async def test_the_environment_s_proxy_leads_to_the_issuer(monkeypatch: pytest.M
         monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{listener.getsockname()[1]}")
         monkeypatch.delenv("NO_PROXY", raising=False)
         monkeypatch.delenv("no_proxy", raising=False)
-        with pytest.raises(Unavailable):
+        with pytest.raises(VerificationUnavailableError):
             await Keys("https://auth.example.com").find("one", "RS256")
         thread.join(10)
     assert [line.partition(b" HTTP")[0] for line in asked] == [b"CONNECT auth.example.com:443"] * 2

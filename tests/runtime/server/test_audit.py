@@ -382,8 +382,8 @@ async def test_a_slow_hook_holds_no_call_up(package: Any, handlers: Any, caplog:
 
     server = package.build_server(handlers())
     recorder = import_module("toolwright_runtime.server.observability.audit")
-    server.recorder = recorder.Recorder(package.TOOLS["ok"].package, recorder.Told(hook), waiting=3)
-    server.observer._recorder = server.recorder
+    server.recorder = recorder.Recorder(package.TOOLS["ok"].package, recorder.AuditHook(hook), waiting=3)
+    server.instrumentation._recorder = server.recorder
     async with mcp.Client(server) as client:
         await client.call_tool("ok", {})
         await asyncio.sleep(0.2)  # one is with the hook
@@ -463,7 +463,7 @@ async def test_a_full_disk_is_told_once_and_a_line_says_what_was_lost(
     audit = import_module("toolwright_runtime.server.observability.audit")
     files = import_module("toolwright_runtime.server.observability.audit_file")
     recorder = audit.Recorder(package.TOOLS["ok"].package, files.AuditFile(path), waiting=2)
-    server.observer._recorder = recorder
+    server.instrumentation._recorder = recorder
     async with mcp.Client(server) as client:
         await client.call_tool("ok", {"x": 0})
         await asyncio.sleep(0.2)  # it is the one that cannot be written

@@ -19,7 +19,7 @@ from starlette.responses import JSONResponse
 
 from packages import generate, imported, manifest, tool
 from toolwright_runtime.server.core.principal import ANONYMOUS, Principal, current, local, of_token
-from toolwright_runtime.server.transports.http.authentication import Guard, Unavailable
+from toolwright_runtime.server.transports.http.authentication import Authentication, VerificationUnavailableError
 
 pytestmark = pytest.mark.anyio
 
@@ -45,7 +45,7 @@ class Verifier:
     async def verify_token(self, token: str) -> AccessToken | None:
         self.seen.append(token)
         if token == "later":
-            raise Unavailable("the keys cannot be had")
+            raise VerificationUnavailableError("the keys cannot be had")
         if token != "good":
             return None
         return AccessToken(
@@ -95,7 +95,7 @@ async def _app(scope: Any, receive: Any, send: Any) -> None:
     await JSONResponse({"for": None if token is None else token.subject, "size": len(body)})(scope, receive, send)
 
 
-async def _asked(guard: Guard, method: str = "POST", path: str = "/mcp", **more: Any) -> httpx2.Response:
+async def _asked(guard: Authentication, method: str = "POST", path: str = "/mcp", **more: Any) -> httpx2.Response:
     transport = httpx2.ASGITransport(guard)
     async with httpx2.AsyncClient(transport=transport, base_url="http://here") as client:
         return await client.request(method, path, **more)
@@ -129,8 +129,8 @@ def _bearer(token: str) -> dict[str, str]:
             "/mcp",
             400,
             (
-                'Bearer error="invalid_request", error_description="There is more than one Authorization header", '
-                f"{POINTER}"
+                'Bearer error="invalid_request", error_description="The request has more than one Authorization'
+                f' header", {POINTER}'
             ),
         ),
         (
@@ -138,7 +138,7 @@ def _bearer(token: str) -> dict[str, str]:
             "/mcp",
             403,
             (
-                'Bearer error="insufficient_scope", error_description="This needs the scopes a b", '
+                'Bearer error="insufficient_scope", error_description="This request needs the scopes a b", '
                 f'scope="a b", {POINTER}'
             ),
         ),
@@ -148,25 +148,27 @@ def _bearer(token: str) -> dict[str, str]:
 async def test_who_does_not_get_in_is_told_what_is_needed(
     headers: list[tuple[str, str]], path: str, status: int, challenge: str, method: str
 ) -> None:
-    guard = Guard(_app, Verifier(["a"]), required=["a", "b"], metadata_url=METADATA)
+    guard = Authentication(_app, Verifier(["a"]), required=["a", "b"], metadata_url=METADATA)
     answer = await _asked(guard, method, path, headers=headers, **({"content": b"{}"} if method == "POST" else {}))
     assert (answer.status_code, answer.headers["www-authenticate"]) == (status, challenge)
     assert "for" not in answer.json()
 
 
 async def test_without_a_manifest_s_auth_the_answer_names_no_metadata() -> None:
-    answer = await _asked(Guard(_app, Verifier()))
+    answer = await _asked(Authentication(_app, Verifier()))
     assert (answer.status_code, answer.headers["www-authenticate"]) == (401, "Bearer")
 
 
 @pytest.mark.parametrize("scheme", ["Bearer", "bearer", "BEARER"])
 async def test_a_good_token_gets_in(scheme: str) -> None:
-    answer = await _asked(Guard(_app, Verifier()), headers={"Authorization": f"{scheme} good"}, content=b"12345")
+    answer = await _asked(
+        Authentication(_app, Verifier()), headers={"Authorization": f"{scheme} good"}, content=b"12345"
+    )
     assert answer.json() == {"for": "alice", "size": 5}
 
 
 async def test_no_token_can_be_verified_now() -> None:
-    answer = await _asked(Guard(_app, Verifier()), headers=_bearer("later"))
+    answer = await _asked(Authentication(_app, Verifier()), headers=_bearer("later"))
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "10")
     assert "www-authenticate" not in answer.headers
 
@@ -182,7 +184,7 @@ async def test_no_token_can_be_verified_now() -> None:
     ],
 )
 async def test_what_a_verifier_says_of_a_token_is_heeded(verifier: Verifier, status: int) -> None:
-    guard = Guard(_app, verifier, audiences=["https://mcp.example.com/mcp", "api://mcp"])
+    guard = Authentication(_app, verifier, audiences=["https://mcp.example.com/mcp", "api://mcp"])
     assert (await _asked(guard, headers=_bearer("good"))).status_code == status
 
 
@@ -211,20 +213,20 @@ async def test_a_call_is_looked_into_and_passed_on_whole(
 ) -> None:
     """What is too large to be looked into is refused by the SDK, and so is what is no JSON."""
     scopes = Wanting({"write": ["w"], "admin": ["x"]}, required=["r"])
-    guard = Guard(_app, Verifier(has), required=["r"], metadata_url=METADATA, scopes=scopes)
+    guard = Authentication(_app, Verifier(has), required=["r"], metadata_url=METADATA, scopes=scopes)
     answer = await _asked(guard, headers=_bearer("good"), content=content)
     if needs is None:
         assert answer.json() == {"for": "alice", "size": len(content)}
     else:
         assert answer.status_code == 403
         assert answer.headers["www-authenticate"] == (
-            f'Bearer error="insufficient_scope", error_description="This needs the scopes {needs}", '
+            f'Bearer error="insufficient_scope", error_description="This request needs the scopes {needs}", '
             f'scope="{needs}", {POINTER}'
         )
 
 
 async def test_a_body_in_pieces_is_passed_on_and_leaving_is_told() -> None:
-    guard = Guard(_app, Verifier(["r"]), scopes=Wanting({"write": ["w"]}))
+    guard = Authentication(_app, Verifier(["r"]), scopes=Wanting({"write": ["w"]}))
     whole = json.dumps(_call("open")).encode()
 
     async def pieces() -> AsyncIterator[bytes]:
@@ -250,7 +252,7 @@ async def test_a_body_in_pieces_is_passed_on_and_leaving_is_told() -> None:
         raise AssertionError
 
     scope = {"type": "http", "method": "POST", "path": "/", "headers": [(b"authorization", b"Bearer good")]}
-    await Guard(reading, Verifier(["r"]), scopes=Wanting({"write": ["w"]}))(scope, receive, send)
+    await Authentication(reading, Verifier(["r"]), scopes=Wanting({"write": ["w"]}))(scope, receive, send)
     assert [message["type"] for message in seen] == ["http.request", "http.disconnect"]
 
 

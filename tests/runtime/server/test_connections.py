@@ -14,7 +14,7 @@ import pytest
 from toolwright_runtime.server.main import listen
 from toolwright_runtime.server.transports.http import connections
 from toolwright_runtime.server.transports.http.connections import Bounds, Connections, tell_of_errors
-from toolwright_runtime.server.transports.http.graceful_shutdown import Draining
+from toolwright_runtime.server.transports.http.graceful_shutdown import GracefulServer
 from toolwright_runtime.server.transports.http.uploads import Uploads
 
 pytestmark = pytest.mark.anyio
@@ -56,7 +56,7 @@ class App:
 async def served(app: Any, bounds: Bounds) -> AsyncIterator[tuple[int, Connections]]:
     """The application behind the server's own listener; gives the port, and what counts connections."""
     listener = listen("127.0.0.1", 0)
-    server = Draining(app, 0, lambda: None, bounds=bounds)
+    server = GracefulServer(app, 0, lambda: None, bounds=bounds)
     server.config.load()
     server.lifespan = server.config.lifespan_class(server.config)
     await server.startup([listener])
@@ -191,7 +191,7 @@ async def test_all_errors_of_taking_connections_are_one_line(caplog: pytest.LogC
     finally:
         loop.set_exception_handler(None)
     assert [record.message for record in caplog.records] == [
-        "connections not taken: 1 attempts, since the system has no more to give: Too many open files",
+        "connections not taken: 1 attempts, because the system ran out of resources: Too many open files",
         "something else",
     ]
 

@@ -11,7 +11,7 @@ import pytest
 from sse_starlette.sse import AppStatus
 
 from toolwright_runtime.server.main import listen
-from toolwright_runtime.server.transports.http.graceful_shutdown import Draining
+from toolwright_runtime.server.transports.http.graceful_shutdown import GracefulServer
 
 REQUEST = b"GET /%d HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
 
@@ -40,7 +40,7 @@ async def test_who_was_connected_before_is_answered_and_who_comes_later_is_refus
     listener = listen("127.0.0.1", 0)
     where = listener.getsockname()
     stopped: list[str] = []
-    server = Draining(app, 5, lambda: stopped.append("stopped"))
+    server = GracefulServer(app, 5, lambda: stopped.append("stopped"))
     server.config.load()
     server.lifespan = server.config.lifespan_class(server.config)
     await server.startup([listener])

@@ -20,8 +20,8 @@ from toolwright_runtime.server.core.principal import Principal
 from toolwright_runtime.server.features.handles import (
     Bound,
     Handle,
+    HandleRegistry,
     Handles,
-    Keeper,
     StaleHandle,
     TooManyHandles,
     UnknownHandle,
@@ -100,7 +100,7 @@ class Walk(RuleBasedStateMachine):
         self.store = type(self).place(self.time)
         lists = SimpleNamespace(by_name={"tools": {}})
         host: Any = SimpleNamespace(package=PACKAGE, store=self.store, scopes=None, lists=lists)
-        self.keeper = Keeper(host)
+        self.registry = HandleRegistry(host)
         self.model: dict[str, Kept] = {}
 
     def teardown(self) -> None:
@@ -117,7 +117,7 @@ class Walk(RuleBasedStateMachine):
             self.doubt = max(self.doubt, DOUBT + self.time() - began)
 
     def of(self, who: str) -> Handles[Any, str]:
-        bound = Bound(self.keeper, Principal("token", issuer="https://a", subject=who), lambda _: None)
+        bound = Bound(self.registry, Principal("token", issuer="https://a", subject=who), lambda _: None)
         return Handles(bound, "count", None)
 
     def found(self, who: str, one: str, *, did: bool) -> Kept | None:

@@ -16,7 +16,7 @@ import pytest
 from packages import generate, imported, manifest, tool
 from server_fixture import HELLO, exchange, opened
 from serving import piped
-from toolwright_runtime.server.features.truncation import abridged
+from toolwright_runtime.server.features.truncation import truncate
 from toolwright_runtime.state.nonces import Marks, new_mark
 
 if TYPE_CHECKING:
@@ -383,7 +383,7 @@ async def test_a_client_that_fails_to_ask_is_told_so(package: ModuleType) -> Non
     async with client(server(package, twice), "legacy", broken) as made:
         assert text(await made.call_tool("ask")) == "error: the client did not answer elicitation/create: no screen"
         assert text(await made.call_tool("pay", {"sum": 3})) == (
-            "error: pay needs the user's leave, and the client could not ask for it."
+            "error: pay needs the user's confirmation, and the client could not ask for it."
         )
 
 
@@ -399,7 +399,7 @@ async def test_only_pages_of_the_web_are_opened(package: ModuleType, caplog: pyt
 
     async with client(server(package, ask), "legacy", Person()) as made:
         assert text(await made.call_tool("ask")).startswith("error: Internal error in ask")
-    assert "'javascript:alert(1)' is no http or https URL" in caplog.text
+    assert "'javascript:alert(1)' is not an http or https URL" in caplog.text
 
 
 # What clients cannot do
@@ -648,7 +648,7 @@ async def test_the_server_asks_before_it_runs_a_tool(package: ModuleType, era: s
         assert person.asked == []
     async with client(made, era) as connected:
         assert text(await connected.call_tool("pay", {"sum": 3})) == (
-            "error: pay needs the user's leave, and this client cannot ask for it (elicitation)."
+            "error: pay needs the user's confirmation, and this client cannot ask for it (elicitation)."
         )
         assert text(await connected.call_tool("trust")) == "done"
 
@@ -722,7 +722,7 @@ ABRIDGED: list[tuple[Any, str, str]] = [
 
 @pytest.mark.parametrize(("value", "shown", "left_out"), ABRIDGED)
 def test_what_is_left_out_is_said(value: Any, shown: str, left_out: str) -> None:
-    text = abridged(lambda showing: showing.json(value))
+    text = truncate(lambda showing: showing.json(value))
     assert shown in text
     line = text.partition("\nNot shown: ")[2]
     assert left_out in line if left_out else line == ""
@@ -731,14 +731,14 @@ def test_what_is_left_out_is_said(value: Any, shown: str, left_out: str) -> None
 
 def test_both_ends_of_all_that_is_long_are_shown() -> None:
     hidden = {f"key{number}": f"start{'x' * 20_000}end{number}" for number in range(1000)}
-    text = abridged(lambda showing: showing.json(hidden))
+    text = truncate(lambda showing: showing.json(hidden))
     assert '"key0": "start' in text
     assert 'end0"' in text
     assert 'end999"' in text
     assert "988 of 1,000 keys of the arguments" in text
     assert len(text) < 3500
     started = time.perf_counter()
-    abridged(lambda showing: showing.json([[[[]] * 100] * 100] * 300))
+    truncate(lambda showing: showing.json([[[[]] * 100] * 100] * 300))
     assert time.perf_counter() - started < 1
 
 

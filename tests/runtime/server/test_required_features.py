@@ -13,7 +13,7 @@ import pytest
 from conftest import ROOT
 
 from packages import generate, imported, manifest, tool
-from toolwright_runtime.server.core.required_features import EXTENSION, MANIFEST, POLICY, Unserved
+from toolwright_runtime.server.core.required_features import EXTENSION, MANIFEST, POLICY, UnsupportedManifestError
 
 SERVED: Mapping[str, tuple[Any, str]] = {
     "concurrency": (2, "tests/runtime/policy/test_policy_limits.py::test_a_thread_keeps_its_place_until_it_ends"),
@@ -94,5 +94,8 @@ def test_what_nobody_knows_is_not_left_open(place: str, words: str, tmp_path: Pa
     with imported(tmp_path, "kept_mcp"):
         server = import_module("kept_mcp.server")
         for start in (server.build_server, server.asgi_app):
-            with pytest.raises(Unserved, match=f"declares `{words}`, which this toolwright-runtime does not know"):
+            with pytest.raises(
+                UnsupportedManifestError,
+                match=f"declares `{words}`, which this version of toolwright-runtime does not support",
+            ):
                 start(Handlers())

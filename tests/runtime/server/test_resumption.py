@@ -21,7 +21,7 @@ from starlette.responses import PlainTextResponse
 from toolwright_runtime.server.core.principal import Principal
 from toolwright_runtime.server.transports.http import resumption
 from toolwright_runtime.server.transports.http.resumption import Awaited, Resumption, SharedReplay
-from toolwright_runtime.server.transports.http.streams import Bounded, Streams, TooMany
+from toolwright_runtime.server.transports.http.streams import Bounded, Streams, TooManyStreamsError
 from toolwright_runtime.state.store import Store
 from toolwright_runtime.state.stores import store_at
 
@@ -322,18 +322,23 @@ async def test_one_caller_has_so_many_streams_and_all_together_have() -> None:
     alice, bob = (Principal("token", subject=name) for name in ("alice", "bob"))
     with streams.opened(alice), streams.opened(alice):
         with pytest.raises(
-            TooMany, match=r"^You have 2 streams open\. Close one first, or try again later\.$"
+            TooManyStreamsError, match=r"^You have 2 streams open\. Close one first, or try again later\.$"
         ) as found:
             streams.opened(alice).__enter__()
         assert found.value.status == 429
         with streams.opened(bob):
-            with pytest.raises(TooMany, match=r"^The server has as many streams open as it can") as found:
+            with pytest.raises(TooManyStreamsError, match=r"^The server has too many open streams") as found:
                 streams.opened(bob).__enter__()
             assert found.value.status == 503
         with streams.opened(bob):
             pass
     nobody = Principal("anonymous", subject="anonymous")
-    with streams.opened(nobody), streams.opened(nobody), streams.opened(nobody), pytest.raises(TooMany) as found:
+    with (
+        streams.opened(nobody),
+        streams.opened(nobody),
+        streams.opened(nobody),
+        pytest.raises(TooManyStreamsError) as found,
+    ):
         streams.opened(nobody).__enter__()
     assert found.value.status == 503
     for numbers in ((0, 1), (1, 0)):

@@ -289,7 +289,7 @@ async def test_a_result_that_breaks_its_schema(
     package: Any, api: Any, result: Any, logged: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     text = error_text(await weather(serve(package, weather=lambda args, ctx: result(api))))
-    assert text.startswith("The result of get-weather breaks its own output schema (reference ")
+    assert text.startswith("The result of get-weather does not fit its output schema (reference ")
     assert logged in caplog.text
 
 
@@ -377,7 +377,7 @@ async def test_a_thread_learns_that_its_call_was_cancelled(
         assert await anyio.to_thread.run_sync(started.wait, 5)
         tasks.cancel_scope.cancel()
     assert await anyio.to_thread.run_sync(ended.wait, 5)
-    assert "what `ctx.on_cancel` was given failed" in caplog.text
+    assert "a function given to `ctx.on_cancel` failed" in caplog.text
     assert "ZeroDivisionError" in caplog.text
 
 
@@ -491,7 +491,7 @@ async def test_what_is_missing_or_wrong_is_told_at_once(package: Any) -> None:
     with pytest.raises(TypeError) as caught:
         package.build_server(Handlers())
     assert str(caught.value) == (
-        "Handlers has what cannot be called:\n"
+        "Handlers has methods that cannot be called as the server does:\n"
         "    say(args: 'Any') -> 'None' is called with (args, ctx)\n"
         "    cities is int, not a method\n\n"
         "Handlers lacks a method. To paste:\n\n"

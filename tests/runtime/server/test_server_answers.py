@@ -72,7 +72,7 @@ def test_a_client_that_leaves_an_open_question_ends_the_server_at_once(process: 
     status, log, rest = process.end()
     assert time.monotonic() - started < 1.5  # it was 2 s and more
     assert status == 0
-    assert log.count("FAILED the client did not answer elicitation/create: the client has left") == times
+    assert log.count("FAILED the client did not answer elicitation/create: the client has disconnected") == times
     (answer,) = map(json.loads, rest.splitlines())
     assert answer["id"] == 2
     assert answer["result"]["isError"] is True
@@ -88,7 +88,7 @@ def test_a_question_after_the_client_left_fails_at_once(process: Process) -> Non
     assert time.monotonic() - started < 1.5
     assert status == 0
     assert "PAID" not in log
-    assert "needs the user's leave, and the client could not ask for it" in rest.decode()
+    assert "needs the user's confirmation, and the client could not ask for it" in rest.decode()
 
 
 YES = {"toolwright.confirm": {"action": "accept", "content": {"confirm": True}}}

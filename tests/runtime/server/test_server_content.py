@@ -66,8 +66,8 @@ def test_embedded_text_and_blob() -> None:
         ),
         (lambda: link("readme.md", "r"), "'readme.md' is not an absolute URI, such as 'file:///readme.md'"),
         (lambda: link("a:b", "r", size=-1), "size is -1; it is a number of bytes, 0 or more"),
-        (lambda: embedded("a:b"), "an embedded resource has either text or blob"),
-        (lambda: embedded("a:b", text="", blob=b""), "an embedded resource has either text or blob"),
+        (lambda: embedded("a:b"), "an embedded resource needs either text or blob"),
+        (lambda: embedded("a:b", text="", blob=b""), "an embedded resource needs either text or blob"),
     ],
 )
 def test_what_cannot_be_a_block_is_said(make: Any, message: str) -> None:

@@ -255,11 +255,11 @@ def test_a_refused_body_is_told_in_plain_words(project: Path) -> None:
         assert told["no method"] == {"code": PARAMS, "message": "The message has no method"}
         assert told["a number"] == {"code": PARAMS, "message": "The message is no object"}
         assert told["no JSON"]["code"] == PARSE
-        assert told["no JSON"]["message"].startswith("The message is no JSON that can be read: ")
+        assert told["no JSON"]["message"].startswith("The message is not valid JSON: ")
         batch = client.post(b'[{"jsonrpc":"2.0","id":5,"method":"ping"}]')
-        assert batch.json()["error"]["message"] == "The message is not one request of JSON-RPC 2.0"
+        assert batch.json()["error"]["message"] == "The message is not a request of JSON-RPC 2.0"
         long = client.post(b'{"jsonrpc":"1.0","id":5,"method":"' + b"x" * 100_000 + b'"}')
-        assert long.json()["error"]["message"] == "The message is not one request of JSON-RPC 2.0"
+        assert long.json()["error"]["message"] == "The message is not a request of JSON-RPC 2.0"
         assert said(client)["content"][0]["text"] == "said"
         client.end()
     finally:
@@ -272,7 +272,7 @@ def test_answers_and_notifications_that_are_malformed_are_never_answered() -> No
     assert getattr(answer.message, "error", None) is not None  # which whoever waits for it is told
     (notification,) = incoming(b'{"jsonrpc":"2.0","method":"notifications/initialized","params":[]}')
     assert (notification.answer, notification.message) == (None, None)
-    assert notification.problem == "has params that are no object"
+    assert notification.problem == "has params that are not an object"
 
 
 # What no message can carry, where results are made.
@@ -288,7 +288,7 @@ def test_a_result_that_is_too_deep_is_a_failed_call(client: Stdio | Http, levels
             result = client.ask("tools/call", {"name": name, "arguments": arguments})["result"]
             assert result["isError"] is True
             assert re.search(
-                r"nested more than 192 levels deep|breaks its own output schema", result["content"][0]["text"]
+                r"nested more than 192 levels deep|does not fit its output schema", result["content"][0]["text"]
             )
             assert "structuredContent" not in result
         for how in ("block", "resource", "meta", "log"):

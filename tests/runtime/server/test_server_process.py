@@ -221,7 +221,7 @@ def test_a_blocked_thread_does_not_hold_up_the_stop(server: Process) -> None:
     status, log, _ = server.end()
     assert status == 0
     assert "LEFT" in log
-    assert "a handler is still at work in a thread; ending without it" in log
+    assert "a handler is still running in a thread; exiting without waiting for it" in log
     assert time.perf_counter() - started < 5
 
 
@@ -348,7 +348,7 @@ def refused(project: Path, *command_lines: list[str]) -> list[str]:
 
 def test_mistakes_are_told_in_a_line(project: Path) -> None:
     cases = {
-        (): "no handlers; say where they are, such as --handlers weather:Weather",
+        (): "no handlers given; say where they are, such as --handlers weather:Weather",
         ("--handlers", "weather"): "--handlers is 'weather'; it is MODULE:NAME, such as weather:Weather",
         ("--handlers", "no.where:X"): f"there is no module 'no'; looked in {project} and in sys.path",
         ("--handlers", "broken:X"): (

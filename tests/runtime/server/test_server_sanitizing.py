@@ -25,7 +25,7 @@ from mcp_types import (
 
 from packages import generate, imported, manifest, tool
 from server_fixture import exchange
-from toolwright_runtime.server.core.sanitizing import block, cleaned, mirrored, whole
+from toolwright_runtime.server.core.sanitizing import block, encode_json, repair_unicode, sanitize
 from toolwright_runtime.server.handlers.content import embedded, link, text
 from toolwright_runtime.values.sanitizing import Cleaned, clean
 
@@ -53,25 +53,25 @@ DIRTY = "a\x1b[31m\u202eb\x9b\x7f"
         ("half \ud83d, pair \ud83d\ude00", "half \ufffd, pair 😀"),
     ],
 )
-def test_clean(dirty: str, cleaned: str) -> None:
-    assert clean(dirty) == cleaned
+def test_clean(dirty: str, sanitize: str) -> None:
+    assert clean(dirty) == sanitize
 
 
 def test_whole_mends_strings_and_keys_and_leaves_the_rest() -> None:
     value = {"a": ["\x1b"]}
-    assert whole(value)[0] is value
-    assert whole({"\udc00": ["\ud800", 1, None]}) == ({"\ufffd": ["\ufffd", 1, None]}, 25)
+    assert repair_unicode(value)[0] is value
+    assert repair_unicode({"\udc00": ["\ud800", 1, None]}) == ({"\ufffd": ["\ufffd", 1, None]}, 25)
     infinite = {"n": float("inf")}
-    assert whole(infinite) == (infinite, None)
+    assert repair_unicode(infinite) == (infinite, None)
 
 
 def test_the_mirror_parses_to_the_same_value_and_hides_nothing() -> None:
     value = {"s": "a\x1b[31m\u202e\x9b\x7f", "n": 2**53 + 1, "f": 1.0, "z": None}
-    data, mirror = mirrored(value)
+    data, mirror = encode_json(value)
     assert data is value
     assert mirror == '{"s": "a\\u001b[31m\\u202e\\u009b\\u007f", "n": 9007199254740993, "f": 1.0, "z": null}'
     assert json.loads(mirror) == value
-    assert mirrored(["\ud800"]) == (["\ufffd"], '["\ufffd"]')
+    assert encode_json(["\ud800"]) == (["\ufffd"], '["\ufffd"]')
 
 
 def test_blocks_are_cleaned() -> None:
@@ -145,12 +145,12 @@ def test_what_is_no_uri_and_no_type_is_refused(extent: Any) -> None:
 def test_values_are_cleaned_with_their_keys_and_their_mirror() -> None:
     count = Cleaned()
     value = {DIRTY: [DIRTY, {"n": 1.5, "z": None, "t": "tab\there \\u001b", "e": "\x08\x0c"}]}
-    data, mirror = cleaned(value, count)
+    data, mirror = sanitize(value, count)
     assert data == {"ab": ["ab", {"n": 1.5, "z": None, "t": "tab\there \\u001b", "e": ""}]}
     assert json.loads(mirror) == data
     assert (count.strings, count.characters) == (3, 8 + 8 + 2)
     plain = {"a": ["\ttab \\u001b \\b", 1]}
-    assert cleaned(plain)[0] is plain or cleaned(plain)[0] == plain
+    assert sanitize(plain)[0] is plain or sanitize(plain)[0] == plain
     assert clean("same", count) == "same"
     assert count.strings == 3
 
@@ -166,7 +166,7 @@ def test_what_is_clean_costs_little() -> None:
             times.append(time.perf_counter() - started)
         return min(times)
 
-    assert seconds(cleaned) < 2 * seconds(mirrored)
+    assert seconds(sanitize) < 2 * seconds(encode_json)
 
 
 # By the policy of a tool, over all ways

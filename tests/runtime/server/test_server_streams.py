@@ -252,7 +252,7 @@ async def test_one_caller_listens_so_often_and_all_together_do(package: ModuleTy
             listening.append((opened, lines))
         for name, status, message in (
             ("alice", 429, "You have 2 streams open. Close one first, or try again later."),
-            ("bob", 503, "The server has as many streams open as it can. Try again later."),
+            ("bob", 503, "The server has too many open streams. Try again later."),
         ):
             refused = await server.ask(STATELESS, name, "subscriptions/listen", LISTEN)
             assert (refused.status_code, refused.headers["retry-after"]) == (status, "5")
@@ -292,7 +292,7 @@ async def test_a_client_without_http_listens_so_often(package: ModuleType) -> No
     ("uris", "message"),
     [
         ([f"a://{number}" for number in range(1001)], "More than 1000 subscriptions"),
-        (["a://" + "x" * 300_000], "Subscriptions to URIs of more than 262144 characters"),
+        (["a://" + "x" * 300_000], "The URIs of the subscriptions have more than 262144 characters"),
     ],
 )
 async def test_one_stream_listens_to_so_much(package: ModuleType, uris: list[str], message: str) -> None:

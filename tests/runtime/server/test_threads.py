@@ -19,7 +19,7 @@ import pytest
 
 from packages import generate, imported, manifest, tool
 from serving import asgi, piped
-from toolwright_runtime.server.execution.threads import Busy, Threads
+from toolwright_runtime.server.execution.threads import NoFreeThreadError, Threads
 
 pytestmark = pytest.mark.anyio
 
@@ -74,7 +74,7 @@ async def test_threads_whose_callers_left_count_until_they_end(gate: Gate) -> No
     for task in slow:
         task.cancel()
     await asyncio.wait(slow)
-    with pytest.raises(Busy, match="All 2 threads of slow are busy"):
+    with pytest.raises(NoFreeThreadError, match="All 2 threads of slow are busy"):
         await threads.run("slow", gate, patience=0.01)
     assert await threads.run("other", lambda: "done", patience=0) == "done"
     gate.open()
@@ -88,7 +88,7 @@ async def test_all_threads_together_are_bounded(gate: Gate) -> None:
         for name in ("one", "two", "three"):
             group.start_soon(partial(threads.run, name, gate))
         await gate.has(3)
-        with pytest.raises(Busy, match="All 3 threads of the server are busy"):
+        with pytest.raises(NoFreeThreadError, match="All 3 threads of the server are busy"):
             await threads.run("four", gate, patience=0.01)
         gate.open()
     with pytest.raises(ValueError, match="threads is 0; it must be positive"):

@@ -187,7 +187,7 @@ async def test_from_2026_on_it_is_a_question_like_any_other(package: ModuleType)
     refused = {**call, "requestState": again["requestState"], "inputResponses": no}
     [told] = await exchange(server, "2026-07-28", ("tools/call", refused))
     assert told["isError"] is True
-    assert told["content"][0]["text"] == "The user did not open the URL without which this cannot go on."
+    assert told["content"][0]["text"] == "The user did not open the URL that this request needs."
     [asked] = await exchange(server, "2026-07-28", ("tools/call", call))
     desk.signed_in.add("me")
     answered = {**call, "requestState": asked["requestState"], "inputResponses": yes}
@@ -200,7 +200,7 @@ async def test_from_2026_on_it_is_a_question_like_any_other(package: ModuleType)
     [
         ("who", HERE, "there is no question 'who' with `mode: url`"),
         ("x", HERE, "there is no question 'x'"),
-        ("sign_in", "javascript:alert(1)", "is no http or https URL"),
+        ("sign_in", "javascript:alert(1)", "is not an http or https URL"),
     ],
 )
 async def test_what_cannot_be_required(

@@ -461,7 +461,7 @@ async def test_a_result_that_breaks_its_schema_goes_nowhere(package: ModuleType)
 
     async with client(package, Handlers(typed=wrong)) as wire:
         said = await wire("tasks/result", taskId=await made(wire, "typed"))
-        assert "breaks its own output schema" in first(said)
+        assert "does not fit its output schema" in first(said)
         assert "structuredContent" not in said
 
 

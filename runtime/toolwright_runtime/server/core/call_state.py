@@ -34,7 +34,7 @@ def _new_id() -> str:
 
 
 @dataclass(slots=True)
-class Course:
+class CallState:
     """One call of a tool.
 
     Attributes:
@@ -83,7 +83,7 @@ class Course:
     key_count: int = 0
     result_bytes: int | None = None
 
-    def called(self, params: Mapping[str, Any]) -> None:
+    def note_parameters(self, params: Mapping[str, Any]) -> None:
         """Note what is called with what, as far as these parameters say."""
         name, arguments = params.get("name"), params.get("arguments")
         if isinstance(name, str):
@@ -91,13 +91,13 @@ class Course:
         if is_mapping(arguments):
             self.keys, self.key_count = [str(key)[:_NAME] for key in islice(arguments, _KEYS)], len(arguments)
 
-    def ended(self, outcome: Outcome) -> None:
+    def note_outcome(self, outcome: Outcome) -> None:
         """Note how it ended."""
         self.ending, self.reason, self.reference = outcome.ending, outcome.reason, outcome.reference
         self.result, self.cleaned = outcome.result, outcome.cleaned.strings
 
 
-CURRENT: Final[ContextVar[Course | None]] = ContextVar("course", default=None)
+CURRENT: Final[ContextVar[CallState | None]] = ContextVar("call_state", default=None)
 """The call that is being answered, where calls are recorded."""
 
 

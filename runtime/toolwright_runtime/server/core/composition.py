@@ -19,22 +19,22 @@ if TYPE_CHECKING:
 def parts(package: Package) -> tuple[Part, ...]:
     """The parts of a package's server, in the order in which stubs of missing methods are shown."""
     declared: Mapping[str, Any] = package.manifest["server"].get("capabilities") or {}
-    found: list[Part] = []
+    server_parts: list[Part] = []
     if package.tools or declared.get("tools") is True:
-        found.append(Calls(package))
+        server_parts.append(Calls(package))
     if package.resources or package.templates or package.keeps_results or declared.get("resources") is True:
         from ..features.resources import Resources
 
-        found.append(Resources(package))
+        server_parts.append(Resources(package))
     if package.prompts or declared.get("prompts") is True:
         from ..features.prompts import Prompts
 
-        found.append(Prompts(package))
+        server_parts.append(Prompts(package))
     if _completes(package) or declared.get("completions") is True:
         from ..features.completion import Completions
 
-        found.append(Completions(package))
-    return tuple(found)
+        server_parts.append(Completions(package))
+    return tuple(server_parts)
 
 
 def _completes(package: Package) -> bool:

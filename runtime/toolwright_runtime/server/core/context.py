@@ -26,8 +26,8 @@ import anyio.from_thread
 
 from ...values.sanitizing import clean
 from ..execution.cancellation import Cancellation, is_cancelled
-from ..execution.slots import Occupancy
-from .sanitizing import mirrored
+from ..execution.slots import Slot
+from .sanitizing import encode_json
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
         ToolChoice,
     )
 
-    from ..features.input_requests import Rounds
+    from ..features.input_requests import InputRequests
     from ..features.url_elicitation import UrlRequired
     from .lists import ResourceSwitches, Switches
     from .principal import Principal
@@ -99,8 +99,8 @@ class Context:
     _channel: Channel = field(repr=False)
     task_id: str | None = field(repr=False, default=None)
     cancellation: Cancellation = field(repr=False, default_factory=Cancellation)
-    occupancy: Occupancy = field(repr=False, default_factory=Occupancy)
-    rounds: Rounds = field(repr=False)
+    slot: Slot = field(repr=False, default_factory=Slot)
+    rounds: InputRequests = field(repr=False)
     _questions: Mapping[str, Any] = field(repr=False, default_factory=dict[str, Any])
     _handles: Any = field(repr=False, default=None)
 
@@ -135,8 +135,8 @@ class Context:
             TypeError: `data` is no JSON.
         """
         if level not in LOG_LEVELS:
-            raise ValueError(f"there is no log level {level!r}; the levels are {', '.join(LOG_LEVELS)}")
-        await self._channel.log(level, mirrored(data)[0], logger)
+            raise ValueError(f"{level!r} is not a log level; the levels are {', '.join(LOG_LEVELS)}")
+        await self._channel.log(level, encode_json(data)[0], logger)
 
     def on_cancel(self, function: Callable[[], object]) -> None:
         """Have `function` called when this request is cancelled while its handler runs (MCP 2025-11-25, cancellation).
@@ -220,7 +220,7 @@ class Context:
 
         question = self._questions.get(name, {})
         if question.get("mode") != "url":
-            raise KeyError(f"there is no question {name!r} with `mode: url` in the manifest")
+            raise KeyError(f"the manifest has no question {name!r} with `mode: url`")
         return url_required(name, url, message or question["message"], elicitation)
 
     @overload
@@ -324,7 +324,7 @@ class Context:
             return anyio.from_thread.run(_result_of, awaitable)
         if inspect.iscoroutine(awaitable):
             awaitable.close()
-        raise RuntimeError("ctx.wait is for plain `def` handlers; in an `async def` one, use `await`")
+        raise RuntimeError("ctx.wait is for plain `def` handlers; in an `async def` handler, use `await`")
 
 
 async def _result_of(awaitable: Awaitable[T]) -> T:

@@ -21,17 +21,17 @@ from ...values.json import is_group, is_list, is_object
 from ...values.nesting import DEEPEST, DepthError, is_too_deep
 from ...values.sanitizing import EXTENT, Cleaned, Extent, said
 from ..execution.invocation import Method
-from ..execution.threads import Busy
+from ..execution.threads import NoFreeThreadError
 from ..handlers.returns import Reply, Tolerated, Unstructured
 from .call_state import CURRENT, reference
 from .outcomes import Outcome, refusal
-from .sanitizing import block, cleaned, mirrored
+from .sanitizing import block, encode_json, sanitize
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ...package import Tool
-    from ..features.handles import Keeper
+    from ..features.handles import HandleRegistry
     from .context import Context
     from .parts import Host
     from .steps import Call
@@ -53,7 +53,7 @@ class Dispatcher:
         self._log = host.log
         self._routes: dict[Tool, _Route] = {}
         self._may_link = "resources" in host.lists.by_name
-        self._handles = _keeper(host)
+        self._handles = _handle_registry(host)
 
     async def call(self, call: Call) -> Outcome:
         """Run a call.
@@ -69,18 +69,18 @@ class Dispatcher:
             try:
                 route = self._routes.get(tool) or self._prepare(tool)
                 if is_too_deep(values):
-                    return _invalid(tool, [f"nested more than {DEEPEST} levels deep"])
+                    return _refuse_arguments(tool, [f"nested more than {DEEPEST} levels deep"])
                 if violations := route.input.violations(values, size=call.size):
-                    return _invalid(tool, violations)
-                if (course := CURRENT.get()) is not None:
-                    course.is_valid = True
+                    return _refuse_arguments(tool, violations)
+                if (call_state := CURRENT.get()) is not None:
+                    call_state.is_valid = True
                 if self._handles is not None:
                     bound = await self._handles.bind(tool, values, context.principal)
                     if isinstance(bound, Outcome):
                         return bound
                     context = replace(context, _handles=bound)
                 is_asked = route.is_confirmed and not call.is_run
-                if is_asked and (reason := await _unconfirmed(tool, values, context)):
+                if is_asked and (reason := await _refuse_unconfirmed(tool, values, context)):
                     return refusal(reason, "denied", "not_confirmed")
                 if call.begin is not None:
                     return await call.begin(call)
@@ -89,24 +89,24 @@ class Dispatcher:
                 try:
                     outcome = self._result(tool, route, value)
                 except DepthError as error:
-                    return self._unsendable(tool, error)
+                    return self._refuse_depth(tool, error)
                 if bound is None:
                     return outcome
-                wrong: list[str] = await bound.keeper.broken(tool, outcome, bound)
-                return self._broken(tool, wrong) if wrong else outcome
+                wrong: list[str] = await bound.registry.broken(tool, outcome, bound)
+                return self._refuse_result(tool, wrong) if wrong else outcome
             except BaseException as error:  # a handler's SystemExit must not end the server
                 if context.leaves(error):
                     raise
                 if isinstance(error, BudgetExceeded):
                     return refusal(str(error), "limited", "storage")
-                if isinstance(error, Busy):
+                if isinstance(error, NoFreeThreadError):
                     return refusal(f"{tool.name} was not run. {error}", "limited", "threads")
-                if texts := _told(error):
+                if texts := _error_texts(error):
                     return refusal("\n".join(texts), "tool_error", "tool_error")
                 if (loss := lost(error)) is not None:
                     text = lost_message(is_unknown=loss.is_unknown or has_begun)
                     return refusal(text, "limited", "state_lost")
-                return self._internal(tool, error)
+                return self._refuse_failure(tool, error)
 
     def _prepare(self, tool: Tool) -> _Route:
         validator, model = output_validator(tool), tool.Output
@@ -135,62 +135,62 @@ class Dispatcher:
                 result["structuredContent"] = _structured(reply.structured, extent, count)
         else:
             is_ours = not isinstance(reply, Tolerated)
-            data = _data(tool, route.output.model, reply.model) if is_ours else reply.model
+            data = _dump(tool, route.output.model, reply.model) if is_ours else reply.model
             validator = route.output.validator
             try:
-                data, text = cleaned(data, count) if extent == "all" else mirrored(data)
+                data, text = sanitize(data, count) if extent == "all" else encode_json(data)
             except DepthError:
                 raise
             except (TypeError, ValueError):
-                return self._broken(tool, validator.violations(data, "result"))
+                return self._refuse_result(tool, validator.violations(data, "result"))
             if violations := validator.violations(data, "result", size=len(text)):
                 if isinstance(reply, Tolerated):
                     return self._result(tool, route, reply.otherwise(text, violations))
-                return self._broken(tool, violations)
+                return self._refuse_result(tool, violations)
             result = {"content": [{"type": "text", "text": text}], "structuredContent": data}
-        result["content"] += [_added(tool, one, extent, count) for one in reply.content]
+        result["content"] += [_to_block(tool, item, extent, count) for item in reply.content]
         if not self._may_link:
-            self._note_resources(tool, {one["type"] for one in result["content"]})
+            self._warn_of_links(tool, {item["type"] for item in result["content"]})
         if reply.meta is not None:
             meta = dict(reply.meta)
-            result["_meta"] = (cleaned(meta, count) if extent == "all" else mirrored(meta))[0]
+            result["_meta"] = (sanitize(meta, count) if extent == "all" else encode_json(meta))[0]
         return Outcome(result, cleaned=count)
 
-    def _note_resources(self, tool: Tool, kinds: set[str]) -> None:
+    def _warn_of_links(self, tool: Tool, kinds: set[str]) -> None:
         """Tell the log of a result that leads to resources, once."""
-        found = [words for kind, words in _RESOURCES.items() if kind in kinds]
-        if not found:
+        links = [words for kind, words in _RESOURCES.items() if kind in kinds]
+        if not links:
             return
         self._may_link = True
         self._log.warning(
-            "%s gave %s, but the manifest declares no resources; "
-            "`server: {capabilities: {resources: true}}` says that it is meant",
+            "%s returned %s, but the manifest declares no resources; "
+            "if that is intended, add `server: {capabilities: {resources: true}}`",
             tool.method,
-            " and ".join(found),
+            " and ".join(links),
         )
 
-    def _broken(self, tool: Tool, violations: Sequence[str]) -> Outcome:
-        known_as = reference()
+    def _refuse_result(self, tool: Tool, violations: Sequence[str]) -> Outcome:
+        reference_id = reference()
         self._log.error(
-            "%s returned what its outputSchema forbids (reference %s):\n%s",
+            "%s returned a result that does not fit its outputSchema (reference %s):\n%s",
             tool.method,
-            known_as,
+            reference_id,
             "\n".join(violations),
         )
-        text = f"The result of {tool.name} breaks its own output schema (reference {known_as})."
-        return refusal(text, "failed", "output_schema", known_as)
+        text = f"The result of {tool.name} does not fit its output schema (reference {reference_id})."
+        return refusal(text, "failed", "output_schema", reference_id)
 
-    def _unsendable(self, tool: Tool, error: DepthError) -> Outcome:
-        known_as = reference()
-        self._log.error("%s returned what cannot be sent (reference %s): %s", tool.method, known_as, error)
-        text = f"The result of {tool.name} cannot be sent: {error} (reference {known_as})."
-        return refusal(text, "failed", "result_depth", known_as)
+    def _refuse_depth(self, tool: Tool, error: DepthError) -> Outcome:
+        reference_id = reference()
+        self._log.error("%s returned a result that cannot be sent (reference %s): %s", tool.method, reference_id, error)
+        text = f"The result of {tool.name} cannot be sent: {error} (reference {reference_id})."
+        return refusal(text, "failed", "result_depth", reference_id)
 
-    def _internal(self, tool: Tool, error: BaseException) -> Outcome:
-        known_as = reference()
-        self._log.error("%s failed (reference %s)", tool.method, known_as, exc_info=error)
-        text = f"Internal error in {tool.name} (reference {known_as})."
-        return refusal(text, "failed", "internal_error", known_as)
+    def _refuse_failure(self, tool: Tool, error: BaseException) -> Outcome:
+        reference_id = reference()
+        self._log.error("%s failed (reference %s)", tool.method, reference_id, exc_info=error)
+        text = f"Internal error in {tool.name} (reference {reference_id})."
+        return refusal(text, "failed", "internal_error", reference_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,37 +211,39 @@ class _Route:
     output: _Output | None
 
 
-def _keeper(host: Host) -> Keeper | None:
+def _handle_registry(host: Host) -> HandleRegistry | None:
     if not host.package.has_handles:
         return None
-    from ..features.handles import Keeper
+    from ..features.handles import HandleRegistry
 
-    return Keeper(host)
+    return HandleRegistry(host)
 
 
-async def _unconfirmed(tool: Tool, values: Mapping[str, Any], context: Context) -> str | None:
+async def _refuse_unconfirmed(tool: Tool, values: Mapping[str, Any], context: Context) -> str | None:
     """Why a call that needs a confirmation must not run."""
     from ..features.confirmation import confirm
 
     return await confirm(tool, values, context)
 
 
-def _data(tool: Tool, expected: type[Model | Root[Any]], value: object) -> Any:
+def _dump(tool: Tool, expected: type[Model | Root[Any]], value: object) -> Any:
     """The JSON of an output model; a value that is JSON already is taken, too, since the schema decides."""
     if isinstance(value, expected):
         return value.model_dump(mode="json")
     if is_object(value) or not (issubclass(expected, Model) or _is_model(value)):
         return value
-    found, wanted = _kind(value), expected.__name__
-    if type(value).__name__ == wanted:
-        found, wanted = (f"{kind.__module__}.{kind.__qualname__}" for kind in (type(value), expected))
-    raise TypeError(f"{tool.method} returned {found}; it should return {wanted}, the class of the tool {tool.name}")
+    actual, expected_name = _kind(value), expected.__name__
+    if type(value).__name__ == expected_name:
+        actual, expected_name = (f"{kind.__module__}.{kind.__qualname__}" for kind in (type(value), expected))
+    raise TypeError(
+        f"{tool.method} returned {actual}; it should return {expected_name}, the class of the tool {tool.name}"
+    )
 
 
 def _structured(value: Any, extent: Extent, count: Cleaned) -> Any:
     """What a handler gives as structured content without a schema, as JSON."""
     data = value.model_dump(mode="json") if _is_model(value) else value
-    return (cleaned(data, count) if extent == "all" else mirrored(data))[0]
+    return (sanitize(data, count) if extent == "all" else encode_json(data))[0]
 
 
 def _is_model(value: object) -> bool:
@@ -253,14 +255,16 @@ def _content(tool: Tool, value: object, extent: Extent, count: Cleaned | None) -
         return [{"type": "text", "text": said(value, extent, count)}]
     if isinstance(value, ContentBlock):
         return [block(value, extent, count)]
-    if is_list(value) and all(isinstance(one, ContentBlock) for one in value):
-        return [block(one, extent, count) for one in value]
+    if is_list(value) and all(isinstance(item, ContentBlock) for item in value):
+        return [block(item, extent, count) for item in value]
     raise TypeError(f"{tool.method} returned {_kind(value)}; it should return text, a content block, or a list of them")
 
 
-def _added(tool: Tool, value: object, extent: Extent, count: Cleaned | None) -> dict[str, Any]:
+def _to_block(tool: Tool, value: object, extent: Extent, count: Cleaned | None) -> dict[str, Any]:
     if not isinstance(value, ContentBlock):
-        raise TypeError(f"{tool.method} returned a Reply whose content holds {_kind(value)}; it should hold blocks")
+        raise TypeError(
+            f"{tool.method} returned a Reply whose content holds {_kind(value)}; it should hold content blocks"
+        )
     return block(value, extent, count)
 
 
@@ -268,16 +272,16 @@ def _kind(value: object) -> str:
     return "None" if value is None else f"a value of type {type(value).__name__}"
 
 
-def _invalid(tool: Tool, violations: Sequence[str]) -> Outcome:
+def _refuse_arguments(tool: Tool, violations: Sequence[str]) -> Outcome:
     lines = "".join(f"\n- {line}" for line in violations)
     return refusal(f"Invalid arguments for {tool.name}:{lines}", "invalid", "input_schema")
 
 
-def _told(error: BaseException) -> list[str]:
+def _error_texts(error: BaseException) -> list[str]:
     """What the caller is told: the texts of a `ToolError`, or of a group (of a task group) that holds nothing else."""
     if isinstance(error, ToolError):
         return [str(error)]
     if is_group(error):
-        parts = [_told(inner) for inner in error.exceptions]
+        parts = [_error_texts(inner) for inner in error.exceptions]
         return [text for part in parts for text in part] if all(parts) else []
     return []

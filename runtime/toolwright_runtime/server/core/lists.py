@@ -50,7 +50,7 @@ Shows: TypeAlias = Callable[[str], bool]
 _KINDS: Final[Mapping[str, Kind]] = {section.name: section.capability for section in SECTIONS}
 
 
-class StaleCursor(Exception):
+class StaleCursorError(Exception):
     """A cursor that a list did not give, or gave before it changed."""
 
 
@@ -126,7 +126,7 @@ def _position(cursor: str, digest: str, length: int) -> int:
     is_number = position.isdecimal() and len(position) <= len(str(length))
     is_ours = text.startswith(digest) and is_number and 0 < int(position) < length
     if not is_ours or _cursor(digest, int(position)) != cursor:
-        raise StaleCursor(cursor)
+        raise StaleCursorError(cursor)
     return int(position)
 
 
@@ -198,7 +198,7 @@ class Switches:
 
     async def _switch(self, key: str, *, on: bool) -> None:
         if not any(listing.kind == self._kind and listing.has(key) for listing in self._lists.by_name.values()):
-            raise KeyError(f"there is nothing called {key!r} among the {self._kind}")
+            raise KeyError(f"there is no {key!r} among the {self._kind}")
         if await self._lists.switchboard.switch(self._kind, key, on=on):
             await self.changed()
 

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 class LostStore:
     """A middleware of the SDK, around all that may need the store."""
 
-    def __init__(self, stamped: Callable[[dict[str, Any], str], dict[str, Any]]) -> None:
+    def __init__(self, stamp: Callable[[dict[str, Any], str], dict[str, Any]]) -> None:
         """Take what makes a result one of this server, in a revision."""
-        self._stamped = stamped
+        self._stamped = stamp
 
     async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
         """Pass a message on; what the loss of the store ends of a call is a result, as any other refusal."""
@@ -34,9 +34,9 @@ class LostStore:
             try:
                 return await call_next(ctx)
             except Exception as error:
-                if (found := lost(error)) is None:
+                if (loss := lost(error)) is None:
                     raise
-                text = lost_message(is_unknown=found.is_unknown)
+                text = lost_message(is_unknown=loss.is_unknown)
         note("limited", "state_lost")
         if ctx.method == "tools/call":
             return self._stamped(refusal(text, "limited", "state_lost").result, ctx.protocol_version)

@@ -16,8 +16,8 @@ from mcp_types import INTERNAL_ERROR
 from ...state.store import StateLost, lost
 from ...values.sanitizing import EXTENT, Extent
 from ..execution.invocation import Method
-from ..execution.slots import Occupancy
-from ..execution.threads import Busy, Threads
+from ..execution.slots import Slot
+from ..execution.threads import NoFreeThreadError, Threads
 from .call_state import reference
 from .context import Channel, Context
 
@@ -68,7 +68,7 @@ class Scopes(Protocol):
         ...
 
 
-class Refused(Exception):
+class ProtocolError(Exception):
     """A request that is answered with a protocol error, in the words of the exception."""
 
     def __init__(self, code: int, message: str, data: Any = None) -> None:
@@ -100,7 +100,7 @@ class Request:
     revision: str
     channel: Channel
     principal: Principal
-    occupancy: Occupancy = field(default_factory=Occupancy)
+    slot: Slot = field(default_factory=Slot)
     more: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
@@ -188,7 +188,7 @@ class Host:
             prompts=self.lists.prompts,
             resources=self.lists.resources,
             _channel=request.channel,
-            occupancy=request.occupancy,
+            slot=request.slot,
             **more,
         )
 
@@ -202,16 +202,16 @@ class Host:
         """
         try:
             return read(await method(*arguments, context=context))
-        except Busy as error:
-            raise Refused(INTERNAL_ERROR, str(error)) from None
+        except NoFreeThreadError as error:
+            raise ProtocolError(INTERNAL_ERROR, str(error)) from None
         except BaseException as error:  # a handler's SystemExit must not end the server
-            if context.leaves(error) or isinstance(error, Refused):
+            if context.leaves(error) or isinstance(error, ProtocolError):
                 raise
             if lost(error) is not None:
                 raise StateLost(f"{method.name} needs the store", is_unknown=True) from error
-            known_as = reference()
-            self.log.exception("%s failed (reference %s)", method.name, known_as)
-            raise Refused(INTERNAL_ERROR, f"Internal error in {method.name} (reference {known_as})") from None
+            reference_id = reference()
+            self.log.exception("%s failed (reference %s)", method.name, reference_id)
+            raise ProtocolError(INTERNAL_ERROR, f"Internal error in {method.name} (reference {reference_id})") from None
 
 
 class Part(Protocol):

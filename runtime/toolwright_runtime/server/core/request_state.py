@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ...state.store import Store
 
 
-class SealedRequests:
+class EncryptedRequestState:
     """A middleware that seals and opens the states of requests."""
 
     def __init__(self, store: Store, audience: str, seconds: float) -> None:
@@ -40,10 +40,10 @@ class SealedRequests:
         if self._boundary is not None:
             return await self._boundary(ctx, call_next)
         if "requestState" in (ctx.params or {}):
-            raise StateLost("no state of a request can be opened")
+            raise StateLost("the requestState cannot be decrypted")
         result = await call_next(ctx)
         if is_input_required(result):
-            raise StateLost("no state of a request can be sealed", is_unknown=True)
+            raise StateLost("the requestState cannot be encrypted", is_unknown=True)
         return result
 
     async def _renew(self) -> None:

@@ -73,7 +73,7 @@ MANIFEST: Final = frozenset(
 """The keys of `manifest.json`."""
 
 
-class Unserved(ValueError):
+class UnsupportedManifestError(ValueError):
     """The manifest declares what this runtime does not serve, so that the server would leave open what it closes."""
 
 
@@ -84,9 +84,9 @@ def check(package: Package) -> None:
         Unserved: It would leave open what its manifest closes.
     """
     for words in _unknown(package):
-        raise Unserved(
-            f"the manifest of {package.name} declares `{words}`, which this toolwright-runtime does not know; "
-            "upgrade it: pip install --upgrade toolwright-runtime"
+        raise UnsupportedManifestError(
+            f"the manifest of {package.name} declares `{words}`, which this version of toolwright-runtime does not"
+            " support; upgrade it: pip install --upgrade toolwright-runtime"
         )
 
 
@@ -101,5 +101,5 @@ def _unknown(package: Package) -> Iterator[str]:
             yield from (f"policy.{key}" for key in _others(extension.get("policy") or {}, POLICY))
 
 
-def _others(said: Mapping[str, Any], known: frozenset[str]) -> Iterator[str]:
-    return (key for key, value in said.items() if value and key not in known and not key.startswith("x-"))
+def _others(declared: Mapping[str, Any], known: frozenset[str]) -> Iterator[str]:
+    return (key for key, value in declared.items() if value and key not in known and not key.startswith("x-"))

@@ -41,7 +41,7 @@ from ...values.text import joined
 _SUSPECT_JSON: Final = re.compile(r"\\(?:u00[01789]|u20[26]|[bf])")
 
 
-def cleaned(value: Any, count: Cleaned | None = None) -> tuple[Any, str]:
+def sanitize(value: Any, count: Cleaned | None = None) -> tuple[Any, str]:
     """A JSON value whose strings and keys are all clean, and its JSON text.
 
     Of two keys that are alike when they are clean, the value of the last one stays.
@@ -51,23 +51,24 @@ def cleaned(value: Any, count: Cleaned | None = None) -> tuple[Any, str]:
         ValueError: It holds what is no JSON, such as an infinite number.
         DepthError: No message can carry it.
     """
-    value, text = mirrored(value)
-    return (value, text) if _SUSPECT_JSON.search(text) is None else mirrored(_all_clean(value, count))
+    value, text = encode_json(value)
+    return (value, text) if _SUSPECT_JSON.search(text) is None else encode_json(_sanitize_strings(value, count))
 
 
-def _all_clean(value: object, count: Cleaned | None) -> Any:
+def _sanitize_strings(value: object, count: Cleaned | None) -> Any:
     if isinstance(value, str):
         return clean(value, count)
     if is_mapping(value):
         return {
-            clean(key, count) if isinstance(key, str) else key: _all_clean(one, count) for key, one in value.items()
+            clean(key, count) if isinstance(key, str) else key: _sanitize_strings(item, count)
+            for key, item in value.items()
         }
     if is_list(value):
-        return [_all_clean(one, count) for one in value]
+        return [_sanitize_strings(item, count) for item in value]
     return value
 
 
-def whole(value: Any) -> tuple[Any, int | None]:
+def repair_unicode(value: Any) -> tuple[Any, int | None]:
     """A JSON value whose strings and keys are Unicode, and its size as JSON, in bytes.
 
     Halves of surrogate pairs are joined or become U+FFFD. A value that is no JSON comes back as it is, without a size;
@@ -76,12 +77,12 @@ def whole(value: Any) -> tuple[Any, int | None]:
     try:
         return value, len(json.dumps(value, ensure_ascii=False, allow_nan=False).encode())
     except UnicodeEncodeError:
-        return whole(_fixed(value))
+        return repair_unicode(_join_halves(value))
     except (RecursionError, TypeError, ValueError):
         return value, None
 
 
-def mirrored(value: Any) -> tuple[Any, str]:
+def encode_json(value: Any) -> tuple[Any, str]:
     """A JSON value with whole characters, and its JSON text.
 
     The text parses to the same value and holds nothing that `clean` would remove; that is written `\\uXXXX`.
@@ -100,7 +101,7 @@ def mirrored(value: Any) -> tuple[Any, str]:
     try:
         text.encode()
     except UnicodeEncodeError:
-        return mirrored(_fixed(value))
+        return encode_json(_join_halves(value))
     return value, escaped(text)
 
 
@@ -134,7 +135,7 @@ def block(content: ContentBlock, extent: Extent = EXTENT, count: Cleaned | None 
         case _:
             pass
     dumped = {"type": content.type, **content.model_dump(by_alias=True, mode="json", exclude_none=True)}
-    wire: dict[str, Any] = _sent(dumped, extent, count)
+    wire: dict[str, Any] = _to_wire(dumped, extent, count)
     return wire
 
 
@@ -143,7 +144,7 @@ def resource_contents(
 ) -> dict[str, Any]:
     """The contents of a resource as they go on the wire; as for `block`."""
     _check_resource(content)
-    wire: dict[str, Any] = _sent(content.model_dump(by_alias=True, mode="json", exclude_none=True), extent, count)
+    wire: dict[str, Any] = _to_wire(content.model_dump(by_alias=True, mode="json", exclude_none=True), extent, count)
     return wire
 
 
@@ -155,15 +156,15 @@ def _check_resource(content: TextResourceContents | BlobResourceContents) -> Non
         checked_base64(content.blob)
 
 
-def _sent(value: dict[str, Any], extent: Extent, count: Cleaned | None) -> Any:
-    return (mirrored(value) if extent == "none" else cleaned(value, count))[0]
+def _to_wire(value: dict[str, Any], extent: Extent, count: Cleaned | None) -> Any:
+    return (encode_json(value) if extent == "none" else sanitize(value, count))[0]
 
 
-def _fixed(value: object) -> Any:
+def _join_halves(value: object) -> Any:
     if isinstance(value, str):
         return joined(value)
     if is_mapping(value):
-        return {_fixed(key): _fixed(item) for key, item in value.items()}
+        return {_join_halves(key): _join_halves(item) for key, item in value.items()}
     if is_list(value):
-        return [_fixed(item) for item in value]
+        return [_join_halves(item) for item in value]
     return value

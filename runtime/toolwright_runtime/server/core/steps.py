@@ -57,14 +57,14 @@ Proceed: TypeAlias = Callable[[Call], Awaitable[Outcome]]
 Step: TypeAlias = Callable[[Proceed, Call], Awaitable[Outcome]]
 
 
-def chained(steps: Sequence[Step], last: Proceed) -> Proceed:
+def chain(steps: Sequence[Step], last: Proceed) -> Proceed:
     """The whole way, the first step first."""
     for step in reversed(steps):
         last = partial(step, last)
     return last
 
 
-async def fitting(proceed: Proceed, call: Call) -> Outcome:
+async def check_size(proceed: Proceed, call: Call) -> Outcome:
     """Let a call through whose arguments are not too large: a step."""
     if call.is_run or call.size is None:
         return await proceed(call)
@@ -72,5 +72,5 @@ async def fitting(proceed: Proceed, call: Call) -> Outcome:
     if call.size <= most:
         return await proceed(call)
     name = call.tool.name if call.begin is None else f"a task of {call.tool.name}"
-    text = f"The arguments of {name} are too large: {call.size:,} bytes, where {most:,} may be. Try again with less."
+    text = f"The arguments of {name} are too large: {call.size:,} bytes; the limit is {most:,}. Send less."
     return refusal(text, "limited", "argument_size")

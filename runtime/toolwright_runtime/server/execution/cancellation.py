@@ -25,22 +25,22 @@ class Cancellation:
     def __init__(self) -> None:
         """Nothing is cancelled yet."""
         self._lock = threading.Lock()  # handlers in worker threads add, the event loop tells
-        self._wanted: list[Callable[[], object]] = []
-        self._told = False
+        self._functions: list[Callable[[], object]] = []
+        self._is_cancelled = False
 
     def add(self, function: Callable[[], object]) -> None:
         """Have `function` called: when it happens, or at once where it has happened already."""
         with self._lock:
-            if not self._told:
-                self._wanted.append(function)
+            if not self._is_cancelled:
+                self._functions.append(function)
                 return
         _call(function)
 
     def tell(self) -> None:
         """It has happened."""
         with self._lock:
-            self._told, wanted, self._wanted = True, self._wanted, []
-        for function in wanted:
+            self._is_cancelled, functions, self._functions = True, self._functions, []
+        for function in functions:
             _call(function)
 
 
@@ -48,7 +48,7 @@ def _call(function: Callable[[], object]) -> None:
     try:
         function()
     except Exception:  # noqa: BLE001 - it was given by a handler
-        log().exception("what `ctx.on_cancel` was given failed")
+        log().exception("a function given to `ctx.on_cancel` failed")
 
 
 def is_cancelled(error: BaseException) -> bool:

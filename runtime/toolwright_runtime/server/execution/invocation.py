@@ -41,7 +41,7 @@ class Method:
         Raises:
             Busy: It needs a thread, and there was none in time.
         """
-        context.occupancy.method = self.name
+        context.slot.method = self.name
         try:
             return await self._run((*arguments, context), context)
         except BaseException as error:
@@ -51,12 +51,12 @@ class Method:
 
     async def _run(self, arguments: tuple[object, ...], context: Context) -> Any:
         if self._is_async:
-            return await _awaited(self._function(*arguments))
-        value = await context.occupancy.in_thread(partial(self._function, *arguments))
-        return await _awaited(value) if inspect.isawaitable(value) else value
+            return await _await_value(self._function(*arguments))
+        value = await context.slot.in_thread(partial(self._function, *arguments))
+        return await _await_value(value) if inspect.isawaitable(value) else value
 
 
-async def _awaited(value: Awaitable[Any]) -> Any:
+async def _await_value(value: Awaitable[Any]) -> Any:
     """What an awaitable gives; where it raises, its own cancellations are forgotten.
 
     A `TaskGroup` of asyncio that fails cancels the task it stands in, and before Python 3.13 does not take that back;

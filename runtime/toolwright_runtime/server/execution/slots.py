@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-class Keeper(Protocol):
+class CallLimits(Protocol):
     """What keeps the limits of one call."""
 
     def resting(self) -> AbstractAsyncContextManager[None]:
@@ -27,7 +27,7 @@ class Keeper(Protocol):
         ...
 
 
-class Occupancy:
+class Slot:
     """What one call takes up.
 
     Attributes:
@@ -42,16 +42,16 @@ class Occupancy:
             threads: Where plain `def` methods run.
             patience: Seconds that the call may wait for one of these, where those are not the usual ones.
         """
-        self.keeper: Keeper | None = None
+        self.limits: CallLimits | None = None
         self.method = ""
         self._threads = threads or Threads()
         self._patience = patience
 
     def resting(self) -> AbstractAsyncContextManager[None]:
         """The length of a wait for a person."""
-        return nullcontext() if self.keeper is None else self.keeper.resting()
+        return nullcontext() if self.limits is None else self.limits.resting()
 
     async def in_thread(self, function: Callable[[], Any]) -> Any:
         """What a function gives that runs in a thread, which keeps the place until it ends. Raises Busy."""
-        hold = None if self.keeper is None else self.keeper.hold
+        hold = None if self.limits is None else self.limits.hold
         return await self._threads.run(self.method, function, patience=self._patience, hold=hold)

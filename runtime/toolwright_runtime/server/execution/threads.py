@@ -27,7 +27,7 @@ _IS_WITHIN: Final[ContextVar[bool]] = ContextVar("is_within", default=False)
 """Whether a function in a thread waits for what is run now: it must not wait for a thread that only its end frees."""
 
 
-class Busy(Exception):
+class NoFreeThreadError(Exception):
     """No thread was free in time; the text says so to the caller."""
 
 
@@ -83,7 +83,7 @@ class Threads:
         let_go = None if hold is None else hold()
         loop = asyncio.get_running_loop()
 
-        def over() -> None:
+        def finish() -> None:
             if let_go is not None:
                 let_go()
             try:
@@ -94,11 +94,11 @@ class Threads:
         started = threading.Lock()
         try:
             value, error = await anyio.to_thread.run_sync(
-                _outcome, function, over, started, abandon_on_cancel=True, limiter=self._limiter
+                _run_in_thread, function, finish, started, abandon_on_cancel=True, limiter=self._limiter
             )
         except BaseException:
             if started.acquire(blocking=False):  # it has not begun, and must not run any more
-                over()
+                finish()
             raise
         if error is not None:
             raise error
@@ -127,7 +127,7 @@ class Threads:
         count = self._most if whose == "the server" else self._share
         number = "The only thread" if count == 1 else f"All {count:,} threads"
         are = "is" if count == 1 else "are"
-        raise Busy(f"{number} of {whose} {are} busy. Nothing was done; try again in a few seconds.")
+        raise NoFreeThreadError(f"{number} of {whose} {are} busy. Nothing was done; try again in a few seconds.")
 
     def _leave(self, name: str) -> None:
         """Free a place, and hand it over to whoever waits first of those that may have it."""
@@ -145,8 +145,8 @@ class Threads:
         return self._taken.total() < self._most and self._taken[name] < self._share
 
 
-def _outcome(
-    function: Callable[[], Any], over: Callable[[], None], started: threading.Lock
+def _run_in_thread(
+    function: Callable[[], Any], finish: Callable[[], None], started: threading.Lock
 ) -> tuple[Any, BaseException | None]:
     """What a function gives and what it raises; not every exception can be thrown from a thread into a coroutine."""
     if not started.acquire(blocking=False):
@@ -157,4 +157,4 @@ def _outcome(
     except BaseException as error:  # noqa: BLE001 - it is raised again, in the coroutine
         return None, error
     finally:
-        over()
+        finish()

@@ -14,7 +14,7 @@ from mcp_types import INVALID_PARAMS
 
 from ...values.json import is_list
 from ...values.sanitizing import clean
-from ..core.parts import Answer, Host, Needed, Refused, Request
+from ..core.parts import Answer, Host, Needed, ProtocolError, Request
 from ..execution.invocation import Method
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class Completions:
         section, what = ("prompts", "prompt") if is_prompt else ("resourceTemplates", "URI template")
         key: str = reference["name" if is_prompt else "uri"]
         if section not in host.lists.by_name or not host.offers(request, section, key):
-            raise Refused(INVALID_PARAMS, f"Unknown {what}: {clean(key)}")
+            raise ProtocolError(INVALID_PARAMS, f"Unknown {what}: {clean(key)}")
         _, extension = self._package.entries(section)[key]
         argument, value = request.params["argument"]["name"], request.params["argument"]["value"]
         completed: Mapping[str, Any] = extension.get("complete") or {}
@@ -96,6 +96,6 @@ class Completions:
 
 def _texts(value: object) -> list[str]:
     """What a handler gave, where it is texts."""
-    if not is_list(value) or not all(isinstance(one, str) for one in value):
-        raise TypeError(f"it gave a value of type {type(value).__name__}; it should give a list of texts")
-    return [clean(one) for one in value]
+    if not is_list(value) or not all(isinstance(text, str) for text in value):
+        raise TypeError(f"it returned a value of type {type(value).__name__}; it should return a list of strings")
+    return [clean(text) for text in value]

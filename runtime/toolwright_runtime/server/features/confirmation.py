@@ -17,7 +17,7 @@ from ...values.sanitizing import clean
 from ...values.text import BRACES, filled
 from .elicitation import FORM, form
 from .input_requests import OURS, InvalidAnswer, MissingCapability
-from .truncation import Abridged, abridged
+from .truncation import Truncation, truncate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -46,11 +46,11 @@ async def confirm(tool: Tool, arguments: Mapping[str, Any], context: Context) ->
     try:
         action = await context.rounds.ask(_KEY, question, ElicitResult, partial(_read, schema), FORM)
     except InvalidAnswer:
-        return f"{tool.name} needs the user's leave, and the client could not ask for it."
+        return f"{tool.name} needs the user's confirmation, and the client could not ask for it."
     except MissingCapability:
         if settings.get("fallback") == "allow":
             return None
-        return f"{tool.name} needs the user's leave, and this client cannot ask for it (elicitation)."
+        return f"{tool.name} needs the user's confirmation, and this client cannot ask for it (elicitation)."
     if action == "accept":
         return None
     return f"The user {'declined' if action == 'decline' else 'did not answer'}: {tool.name} did not run."
@@ -78,17 +78,17 @@ def _message(tool: Tool, title: str, template: str | None, arguments: Mapping[st
     All that there is is shown, or said to be left out: also arguments that the manifest's words do not name.
     """
     properties: Mapping[str, Any] = tool.accepts.get("properties") or {}
-    known_first = dict(sorted(arguments.items(), key=lambda one: one[0] not in properties))
+    known_first = dict(sorted(arguments.items(), key=lambda item: item[0] not in properties))
     if template is None:
-        return abridged(lambda showing: f"Run {title} with {showing.json(known_first)}?")
+        return truncate(lambda truncation: f"Run {title} with {truncation.json(known_first)}?")
     named = {match[1] for match in BRACES.finditer(template) if match[1] is not None}
     others = {name: value for name, value in known_first.items() if name not in named}
 
-    def asked(showing: Abridged) -> str:
-        text = filled(template, lambda name: _words(showing, _argument(properties, arguments, name), name))
-        return f"{text}\nAlso: {showing.json(others)}" if others else text
+    def fill(truncation: Truncation) -> str:
+        text = filled(template, lambda name: _words(truncation, _argument(properties, arguments, name), name))
+        return f"{text}\nAlso: {truncation.json(others)}" if others else text
 
-    return abridged(asked)
+    return truncate(fill)
 
 
 def _argument(properties: Mapping[str, Any], arguments: Mapping[str, Any], name: str) -> Any:
@@ -98,5 +98,5 @@ def _argument(properties: Mapping[str, Any], arguments: Mapping[str, Any], name:
     return arguments.get(name, default)
 
 
-def _words(showing: Abridged, value: Any, name: str) -> str:
-    return "(none)" if value is _MISSING else showing.words(value, name)
+def _words(truncation: Truncation, value: Any, name: str) -> str:
+    return "(none)" if value is _MISSING else truncation.words(value, name)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ...models.base import Model
-    from .input_requests import Rounds
+    from .input_requests import InputRequests
 
 _Answer = TypeVar("_Answer", bound="Model")
 
@@ -27,9 +27,9 @@ _Answer = TypeVar("_Answer", bound="Model")
 class Ask:
     """The base of what a handler can ask: generated classes have a method for each question of the manifest."""
 
-    def __init__(self, rounds: Rounds, questions: Mapping[str, Any]) -> None:
+    def __init__(self, input_requests: InputRequests, questions: Mapping[str, Any]) -> None:
         """Take the questions, as the manifest has them."""
-        self._rounds = rounds
+        self._input_requests = input_requests
         self._questions = questions
 
     async def _form(self, name: str, model: type[_Answer], message: str | None) -> _Answer | Declined | Cancelled:
@@ -44,13 +44,16 @@ class Ask:
             return model.model_validate(result.content or {})
 
         request = form(message or question["message"], self._shape(schema))
-        return await self._rounds.ask(name, request, types.ElicitResult, read, FORM)
+        return await self._input_requests.ask(name, request, types.ElicitResult, read, FORM)
 
     def _shape(self, schema: Mapping[str, Any]) -> Mapping[str, Any]:
         """The schema as the client's revision has forms. Raises InvalidAnswer."""
-        asked = _form_for(schema, self._rounds.revision)
-        if asked is None and self._rounds.can(FORM):
-            raise InvalidAnswer(f"This asks to choose several, for which MCP {self._rounds.revision} has no form.")
+        asked = _form_for(schema, self._input_requests.revision)
+        if asked is None and self._input_requests.can(FORM):
+            raise InvalidAnswer(
+                f"This question has several answers to choose, and MCP {self._input_requests.revision} has no form for"
+                " that."
+            )
         return asked or schema
 
     async def ahead(self, name: str) -> None:
@@ -67,20 +70,20 @@ class Ask:
             return result
 
         request = form(self._questions[name]["message"], self._shape(schema))
-        self._rounds.keep(name, await self._rounds.ask(name, request, types.ElicitResult, read, FORM))
+        self._input_requests.keep(name, await self._input_requests.ask(name, request, types.ElicitResult, read, FORM))
 
     async def _url(
         self, name: str, url: str, message: str | None, elicitation: str | None
     ) -> Accepted | Declined | Cancelled:
         """Ask to open a URL (MCP 2025-11-25, client/elicitation, URL mode); `elicitation` is the id of the question."""
-        known = self._rounds.url_question(elicitation) if self._rounds.can("elicitation.url") else None
+        known = self._input_requests.url_question(elicitation) if self._input_requests.can("elicitation.url") else None
         params = url_params(url, message or self._questions[name]["message"], known)
 
         def read(result: types.ElicitResult) -> Accepted | Declined | Cancelled:
             return Accepted(known) if result.action == "accept" else _refusal(result.action)
 
         request = types.ElicitRequest(params=params)
-        return await self._rounds.ask(name, request, types.ElicitResult, read, "elicitation.url")
+        return await self._input_requests.ask(name, request, types.ElicitResult, read, "elicitation.url")
 
 
 FORM: Final = "elicitation.form"

@@ -108,7 +108,7 @@ class Bound:
         known: The kinds and ids of those that are known to be there.
     """
 
-    keeper: Keeper
+    registry: HandleRegistry
     principal: Principal
     hide: Callable[[str], None]
     given: dict[str, tuple[str, Handle[Any, Any]]] = field(default_factory=dict[str, tuple[str, "Handle[Any, Any]"]])
@@ -121,7 +121,7 @@ class Handles(Generic[_State, _Id]):
     def __init__(self, bound: Bound, name: str, model: Any) -> None:
         """Take whose they are, the kind, and the class of its states, where there is one."""
         self._bound = bound
-        self._kind = bound.keeper.kinds[name]
+        self._kind = bound.registry.kinds[name]
         self._model = model
 
     async def create(self, state: _State) -> _Id:
@@ -133,13 +133,13 @@ class Handles(Generic[_State, _Id]):
             InvalidState: The state is not what the manifest says of it.
             StateLost: The store cannot be reached.
         """
-        made: Any = secrets.token_urlsafe(_BYTES)
-        self._bound.hide(made)
-        kind, owner, store = self._kind, self._bound.principal.key, self._bound.keeper.store
-        data = self._data(datetime.now(UTC), self._checked(state))
+        new_id: Any = secrets.token_urlsafe(_BYTES)
+        self._bound.hide(new_id)
+        kind, owner, store = self._kind, self._bound.principal.key, self._bound.registry.store
+        data = self._encode(datetime.now(UTC), self._check(state))
         if not await store.create(
             kind.stored,
-            _key(owner, made),
+            _key(owner, new_id),
             data,
             owner=owner,
             ttl=kind.ttl,
@@ -149,12 +149,11 @@ class Handles(Generic[_State, _Id]):
         ):
             count = f"{kind.most:,} handles of the kind {kind.noun!r}" if kind.most != 1 else f"one {kind.noun}"
             raise TooManyHandles(
-                f"You have {count} already, and nobody may have more. "
-                "Go on with one of these, or end one, or wait until one has expired."
+                f"You already have {count}, which is the limit. Use one of them, end one, or wait until one expires."
             )
-        self._bound.known.add((kind.name, made))
-        given: _Id = made
-        return given
+        self._bound.known.add((kind.name, new_id))
+        typed_id: _Id = new_id
+        return typed_id
 
     async def get(self, handle_id: _Id) -> Handle[_State, _Id]:
         """A handle of the caller's. Reading it is use, as `idle` counts it.
@@ -164,10 +163,10 @@ class Handles(Generic[_State, _Id]):
             StateLost: The store cannot be reached.
         """
         self._bound.hide(handle_id)
-        found = await self._bound.keeper.find(self._kind, handle_id, self._bound)
-        if found is None:
+        handle = await self._bound.registry.find(self._kind, handle_id, self._bound)
+        if handle is None:
             raise self._unknown()
-        return replace(found, state=self._typed(found.state))
+        return replace(handle, state=self._to_model(handle.state))
 
     async def update(self, handle: Handle[_State, _Id], state: _State) -> Handle[_State, _Id]:
         """Keep another state in the place of the one that was read.
@@ -183,16 +182,18 @@ class Handles(Generic[_State, _Id]):
             InvalidState: The state is not what the manifest says of it.
             StateLost: The store cannot be reached.
         """
-        kind, keeper, bound = self._kind, self._bound.keeper, self._bound
-        checked = self._checked(state)
-        data = self._data(handle.created, checked)
+        kind, registry, bound = self._kind, self._bound.registry, self._bound
+        checked = self._check(state)
+        data = self._encode(handle.created, checked)
         owner = bound.principal.key
         key = _key(owner, handle.id)
-        if not await keeper.store.replace(kind.stored, key, data, version=handle.version, payer=owner):
-            if await keeper.find(kind, handle.id, bound) is None:
+        if not await registry.store.replace(kind.stored, key, data, version=handle.version, payer=owner):
+            if await registry.find(kind, handle.id, bound) is None:
                 raise self._unknown()
-            raise StaleHandle(f"Somebody else changed this {kind.noun} meanwhile, and nothing was kept. Try again.")
-        return replace(handle, state=self._typed(checked), version=handle.version + 1)
+            raise StaleHandle(
+                f"Another call changed this {kind.noun} in the meantime, so nothing was saved. Try again."
+            )
+        return replace(handle, state=self._to_model(checked), version=handle.version + 1)
 
     async def delete(self, handle_id: _Id) -> bool:
         """End a handle of the caller's; whether there was one.
@@ -203,25 +204,25 @@ class Handles(Generic[_State, _Id]):
         kind, bound = self._kind, self._bound
         bound.known.discard((kind.name, handle_id))
         owner = bound.principal.key
-        return await bound.keeper.store.delete(kind.stored, _key(owner, handle_id), payer=owner)
+        return await bound.registry.store.delete(kind.stored, _key(owner, handle_id), payer=owner)
 
     def _unknown(self) -> UnknownHandle:
-        told = self._bound.keeper.unknown(self._kind.name, self._bound.principal)
-        return UnknownHandle(f"This {self._kind.noun} {told}.")
+        explanation = self._bound.registry.unknown(self._kind.name, self._bound.principal)
+        return UnknownHandle(f"This {self._kind.noun} {explanation}.")
 
-    def _data(self, created: datetime, state: Any) -> bytes:
+    def _encode(self, created: datetime, state: Any) -> bytes:
         """What is kept of a handle."""
-        kept = {"owner": self._bound.principal.key, "created": created.timestamp(), "state": state}
-        return json.dumps(kept, ensure_ascii=False).encode()
+        record = {"owner": self._bound.principal.key, "created": created.timestamp(), "state": state}
+        return json.dumps(record, ensure_ascii=False).encode()
 
-    def _checked(self, state: object) -> Any:
+    def _check(self, state: object) -> Any:
         """A state as JSON. Raises InvalidState."""
         data = state.model_dump(mode="json") if isinstance(state, Model | Root) else state
-        if violations := self._bound.keeper.validator(self._kind.name).violations(data, "state"):
+        if violations := self._bound.registry.validator(self._kind.name).violations(data, "state"):
             raise InvalidState(f"no state of a {self._kind.noun}:\n" + "\n".join(violations))
         return data
 
-    def _typed(self, state: Any) -> Any:
+    def _to_model(self, state: Any) -> Any:
         return state if self._model is None else self._model.model_validate(state)
 
 
@@ -246,17 +247,17 @@ class CallHandles:
     def _given(self, name: str) -> Handle[Any, Any]:
         pointer = self._pointer(name)
         if pointer is None:
-            raise KeyError(f"no id of a handle stands at {name!r} in the arguments of this call")
+            raise KeyError(f"the arguments of this call have no id of a handle at {name!r}")
         kind, handle = self._bound.given[pointer]
         model = self._model(kind)
         return handle if model is None else replace(handle, state=model.model_validate(handle.state))
 
     def _pointer(self, name: str) -> str | None:
-        named = "/" + name.replace("~", "~0").replace("/", "~1")
-        return next((pointer for pointer in (named, name) if pointer in self._bound.given), None)
+        as_pointer = "/" + name.replace("~", "~0").replace("/", "~1")
+        return next((pointer for pointer in (as_pointer, name) if pointer in self._bound.given), None)
 
 
-class Keeper:
+class HandleRegistry:
     """The handles of one server.
 
     Attributes:
@@ -275,12 +276,12 @@ class Keeper:
             name: _Kind(
                 name,
                 f"handle:{name}{trust}",
-                seconds(said["ttl"]) if "ttl" in said else None,
-                seconds(said["idle"]) if "idle" in said else None,
-                said.get("most", _MOST),
+                seconds(settings["ttl"]) if "ttl" in settings else None,
+                seconds(settings["idle"]) if "idle" in settings else None,
+                settings.get("most", _MOST),
                 _makers(name, package.tools.values()),
             )
-            for name, said in declared.items()
+            for name, settings in declared.items()
         }
         self._validators: dict[str, Validator] = {}
 
@@ -297,22 +298,22 @@ class Keeper:
         """
         bound = Bound(self, principal, redaction.hider())
         ids = _ids(tool, "input", arguments)
-        for _, known_as in ids.values():
-            bound.hide(known_as)
+        for _, handle_id in ids.values():
+            bound.hide(handle_id)
         if len({*ids.values()}) > _MOST_AT_ONCE:
             text = f"Invalid arguments for {tool.name}: more than {_MOST_AT_ONCE:,} handles in one call"
             return refusal(text, "invalid", "unknown_handle")
-        found = await self._found(ids.values(), bound)
+        handles = await self._find_all(ids.values(), bound)
         missing = [
             f"the {self.kinds[kind].noun} in {_place(pointer)} {self.unknown(kind, bound.principal)}"
-            for pointer, (kind, known_as) in sorted(ids.items())
-            if found[kind, known_as] is None
+            for pointer, (kind, handle_id) in sorted(ids.items())
+            if handles[kind, handle_id] is None
         ]
         if missing:
             lines = f" {missing[0]}" if len(missing) == 1 else "".join(f"\n- {line}" for line in missing)
             return refusal(f"{tool.name} did not run:{lines}", "invalid", "unknown_handle")
-        for pointer, (kind, known_as) in ids.items():
-            handle = found[kind, known_as]
+        for pointer, (kind, handle_id) in ids.items():
+            handle = handles[kind, handle_id]
             if handle is not None:
                 bound.given[pointer] = kind, handle
         return bound
@@ -324,35 +325,35 @@ class Keeper:
             StateLost: The store cannot be reached.
         """
         ids = _ids(tool, "output", outcome.result.get("structuredContent"))
-        asked = {one for one in ids.values() if one not in bound.known}
-        if len(asked) > _MOST_AT_ONCE:
+        unchecked = {entry for entry in ids.values() if entry not in bound.known}
+        if len(unchecked) > _MOST_AT_ONCE:
             return [f"result: more than {_MOST_AT_ONCE:,} handles in one result"]
-        found = await self._found(asked, bound)
+        handles = await self._find_all(unchecked, bound)
         return [
-            f"{_place(pointer)}: not the id of a {self.kinds[one[0]].noun} that the caller has"
-            for pointer, one in ids.items()
-            if one in found and found[one] is None
+            f"{_place(pointer)}: not the id of a {self.kinds[entry[0]].noun} that the caller has"
+            for pointer, entry in ids.items()
+            if entry in handles and handles[entry] is None
         ]
 
-    async def find(self, kind: _Kind, known_as: str, bound: Bound) -> Handle[Any, Any] | None:
+    async def find(self, kind: _Kind, handle_id: str, bound: Bound) -> Handle[Any, Any] | None:
         """A handle of the caller's, whose state is JSON; `None` where there is none.
 
         Raises:
             StateLost: The store cannot be reached.
         """
-        record = await self.store.get(kind.stored, _key(bound.principal.key, known_as))
+        record = await self.store.get(kind.stored, _key(bound.principal.key, handle_id))
         if record is None:
             return None
-        kept: dict[str, Any] = json.loads(record.data)
-        if kept["owner"] != bound.principal.key:
+        stored: dict[str, Any] = json.loads(record.data)
+        if stored["owner"] != bound.principal.key:
             return None
-        if self.validator(kind.name).violations(kept["state"], "state"):
-            log().warning("a %s that was kept is none of the manifest's any more; it counts as gone", kind.noun)
+        if self.validator(kind.name).violations(stored["state"], "state"):
+            log().warning("a stored %s no longer fits the manifest; it is treated as gone", kind.noun)
             return None
-        bound.known.add((kind.name, known_as))
-        created = datetime.fromtimestamp(kept["created"], UTC)
+        bound.known.add((kind.name, handle_id))
+        created = datetime.fromtimestamp(stored["created"], UTC)
         expires = None if kind.ttl is None else created + timedelta(seconds=kind.ttl)
-        return Handle(known_as, kept["state"], created, expires, record.version)
+        return Handle(handle_id, stored["state"], created, expires, record.version)
 
     def unknown(self, kind: str, principal: Principal) -> str:
         """What is told of a handle that is not there: that, and which tools make one that the caller may use."""
@@ -362,8 +363,8 @@ class Keeper:
             for name in self.kinds[kind].makers
             if name in listed and (scopes is None or scopes.allows(principal, "tools", name))
         ]
-        told = f"; {' or '.join(makers)} makes a new one" if makers else ""
-        return f"is unknown or has expired{told}"
+        hint = f"; {' or '.join(makers)} makes a new one" if makers else ""
+        return f"is unknown or has expired{hint}"
 
     def validator(self, kind: str) -> Validator:
         """What says whether a state is one of a kind's, compiled when it is first asked for."""
@@ -372,48 +373,48 @@ class Keeper:
             self._validators[kind] = validator_of(self._host.package, state)
         return self._validators[kind]
 
-    async def _found(
+    async def _find_all(
         self, ids: Iterable[tuple[str, str]], bound: Bound
     ) -> dict[tuple[str, str], Handle[Any, Any] | None]:
         """The handles with these kinds and ids, each looked up once."""
-        asked = [*dict.fromkeys(ids)]
-        found = await asyncio.gather(*(self.find(self.kinds[kind], known_as, bound) for kind, known_as in asked))
-        return dict(zip(asked, found, strict=True))
+        distinct = [*dict.fromkeys(ids)]
+        handles = await asyncio.gather(*(self.find(self.kinds[kind], handle_id, bound) for kind, handle_id in distinct))
+        return dict(zip(distinct, handles, strict=True))
 
 
-def _key(owner: str, known_as: str) -> str:
+def _key(owner: str, handle_id: str) -> str:
     """What a handle is kept by. Nobody else finds it, nor keeps it from being idle by looking for it."""
-    return json.dumps([owner, known_as])
+    return json.dumps([owner, handle_id])
 
 
 def _ids(tool: Tool, side: handle_ids.Side, value: object) -> dict[str, tuple[str, str]]:
     """The ids in a value, with their kinds, by where they stand."""
-    found = handle_ids.places(tool, side, value)
-    return {pointer: (kind, handle_ids.at(value, pointer)) for pointer, kind in found.items()}
+    kinds = handle_ids.places(tool, side, value)
+    return {pointer: (kind, handle_ids.at(value, pointer)) for pointer, kind in kinds.items()}
 
 
 def _makers(kind: str, tools: Iterable[Tool]) -> list[str]:
     """The tools whose results have a handle; where some take none of that kind, these alone."""
-    giving: list[tuple[str, bool]] = []
+    candidates: list[tuple[str, bool]] = []
     for tool in tools:
-        said: Mapping[str, Mapping[str, str]] = tool.extension.get("handles") or {}
-        if kind in said.get("output", {}).values():
-            giving.append((tool.name, kind in said.get("input", {}).values()))
-    fresh = [name for name, takes_one in giving if not takes_one]
-    return fresh or [name for name, _ in giving]
+        declared: Mapping[str, Mapping[str, str]] = tool.extension.get("handles") or {}
+        if kind in declared.get("output", {}).values():
+            candidates.append((tool.name, kind in declared.get("input", {}).values()))
+    fresh = [name for name, takes_one in candidates if not takes_one]
+    return fresh or [name for name, _ in candidates]
 
 
 def _trust(auth: Mapping[str, Any] | None) -> str:
     """What tells the handles of one `auth` from those of another: whoever changes it, has none of those before."""
     if not auth:
         return ""
-    said = json.dumps([auth.get("issuer"), auth.get("audience")])
-    return f":{hashlib.sha256(said.encode()).hexdigest()[:16]}"
+    text = json.dumps([auth.get("issuer"), auth.get("audience")])
+    return f":{hashlib.sha256(text.encode()).hexdigest()[:16]}"
 
 
 def _place(pointer: str) -> str:
     """A place as people write it."""
-    made = ""
+    path = ""
     for step in steps(pointer):
-        made += f"[{step}]" if step.isdecimal() and made else f".{step}" if made else step
-    return made
+        path += f"[{step}]" if step.isdecimal() and path else f".{step}" if path else step
+    return path

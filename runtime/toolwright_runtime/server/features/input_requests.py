@@ -29,9 +29,9 @@ from ...values.json import is_group
 from ...values.nesting import DepthError, is_too_deep
 from ...values.sanitizing import clean
 from ..core.call_state import note
-from ..core.parts import Refused
-from ..core.sanitizing import mirrored
-from ..execution.slots import Occupancy
+from ..core.parts import ProtocolError
+from ..core.sanitizing import encode_json
+from ..execution.slots import Slot
 from .url_elicitation import UrlQuestions, UrlRequired
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ _TURNS: Final = 2
 REFUSED: Final = "io.toolwright/refused"
 """The key in the `_meta` of a request to a model or for folders that says what was wrong with the last answer."""
 
-_TOLD: Final = 3
+_PROBLEMS: Final = 3
 """How many problems of an answer are told that is none of MCP's."""
 
 
@@ -76,11 +76,11 @@ class MissingCapability(Exception):
 
     def __init__(self, required: dict[str, Any]) -> None:
         """Name the capability."""
-        super().__init__(f"This needs a client with the capability {_dotted(required)!r}")
+        super().__init__(f"This needs a client with the capability {_join(required)!r}")
         self.required = required
 
 
-class NotVisited(Exception):
+class UrlNotVisitedError(Exception):
     """The user did not go to the URL without which the request cannot go on."""
 
 
@@ -107,7 +107,7 @@ class Peer(Protocol):
         ...
 
 
-class Rounds:
+class InputRequests:
     """The questions of one request, over all rounds of asking.
 
     Attributes:
@@ -118,9 +118,9 @@ class Rounds:
         self,
         peer: Peer,
         revision: str,
-        kept: Mapping[str, Any] | None,
+        state: Mapping[str, Any] | None,
         responses: Mapping[str, Any] | None,
-        occupancy: Occupancy | None = None,
+        slot: Slot | None = None,
     ) -> None:
         """Go on from where the last round ended.
 
@@ -132,13 +132,13 @@ class Rounds:
             occupancy: What the request takes up, which rests while an answer is waited for.
         """
         self._peer = peer
-        self._occupancy = occupancy or Occupancy()
+        self._occupancy = slot or Slot()
         self.revision = revision
-        asked: Any = None if kept is None else kept["asked"]
-        kept = kept or {}
-        self._answers: dict[str, Any] = dict(kept.get("answers", {}))
-        self._done: dict[str, Any] = dict(kept.get("done", {}))
-        self._tries: Counter[str] = Counter(kept.get("tries", {}))
+        asked: Any = None if state is None else state["asked"]
+        state = state or {}
+        self._answers: dict[str, Any] = dict(state.get("answers", {}))
+        self._done: dict[str, Any] = dict(state.get("done", {}))
+        self._tries: Counter[str] = Counter(state.get("tries", {}))
         self._running: dict[str, asyncio.Future[Any]] = {}
         self._asked: Counter[str] = Counter()
         self._pending: dict[str, dict[str, Any]] = {}
@@ -152,7 +152,7 @@ class Rounds:
         return self._pending
 
     @property
-    def kept(self) -> dict[str, dict[str, Any]]:
+    def state(self) -> dict[str, dict[str, Any]]:
         """What goes on with the request: `answers`, what is `done`, and `tries`."""
         return {"answers": self._answers, "done": self._done, "tries": dict(self._tries)}
 
@@ -160,7 +160,7 @@ class Rounds:
         """Keep an answer, so that the question is not asked again."""
         self._answers.setdefault(key, answer.model_dump(by_alias=True, mode="json", exclude_none=True))
 
-    async def saved(self) -> None:
+    async def save(self) -> None:
         """What `once` gave is among what is done; rounds that outlive the process keep it here."""
 
     @property
@@ -171,14 +171,14 @@ class Rounds:
     def can(self, capability: str) -> bool:
         """Whether the client declared a capability, such as `elicitation.url` or `sampling`."""
         declared: Any = self._peer.capabilities
-        here: dict[str, Any] = (
+        capabilities: dict[str, Any] = (
             {} if declared is None else declared.model_dump(by_alias=True, mode="json", exclude_none=True)
         )
         first, _, part = capability.partition(".")
-        found = here.get(first)
-        if found is None or not part:
-            return found is not None and (first != "elicitation" or self.can("elicitation.form"))
-        return part in found or (capability == "elicitation.form" and "url" not in found)
+        own = capabilities.get(first)
+        if own is None or not part:
+            return own is not None and (first != "elicitation" or self.can("elicitation.form"))
+        return part in own or (capability == "elicitation.form" and "url" not in own)
 
     async def ask(
         self, key: str, request: types.ServerRequest, result: type[_Result], read: Callable[[_Result], _T], needs: str
@@ -206,14 +206,14 @@ class Rounds:
         if self._asked[key] > 1:
             key = f"{key}.{self._asked[key]}"
         if self.in_handshake_era:
-            return await self._insist(request, result, read)
-        why = "there is none"
+            return await self._ask_until_valid(request, result, read)
+        why = "it is missing"
         if key in self._answers:
             try:
                 return read(result.model_validate(self._answers[key], by_name=False))
             except (InvalidAnswer, ValidationError) as error:
                 del self._answers[key]
-                why, request = _reason(error), _again(request, error)
+                why, request = _describe(error), _ask_again(request, error)
         self._tries[key] += 1
         if self._tries[key] > _TRIES:  # else a caller could have the handler run again and again, for one call
             raise InvalidAnswer(f"the client's answer to {request.method} does not fit: {why}")
@@ -231,14 +231,14 @@ class Rounds:
         if key in self._done:
             return self._done[key]
         if key not in self._running:
-            self._running[key] = asyncio.ensure_future(self._make(key, function))
+            self._running[key] = asyncio.ensure_future(self._run_once(key, function))
         return await asyncio.shield(self._running[key])
 
-    async def _make(self, key: str, function: Callable[[], Any]) -> Any:
+    async def _run_once(self, key: str, function: Callable[[], Any]) -> Any:
         try:
-            made = function() if inspect.iscoroutinefunction(function) else await self._occupancy.in_thread(function)
-            self._done[key] = mirrored(await made if inspect.isawaitable(made) else made)[0]
-            await self.saved()
+            value = function() if inspect.iscoroutinefunction(function) else await self._occupancy.in_thread(function)
+            self._done[key] = encode_json(await value if inspect.isawaitable(value) else value)[0]
+            await self.save()
         finally:
             del self._running[key]
         return self._done[key]
@@ -258,7 +258,7 @@ class Rounds:
         """Tell the client that all is done at the URL of a question; whether there is one to tell."""
         return await self._peer.visited(elicitation)
 
-    def _require(self, needed: UrlRequired) -> None:
+    def _require_url(self, needed: UrlRequired) -> None:
         """Refuse the request until the user was at a URL; from 2026-07-28 on that is a question like any other."""
         if not self.can("elicitation.url") or not Revision.of(self.revision).has("url_elicitation"):
             raise MissingCapability({"elicitation": {"url": {}}})
@@ -266,25 +266,25 @@ class Rounds:
             self._peer.asked_to_visit(needed.elicitation)
             params = url_params(needed.url, needed.message, needed.elicitation)
             data = {"elicitations": [params.model_dump(by_alias=True, mode="json", exclude_none=True)]}
-            raise Refused(types.URL_ELICITATION_REQUIRED, "This needs a visit to a URL first", data)
+            raise ProtocolError(types.URL_ELICITATION_REQUIRED, "The user has to visit a URL first", data)
         answer = self._answers.pop(needed.name, None)
         if answer is not None and types.ElicitResult.model_validate(answer, by_name=False).action != "accept":
-            raise NotVisited("The user did not open the URL without which this cannot go on.")
+            raise UrlNotVisitedError("The user did not open the URL that this request needs.")
         self._tries[needed.name] += 1
         if self._tries[needed.name] > _TRIES:
-            raise NotVisited("The user did not come back from the URL without which this cannot go on.")
+            raise UrlNotVisitedError("The user did not come back from the URL that this request needs.")
         request = types.ElicitRequest(
             params=url_params(needed.url, needed.message, self.url_question(needed.elicitation))
         )
         self._pending[needed.name] = request.model_dump(by_alias=True, mode="json", exclude_none=True)
 
-    async def settled(self, handle: Callable[[], Awaitable[_T]]) -> _T | None:
+    async def settle(self, handle: Callable[[], Awaitable[_T]]) -> _T | None:
         """What `handle` gives; `None` where it waits for answers."""
         try:
             result = await handle()
         except BaseException as error:
             if (needed := inner(error, UrlRequired)) is not None:
-                self._require(needed)
+                self._require_url(needed)
             elif not is_suspended(error):
                 raise
         else:
@@ -295,16 +295,18 @@ class Rounds:
 
     async def run(self, handle: Callable[[], Awaitable[dict[str, Any]]]) -> dict[str, Any]:
         """What `handle` gives; or, where it waits for answers, what asks the client for them."""
-        if (result := await self.settled(handle)) is not None:
+        if (result := await self.settle(handle)) is not None:
             return result
-        state = {"mark": new_mark(), **self.kept, "asked": [*self._pending]}
+        state = {"mark": new_mark(), **self.state, "asked": [*self._pending]}
         return {
             "resultType": "input_required",
             "inputRequests": self._pending,
             "requestState": json.dumps(state, separators=(",", ":")),
         }
 
-    async def _insist(self, request: types.ServerRequest, result: type[_Result], read: Callable[[_Result], _T]) -> _T:
+    async def _ask_until_valid(
+        self, request: types.ServerRequest, result: type[_Result], read: Callable[[_Result], _T]
+    ) -> _T:
         asked = request
         for number in range(1, _TRIES + 1):
             try:
@@ -315,15 +317,15 @@ class Rounds:
                 raise InvalidAnswer(f"the client did not answer {request.method}: {clean(error.message)}") from error
             except (InvalidAnswer, ValidationError) as error:
                 if number == _TRIES:
-                    why = _reason(error)
+                    why = _describe(error)
                     raise InvalidAnswer(f"the client's answer to {request.method} does not fit: {why}") from error
-                asked = _again(request, error)
+                asked = _ask_again(request, error)
         raise AssertionError
 
 
-def _again(request: types.ServerRequest, error: InvalidAnswer | ValidationError) -> types.ServerRequest:
+def _ask_again(request: types.ServerRequest, error: InvalidAnswer | ValidationError) -> types.ServerRequest:
     """The same question once more, which says what was wrong with the answer: to the user, else in its `_meta`."""
-    why = _reason(error)
+    why = _describe(error)
     if isinstance(request, types.ElicitRequest):
         message = f"{request.params.message}\n\nThe last answer does not fit: {why}"
         return request.model_copy(update={"params": request.params.model_copy(update={"message": message})})
@@ -332,32 +334,34 @@ def _again(request: types.ServerRequest, error: InvalidAnswer | ValidationError)
     return request.model_copy(update={"params": params.model_copy(update={"meta": meta})})
 
 
-def _reason(error: InvalidAnswer | ValidationError) -> str:
+def _describe(error: InvalidAnswer | ValidationError) -> str:
     """What is wrong with an answer, without its values and without words of a library about itself."""
     if isinstance(error, InvalidAnswer):
         return clean(str(error))
-    found = error.errors(include_url=False, include_context=False, include_input=False)[:_TOLD]
-    return clean("; ".join(f"{'.'.join(map(str, one['loc']))[:200] or 'it'}: {one['msg'][:200]}" for one in found))
+    problems = error.errors(include_url=False, include_context=False, include_input=False)[:_PROBLEMS]
+    return clean(
+        "; ".join(f"{'.'.join(map(str, problem['loc']))[:200] or 'it'}: {problem['msg'][:200]}" for problem in problems)
+    )
 
 
 def is_suspended(error: BaseException) -> bool:
     """Whether a handler was left because it waits for answers, in a group of tasks or alone."""
     if is_group(error):
-        return all(is_suspended(one) for one in error.exceptions)
+        return all(is_suspended(each) for each in error.exceptions)
     return isinstance(error, Suspended)
 
 
 def inner(error: BaseException, kind: type[_Error]) -> _Error | None:
     """An exception of a kind, in a group of tasks or alone."""
     if is_group(error):
-        return next((found for one in error.exceptions if (found := inner(one, kind)) is not None), None)
+        return next((match for each in error.exceptions if (match := inner(each, kind)) is not None), None)
     return error if isinstance(error, kind) else None
 
 
 def url_params(url: str, message: str, elicitation: str | None) -> types.ElicitRequestURLParams:
     """What asks to open a URL. Raises ValueError where that is none of the web."""
     if not url.startswith(("https://", "http://")):
-        raise ValueError(f"{url!r} is no http or https URL")
+        raise ValueError(f"{url!r} is not an http or https URL")
     return types.ElicitRequestURLParams(message=clean(message), url=url, elicitation_id=elicitation)
 
 
@@ -385,7 +389,7 @@ def waits(error: BaseException, *, in_task: bool) -> bool:
     return is_suspended(error)
 
 
-class Asking:
+class InputRequestRunner:
     """Answers requests whose handlers may ask the client.
 
     Attributes:
@@ -407,38 +411,40 @@ class Asking:
         """
         is_stateless = Revision.of(request.revision).has("stateless")
         asked: Mapping[str, Any] = request.params if is_stateless else {}
-        kept = await self._kept(asked.get("requestState"), request)
+        state = await self._decode_state(asked.get("requestState"), request)
         peer = cast("Peer", request.channel)
-        rounds = Rounds(peer, request.revision, kept, asked.get("inputResponses"), request.occupancy)
+        input_requests = InputRequests(peer, request.revision, state, asked.get("inputResponses"), request.slot)
         try:
-            return await rounds.run(lambda: answer(replace(request, more={"rounds": rounds})))
-        except NotVisited as error:
+            return await input_requests.run(lambda: answer(replace(request, more={"rounds": input_requests})))
+        except UrlNotVisitedError as error:
             note("denied", "not_visited")
             if request.method == "tools/call":
                 return {"content": [{"type": "text", "text": str(error)}], "isError": True}
-            raise Refused(types.INVALID_REQUEST, str(error)) from None
+            raise ProtocolError(types.INVALID_REQUEST, str(error)) from None
         except MissingCapability as error:
             note("failed", "client_capability")
             if not is_stateless and request.method == "tools/call":
                 return {"content": [{"type": "text", "text": f"{error}."}], "isError": True}
             code = types.MISSING_REQUIRED_CLIENT_CAPABILITY if is_stateless else types.INVALID_REQUEST
-            raise Refused(code, str(error), {"requiredCapabilities": error.required}) from None
+            raise ProtocolError(code, str(error), {"requiredCapabilities": error.required}) from None
 
-    async def _kept(self, state: str | None, request: Request) -> dict[str, Any] | None:
+    async def _decode_state(self, state: str | None, request: Request) -> dict[str, Any] | None:
         """What a state holds, which is good this once; its seal was opened before. It is refused as a broken one is."""
         if state is None:
             return None
-        kept: dict[str, Any] = json.loads(state)
+        decoded: dict[str, Any] = json.loads(state)
         try:
-            is_first = await self._store.spend(kept["mark"], self._patience, payer=request.principal.key)
+            is_first = await self._store.spend(decoded["mark"], self._patience, payer=request.principal.key)
         except StateLost as error:
-            raise StateLost("no answer can be taken up") from error
+            raise StateLost("the answer cannot be processed") from error
         if is_first:
-            return kept
+            return decoded
         log().warning("requestState rejected on %s: it was sent before", request.method)
-        raise Refused(types.INVALID_PARAMS, "Invalid or expired requestState", {"reason": "invalid_request_state"})
+        raise ProtocolError(
+            types.INVALID_PARAMS, "Invalid or expired requestState", {"reason": "invalid_request_state"}
+        )
 
 
-def _dotted(required: Mapping[str, Any]) -> str:
+def _join(required: Mapping[str, Any]) -> str:
     [(first, inner)] = required.items()
     return ".".join([first, *inner])

@@ -49,17 +49,19 @@ class Store:
 
         The oldest of the same principal goes first, and where all have too much, the oldest of who has most.
         """
-        asking = principal()
+        caller = principal()
         if len(data) > self._most_bytes // _SHARE:
             return None
         self._forget()
-        while self._is_over(self._of(asking), len(data), _SHARE):
-            del self._entries[self._of(asking)[0]]
+        while self._is_over(self._of(caller), len(data), _SHARE):
+            del self._entries[self._of(caller)[0]]
         while self._is_over([*self._entries], len(data), 1):
-            most = max({entry.principal for entry in self._entries.values()}, key=lambda one: self._size(self._of(one)))
+            most = max(
+                {entry.principal for entry in self._entries.values()}, key=lambda owner: self._size(self._of(owner))
+            )
             del self._entries[self._of(most)[0]]
         uri = f"{_PREFIX}{secrets.token_urlsafe(24)}"
-        self._entries[uri] = Entry(asking, time.monotonic() + self._seconds, mime_type, data)
+        self._entries[uri] = Entry(caller, time.monotonic() + self._seconds, mime_type, data)
         return uri
 
     def read(self, uri: str) -> Entry | None:
@@ -67,8 +69,8 @@ class Store:
         if not uri.startswith(_PREFIX):
             return None
         self._forget()
-        found = self._entries.get(uri)
-        return found if found is not None and found.principal == principal() else None
+        entry = self._entries.get(uri)
+        return entry if entry is not None and entry.principal == principal() else None
 
     def _of(self, who: Principal) -> list[str]:
         return [uri for uri, entry in self._entries.items() if entry.principal == who]

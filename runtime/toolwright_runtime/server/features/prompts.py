@@ -18,7 +18,7 @@ from ...mcp.downgrades import block_for
 from ...values.json import is_list
 from ...values.sanitizing import Extent, clean, said
 from ...values.text import PLACEHOLDER
-from ..core.parts import Answer, Host, Needed, Refused, Request
+from ..core.parts import Answer, Host, Needed, ProtocolError, Request
 from ..core.sanitizing import block
 from ..execution.invocation import Method
 
@@ -75,14 +75,14 @@ class _Getting:
         """A prompt, filled in with the caller's arguments."""
         name: str = request.params["name"]
         if not self.host.offers(request, "prompts", name):
-            raise Refused(INVALID_PARAMS, f"Unknown prompt: {clean(name)}")
+            raise ProtocolError(INVALID_PARAMS, f"Unknown prompt: {clean(name)}")
         wire, extension = self.package.entries("prompts")[name]
         given: Mapping[str, str] = request.params.get("arguments") or {}
         declared = {argument["name"]: argument for argument in wire.get("arguments") or ()}
         missing = [key for key, argument in declared.items() if argument.get("required") is True and key not in given]
         if missing:
             names = ", ".join(f"'{key}'" for key in missing)
-            raise Refused(INVALID_PARAMS, f"Missing required arguments of {name}: {names}", {"missing": missing})
+            raise ProtocolError(INVALID_PARAMS, f"Missing required arguments of {name}: {names}", {"missing": missing})
         arguments = {key: value for key, value in given.items() if key in declared}
         row = self.package.prompts[name]
         if row.method is None:
@@ -91,7 +91,7 @@ class _Getting:
             context = self.host.context(request, name, row.stem, extension)
             model: type[Model] = self.package.model(f"prompts.{row.method}", row.args_name)
             handler = Method.of(self.host.handlers, row.method)
-            read = partial(_said, extent=self.host.extent)
+            read = partial(_render_messages, extent=self.host.extent)
             messages = await self.host.handled(handler, read, model.model_validate(arguments), context=context)
         for number, message in enumerate(messages, 1):
             message["content"] = block_for(message["content"], request.revision, number)
@@ -129,10 +129,10 @@ class _Getting:
 
     def _fill(self, text: str, arguments: Mapping[str, str]) -> str:
         """`text` with each `{{name}}` replaced, once: what an argument holds is never looked into."""
-        return said(PLACEHOLDER.sub(lambda found: arguments.get(found[1], ""), text), self.host.extent)
+        return said(PLACEHOLDER.sub(lambda match: arguments.get(match[1], ""), text), self.host.extent)
 
 
-def _said(value: object, extent: Extent) -> list[dict[str, Any]]:
+def _render_messages(value: object, extent: Extent) -> list[dict[str, Any]]:
     """What a handler gave, as it goes on the wire."""
     parts = value if is_list(value) else [value]
     return [{"role": message.role, "content": block(message.content, extent)} for message in map(_message, parts)]
@@ -143,7 +143,7 @@ def _message(part: object) -> PromptMessage:
         return part
     if isinstance(part, str | ContentBlock):
         return user(part)
-    raise TypeError(f"it gave a value of type {type(part).__name__}; it should give text, a block, or messages")
+    raise TypeError(f"it returned a value of type {type(part).__name__}; it should return text, a block, or messages")
 
 
 def _block(content: str | ContentBlock) -> ContentBlock:

@@ -23,7 +23,7 @@ from mcp_types import (
 from ...mcp.revisions import Revision
 from ...values.json import is_list
 from ...values.sanitizing import Extent, clean, said
-from ..core.parts import Answer, Host, Needed, Refused, Request
+from ..core.parts import Answer, Host, Needed, ProtocolError, Request
 from ..core.sanitizing import resource_contents
 from ..execution.invocation import Method
 from .large_results import STORE
@@ -103,9 +103,9 @@ class _Reading:
         if self.host.offers(request, "resources", uri):
             if self.package.resources[uri].method is None:
                 hints = self.host.lists.hints
-            contents = await self._static(uri, request)
+            contents = await self._read_listed(uri, request)
         elif not listing.has(uri):  # one that is switched off is not there for a template either
-            contents = self._kept(uri) or await self._matched(uri, request)
+            contents = self._read_large_result(uri) or await self._read_matching(uri, request)
         if contents is None:
             raise not_found(uri, request.revision)
         result: dict[str, Any] = {"contents": contents}
@@ -117,23 +117,23 @@ class _Reading:
         is_listed = self.host.lists.by_name["resources"].has(uri)
         if not (
             self.host.offers(request, "resources", uri)
-            or (not is_listed and (self._match(uri, request) or self._kept(uri)))
+            or (not is_listed and (self._match(uri, request) or self._read_large_result(uri)))
         ):
             raise not_found(uri, request.revision)
         await request.channel.subscribe(uri)
         return {}
 
-    def _kept(self, uri: str) -> list[dict[str, Any]] | None:
+    def _read_large_result(self, uri: str) -> list[dict[str, Any]] | None:
         """A result of a tool that was too large for its answer."""
-        found = STORE.read(uri)
-        if found is None:
+        entry = STORE.read(uri)
+        if entry is None:
             return None
-        is_text = found.mime_type.startswith("text/") or found.mime_type == "application/json"
+        is_text = entry.mime_type.startswith("text/") or entry.mime_type == "application/json"
         if not is_text:
-            return [_one(uri, found.mime_type, blob=found.data)]
-        return [_one(uri, found.mime_type, text=clean(found.data.decode("utf-8", "replace")))]
+            return [_build_contents(uri, entry.mime_type, blob=entry.data)]
+        return [_build_contents(uri, entry.mime_type, text=clean(entry.data.decode("utf-8", "replace")))]
 
-    async def _static(self, uri: str, request: Request) -> list[dict[str, Any]] | None:
+    async def _read_listed(self, uri: str, request: Request) -> list[dict[str, Any]] | None:
         wire, extension = self.package.entries("resources")[uri]
         mime_type = wire.get("mimeType")
         method = self.package.resources[uri].method
@@ -143,15 +143,21 @@ class _Reading:
             read = partial(_contents, uri=uri, mime_type=mime_type, extent=self.host.extent)
             return await self.host.handled(handler, read, context=context)
         if "text" in extension:
-            return [_one(uri, mime_type, text=extension["text"])]
+            return [_build_contents(uri, mime_type, text=extension["text"])]
         data = self.package.data(extension["file"])
-        return [_one(uri, mime_type, blob=data) if extension["binary"] else _one(uri, mime_type, text=data.decode())]
+        return [
+            (
+                _build_contents(uri, mime_type, blob=data)
+                if extension["binary"]
+                else _build_contents(uri, mime_type, text=data.decode())
+            )
+        ]
 
-    async def _matched(self, uri: str, request: Request) -> list[dict[str, Any]] | None:
-        found = self._match(uri, request)
-        if found is None:
+    async def _read_matching(self, uri: str, request: Request) -> list[dict[str, Any]] | None:
+        match = self._match(uri, request)
+        if match is None:
             return None
-        row, values = found
+        row, values = match
         wire, extension = self.package.entries("resourceTemplates")[row.uri]
         model: type[Model] = self.package.model(f"resources.{row.method}", row.params_name)
         context = self.host.context(request, uri, row.stem, extension)
@@ -169,10 +175,10 @@ class _Reading:
         return None
 
 
-def not_found(uri: str, revision: str) -> Refused:
+def not_found(uri: str, revision: str) -> ProtocolError:
     """The error for a URI that leads nowhere, as the revision has it."""
     code = INVALID_PARAMS if Revision.of(revision).has("stateless") else _NOT_FOUND
-    return Refused(code, f"Resource not found: {clean(uri)}", {"uri": uri})
+    return ProtocolError(code, f"Resource not found: {clean(uri)}", {"uri": uri})
 
 
 def _contents(value: object, uri: str, mime_type: str | None, extent: Extent) -> list[dict[str, Any]] | None:
@@ -185,18 +191,22 @@ def _contents(value: object, uri: str, mime_type: str | None, extent: Extent) ->
 
 def _part(value: object, uri: str, mime_type: str | None, extent: Extent) -> dict[str, Any]:
     if isinstance(value, str):
-        return _one(uri, mime_type, text=said(value, extent))
+        return _build_contents(uri, mime_type, text=said(value, extent))
     if isinstance(value, memoryview):
         value = value.tobytes()
     if isinstance(value, bytes | bytearray):
-        return _one(uri, mime_type, blob=bytes(value))
+        return _build_contents(uri, mime_type, blob=bytes(value))
     if isinstance(value, EmbeddedResource):
         value = value.resource
     if not isinstance(value, TextResourceContents | BlobResourceContents):
-        raise TypeError(f"it gave a value of type {type(value).__name__}; it should give text, bytes, or contents")
+        raise TypeError(
+            f"it returned a value of type {type(value).__name__}; it should return text, bytes, or contents"
+        )
     return resource_contents(value, extent)
 
 
-def _one(uri: str, mime_type: str | None, *, text: str | None = None, blob: bytes | None = None) -> dict[str, Any]:
-    said = {"uri": uri} if mime_type is None else {"uri": uri, "mimeType": mime_type}
-    return {**said, "text": text} if text is not None else {**said, "blob": base64.b64encode(blob or b"").decode()}
+def _build_contents(
+    uri: str, mime_type: str | None, *, text: str | None = None, blob: bytes | None = None
+) -> dict[str, Any]:
+    fields = {"uri": uri} if mime_type is None else {"uri": uri, "mimeType": mime_type}
+    return {**fields, "text": text} if text is not None else {**fields, "blob": base64.b64encode(blob or b"").decode()}

@@ -27,7 +27,7 @@ from ...values.sanitizing import clean
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from .input_requests import Rounds
+    from .input_requests import InputRequests
 
 _T = TypeVar("_T")
 
@@ -43,13 +43,13 @@ def conversation(
     tool_choice: ToolChoice | None,
 ) -> CreateMessageRequest:
     """The request for a message of the client's model; for the arguments see `Context.sample`."""
-    said = (
+    turns = (
         [SamplingMessage(role="user", content=TextContent(type="text", text=clean(messages)))]
         if isinstance(messages, str)
         else [*messages]
     )
     params = CreateMessageRequestParams(
-        messages=said,
+        messages=turns,
         max_tokens=max_tokens,
         system_prompt=system,
         temperature=temperature,
@@ -62,17 +62,17 @@ def conversation(
 
 
 async def sample(
-    rounds: Rounds, key: str, request: CreateMessageRequest
+    input_requests: InputRequests, key: str, request: CreateMessageRequest
 ) -> CreateMessageResult | CreateMessageResultWithTools:
     """What the client's model writes. Raises MissingCapability."""
     if request.params.tools is None:
-        return await rounds.ask(key, request, CreateMessageResult, _same, "sampling")
-    return await rounds.ask(key, request, CreateMessageResultWithTools, _same, "sampling.tools")
+        return await input_requests.ask(key, request, CreateMessageResult, _same, "sampling")
+    return await input_requests.ask(key, request, CreateMessageResultWithTools, _same, "sampling.tools")
 
 
-async def roots(rounds: Rounds, key: str) -> list[Root]:
+async def roots(input_requests: InputRequests, key: str) -> list[Root]:
     """The folders that the client lets the server work in. Raises MissingCapability."""
-    return await rounds.ask(key, ListRootsRequest(), ListRootsResult, lambda result: result.roots, "roots")
+    return await input_requests.ask(key, ListRootsRequest(), ListRootsResult, lambda result: result.roots, "roots")
 
 
 def _same(result: _T) -> _T:

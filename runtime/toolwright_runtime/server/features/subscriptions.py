@@ -30,9 +30,9 @@ from ...sdk.subscriptions import (
 from ..core.context import LOG_LEVELS, LogLevel
 from ..core.expiry import own_seconds_left
 from ..core.lists import Change, Kind
-from ..core.parts import Refused
+from ..core.parts import ProtocolError
 from ..core.principal import current, local
-from ..transports.http.streams import LISTENERS, LISTENERS_EACH, Streams, TooMany
+from ..transports.http.streams import LISTENERS, LISTENERS_EACH, Streams, TooManyStreamsError
 
 if TYPE_CHECKING:
     from ...sdk.requests import CallNext, HandlerResult, ServerRequestContext
@@ -89,12 +89,14 @@ class Subscriptions:
         if len(uris) > _SUBSCRIPTIONS:
             raise MCPError(types.INVALID_PARAMS, f"More than {_SUBSCRIPTIONS} subscriptions")
         if sum(map(len, uris)) > _CHARACTERS:
-            raise MCPError(types.INVALID_PARAMS, f"Subscriptions to URIs of more than {_CHARACTERS} characters")
+            raise MCPError(
+                types.INVALID_PARAMS, f"The URIs of the subscriptions have more than {_CHARACTERS} characters together"
+            )
         over_http = ctx.request is not None
         try:
             with self.streams.opened(current(over_http=over_http, user=_USER)):
                 return await self._listen(ctx, params, own_seconds_left() if over_http else None)
-        except TooMany as refusal:
+        except TooManyStreamsError as refusal:
             if ctx.request is not None:
                 refusal.note(ctx.request.scope)
             raise MCPError(types.INTERNAL_ERROR, refusal.message) from None
@@ -142,9 +144,11 @@ class Subscriptions:
         """Tell a connection of changes of one resource, too."""
         uris = self._of(ctx).uris
         if len(uris) >= _SUBSCRIPTIONS:
-            raise Refused(types.INVALID_PARAMS, f"More than {_SUBSCRIPTIONS} subscriptions")
+            raise ProtocolError(types.INVALID_PARAMS, f"More than {_SUBSCRIPTIONS} subscriptions")
         if sum(map(len, uris)) + len(uri) > _CHARACTERS:
-            raise Refused(types.INVALID_PARAMS, f"Subscriptions to URIs of more than {_CHARACTERS} characters")
+            raise ProtocolError(
+                types.INVALID_PARAMS, f"The URIs of the subscriptions have more than {_CHARACTERS} characters together"
+            )
         uris.add(uri)
 
     async def unsubscribe(

@@ -15,9 +15,9 @@ from ...mcp.revisions import Revision
 from ...values.sanitizing import clean
 from ..core.call_state import CURRENT, note
 from ..core.dispatcher import Dispatcher
-from ..core.parts import Answer, Host, Needed, Refused, Request
-from ..core.sanitizing import whole
-from ..core.steps import Call, Step, chained, fitting
+from ..core.parts import Answer, Host, Needed, ProtocolError, Request
+from ..core.sanitizing import repair_unicode
+from ..core.steps import Call, Step, chain, check_size
 
 if TYPE_CHECKING:
     from ...package import Package
@@ -54,7 +54,7 @@ class Calls:
             from ...policy.rates import Rates
 
             yield Rates(host.store)
-        yield fitting
+        yield check_size
         yield from limits
         if any(tool.extension.get("bind") for tool in self._package.tools.values()):
             from ...policy.claims import set_arguments
@@ -71,31 +71,31 @@ class Calls:
     def answers(self, host: Host) -> Mapping[str, Answer]:
         """Its methods."""
         last, limits = Dispatcher(host).call, [*self._limits()]
-        run = chained([*self._steps(host, limits)], last)
+        run = chain([*self._steps(host, limits)], last)
         if host.tasks is not None:
-            host.tasks.serve(host, chained(limits, last))
+            host.tasks.serve(host, chain(limits, last))
 
         async def call(request: Request) -> dict[str, Any]:
             name: str = request.params["name"]
-            course = CURRENT.get()
+            call_state = CURRENT.get()
             if not host.offers(request, "tools", name):
                 note("denied", self._why_not(name, host))
-                raise Refused(INVALID_PARAMS, f"Unknown tool: {clean(name)}")
+                raise ProtocolError(INVALID_PARAMS, f"Unknown tool: {clean(name)}")
             tool = self._package.tools[name]
-            if course is not None:
-                course.tool = tool
+            if call_state is not None:
+                call_state.tool = tool
             context = host.context(request, name, tool.stem, tool.extension)
             sent = request.params.get("arguments")
-            values: tuple[dict[str, Any], int | None] = whole(sent) if sent else ({}, 2)
+            values: tuple[dict[str, Any], int | None] = repair_unicode(sent) if sent else ({}, 2)
             is_answer = (
                 Revision.of(request.revision).has("stateless") and request.params.get("requestState") is not None
             )
-            if course is not None:
-                course.arguments, course.size = values
+            if call_state is not None:
+                call_state.arguments, call_state.size = values
             begin = None if host.tasks is None else host.tasks.beginning(request, tool)
             outcome = await run(Call(tool, *values, context, is_answer, begin=begin))
-            if course is not None:
-                course.ended(outcome)
+            if call_state is not None:
+                call_state.note_outcome(outcome)
             return result_for(outcome.result, tool.definition, request.revision)
 
         return {"tools/call": call}

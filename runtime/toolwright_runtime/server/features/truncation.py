@@ -50,11 +50,11 @@ _MEASURES: Final = (
 )
 
 
-class _TooLong(Exception):
+class _TooLongError(Exception):
     """What is shown is longer than it may be; the next measure shows less."""
 
 
-class Abridged:
+class Truncation:
     """Values by one measure, and what it leaves out."""
 
     def __init__(self, measure: _Measure, longest: int | None) -> None:
@@ -72,7 +72,7 @@ class Abridged:
         """A value inside of a sentence: a text without quotes, all else as JSON."""
         if not isinstance(value, str):
             return self.json(value, *place)
-        return self._cut(value, _unquoted, "characters", place)
+        return self._cut(value, _escape_text, "characters", place)
 
     def left_out(self) -> str:
         """What is not shown, in a line of its own; nothing where all is shown."""
@@ -85,24 +85,24 @@ class Abridged:
 
     def _json(self, value: Json, place: tuple[str, ...], level: int) -> str:
         if isinstance(value, str):
-            return self._cut(value, _quoted, "characters", place)
+            return self._cut(value, _quote, "characters", place)
         if isinstance(value, dict):
             entries = [*value.items()]
 
             def member(index: int) -> str:
                 key, inner = entries[index]
-                name = self._cut(key, _quoted, "characters of a key", place)
+                name = self._cut(key, _quote, "characters of a key", place)
                 return f"{name}: {self._json(inner, (*place, key), level + 1)}"
 
-            return self._all(len(value), "key", "{}", member, place, level)
+            return self._entries(len(value), "key", "{}", member, place, level)
         if isinstance(value, list):
             items = value
-            return self._all(
+            return self._entries(
                 len(items), "item", "[]", lambda at: self._json(items[at], (*place, str(at)), level + 1), place, level
             )
         return self._cut(json.dumps(value), str, "characters", place)
 
-    def _all(
+    def _entries(
         self, size: int, noun: str, braces: str, each: Callable[[int], str], place: tuple[str, ...], level: int
     ) -> str:
         """The entries of an object or a list, or both ends of them."""
@@ -123,65 +123,65 @@ class Abridged:
         """A text, or both ends of it."""
         most = self._measure.characters
         if len(text) <= most:
-            made = write(text)
+            shown = write(text)
         else:
             tail = most // 3
             hidden = len(text) - most
             self._note(hidden, len(text), what, place)
-            made = f"{write(text[: most - tail])} ⟨{hidden:,} characters⟩ {write(text[-tail:])}"
-        self._count(len(made))
-        return made
+            shown = f"{write(text[: most - tail])} ⟨{hidden:,} characters⟩ {write(text[-tail:])}"
+        self._count(len(shown))
+        return shown
 
     def _count(self, characters: int) -> None:
         self._length += characters
         if self._longest is not None and self._length > self._longest:
-            raise _TooLong
+            raise _TooLongError
 
     def _note(self, hidden: int, size: int, what: str, place: tuple[str, ...]) -> None:
         amount = f"all {size:,}" if hidden == size and size > 1 else f"{hidden:,} of {size:,}"
         self._left_out.append(f"{amount} {what} at {_pointer(place)}" if place else f"{amount} {what} of the arguments")
 
 
-def abridged(write: Callable[[Abridged], str]) -> str:
+def truncate(write: Callable[[Truncation], str]) -> str:
     """What `write` makes of values, by the first measure by which it is short enough; and what that leaves out.
 
     Args:
         write: Puts values into words with an `Abridged`. It is called for each measure.
     """
     for measure in _MEASURES[:-1]:
-        showing = Abridged(measure, _LONGEST)
+        truncation = Truncation(measure, _LONGEST)
         try:
-            text = write(showing)
-        except _TooLong:
+            text = write(truncation)
+        except _TooLongError:
             continue
-        return text + showing.left_out()
-    showing = Abridged(_MEASURES[-1], None)
-    return write(showing) + showing.left_out()
+        return text + truncation.left_out()
+    truncation = Truncation(_MEASURES[-1], None)
+    return write(truncation) + truncation.left_out()
 
 
-def _quoted(text: str) -> str:
-    return f'"{_seen(json.dumps(text, ensure_ascii=False)[1:-1])}"'
+def _quote(text: str) -> str:
+    return f'"{_show_invisible(json.dumps(text, ensure_ascii=False)[1:-1])}"'
 
 
-def _unquoted(text: str) -> str:
-    return _seen(json.dumps(text, ensure_ascii=False)[1:-1].replace('\\"', '"'))
+def _escape_text(text: str) -> str:
+    return _show_invisible(json.dumps(text, ensure_ascii=False)[1:-1].replace('\\"', '"'))
 
 
-def _seen(text: str) -> str:
+def _show_invisible(text: str) -> str:
     """A text in which nothing is invisible: such characters are escaped, and rows of spaces are counted."""
     if text.isprintable() and _SUSPECT.search(text) is None:
         return text
     if not text.isprintable():
-        text = "".join(one if one.isprintable() else _escaped(one) for one in text)
-    text = _BLANKS.sub(lambda found: _escaped(found[0]), text)
-    return _SPACES.sub(lambda found: f"⟨{len(found[0]):,} spaces⟩", text)
+        text = "".join(character if character.isprintable() else _escape(character) for character in text)
+    text = _BLANKS.sub(lambda match: _escape(match[0]), text)
+    return _SPACES.sub(lambda match: f"⟨{len(match[0]):,} spaces⟩", text)
 
 
-def _escaped(character: str) -> str:
+def _escape(character: str) -> str:
     return json.dumps(character)[1:-1]
 
 
 def _pointer(place: tuple[str, ...]) -> str:
     """A place as a JSON Pointer (RFC 6901), whose steps are cut."""
-    steps = (_unquoted(step[:_STEP]) + ("…" if len(step) > _STEP else "") for step in place)
+    steps = (_escape_text(step[:_STEP]) + ("…" if len(step) > _STEP else "") for step in place)
     return "".join("/" + step.replace("~", "~0").replace("/", "~1") for step in steps)

@@ -46,7 +46,7 @@ class UrlQuestions:
     def add(self, elicitation: str, session: ServerSession) -> None:
         """Remember a question. Raises ValueError where there is one of that id already."""
         if elicitation in self._asked:
-            raise ValueError(f"there is a question with the id {elicitation!r} already; each has one of its own")
+            raise ValueError(f"a question with the id {elicitation!r} exists already; use a new id for each question")
         self._asked[elicitation] = session
         if len(self._asked) > _MOST:
             del self._asked[next(iter(self._asked))]

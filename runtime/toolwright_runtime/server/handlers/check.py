@@ -26,7 +26,7 @@ def optional(method: _Function) -> _Function:
     return method
 
 
-def written(handlers: object, name: str) -> Any:
+def find_method(handlers: object, name: str) -> Any:
     """The method that was written for `name`; `None` where there is none but the interface's own."""
     method = getattr(handlers, name, None)
     return None if getattr(method, _MARK, False) is True else method
@@ -36,7 +36,7 @@ class NoHandlers:
     """What stands for the handlers of a server that needs none."""
 
 
-class Unfit(TypeError):
+class HandlersError(TypeError):
     """A handlers object lacks methods, or has what cannot be called; the message lists them all."""
 
 
@@ -52,39 +52,41 @@ def check(server: str, needed: Sequence[Needed], handlers: object) -> None:
         Unfit: There is not.
     """
     if isinstance(handlers, type):
-        raise Unfit(f"{handlers.__name__} is a class; the server {server!r} needs an object: {handlers.__name__}()")
+        raise HandlersError(
+            f"{handlers.__name__} is a class; the server {server!r} needs an instance: {handlers.__name__}()"
+        )
     missing: list[Needed] = []
     wrong: list[str] = []
-    for one in needed:
-        method = written(handlers, one.name)
+    for entry in needed:
+        method = find_method(handlers, entry.name)
         if method is None:
-            if not one.is_optional:
-                missing.append(one)
+            if not entry.is_optional:
+                missing.append(entry)
         elif not callable(method):
-            wrong.append(f"{one.name} is {type(method).__name__}, not a method")
-        elif not _takes(method, len(one.parameters)):
-            names = ", ".join(parameter.partition(":")[0] for parameter in one.parameters)
-            wrong.append(f"{one.name}{inspect.signature(method)} is called with ({names})")
+            wrong.append(f"{entry.name} is {type(method).__name__}, not a method")
+        elif not _takes(method, len(entry.parameters)):
+            names = ", ".join(parameter.partition(":")[0] for parameter in entry.parameters)
+            wrong.append(f"{entry.name}{inspect.signature(method)} is called with ({names})")
     parts: list[str] = []
     if wrong:
         lines = "".join(f"\n    {line}" for line in wrong)
-        parts.append(f"{type(handlers).__name__} has what cannot be called:{lines}")
+        parts.append(f"{type(handlers).__name__} has methods that cannot be called as the server does:{lines}")
     if missing:
-        parts.append(_missing(f"{type(handlers).__name__} lacks", missing))
+        parts.append(_list_stubs(f"{type(handlers).__name__} lacks", missing))
     if parts:
-        raise Unfit("\n\n".join(parts))
+        raise HandlersError("\n\n".join(parts))
 
 
-def abstract(needed: Sequence[Needed], handlers: type) -> str | None:
+def explain_abstract(needed: Sequence[Needed], handlers: type) -> str | None:
     """Why `handlers` cannot be instantiated, where its methods are missing; else `None`."""
     lacking: frozenset[str] = getattr(handlers, "__abstractmethods__", frozenset())
-    missing = [one for one in needed if one.name in lacking]
-    return _missing(f"{handlers.__name__} lacks", missing) if missing else None
+    missing = [entry for entry in needed if entry.name in lacking]
+    return _list_stubs(f"{handlers.__name__} lacks", missing) if missing else None
 
 
-def _missing(who: str, needed: Sequence[Needed]) -> str:
-    count = "a method" if len(needed) == 1 else f"{len(needed)} methods"
-    return "\n\n".join([f"{who} {count}. To paste:", *(one.stub for one in needed)])
+def _list_stubs(who: str, needed: Sequence[Needed]) -> str:
+    count = "a method. Add it" if len(needed) == 1 else f"{len(needed)} methods. Add them"
+    return "\n\n".join([f"{who} {count}:", *(entry.stub for entry in needed)])
 
 
 def _takes(method: Callable[..., object], count: int) -> bool:

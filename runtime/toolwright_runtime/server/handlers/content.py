@@ -150,7 +150,7 @@ def link(
         ValueError: The URI, the MIME type, the size or an annotation is not well-formed.
     """
     if size is not None and size < 0:
-        raise ValueError(f"size is {size}; it is a number of bytes, 0 or more")
+        raise ValueError(f"size is {size}; it must be a number of bytes, 0 or more")
     return ResourceLink(
         type="resource_link",
         uri=checked_uri(uri),
@@ -193,7 +193,7 @@ def embedded(
             well-formed.
     """
     if (text is None) == (blob is None):
-        raise ValueError("an embedded resource has either text or blob")
+        raise ValueError("an embedded resource needs either text or blob")
     mime_type = None if mime_type is None else checked_mime_type(mime_type)
     return EmbeddedResource(
         type="resource",
@@ -236,9 +236,9 @@ def _annotations(
     if audience is not None:
         roles = cast("list[Role]", [audience] if isinstance(audience, str) else [*audience])
         if unknown := [role for role in roles if role not in ("user", "assistant")]:
-            raise ValueError(f"audience is {unknown[0]!r}; it is 'user', 'assistant', or a list of them")
+            raise ValueError(f"audience is {unknown[0]!r}; it must be 'user', 'assistant', or a list of them")
     if priority is not None and not 0 <= priority <= 1:
-        raise ValueError(f"priority is {priority}; it is a number from 0 to 1")
+        raise ValueError(f"priority is {priority}; it must be a number from 0 to 1")
     return Annotations(audience=roles, priority=priority, last_modified=_moment(last_modified))
 
 
@@ -251,5 +251,7 @@ def _moment(moment: datetime | str | None) -> str | None:
         try:
             datetime.fromisoformat(moment)
         except ValueError:
-            raise ValueError(f"last_modified is {moment!r}; it is ISO 8601, such as '2025-05-03T14:30:00Z'") from None
+            raise ValueError(
+                f"last_modified is {moment!r}; it must be ISO 8601, such as '2025-05-03T14:30:00Z'"
+            ) from None
     return moment

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from ...package import Package, Tool
 
-_ASKS: Final = "{} asks the user something, and nobody is here to answer"
+_ASKS: Final = "{} asks the user a question, which no test can answer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,14 +54,14 @@ class Example:
         name = self.tool.name
         hints: Mapping[str, Any] = self.tool.definition.get("annotations") or {}
         if hints.get("readOnlyHint") is not True and self.given.get("run") is not True:
-            return f"{name} is not `readOnlyHint: true`; `run: true` in the example runs it"
+            return f"{name} is not `readOnlyHint: true`; to run the example anyway, add `run: true` to it"
         if self.tool.task_support == "required":
             return f"{name} runs only as a task"
         confirm: Json = self.tool.policy.get("confirm")
         if confirm and not (isinstance(confirm, dict) and confirm.get("fallback") == "allow"):
             return _ASKS.format(name)
         if handle_ids.places(self.tool, "input", self.given["input"]):
-            return f"{name} takes the id of a handle, and nobody has one before the server runs"
+            return f"{name} takes the id of a handle, and there is none before the server runs"
         return None
 
 
@@ -97,9 +97,9 @@ class Examples:
         import mcp
         from mcp_types import MISSING_REQUIRED_CLIENT_CAPABILITY
 
-        handlers = self._loaded()
+        handlers = self._load()
         try:
-            result = anyio.run(_called, self._package, handlers, example)
+            result = anyio.run(_call, self._package, handlers, example)
         except mcp.MCPError as error:
             if error.code == MISSING_REQUIRED_CLIENT_CAPABILITY:
                 raise SkipTest(_ASKS.format(example.tool.name)) from None
@@ -110,20 +110,20 @@ class Examples:
         if example.given.get("exact") is True:
             wanted, got = example.given["output"], result.structured_content
             if not same(wanted, got):
-                raise AssertionError(f"{example} gives another output:\n{_difference(wanted, got)}")
+                raise AssertionError(f"{example} gives a different output:\n{_diff(wanted, got)}")
 
-    def _loaded(self) -> object:
+    def _load(self) -> object:
         __tracebackhide__ = True
-        from .loading import Handwritten, Unusable
+        from .loading import Handwritten, StartError
 
         path = os.environ.get(self.variable) or self._package.handlers
         try:
             return Handwritten(path, self._package, self.variable).load()
-        except Unusable as error:
+        except StartError as error:
             raise AssertionError(str(error)) from None
 
 
-async def _called(package: Package, handlers: object, example: Example) -> CallToolResult:
+async def _call(package: Package, handlers: object, example: Example) -> CallToolResult:
     """The result of the call, read by no schema but the server's own."""
     import mcp
     from mcp_types import CallToolRequest, CallToolRequestParams, CallToolResult
@@ -141,6 +141,8 @@ async def _called(package: Package, handlers: object, example: Example) -> CallT
     raise failures[0]
 
 
-def _difference(wanted: Any, got: Any) -> str:
-    one, two = (json.dumps(value, indent=2, ensure_ascii=False, sort_keys=True).splitlines() for value in (wanted, got))
-    return "\n".join(difflib.unified_diff(one, two, "the example", "the handlers", lineterm=""))
+def _diff(wanted: Any, actual: Any) -> str:
+    wanted_lines, actual_lines = (
+        json.dumps(value, indent=2, ensure_ascii=False, sort_keys=True).splitlines() for value in (wanted, actual)
+    )
+    return "\n".join(difflib.unified_diff(wanted_lines, actual_lines, "the example", "the handlers", lineterm=""))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ...package import Package
 
 
-class Unusable(Exception):
+class StartError(Exception):
     """What is wrong, in a line, and the status to exit with."""
 
     def __init__(self, message: str, status: int = 2) -> None:
@@ -58,35 +58,35 @@ class Handwritten:
         # Here, since a mistake in a command line needs none of it.
         from ..core.composition import parts
 
-        needed = [one for part in parts(self.package) for one in part.needed()]
+        needed = [method for part in parts(self.package) for method in part.needed()]
         if self.path is None:
-            if all(one.is_optional for one in needed):
+            if all(method.is_optional for method in needed):
                 return None
             sign = " " if self.option.startswith("-") else "="
-            raise Unusable(f"no handlers; say where they are, such as {self.option}{sign}weather:Weather")
+            raise StartError(f"no handlers given; say where they are, such as {self.option}{sign}weather:Weather")
         module, _, name = self.path.partition(":")
         if not module or not name:
-            raise Unusable(f"{self.option} is {self.path!r}; it is MODULE:NAME, such as weather:Weather")
+            raise StartError(f"{self.option} is {self.path!r}; it must be MODULE:NAME, such as weather:Weather")
         if not sys.flags.safe_path and (here := str(Path.cwd())) not in sys.path:
             sys.path.insert(0, here)
-        found: Any = _import(module)
+        handlers: Any = _import(module)
         for step in name.split("."):
-            if not hasattr(found, step):
-                near = get_close_matches(step, dir(found), n=1)
+            if not hasattr(handlers, step):
+                near = get_close_matches(step, dir(handlers), n=1)
                 hint = f"; did you mean {near[0]!r}?" if near else ""
-                raise Unusable(f"{module!r} has no {name!r}{hint}")
-            found = getattr(found, step)
-        is_class = isinstance(found, type)
-        if is_class and (reason := check.abstract(needed, found)):
-            raise Unusable(reason)
-        if is_class or (callable(found) and not any(hasattr(found, one.name) for one in needed)):
+                raise StartError(f"{module!r} has no {name!r}{hint}")
+            handlers = getattr(handlers, step)
+        is_class = isinstance(handlers, type)
+        if is_class and (reason := check.explain_abstract(needed, handlers)):
+            raise StartError(reason)
+        if is_class or (callable(handlers) and not any(hasattr(handlers, method.name) for method in needed)):
             try:
-                return found()
+                return handlers()
             except Exception as error:  # noqa: BLE001 - whatever it is, it says where
                 refuse(f"{self.path} cannot be called", error)
-        if found is None:
-            raise Unusable(f"{self.path} is None")
-        return found
+        if handlers is None:
+            raise StartError(f"{self.path} is None")
+        return handlers
 
 
 def _import(name: str) -> object:
@@ -95,7 +95,7 @@ def _import(name: str) -> object:
     except ModuleNotFoundError as error:
         if error.name is not None and f"{name}.".startswith(f"{error.name}."):
             looked = "sys.path" if sys.flags.safe_path else f"{Path.cwd()} and in sys.path"
-            raise Unusable(f"there is no module {error.name!r}; looked in {looked}") from None
+            raise StartError(f"there is no module {error.name!r}; looked in {looked}") from None
         refuse(f"{name} cannot be imported", error)
     except Exception as error:  # noqa: BLE001 - whatever it is, it says where
         refuse(f"{name} cannot be imported", error)
@@ -113,4 +113,4 @@ def refuse(what: str, error: Exception, status: int = 2) -> NoReturn:
         places.append((error.filename or "", error.lineno))
     theirs = [f" ({file}:{line})" for file, line in places if file and file != __file__]
     message = traceback.format_exception_only(error)[-1].strip()
-    raise Unusable(f"{what}: {message}{theirs[-1] if theirs else ''}", status) from None
+    raise StartError(f"{what}: {message}{theirs[-1] if theirs else ''}", status) from None

@@ -22,7 +22,7 @@ from pydantic_core import to_json
 
 from ...observability.logs import log, name_after, named_after
 from ...observability.telemetry import short
-from ..core.call_state import Course
+from ..core.call_state import CallState
 
 if TYPE_CHECKING:
     from ...package import Package
@@ -141,24 +141,24 @@ class Recorder:
         self._manifest = ""
         self._shows = shows_arguments(package)
         self._sink = sink
-        self._queue: Queue[Course | threading.Event] = Queue(waiting)
+        self._queue: Queue[CallState | threading.Event] = Queue(waiting)
         self._lock = threading.Lock()
         self._lost = 0
         self._hurry = threading.Event()
         self._thread: threading.Thread | None = None
 
-    def record(self, course: Course) -> None:
+    def record(self, call_state: CallState) -> None:
         """Have a call recorded that has ended; never waits."""
-        if course.result is not None:
+        if call_state.result is not None:
             with suppress(ValueError):  # half a character, which no transport takes either
-                course.result_bytes = len(to_json(course.result))
-            course.result = None  # what waits is small
-        if not self._shows or not course.is_valid or course.size is None or course.size > _ARGUMENTS:
-            course.arguments = None
+                call_state.result_bytes = len(to_json(call_state.result))
+            call_state.result = None  # what waits is small
+        if not self._shows or not call_state.is_valid or call_state.size is None or call_state.size > _ARGUMENTS:
+            call_state.arguments = None
         if self._thread is None:
             self._start()
         try:
-            self._queue.put_nowait(course)
+            self._queue.put_nowait(call_state)
         except Full:
             with self._lock:
                 self._lost += 1
@@ -173,7 +173,7 @@ class Recorder:
             self._queue.put(done, timeout=seconds)
         with named_after(self._package.name):
             if not done.wait(seconds):
-                log().error("%d audit records or more were not written before the end", self._queue.qsize())
+                log().error("at least %d audit records were not written before the server stopped", self._queue.qsize())
 
     def _start(self) -> None:
         with self._lock:
@@ -191,7 +191,7 @@ class Recorder:
             with suppress(Empty):
                 while len(taken) < _AT_ONCE:
                     taken.append(self._queue.get_nowait())
-            records = [record for each in taken if isinstance(each, Course) for record in self._made(each)]
+            records = [record for each in taken if isinstance(each, CallState) for record in self._build_records(each)]
             self._give(records)
             for each in taken:
                 if isinstance(each, threading.Event):
@@ -210,48 +210,52 @@ class Recorder:
             self._hurry.wait(_AGAIN)
             self._hurry.clear()
 
-    def _made(self, course: Course) -> list[CallRecord]:
+    def _build_records(self, call_state: CallState) -> list[CallRecord]:
         try:
-            return [self._record(course)]
+            return [self._record(call_state)]
         except Exception:  # noqa: BLE001 - the thread must live on
-            log().exception("a call could not be recorded (reference %s)", course.id)
+            log().exception("a call could not be recorded (reference %s)", call_state.id)
             return []
 
-    def _record(self, course: Course) -> CallRecord:
+    def _record(self, call_state: CallState) -> CallRecord:
         if not self._manifest:
             self._manifest = hashlib.sha256(self._package.data("manifest.json")).hexdigest()[:16]
-        who, client = course.principal, course.client or (None, None)
-        shown = None if course.arguments is None or course.tool is None else course.tool.shown(course.arguments)
+        who, client = call_state.principal, call_state.client or (None, None)
+        shown = (
+            None
+            if call_state.arguments is None or call_state.tool is None
+            else call_state.tool.shown(call_state.arguments)
+        )
         return CallRecord(
-            time=datetime.fromtimestamp(course.began, UTC),
-            id=course.id,
-            trace=course.trace,
+            time=datetime.fromtimestamp(call_state.began, UTC),
+            id=call_state.id,
+            trace=call_state.trace,
             server=self._server,
             server_version=self._version,
             manifest=self._manifest,
-            transport=course.transport,
-            revision=_short(course.revision),
+            transport=call_state.transport,
+            revision=_shorten(call_state.revision),
             principal=None if who is None else who.kind,
-            issuer=None if who is None else _short(who.issuer),
-            subject=None if who is None else _short(who.subject),
-            oauth_client=None if who is None else _short(who.client),
-            client=_short(client[0]),
-            client_version=_short(client[1]),
-            tool=_short(course.name),
-            keys=tuple(map(short, course.keys)),
-            key_count=course.key_count,
+            issuer=None if who is None else _shorten(who.issuer),
+            subject=None if who is None else _shorten(who.subject),
+            oauth_client=None if who is None else _shorten(who.client),
+            client=_shorten(client[0]),
+            client_version=_shorten(client[1]),
+            tool=_shorten(call_state.name),
+            keys=tuple(map(short, call_state.keys)),
+            key_count=call_state.key_count,
             arguments=shown,
-            outcome=course.ending or "failed",
-            reason=course.reason,
-            reference=course.reference,
-            duration_ms=round(course.seconds * 1000, 3),
-            argument_bytes=course.size,
-            result_bytes=course.result_bytes,
-            cleaned=course.cleaned,
+            outcome=call_state.ending or "failed",
+            reason=call_state.reason,
+            reference=call_state.reference,
+            duration_ms=round(call_state.seconds * 1000, 3),
+            argument_bytes=call_state.size,
+            result_bytes=call_state.result_bytes,
+            cleaned=call_state.cleaned,
         )
 
 
-class Told:
+class AuditHook:
     """A sink that calls a function."""
 
     def __init__(self, function: Callable[[CallRecord], object]) -> None:
@@ -262,7 +266,7 @@ class Told:
     def take(self, records: Sequence[CallRecord], lost: int) -> bool:
         """Call it for each record."""
         if lost:
-            log().error("%d audit records were lost, since the audit hook is too slow", lost)
+            log().error("%d audit records were lost because the audit hook is too slow", lost)
         for record in records:
             try:
                 self._function(record)
@@ -275,7 +279,7 @@ class Told:
     def close(self) -> None:
         """Tell how often it failed after what was told."""
         if self._failed > 1:
-            log().error("the audit hook failed %d times more", self._failed - 1)
+            log().error("the audit hook failed %d more times", self._failed - 1)
             self._failed = 1
 
 
@@ -285,5 +289,5 @@ def shows_arguments(package: Package) -> bool:
     return bool(settings.get("arguments"))
 
 
-def _short(text: str | None) -> str | None:
+def _shorten(text: str | None) -> str | None:
     return None if text is None else short(text)

@@ -41,18 +41,18 @@ class AuditFile:
         self._written = 0
         self._lost = 0
         self._is_failing = False
-        self._descriptor = _STANDARD_ERROR if self._path is None else _opened(self._path)
+        self._descriptor = _STANDARD_ERROR if self._path is None else _open(self._path)
 
     def take(self, records: Sequence[CallRecord], lost: int) -> bool:
         """Append records; whether all could be."""
         self._waiting += b"".join(map(line, records))
         if lost:
             self._lost += lost
-            self._waiting += _encoded({"time": _time(datetime.now(UTC)), "lost": lost})
+            self._waiting += _encode({"time": _format_time(datetime.now(UTC)), "lost": lost})
         try:
             self._write(self._waiting)
         except OSError as error:
-            self._tell(error)
+            self._report(error)
             return False
         if self._is_failing or self._lost:
             self._is_failing = False
@@ -64,12 +64,12 @@ class AuditFile:
     def close(self) -> None:
         """Nothing: each line is written at once."""
 
-    def _write(self, told: bytes) -> None:
-        self._follow(told)
-        while self._written < len(told):
-            self._written += os.write(self._descriptor, told[self._written :])
+    def _write(self, data: bytes) -> None:
+        self._follow(data)
+        while self._written < len(data):
+            self._written += os.write(self._descriptor, data[self._written :])
 
-    def _follow(self, told: bytes) -> None:
+    def _follow(self, data: bytes) -> None:
         """Go on in a new file, where the old one was moved away; with the start of a line that was cut."""
         if self._path is None:
             return
@@ -84,35 +84,37 @@ class AuditFile:
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
-        self._descriptor = _opened(self._path)
-        self._written = told.rfind(b"\n", 0, self._written) + 1
+        self._descriptor = _open(self._path)
+        self._written = data.rfind(b"\n", 0, self._written) + 1
 
-    def _tell(self, error: OSError) -> None:
+    def _report(self, error: OSError) -> None:
         if not self._is_failing:
             self._is_failing = True
             reason = os.strerror(error.errno) if error.errno is not None else str(error)
             where = self._path or "standard error"
-            log().error("audit records cannot be written to %s: %s; they are kept and tried again", where, reason)
+            log().error(
+                "audit records cannot be written to %s: %s; they are kept, and writing is tried again", where, reason
+            )
 
 
 def line(record: CallRecord) -> bytes:
     """A record as a line of JSON."""
-    said: dict[str, Any] = {name: getattr(record, name) for name in record.__slots__}
-    said["time"] = _time(record.time)
+    fields: dict[str, Any] = {name: getattr(record, name) for name in record.__slots__}
+    fields["time"] = _format_time(record.time)
     if record.arguments is None:
-        del said["arguments"]
-    return _encoded(said)
+        del fields["arguments"]
+    return _encode(fields)
 
 
-def _encoded(said: dict[str, Any]) -> bytes:
-    return _JSON.encode(said).encode() + b"\n"
+def _encode(fields: dict[str, Any]) -> bytes:
+    return _JSON.encode(fields).encode() + b"\n"
 
 
-def _time(when: datetime) -> str:
+def _format_time(when: datetime) -> str:
     """A time as RFC 3339 has it."""
     return when.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def _opened(path: Path) -> int:
+def _open(path: Path) -> int:
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
     return os.open(path, flags, 0o600)

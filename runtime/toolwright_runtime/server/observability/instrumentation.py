@@ -21,9 +21,9 @@ from pydantic import ValidationError
 
 from ...observability.logs import log, named_after
 from ...values.json import is_mapping
-from ..core.call_state import CURRENT, Course, reference
+from ..core.call_state import CURRENT, CallState, reference
 from ..core.principal import current
-from .audit import Recorder, Told
+from .audit import AuditHook, Recorder
 from .audit_file import AuditFile
 from .telemetry import Telemetry
 
@@ -40,7 +40,7 @@ _INITIALIZED: Final = "notifications/initialized"
 """It is answered as long as its session lives, which hears of changes from then on."""
 
 
-class Observer:
+class Instrumentation:
     """The middleware.
 
     Attributes:
@@ -64,9 +64,9 @@ class Observer:
         start = time.perf_counter()
         transport: Transport = self.transport if ctx.request is None else "http"
         is_call = ctx.method == "tools/call" and ctx.request_id is not None
-        course = Course(time.time(), transport, ctx.protocol_version) if is_call else None
-        metric = self._telemetry.came(ctx, transport)
-        token = CURRENT.set(course)
+        call_state = CallState(time.time(), transport, ctx.protocol_version) if is_call else None
+        metric = self._telemetry.begin(ctx, transport)
+        token = CURRENT.set(call_state)
         result: HandlerResult = None
         error: BaseException | None = None
         try:
@@ -75,11 +75,11 @@ class Observer:
             error = raised
             raise
         except Exception as raised:  # noqa: BLE001 - whatever it is, the log alone learns it
-            known_as = reference()
-            log().error("%s failed (reference %s)", ctx.method, known_as, exc_info=raised)
-            error = MCPError(INTERNAL_ERROR, f"Internal error (reference {known_as})")
-            if course is not None:
-                course.ending, course.reason, course.reference = "failed", "internal_error", known_as
+            reference_id = reference()
+            log().error("%s failed (reference %s)", ctx.method, reference_id, exc_info=raised)
+            error = MCPError(INTERNAL_ERROR, f"Internal error (reference {reference_id})")
+            if call_state is not None:
+                call_state.ending, call_state.reason, call_state.reference = "failed", "internal_error", reference_id
             raise error from None
         except BaseException as raised:
             error = raised
@@ -89,26 +89,26 @@ class Observer:
             seconds = time.perf_counter() - start
             if ctx.method == _INITIALIZED:
                 if error is not None:
-                    self._telemetry.left(metric, seconds)
+                    self._telemetry.end_session(metric, seconds)
             else:
-                self._telemetry.ended(metric, seconds, result, error, course)
-            if course is not None and _is_over(result, error):
-                course.seconds = seconds
-                self._record(ctx, course, error)
+                self._telemetry.end(metric, seconds, result, error, call_state)
+            if call_state is not None and _is_over(result, error):
+                call_state.seconds = seconds
+                self._record(ctx, call_state, error)
         return result
 
-    def _record(self, ctx: ServerRequestContext[Any, Any], course: Course, error: BaseException | None) -> None:
+    def _record(self, ctx: ServerRequestContext[Any, Any], call_state: CallState, error: BaseException | None) -> None:
         if self._recorder is None:
             return
-        if course.ending is None:
-            course.ending, course.reason = ("failed", "protocol_error") if error is None else _why(error)
-        if course.principal is None:
-            course.principal = current(over_http=ctx.request is not None, user=self._user)
+        if call_state.ending is None:
+            call_state.ending, call_state.reason = ("failed", "protocol_error") if error is None else _why(error)
+        if call_state.principal is None:
+            call_state.principal = current(over_http=ctx.request is not None, user=self._user)
         if (client := ctx.session.client_params) is not None:
-            course.client = client.client_info.name, client.client_info.version
-        course.trace = _trace()
-        course.called(ctx.params or {})
-        self._recorder.record(course)
+            call_state.client = client.client_info.name, client.client_info.version
+        call_state.trace = _trace()
+        call_state.note_parameters(ctx.params or {})
+        self._recorder.record(call_state)
 
 
 def recorder(package: Package, audit: Audit) -> Recorder:
@@ -117,7 +117,7 @@ def recorder(package: Package, audit: Audit) -> Recorder:
     Raises:
         OSError: The file cannot be opened.
     """
-    return Recorder(package, Told(audit) if callable(audit) else AuditFile(audit))
+    return Recorder(package, AuditHook(audit) if callable(audit) else AuditFile(audit))
 
 
 def _trace() -> str | None:

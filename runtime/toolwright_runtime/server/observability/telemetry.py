@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from ...package import Package, Tool
     from ...sdk.requests import ServerRequestContext
-    from ..core.call_state import Course, Transport
+    from ..core.call_state import CallState, Transport
 
 _OPERATIONS: Final = common.histogram(
     "mcp.server.operation.duration",
@@ -46,33 +46,33 @@ class Telemetry:
         self._package = package
         self._shows = shows_arguments(package)
 
-    def came(self, ctx: ServerRequestContext[Any, Any], transport: Transport) -> dict[str, AttributeValue]:
+    def begin(self, ctx: ServerRequestContext[Any, Any], transport: Transport) -> dict[str, AttributeValue]:
         """Tell the span of a request or a notification; gives what holds for its metric."""
         span = get_current_span()
-        found = common.of_request(ctx.method, ctx.params)
-        found["mcp.protocol.version"] = ctx.protocol_version
+        attributes = common.of_request(ctx.method, ctx.params)
+        attributes["mcp.protocol.version"] = ctx.protocol_version
         if transport != "memory":
-            found |= common.PIPE if transport == "stdio" else common.HTTP
+            attributes |= common.PIPE if transport == "stdio" else common.HTTP
         if ctx.request is not None:
-            found["network.protocol.version"] = str(ctx.request.scope.get("http_version", "1.1"))
-        is_known = self._knows(found)
+            attributes["network.protocol.version"] = str(ctx.request.scope.get("http_version", "1.1"))
+        is_known = self._knows(attributes)
         if span.is_recording():
-            span.set_attributes({**found, **_of_connection(ctx)})
+            span.set_attributes({**attributes, **_of_connection(ctx)})
             if not is_known:
                 span.update_name(ctx.method if common.is_method(ctx.method) else common.OTHER)
-        metric = {key: value for key, value in found.items() if is_known or key not in _TO_SPANS_ALONE}
+        metric = {key: value for key, value in attributes.items() if is_known or key not in _TO_SPANS_ALONE}
         metric.pop("mcp.resource.uri", None)
         if not common.is_method(ctx.method):
             metric["mcp.method.name"] = common.OTHER
         return metric
 
-    def ended(
+    def end(
         self,
         metric: dict[str, AttributeValue],
         seconds: float,
         result: object,
         error: BaseException | None,
-        course: Course | None,
+        call_state: CallState | None,
     ) -> None:
         """Tell the span and the metric how it ended."""
         span = get_current_span()
@@ -84,34 +84,40 @@ class Telemetry:
                 metric["error.type"] = "tool_error"
         if error is not None:
             metric |= _of_error(error, span)
-        if self._shows and course is not None and course.tool is not None and course.is_valid and span.is_recording():
-            _show(span, course.tool, course)
+        if (
+            self._shows
+            and call_state is not None
+            and call_state.tool is not None
+            and call_state.is_valid
+            and span.is_recording()
+        ):
+            _show(span, call_state.tool, call_state)
         _OPERATIONS.record(seconds, metric)
 
-    def left(self, metric: dict[str, AttributeValue], seconds: float) -> None:
+    def end_session(self, metric: dict[str, AttributeValue], seconds: float) -> None:
         """Tell the metric how long a session was there."""
         _SESSIONS.record(seconds, {key: value for key, value in metric.items() if key != "mcp.method.name"})
 
-    def _knows(self, found: dict[str, AttributeValue]) -> bool:
+    def _knows(self, attributes: dict[str, AttributeValue]) -> bool:
         """Whether a request is about what there is, so that its name is one of few."""
-        tool, prompt = found.get("gen_ai.tool.name"), found.get("gen_ai.prompt.name")
+        tool, prompt = attributes.get("gen_ai.tool.name"), attributes.get("gen_ai.prompt.name")
         if (tool is not None and tool not in self._package.tools) or not common.is_method(
-            str(found["mcp.method.name"])
+            str(attributes["mcp.method.name"])
         ):
             return False
         return prompt is None or prompt in self._package.prompts
 
 
 def _of_connection(ctx: ServerRequestContext[Any, Any]) -> dict[str, AttributeValue]:
-    found: dict[str, AttributeValue] = {}
+    attributes: dict[str, AttributeValue] = {}
     if isinstance(ctx.request_id, str):
-        found["jsonrpc.request.id"] = common.short(ctx.request_id)  # the SDK has it as long as it came
+        attributes["jsonrpc.request.id"] = common.short(ctx.request_id)  # the SDK has it as long as it came
     if ctx.request is not None:
         if ctx.request.client is not None:
-            found["client.address"], found["client.port"] = ctx.request.client
+            attributes["client.address"], attributes["client.port"] = ctx.request.client
         if key := ctx.request.headers.get("mcp-session-id"):
-            found["mcp.session.id"] = common.session(key)
-    return found
+            attributes["mcp.session.id"] = common.session(key)
+    return attributes
 
 
 def _of_error(error: BaseException, span: Span) -> dict[str, AttributeValue]:
@@ -124,12 +130,12 @@ def _of_error(error: BaseException, span: Span) -> dict[str, AttributeValue]:
     return {"error.type": "cancelled"}
 
 
-def _show(span: Span, tool: Tool, course: Course) -> None:
+def _show(span: Span, tool: Tool, call_state: CallState) -> None:
     """Tell a span the arguments and the result, where the manifest says so: without secrets, and if they are small."""
-    arguments = course.arguments or {}
+    arguments = call_state.arguments or {}
     values = {"gen_ai.tool.call.arguments": tool.shown(arguments)}
-    if course.result is not None and course.ending == "completed":
-        values["gen_ai.tool.call.result"] = dict(course.result)
+    if call_state.result is not None and call_state.ending == "completed":
+        values["gen_ai.tool.call.result"] = dict(call_state.result)
     with tool.hiding(arguments):
         for key, value in values.items():
             text = to_json(value, inf_nan_mode="constants").decode()

@@ -67,14 +67,14 @@ def incoming(line: bytes) -> Iterator[Incoming]:
     try:
         value: Json = from_json(text, allow_inf_nan=False)
     except ValueError as error:
-        yield _malformed(_outline(text), PARSE_ERROR, f"is no JSON that can be read: {error}")
+        yield _malformed(_outline(text), PARSE_ERROR, f"is not valid JSON: {error}")
         return
     if not isinstance(value, list):
         yield _message(value)
     elif 0 < len(value) <= _BATCH:
         yield from map(_message, value)
     else:
-        yield _malformed({}, INVALID_REQUEST, f"is a batch of {len(value)} messages; there may be 1 to {_BATCH}")
+        yield _malformed({}, INVALID_REQUEST, f"is a batch of {len(value)} messages; a batch may have 1 to {_BATCH}")
 
 
 def too_long(start: bytes) -> Incoming:
@@ -85,7 +85,7 @@ def too_long(start: bytes) -> Incoming:
 
 def _message(value: Json) -> Incoming:
     if not isinstance(value, dict):
-        return _malformed({}, INVALID_REQUEST, "is no object")
+        return _malformed({}, INVALID_REQUEST, "is not an object")
     if "method" in value and "id" in value and not _is_id(value["id"]):
         return _malformed(value, INVALID_REQUEST, "has an id that is neither a string nor an integer")
     try:
@@ -101,8 +101,8 @@ def _wrong(value: Mapping[str, Any]) -> tuple[int, str]:
     if "method" not in value:
         return INVALID_REQUEST, "has no method"
     if not isinstance(value["method"], str):
-        return INVALID_REQUEST, "has a method that is no string"
-    return INVALID_PARAMS, "has params that are no object"
+        return INVALID_REQUEST, "has a method that is not a string"
+    return INVALID_PARAMS, "has params that are not an object"
 
 
 def _malformed(value: Mapping[str, Any], code: int, problem: str) -> Incoming:
@@ -113,8 +113,8 @@ def _malformed(value: Mapping[str, Any], code: int, problem: str) -> Incoming:
     identity = value.get("id")
     error = ErrorData(code=code, message=f"The message {problem}")
     if "method" not in value and not value.keys().isdisjoint(("result", "error")):
-        told = JSONRPCError(jsonrpc="2.0", id=identity, error=error) if _is_id(identity) else None
-        return Incoming(message=told, problem=problem)
+        error_response = JSONRPCError(jsonrpc="2.0", id=identity, error=error) if _is_id(identity) else None
+        return Incoming(message=error_response, problem=problem)
     if code == INVALID_PARAMS and "id" not in value:
         return Incoming(problem=problem)
     answer = JSONRPCError(jsonrpc="2.0", id=identity if _is_id(identity) else None, error=error)
@@ -131,21 +131,21 @@ _INTEGER: Final = re.compile(r"-?\d{1,18}")
 
 def _outline(text: str) -> dict[str, Any]:
     """The keys of the outermost object with their values, of which only strings and integers are read."""
-    found: dict[str, Any] = {}
+    members: dict[str, Any] = {}
     if not text.lstrip().startswith("{"):
-        return found
+        return members
     depth, before, key = 0, "", ""
     for match in islice(_PART.finditer(text), _PARTS):
         part = match[0]
         if depth == 1 and before in ("{", ","):
             key = part
         elif depth == 1 and before == ":":
-            found[str(_read(key))] = _read(part)
+            members[str(_read(key))] = _read(part)
         depth += 1 if part in "{[" else -1 if part in "}]" else 0
         if depth <= 0:
             break
         before = part
-    return found
+    return members
 
 
 def _read(part: str) -> str | int | None:

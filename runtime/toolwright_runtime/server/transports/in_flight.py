@@ -20,8 +20,7 @@ LISTENING: Final = "subscriptions/listen"
 """The method whose requests are answered only when they end (MCP 2026-07-28)."""
 
 _STOPPED: Final = (
-    "The server stopped before it could answer. What the request did until then may stay done; "
-    "check that before you send it again."
+    "The server stopped before it could answer. The request may have taken effect; check before you send it again."
 )
 
 

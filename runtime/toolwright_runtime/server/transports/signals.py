@@ -32,11 +32,13 @@ def end_without_threads() -> None:
     Python itself would wait for it, however long it takes, while whoever asked for the stop waits, too.
     """
     deadline = time.monotonic() + _GRACE
-    threads = [one for one in threading.enumerate() if not one.daemon and one is not threading.current_thread()]
+    threads = [
+        thread for thread in threading.enumerate() if not thread.daemon and thread is not threading.current_thread()
+    ]
     for thread in threads:
         thread.join(max(0.0, deadline - time.monotonic()))
     if any(thread.is_alive() for thread in threads):
-        log().warning("a handler is still at work in a thread; ending without it")
+        log().warning("a handler is still running in a thread; exiting without waiting for it")
         logging.shutdown()
         sys.stdout.flush()
         sys.stderr.flush()

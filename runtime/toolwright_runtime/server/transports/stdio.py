@@ -59,7 +59,7 @@ _STDIN, _STDOUT, _STDERR = 0, 1, 2
 _CHUNK: Final = 1 << 16  # bytes read at once
 _LAST_ANSWERS: Final = 2.0  # seconds for the answers that are still due when the input ends
 _LAST_ERRORS: Final = 1.0  # seconds for telling the client which requests a stop cut off
-_GONE: Final = "the client has left"
+_GONE: Final = "the client has disconnected"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ def wire() -> Generator[Wire, None, None]:
     os.close(nothing)
     os.dup2(_STDERR, _STDOUT)
     try:
-        with _printed_at_once():
+        with _flush_lines():
             yield Wire(source, sink)
     finally:
         sys.stdout.flush()
@@ -95,21 +95,21 @@ def wire() -> Generator[Wire, None, None]:
 
 
 @contextmanager
-def _printed_at_once() -> Generator[None, None, None]:
+def _flush_lines() -> Generator[None, None, None]:
     """Write out each line that is printed, as standard error does, also where both are a pipe."""
-    printed = sys.stdout
-    if not isinstance(printed, io.TextIOWrapper):
+    stdout = sys.stdout
+    if not isinstance(stdout, io.TextIOWrapper):
         yield
         return
-    before = printed.line_buffering
-    printed.reconfigure(line_buffering=True)
+    before = stdout.line_buffering
+    stdout.reconfigure(line_buffering=True)
     try:
         yield
     finally:
-        printed.reconfigure(line_buffering=before)
+        stdout.reconfigure(line_buffering=before)
 
 
-def run(server: PackageServer, held: Wire) -> None:
+def run(server: PackageServer, descriptors: Wire) -> None:
     """Serve until standard input is closed, the client is gone, or SIGINT, SIGTERM or SIGHUP arrives.
 
     All of these are clean stops, after which this returns. Requests that a stop cuts off are answered with an error. A
@@ -119,10 +119,10 @@ def run(server: PackageServer, held: Wire) -> None:
         server: What `build_server` gave.
         held: The wire.
     """
-    anyio.run(_serve, server, held)
+    anyio.run(_serve, server, descriptors)
 
 
-async def _serve(server: PackageServer, held: Wire) -> None:
+async def _serve(server: PackageServer, descriptors: Wire) -> None:
     given, taken = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     lines, written = anyio.create_memory_object_stream[str](0)
     outgoing = _Outgoing(lines)
@@ -142,9 +142,9 @@ async def _serve(server: PackageServer, held: Wire) -> None:
 
     async with anyio.create_task_group() as whole:
         with _stopped_by_signals(stop):
-            async with _source(held.source) as source, anyio.create_task_group() as tasks:
+            async with _source(descriptors.source) as source, anyio.create_task_group() as tasks:
                 tasks.start_soon(_read, source, given, outgoing, cut_off)
-                tasks.start_soon(_write, written, held.sink, whole.cancel_scope.cancel)
+                tasks.start_soon(_write, written, descriptors.sink, whole.cancel_scope.cancel)
                 await server.run(taken, outgoing, server.create_initialization_options())
 
 
@@ -161,15 +161,15 @@ async def _read(
     """
     with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):  # the server listens no more
         async with given:
-            async for one in source:
-                if one.problem is not None:
-                    log().warning("refused a message, since it %s", one.problem)
-                if one.answer is not None:
-                    await outgoing.send(SessionMessage(one.answer))
-                if one.message is not None:
-                    outgoing.due.note(one.message)
-                    outgoing.questions.answered(one.message)
-                    await given.send(SessionMessage(one.message))
+            async for entry in source:
+                if entry.problem is not None:
+                    log().warning("refused a message that %s", entry.problem)
+                if entry.answer is not None:
+                    await outgoing.send(SessionMessage(entry.answer))
+                if entry.message is not None:
+                    outgoing.due.note(entry.message)
+                    outgoing.questions.answered(entry.message)
+                    await given.send(SessionMessage(entry.message))
             for question in outgoing.questions.closed():
                 await given.send(SessionMessage(question))
             with anyio.move_on_after(_LAST_ANSWERS) as late:
@@ -284,7 +284,7 @@ class _Questions:
         self._is_closed = False
 
     def asked(self, message: JSONRPCMessage) -> None:
-        """Take note of a message that goes out. Raises MCPError where it is a request, and the client has left."""
+        """Note a message that goes out. Raises MCPError where it is a request, and the client has disconnected."""
         if isinstance(message, JSONRPCRequest):
             if self._is_closed:
                 raise MCPError(CONNECTION_CLOSED, _GONE)
@@ -296,10 +296,10 @@ class _Questions:
             self._open.pop(repr(message.id), None)
 
     def closed(self) -> list[JSONRPCError]:
-        """What the server is given in the place of the answers, since the client has left."""
+        """What the server is given in the place of the answers, since the client has disconnected."""
         self._is_closed = True
         error = ErrorData(code=CONNECTION_CLOSED, message=_GONE)
-        return [JSONRPCError(jsonrpc="2.0", id=one, error=error) for one in self._open.values()]
+        return [JSONRPCError(jsonrpc="2.0", id=request_id, error=error) for request_id in self._open.values()]
 
 
 @asynccontextmanager
@@ -339,8 +339,8 @@ async def _messages(reader: asyncio.StreamReader) -> AsyncGenerator[Incoming, No
             if skipping:
                 yield too_long(bytes(rest[:_CHUNK]))
             else:
-                for one in incoming(bytes(rest[:end])):
-                    yield one
+                for entry in incoming(bytes(rest[:end])):
+                    yield entry
             del rest[: end + 1]
             searched, skipping = 0, False
         if len(rest) > LONGEST or skipping:
@@ -349,8 +349,8 @@ async def _messages(reader: asyncio.StreamReader) -> AsyncGenerator[Incoming, No
     if skipping:
         yield too_long(bytes(rest))
         return
-    for one in incoming(bytes(rest)):
-        yield one
+    for entry in incoming(bytes(rest)):
+        yield entry
 
 
 async def _write(lines: MemoryObjectReceiveStream[str], descriptor: int, stop: Callable[[], None]) -> None:

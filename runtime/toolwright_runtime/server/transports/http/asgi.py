@@ -23,7 +23,7 @@ from ....state.store import MEMORY
 from ...core.principal import ANONYMOUS, current
 from ...execution.threads import THREADS
 from ...server import build_server
-from .authentication import Guard
+from .authentication import Authentication
 from .bad_requests import BadRequests
 from .health import routes as health_routes
 from .replay import Archive
@@ -150,7 +150,7 @@ def asgi_app(
             routes += _metadata(server, auth, resource)
         url = None if resource is None else str(build_resource_metadata_url(resource))
         audiences = () if auth is None else (auth["audience"], auth.get("resource") or auth["audience"])
-        endpoint = Guard(
+        endpoint = Authentication(
             endpoint,
             verifier,
             required=required,

@@ -19,7 +19,7 @@ from starlette.responses import JSONResponse
 from ....observability.logs import log
 from ....sdk.auth import AuthContextMiddleware, AuthenticatedUser
 from ....values.json import is_list
-from ...core.call_state import Course
+from ...core.call_state import CallState
 from ...core.expiry import while_it_holds
 from ...core.principal import of_token
 
@@ -41,11 +41,11 @@ _LARGEST: Final = 4 * 1024 * 1024
 _BEARER: Final = "bearer "
 
 
-class Unavailable(Exception):
+class VerificationUnavailableError(Exception):
     """No token can be verified now, whatever it says."""
 
 
-class Guard:
+class Authentication:
     """Lets requests through to the application."""
 
     def __init__(
@@ -75,7 +75,7 @@ class Guard:
         self._required = required
         self._metadata_url = metadata_url
         self._scopes = scopes
-        self._audiences = frozenset(_bare(each) for each in audiences)
+        self._audiences = frozenset(_strip_slash(each) for each in audiences)
         self._recorder = recorder
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -87,7 +87,7 @@ class Guard:
         sent, revision = headers.getlist("authorization"), headers.get(MCP_PROTOCOL_VERSION_HEADER)
         if len(sent) > 1:
             self._note("denied", "unauthenticated", revision)
-            text = "There is more than one Authorization header"
+            text = "The request has more than one Authorization header"
             await self._refuse(400, "invalid_request", text)(scope, receive, send)
             return
         if not sent or not sent[0].lower().startswith(_BEARER):
@@ -96,7 +96,7 @@ class Guard:
             return
         try:
             token = await self._verifier.verify_token(sent[0][len(_BEARER) :].strip(" \t"))
-        except Unavailable as error:
+        except VerificationUnavailableError as error:
             log().error("no token can be verified: %s", error)
             self._note("failed", "unverifiable", revision)
             response = JSONResponse({"error": "temporarily_unavailable"}, 503, {"Retry-After": "10"})
@@ -115,12 +115,12 @@ class Guard:
         calls: Sequence[Mapping[str, Any]] = ()
         lacking: Sequence[str] = () if principal.scopes.issuperset(self._required) else self._required
         if scope["method"] == "POST" and self._scopes is not None and self._scopes.challenges:
-            receive, more, calls = await self._look(principal, receive)
+            receive, more, calls = await self._find_lacking(principal, receive)
             lacking = tuple(dict.fromkeys((*lacking, *more)))
         if lacking:
             for params in calls or (None,):
                 self._note("denied", "insufficient_scope", revision, principal, params)
-            text = f"This needs the scopes {' '.join(lacking)}"
+            text = f"This request needs the scopes {' '.join(lacking)}"
             await self._refuse(403, "insufficient_scope", text, lacking)(scope, receive, send)
             return
         if scope["method"] == "GET":
@@ -138,23 +138,23 @@ class Guard:
     ) -> None:
         """Have it recorded that a request was refused; `params` are those of a call, where it was read and is one."""
         if self._recorder is not None:
-            course = Course(time.time(), "http", revision, principal=principal, ending=ending, reason=reason)
-            course.called(params or {})
-            self._recorder.record(course)
+            call_state = CallState(time.time(), "http", revision, principal=principal, ending=ending, reason=reason)
+            call_state.note_parameters(params or {})
+            self._recorder.record(call_state)
 
-    async def _look(
+    async def _find_lacking(
         self, principal: Principal, receive: Receive
     ) -> tuple[Receive, Sequence[str], Sequence[Mapping[str, Any]]]:
         """What gives a request again that was read, the scopes that its caller lacks, and the calls that need them."""
-        read: list[Message] = []
+        received: list[Message] = []
         body = bytearray()
         while len(body) <= _LARGEST:
             message = await receive()
-            read.append(message)
+            received.append(message)
             body += message.get("body", b"")
             if message["type"] != "http.request" or not message.get("more_body", False):
                 break
-        waiting = iter(read)
+        waiting = iter(received)
 
         async def again() -> Message:
             return next(waiting, None) or await receive()
@@ -162,32 +162,32 @@ class Guard:
         if self._scopes is None or len(body) > _LARGEST:
             return again, (), ()
         try:
-            said: Any = json.loads(body)
+            content: Any = json.loads(body)
         except (ValueError, RecursionError):  # the SDK says what is wrong with it
             return again, (), ()
-        messages: list[Any] = list(said) if is_list(said) else [said]
-        lacking = [(one, scopes) for one in messages if (scopes := self._scopes.lacking(principal, one))]
-        calls = [one["params"] for one, _ in lacking if one["method"] == "tools/call"]
+        messages: list[Any] = list(content) if is_list(content) else [content]
+        lacking = [(message, scopes) for message in messages if (scopes := self._scopes.lacking(principal, message))]
+        calls = [message["params"] for message, _ in lacking if message["method"] == "tools/call"]
         return again, tuple(dict.fromkeys(scope for _, scopes in lacking for scope in scopes)), calls
 
     def _is_current(self, token: AccessToken) -> bool:
         """Whether a token holds now and here, as far as the verifier says; as the SDK's own middleware looks."""
         if token.expires_at is not None and token.expires_at < time.time():
             return False
-        return not self._audiences or token.resource is None or _bare(token.resource) in self._audiences
+        return not self._audiences or token.resource is None or _strip_slash(token.resource) in self._audiences
 
     def _refuse(self, status: int, error: str | None, text: str, scopes: Sequence[str] = ()) -> JSONResponse:
-        said = {
+        challenge = {
             "error": error,
             "error_description": None if error is None else text,
             "scope": " ".join(scopes) or None,
             "resource_metadata": self._metadata_url,
         }
-        parts = ", ".join(f'{key}="{value}"' for key, value in said.items() if value is not None)
+        parts = ", ".join(f'{key}="{value}"' for key, value in challenge.items() if value is not None)
         body = {"error": error or "unauthorized", "error_description": text}
         return JSONResponse(body, status, {"WWW-Authenticate": f"Bearer {parts}".strip()})
 
 
-def _bare(url: str) -> str:
+def _strip_slash(url: str) -> str:
     """A URL without the slash that some write at its end."""
     return url.removesuffix("/")

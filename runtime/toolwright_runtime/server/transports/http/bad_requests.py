@@ -35,31 +35,31 @@ class BadRequests:
         if scope["type"] != "http" or scope["method"] != "POST":
             await self._app(scope, receive, send)
             return
-        asked, answer = bytearray(), bytearray()
-        held: Message | None = None
+        request_body, response_body = bytearray(), bytearray()
+        start: Message | None = None
 
         async def received() -> Message:
             message = await receive()
-            if message["type"] == "http.request" and len(asked) <= _LONGEST:
-                asked.extend(message.get("body", b"")[: _LONGEST + 1])
+            if message["type"] == "http.request" and len(request_body) <= _LONGEST:
+                request_body.extend(message.get("body", b"")[: _LONGEST + 1])
             return message
 
         async def sent(message: Message) -> None:
-            nonlocal held
+            nonlocal start
             if message["type"] == "http.response.start" and _is_refusal(message):
-                held = message
+                start = message
                 return
-            if held is None:
-                asked.clear()
+            if start is None:
+                request_body.clear()
                 await send(message)
                 return
-            answer.extend(message.get("body", b""))
+            response_body.extend(message.get("body", b""))
             if message.get("more_body", False):
                 return
-            body = _reworded(bytes(answer), bytes(asked))
-            headers = MutableHeaders(raw=[*held["headers"]])
+            body = _reword(bytes(response_body), bytes(request_body))
+            headers = MutableHeaders(raw=[*start["headers"]])
             headers["content-length"] = str(len(body))
-            await send({**held, "headers": headers.raw})
+            await send({**start, "headers": headers.raw})
             await send({**message, "body": body})
 
         await self._app(scope, received, sent)
@@ -70,11 +70,13 @@ def _is_refusal(start: Message) -> bool:
     return start["status"] == _BAD_REQUEST and kind.startswith("application/json")
 
 
-def _reworded(answer: bytes, asked: bytes) -> bytes:
+def _reword(response_body: bytes, request_body: bytes) -> bytes:
     """The answer, where it is one in the library's words, in ours; else as it is."""
-    refusal: dict[str, Any] = json.loads(answer)
+    refusal: dict[str, Any] = json.loads(response_body)
     if not refusal["error"]["message"].startswith(_OF_THE_SDK):
-        return answer
-    found = [one.problem for one in incoming(asked) if one.problem] if len(asked) <= _LONGEST else []
-    refusal["error"]["message"] = f"The message {found[0] if found else 'is not one request of JSON-RPC 2.0'}"
+        return response_body
+    problems = (
+        [entry.problem for entry in incoming(request_body) if entry.problem] if len(request_body) <= _LONGEST else []
+    )
+    refusal["error"]["message"] = f"The message {problems[0] if problems else 'is not entry request of JSON-RPC 2.0'}"
     return json.dumps(refusal, ensure_ascii=False, separators=(",", ":")).encode()

@@ -67,8 +67,8 @@ class Bounds:
             most: In all; None is the default.
             each: Of one address; None is the default, and 0 is as many as in all.
         """
-        found = min(MOST, max(1, _descriptors() // 2)) if most is None else most
-        return cls(found, max(1, found // 2) if each is None else each or None)
+        total = min(MOST, max(1, _descriptors() // 2)) if most is None else most
+        return cls(total, max(1, total // 2) if each is None else each or None)
 
 
 def _descriptors() -> int:
@@ -81,7 +81,7 @@ def _descriptors() -> int:
     return 2 * MOST if limit == resource.RLIM_INFINITY else limit
 
 
-class _Line:
+class _WaitingConnections:
     """Connections that keep the server waiting: first those that have brought no request yet, then the others."""
 
     def __init__(self) -> None:
@@ -107,10 +107,12 @@ class Connections:
         self.bounds = bounds
         self._open: dict[Connection, str] = {}
         self._of: Counter[str] = Counter()
-        self._waiting = _Line()
-        self._waiting_of: dict[str, _Line] = {}
-        self._refused = Tally(log(), "connections refused: %d, since too many are open (--connections, docs/deploy.md)")
-        self._dropped = Tally(log(), "connections closed: %d, since no whole request came on them in time")
+        self._waiting = _WaitingConnections()
+        self._waiting_of: dict[str, _WaitingConnections] = {}
+        self._refused = Tally(
+            log(), "connections refused: %d, because too many are open (see --connections in docs/deploy.md)"
+        )
+        self._dropped = Tally(log(), "connections closed: %d, because no complete request arrived in time")
 
     def protocol(self, **options: Any) -> Connection:
         """What speaks HTTP on a new connection."""
@@ -128,7 +130,7 @@ class Connections:
             return False
         self._open[connection] = address
         self._of[address] += 1
-        self._waiting_of.setdefault(address, _Line())
+        self._waiting_of.setdefault(address, _WaitingConnections())
         return True
 
     def left(self, connection: Connection) -> None:
@@ -158,7 +160,7 @@ class Connections:
         self.left(connection)
         connection.transport.abort()
 
-    def _make_room(self, line: _Line) -> bool:
+    def _make_room(self, line: _WaitingConnections) -> bool:
         """Close the first connection of a line; whether there was one."""
         oldest = line.first()
         if oldest is not None:
@@ -239,7 +241,7 @@ class Connection(H11Protocol):
 
 def tell_of_errors(loop: asyncio.AbstractEventLoop) -> None:
     """Log in a line what keeps connections from being taken, however often that happens; asyncio tries again later."""
-    failed = Tally(log(), "connections not taken: %d attempts, since the system has no more to give: %s")
+    failed = Tally(log(), "connections not taken: %d attempts, because the system ran out of resources: %s")
 
     def handle(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         error = context.get("exception")

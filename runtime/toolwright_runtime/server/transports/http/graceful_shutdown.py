@@ -43,7 +43,7 @@ _LAST_ERRORS: Final = 1
 """Seconds for telling those whose requests are cut off, before their connections are."""
 
 
-class Draining(uvicorn.Server):
+class GracefulServer(uvicorn.Server):
     """A server that lets requests under way end, for a while, when it is asked to stop."""
 
     def __init__(
@@ -71,7 +71,7 @@ class Draining(uvicorn.Server):
         self._none = asyncio.Event()
         super().__init__(
             uvicorn.Config(
-                self._counted,
+                self._count,
                 interface="asgi3",
                 http=protocol_class(Connections(bounds or Bounds.of(None, None))),
                 ws="none",
@@ -142,7 +142,7 @@ class Draining(uvicorn.Server):
             await self._none.wait()
         AppStatus.should_exit = True
 
-    async def _counted(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _count(self, scope: Scope, receive: Receive, send: Send) -> None:
         is_call = scope["type"] == "http" and scope["method"] == "POST"
         if not is_call or Headers(scope=scope).get("mcp-method") == LISTENING:
             await self._app(scope, receive, send)

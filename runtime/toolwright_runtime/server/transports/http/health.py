@@ -28,11 +28,11 @@ def routes(server: PackageServer) -> list[Route]:
     async def readyz(_request: Request) -> JSONResponse:
         has_state = await server.store.check()
         is_ready = has_state or not is_closed
-        said: dict[str, Any] = {
+        body: dict[str, Any] = {
             "status": "ready" if is_ready else "not ready",
             "state": "there" if has_state else "lost",
         }
-        return JSONResponse(said, 200 if is_ready else 503)
+        return JSONResponse(body, 200 if is_ready else 503)
 
     return [Route("/livez", livez, methods=["GET"]), Route("/readyz", readyz, methods=["GET"])]
 

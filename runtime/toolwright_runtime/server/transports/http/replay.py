@@ -107,7 +107,7 @@ class Archive:
         while self.size > self._largest and self.size > event.size:
             others = [name for name, events in self._events.items() if len(events) > (key in events)]
             most = max(others, key=self._principals.__getitem__)
-            self._drop(most, next(one for one in self._events[most] if one != key))
+            self._drop(most, next(other for other in self._events[most] if other != key))
 
     def drop(self, session: _Session, number: int) -> None:
         """Keep a message no longer, if it is kept."""
@@ -164,10 +164,10 @@ class Replay(EventStore):
         if parts is None:
             return None
         last, stream_id = int(parts[1]), parts[2]
-        kept = [one for one in self._numbers if self._archive.stream_of(self._session, one) == stream_id]
-        if not kept or last > self._number:
+        numbers = [number for number in self._numbers if self._archive.stream_of(self._session, number) == stream_id]
+        if not numbers or last > self._number:
             return None
-        for number in kept:
+        for number in numbers:
             event = self._archive.get(self._session, number) if number > last else None
             if event is not None and event.text is not None:
                 await send_callback(EventMessage(Sent.of(event.text.decode()), f"{number}/{stream_id}"))
@@ -185,9 +185,9 @@ class Sent(JSONRPCNotification):
     @classmethod
     def of(cls, text: str) -> Self:
         """The message with this text."""
-        made = cls(jsonrpc="2.0", method="")
-        made._text = text
-        return made
+        message = cls(jsonrpc="2.0", method="")
+        message._text = text
+        return message
 
     def model_dump_json(self, **_options: Any) -> str:
         """The text."""

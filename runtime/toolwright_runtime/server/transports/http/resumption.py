@@ -212,9 +212,9 @@ class SharedReplay(EventStore):
     async def replay_events_after(self, last_event_id: str, send_callback: EventCallback) -> str | None:
         """Send what came after an event on its stream; gives the stream, `None` where nothing is known of it."""
         try:
-            if (found := await _known(self._store, last_event_id)) is None:
+            if (position := await _locate(self._store, last_event_id)) is None:
                 return None
-            stream, number = found
+            stream, number = position
             while (place := await _next(self._store, stream, number)) is not None:
                 if (text := await _read(self._store, place.key)) is None:
                     break
@@ -243,7 +243,7 @@ class _Place(NamedTuple):
     is_last: bool
 
 
-async def _known(store: Store, last_event_id: str) -> tuple[_Stream, int] | None:
+async def _locate(store: Store, last_event_id: str) -> tuple[_Stream, int] | None:
     """The stream of an event and its number there; `None` where who asks now was sent no such event. Raises StateLost.
 
     That takes three short looks, whatever the id is and however much is kept.
@@ -303,8 +303,8 @@ class Resumption:
             return
         if (refusal := await self._security.validate_request(request)) is not None:
             await refusal(scope, receive, send)
-        elif (found := await self._find(last)) is not None:
-            await self._answer(*found, receive, send)
+        elif (position := await self._find(last)) is not None:
+            await self._answer(*position, receive, send)
         else:
             for message in unsent:
                 await send(message)
@@ -312,11 +312,11 @@ class Resumption:
     async def _find(self, last: str) -> tuple[_Stream, int] | None:
         """What a client can be told the rest of."""
         try:
-            found = await _known(self._store, last)
+            position = await _locate(self._store, last)
         except StateLost:
             return None
         # The SDK's own stream, which is no request's, has no end.
-        return None if found is None or found[0].name.startswith("_") else found
+        return None if position is None or position[0].name.startswith("_") else position
 
     async def _answer(self, stream: _Stream, number: int, receive: Receive, send: Send) -> None:
         """Send what came after a message, until the answer is sent or the client leaves."""
@@ -331,14 +331,14 @@ class Resumption:
 
             group.start_soon(leave)
             try:
-                last = await self._tell(stream, number, send)
+                last = await self._send_rest(stream, number, send)
                 rest = b"" if last is None else f"retry: {_RETRY}\nid: {stream.id(last)}\ndata: \n\n".encode()
                 await send({"type": "http.response.body", "body": rest})
             except TimeoutError:  # it takes nothing
                 pass
             group.cancel_scope.cancel()
 
-    async def _tell(self, stream: _Stream, number: int, send: Send) -> int | None:
+    async def _send_rest(self, stream: _Stream, number: int, send: Send) -> int | None:
         """Send what comes; gives the number of the last message, `None` where it was the answer.
 
         Raises:
@@ -359,9 +359,9 @@ class Resumption:
                             number += 1
                             if text:
                                 name = stream.id(_ANSWER if place.is_last else number)
-                                said = f"id: {name}\nevent: message\ndata: {text}\n\n".encode()
+                                event = f"id: {name}\nevent: message\ndata: {text}\n\n".encode()
                                 async with asyncio.timeout(_SENDING):
-                                    await send({"type": "http.response.body", "body": said, "more_body": True})
+                                    await send({"type": "http.response.body", "body": event, "more_body": True})
                         if place.is_last:
                             return None
                     if (left := end - loop.time()) <= 0:

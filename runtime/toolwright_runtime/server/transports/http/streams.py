@@ -42,7 +42,7 @@ _REFUSED: Final = "toolwright.refused"
 """Where the scope of a request says why it was refused."""
 
 
-class TooMany(Exception):
+class TooManyStreamsError(Exception):
     """A stream more than may be open.
 
     Attributes:
@@ -71,7 +71,7 @@ class Streams:
             ValueError: One of the two is not positive.
         """
         if most < 1 or each < 1:
-            raise ValueError(f"at least one stream has to be allowed, not {min(most, each)}")
+            raise ValueError(f"at least one stream must be allowed, not {min(most, each)}")
         self._most = most
         self._each = each
         self._open: Counter[str] = Counter()
@@ -80,9 +80,9 @@ class Streams:
     def opened(self, principal: Principal) -> Generator[None, None, None]:
         """The length of a stream. Raises TooMany."""
         if principal.kind != "anonymous" and self._open[principal.key] >= self._each:
-            raise TooMany(f"You have {self._each} streams open. Close one first, or try again later.", 429)
+            raise TooManyStreamsError(f"You have {self._each} streams open. Close one first, or try again later.", 429)
         if self._open.total() >= self._most:
-            raise TooMany("The server has as many streams open as it can. Try again later.", 503)
+            raise TooManyStreamsError("The server has too many open streams. Try again later.", 503)
         self._open[principal.key] += 1
         try:
             yield
@@ -105,24 +105,24 @@ class Bounded:
         """Pass a request on, or refuse it."""
         is_get = scope["type"] == "http" and scope["method"] == "GET"
         if not is_get or not (self._every_get or "last-event-id" in Headers(scope=scope)):
-            await self._app(scope, receive, _saying(scope, send))
+            await self._app(scope, receive, _with_status(scope, send))
             return
         try:
             with self._resumed.opened(current(over_http=True, user=ANONYMOUS)):
                 await self._app(scope, receive, send)
-        except TooMany as refusal:
+        except TooManyStreamsError as refusal:
             error = ErrorData(code=INTERNAL_ERROR, message=refusal.message)
             body = JSONRPCError(jsonrpc="2.0", id=None, error=error).model_dump_json(by_alias=True, exclude_unset=True)
             headers = {"Retry-After": str(_AGAIN)}
             await Response(body, refusal.status, headers, "application/json")(scope, receive, send)
 
 
-def _saying(scope: Scope, send: Send) -> Send:
+def _with_status(scope: Scope, send: Send) -> Send:
     """Send a response; with another status where its request was refused here."""
 
     async def sent(message: Message) -> None:
         refusal = scope.get(_REFUSED)
-        if message["type"] == "http.response.start" and isinstance(refusal, TooMany):
+        if message["type"] == "http.response.start" and isinstance(refusal, TooManyStreamsError):
             headers = MutableHeaders(raw=[*message["headers"]])
             headers["retry-after"] = str(_AGAIN)
             message = {**message, "status": refusal.status, "headers": headers.raw}

@@ -35,7 +35,7 @@ _SESSION: Final = "mcp-session-id"
 _PATIENCE: Final = 5.0  # seconds
 
 
-class _BrokenOff(Exception):
+class _BrokenOffError(Exception):
     """The client was gone before its request was whole, or took too long."""
 
 
@@ -75,13 +75,13 @@ class Uploads:
             waited += anyio.current_time() - began
             if message is None:
                 is_slow = True
-                raise _BrokenOff
+                raise _BrokenOffError
             if message["type"] == "http.request":
                 size += len(message.get("body", b""))
                 is_whole = not message.get("more_body", False)
             elif not is_whole:
                 is_broken = True
-                raise _BrokenOff
+                raise _BrokenOffError
             return message
 
         async def sent(message: Message) -> None:
@@ -95,7 +95,7 @@ class Uploads:
             await send(message)
 
         try:
-            with suppress(_BrokenOff):
+            with suppress(_BrokenOffError):
                 await self._app(scope, received, sent)
             if is_slow and not is_started:
                 self._slow.count(size)
