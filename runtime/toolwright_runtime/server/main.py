@@ -15,7 +15,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Final
 
 from ..observability.logs import logger, set_up
-from ..state.store import Unfit
+from ..state.store import StoreConfigurationError
 from ..values.terminal import one_line, visible
 from .execution.threads import THREADS
 from .handlers import check
@@ -319,7 +319,7 @@ def _built(handwritten: Handwritten, options: argparse.Namespace) -> PackageServ
         )
     except required_features.Unserved as error:
         raise Unusable(str(error)) from None
-    except Unfit as error:
+    except StoreConfigurationError as error:
         raise Unusable(f"--state: {error}") from None
     except OSError as error:
         if error.filename is None:

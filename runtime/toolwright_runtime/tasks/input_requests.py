@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .records import Task
 
 
-class TaskRounds(Rounds):
+class TaskInputRequests(Rounds):
     """The questions of one task."""
 
     def __init__(
@@ -28,8 +28,8 @@ class TaskRounds(Rounds):
         save: Callable[[Mapping[str, Any]], Awaitable[None]],
     ) -> None:
         """Go on from where the task was left; `save` keeps what `ctx.once` gave."""
-        kept = {"answers": task.answers, "done": task.done, "tries": task.tries, "asked": ()}
-        super().__init__(peer, task.revision, kept, None, occupancy)
+        state = {"answers": task.answers, "done": task.done, "tries": task.tries, "asked": ()}
+        super().__init__(peer, task.revision, state, None, occupancy)
         self._task = task
         self._save = save
         self._visits = 0

@@ -23,7 +23,7 @@ from pydantic import BaseModel, ValidationError
 from ...errors import ToolError
 from ...mcp.revisions import FIRST_STATELESS
 from ...observability.logs import logger
-from ...state.nonces import new_mark
+from ...state.nonces import new_nonce
 from ...state.store import StateLost
 from ...values.json import is_group
 from ...values.nesting import DepthError, is_too_deep
@@ -299,7 +299,7 @@ class Rounds:
         """What `handle` gives; or, where it waits for answers, what asks the client for them."""
         if (result := await self.settled(handle)) is not None:
             return result
-        state = {"mark": new_mark(), **self.kept, "asked": [*self._pending]}
+        state = {"mark": new_nonce(), **self.kept, "asked": [*self._pending]}
         return {
             "resultType": "input_required",
             "inputRequests": self._pending,
@@ -432,7 +432,7 @@ class Asking:
             return None
         kept: dict[str, Any] = json.loads(state)
         try:
-            is_first = await self._store.spend(kept["mark"], self._patience, payer=request.principal.key)
+            is_first = await self._store.use_nonce(kept["mark"], self._patience, payer=request.principal.key)
         except StateLost as error:
             raise StateLost("no answer can be taken up") from error
         if is_first:

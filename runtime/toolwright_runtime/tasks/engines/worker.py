@@ -29,7 +29,7 @@ _LOG: Final = logger(__name__)
 UNTIL_EOF: Final = "--until-end-of-input"
 """The option of a process that ends with the one that started it, whose death closes its standard input."""
 
-_REST: Final = 1.0
+_RESTART_DELAY: Final = 1.0
 """Seconds before a process that died is started anew."""
 
 _MARGIN: Final = 5.0
@@ -113,4 +113,4 @@ class Workers:
                     _LOG.warning("a process that works at tasks ended with status %d when it was stopped", status)
             else:
                 _LOG.warning("a process that works at tasks ended with status %d; another is started", status)
-                self._over.wait(_REST)
+                self._over.wait(_RESTART_DELAY)
