@@ -23,7 +23,7 @@ from jsonschema_rs import (
     validator_for,
 )
 
-from ..observability.logs import logger
+from ..observability.logs import log
 from ..values.json import Json, is_list, is_mapping
 from ..values.locations import told
 from ..values.text import steps
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from .complexity import Reckoning
     from .error_tree import Cuts
 
-_LOG: Final = logger(__name__)
 
 _BACKTRACKS: Final = 100_000
 """Steps of one match, about 2 ms; expressions without look-around and back-references need none."""
@@ -190,7 +189,7 @@ class Validator:
             self._cuts = self._cuts or Cuts(self._schema, self._compile)
             yield from Looking(self._cuts, value).faults()
         except (RecursionError, ValueError) as error:  # a reference that the cuts have cut, or a path too long
-            _LOG.debug("the reasons of a violation were not found: %s", error)
+            log().debug("the reasons of a violation were not found: %s", error)
 
     def _all_faults(self, value: Any, size: int) -> Iterator[Fault]:
         return (fault_of(error, value) for error in self._errors(value, size))

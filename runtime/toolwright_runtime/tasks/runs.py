@@ -22,7 +22,7 @@ from opentelemetry.propagate import extract
 from opentelemetry.trace import StatusCode, get_tracer
 
 from ..mcp.revisions import FIRST_STATELESS
-from ..observability.logs import logger
+from ..observability.logs import log
 from ..observability.telemetry import of_request
 from ..server.core.call_state import CURRENT, Course, reference
 from ..server.core.outcomes import Outcome, refusal
@@ -49,7 +49,6 @@ if TYPE_CHECKING:
     from .records import Task
     from .store import TaskStore
 
-_LOG: Final = logger(__name__)
 
 LEASE: Final = 10.0
 """Seconds after which a runner counts as dead that has not renewed its lease."""
@@ -131,7 +130,7 @@ class Runs:
                 try:
                     await self._store.release(lease, holder)
                 except StateLost:
-                    _LOG.info("the lease on a task was not given back, and ends by itself")
+                    log().info("the lease on a task was not given back, and ends by itself")
         return True
 
     async def _take(self, name: str, holder: str) -> Task | None:
@@ -283,7 +282,7 @@ class Runs:
             await self._fail(attempt, types.INTERNAL_ERROR, describe_lost_state(is_unknown=True))
             return
         error_reference = reference()
-        _LOG.error("the task of %s failed (reference %s)", attempt.task.tool, error_reference, exc_info=error)
+        log().error("the task of %s failed (reference %s)", attempt.task.tool, error_reference, exc_info=error)
         attempt.course.ending, attempt.course.reason, attempt.course.reference = "failed", "internal_error", error_reference
         await self._fail(attempt, types.INTERNAL_ERROR, f"Internal error (reference {error_reference})")
 
@@ -302,7 +301,7 @@ class Runs:
                     attempt.task.id, lambda now: _to_failed(now, types.INTERNAL_ERROR, text) if _is_run_by(now, attempt) else None
                 )
         except StateLost:
-            _LOG.info("a task was stopped while the server had lost its state; it counts as one whose runner died")
+            log().info("a task was stopped while the server had lost its state; it counts as one whose runner died")
 
     async def _change(self, attempt: _Attempt, make: Callable[[Task], Task | None]) -> None:
         """Keep how a run ended, however long the store is lost: the task is kept no longer than its time."""
@@ -325,7 +324,7 @@ class Runs:
         except StateLost:
             attempt.pending_message = text
         except BudgetExceeded:
-            _LOG.warning("a message of a task was not stored: the budget of its caller is used up")
+            log().warning("a message of a task was not stored: the budget of its caller is used up")
 
     async def _save(self, attempt: _Attempt, done: Mapping[str, Any]) -> None:
         """Keep what `ctx.once` gave."""
