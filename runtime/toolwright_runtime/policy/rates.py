@@ -17,7 +17,7 @@ from limits.aio.strategies import MovingWindowRateLimiter
 
 from ..observability.logs import log
 from ..server.core.outcomes import Outcome, refusal
-from ..state.store import StateLost, lost_message
+from ..state.store import StateLost, describe_lost_state
 from .shared_windows import SharedWindows
 from .windows import Windows
 
@@ -66,7 +66,7 @@ class Rates:
     async def _unknown(self, proceed: Proceed, call: Call) -> Outcome:
         """What happens to a call while nobody knows how many there were: what the manifest's `onStateLoss` says."""
         if call.tool.policy.get("onStateLoss") != "open":
-            return refusal(lost_message(is_unknown=False), "limited", "state_lost")
+            return refusal(describe_lost_state(is_unknown=False), "limited", "state_lost")
         self.uncounted += 1
         if self.uncounted & (self.uncounted - 1) == 0:  # the first, the second, the fourth …
             text = "calls go uncounted without the state; %d let through so far (`onStateLoss: open`)"

@@ -15,7 +15,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Final
 
 from ..observability.logs import log, name_after, set_up
-from ..state.store import Unfit
+from ..state.store import StoreConfigurationError
 from ..values.terminal import one_line, visible
 from .execution.threads import THREADS
 from .handlers import check
@@ -325,7 +325,7 @@ def _build(handwritten: Handwritten, options: argparse.Namespace) -> PackageServ
         )
     except required_features.UnsupportedManifestError as error:
         raise StartError(str(error)) from None
-    except Unfit as error:
+    except StoreConfigurationError as error:
         raise StartError(f"--state: {error}") from None
     except OSError as error:
         if error.filename is None:

@@ -40,19 +40,20 @@ class BudgetExceeded(ToolError):
         self.limit = limit
         self.seconds = seconds
         wait = None if seconds is None else max(1, math.ceil(seconds))
-        again = (
+        when_to_retry = (
             "" if wait is None else f"Try again in {wait:,} second{'' if wait == 1 else 's'}, when some of it expires"
         )
         if whose == "caller":
-            act = "end a handle or cancel a task that you no longer need"
+            what_to_end = "end a handle or cancel a task that you no longer need"
             text = (
-                f"You have {written(used)} of tasks, handles and results stored here, and the limit is "
-                f"{written(limit)}: this does not fit. {f'{again}, or {act}' if again else f'Then {act}'}."
+                f"You have {format_bytes(used)} of tasks, handles and results stored here, and the limit is"
+                f" {format_bytes(limit)}: this does not fit."
+                f" {f'{when_to_retry}, or {what_to_end}' if when_to_retry else f'Then {what_to_end}'}."
             )
         else:
             text = (
-                f"The storage of this server is used up: {written(used)} of {written(limit)} for all callers together, "
-                f"and what is left is shared. {again or 'Try again later'}."
+                f"The storage of this server is used up: {format_bytes(used)} of {format_bytes(limit)} for all callers"
+                f" together, and what is left is shared. {when_to_retry or 'Try when_to_retry later'}."
             )
         super().__init__(text)
 
@@ -75,8 +76,8 @@ class Budget:
     @classmethod
     def of(cls, manifest: Mapping[str, Any]) -> Budget:
         """The budget that a manifest has."""
-        said: Mapping[str, Any] = manifest.get("storage") or {}
-        return cls(size(said.get("maxBytesPerPrincipal", EACH)), size(said.get("maxBytes", ALL)))
+        storage: Mapping[str, Any] = manifest.get("storage") or {}
+        return cls(size(storage.get("maxBytesPerPrincipal", EACH)), size(storage.get("maxBytes", ALL)))
 
     def refuses(self, more: int, own: int, total: int) -> Whose | None:
         """Whose budget has no room for so many more bytes, where the caller uses `own` of `total`."""
@@ -90,12 +91,12 @@ class Budget:
         return BudgetExceeded(whose, limit, used, seconds)
 
 
-def cost(key: str, *parts: bytes) -> int:
+def count_bytes(key: str, *parts: bytes) -> int:
     """The bytes that a record counts as."""
     return OVERHEAD + len(key.encode()) + sum(map(len, parts))
 
 
-def written(number: int) -> str:
+def format_bytes(number: int) -> str:
     """A number of bytes for people: `15.9 MiB`."""
     for unit, name in _UNITS:
         if number >= unit:

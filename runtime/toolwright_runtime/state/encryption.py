@@ -18,19 +18,19 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-SHORTEST: Final = 32
+MIN_KEY_BYTES: Final = 32
 """Bytes that a key has at least."""
 
 _INFO: Final = b"toolwright/state/v1"
-_NAME: Final = 4
-_NONCE: Final = 12
+_KEY_ID_BYTES: Final = 4
+_NONCE_BYTES: Final = 12
 
 
-class Broken(Exception):
+class DecryptionError(Exception):
     """A seal that none of these keys made, or not at this place."""
 
 
-class Seals:
+class Encryption:
     """Seals with the first of some keys; opens what any of them sealed, so that keys can be changed one by one."""
 
     def __init__(self, keys: Sequence[bytes]) -> None:
@@ -39,27 +39,31 @@ class Seals:
         Raises:
             ValueError: There is none, or one is too short.
         """
-        if not keys or any(len(key) < SHORTEST for key in keys):
-            raise ValueError(f"a key has at least {SHORTEST} bytes")
+        if not keys or any(len(key) < MIN_KEY_BYTES for key in keys):
+            raise ValueError(f"a key has at least {MIN_KEY_BYTES} bytes")
         derived = [HKDF(algorithm=SHA256(), length=32, salt=None, info=_INFO).derive(key) for key in keys]
-        self._ciphers = {hashlib.sha256(key).digest()[:_NAME]: AESGCM(key) for key in derived}
+        self._ciphers = {hashlib.sha256(key).digest()[:_KEY_ID_BYTES]: AESGCM(key) for key in derived}
         self._first = next(iter(self._ciphers))
 
-    def seal(self, data: bytes, place: str) -> bytes:
+    def encrypt(self, data: bytes, place: str) -> bytes:
         """The data, sealed for a place."""
-        nonce = os.urandom(_NONCE)
+        nonce = os.urandom(_NONCE_BYTES)
         return self._first + nonce + self._ciphers[self._first].encrypt(nonce, data, place.encode())
 
-    def open(self, sealed: bytes, place: str) -> bytes:
+    def decrypt(self, ciphertext: bytes, place: str) -> bytes:
         """The data that was sealed for a place.
 
         Raises:
             Broken: It was not, or with another key.
         """
-        cipher = self._ciphers.get(sealed[:_NAME])
+        cipher = self._ciphers.get(ciphertext[:_KEY_ID_BYTES])
         if cipher is None:
-            raise Broken("an unknown key")
+            raise DecryptionError("an unknown key")
         try:
-            return cipher.decrypt(sealed[_NAME : _NAME + _NONCE], sealed[_NAME + _NONCE :], place.encode())
+            return cipher.decrypt(
+                ciphertext[_KEY_ID_BYTES : _KEY_ID_BYTES + _NONCE_BYTES],
+                ciphertext[_KEY_ID_BYTES + _NONCE_BYTES :],
+                place.encode(),
+            )
         except (InvalidTag, ValueError):
-            raise Broken("the seal is broken") from None
+            raise DecryptionError("the seal is broken") from None

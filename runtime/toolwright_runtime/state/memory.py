@@ -14,9 +14,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from .budget import Budget, cost
-from .nonces import MOST as MARKS
-from .nonces import Marks
+from .budget import Budget, count_bytes
+from .nonces import MAX_NONCES, Nonces
 from .store import MEMORY, Listener, Record
 
 if TYPE_CHECKING:
@@ -35,7 +34,7 @@ _FEW: Final = 64
 
 
 @dataclass(slots=True)
-class _Kept:
+class _Entry:
     data: bytes
     head: bytes
     owner: str
@@ -72,12 +71,12 @@ class MemoryStore:
         """Start with nothing; `clock` tells the time in seconds, `budget` how much may be kept."""
         self._clock = clock
         self._budget = budget or Budget()
-        self._records: dict[_Name, _Kept] = {}
+        self._records: dict[_Name, _Entry] = {}
         self._owned: defaultdict[_Name, dict[str, None]] = defaultdict(dict)
         self._accounts: defaultdict[str, _Account] = defaultdict(_Account)
         self._total = 0
         self._ends: list[tuple[float, _Name]] = []
-        self._marks: dict[str, Marks] = {}
+        self._nonces: dict[str, Nonces] = {}
         self._leases: dict[str, tuple[str, float]] = {}
         self._sets: defaultdict[str, set[str]] = defaultdict(set)
         self._listeners: defaultdict[str, list[Listener]] = defaultdict(list)
@@ -110,12 +109,12 @@ class MemoryStore:
         end, paying, price = (
             now + (_NEVER if ttl is None else ttl),
             owner if payer is None else payer,
-            cost(key, data, head),
+            count_bytes(key, data, head),
         )
         self._make_room(paying, price)
-        kept = _Kept(data, head, owner, paying, price, spare, end, _NEVER if idle is None else idle, end)
-        kept.use(now)
-        self._records[name] = kept
+        entry = _Entry(data, head, owner, paying, price, spare, end, _NEVER if idle is None else idle, end)
+        entry.use(now)
+        self._records[name] = entry
         self._owned[kind, owner][key] = None
         account = self._accounts[paying]
         account.used += price
@@ -123,21 +122,21 @@ class MemoryStore:
         account.records[name] = None
         if spare:
             account.spare[name] = None
-        if kept.until < _NEVER:
-            heapq.heappush(self._ends, (kept.until, name))
+        if entry.until < _NEVER:
+            heapq.heappush(self._ends, (entry.until, name))
         return True
 
     async def get(self, kind: str, key: str) -> Record | None:
         """See the protocol."""
-        if (kept := self._find(kind, key)) is None:
+        if (entry := self._find(kind, key)) is None:
             return None
-        kept.use(self._clock())
-        return Record(kept.data, kept.version)
+        entry.use(self._clock())
+        return Record(entry.data, entry.version)
 
     async def size(self, kind: str, key: str) -> int | None:
         """See the protocol."""
-        kept = self._find(kind, key)
-        return None if kept is None else len(kept.data)
+        entry = self._find(kind, key)
+        return None if entry is None else len(entry.data)
 
     async def replace(
         self,
@@ -152,17 +151,17 @@ class MemoryStore:
     ) -> bool:
         """See the protocol."""
         del payer
-        kept = self._find(kind, key)
-        if kept is None or kept.version != version:
+        entry = self._find(kind, key)
+        if entry is None or entry.version != version:
             return False
-        price = cost(key, data, head)
-        if price > kept.cost and not final:
+        price = count_bytes(key, data, head)
+        if price > entry.cost and not final:
             self._sweep()
-            self._make_room(kept.payer, price - kept.cost)
-        self._accounts[kept.payer].used += price - kept.cost
-        self._total += price - kept.cost
-        kept.data, kept.head, kept.cost, kept.version = data, head, price, version + 1
-        kept.use(self._clock())
+            self._make_room(entry.payer, price - entry.cost)
+        self._accounts[entry.payer].used += price - entry.cost
+        self._total += price - entry.cost
+        entry.data, entry.head, entry.cost, entry.version = data, head, price, version + 1
+        entry.use(self._clock())
         return True
 
     async def delete(self, kind: str, key: str, *, payer: str | None = None) -> bool:
@@ -175,16 +174,16 @@ class MemoryStore:
 
     async def owned(self, kind: str, owner: str) -> list[tuple[str, Record]]:
         """See the protocol."""
-        return [(key, Record(kept.data, kept.version)) for key, kept in self._all(kind, owner)]
+        return [(key, Record(entry.data, entry.version)) for key, entry in self._all(kind, owner)]
 
     async def heads(self, kind: str, owner: str) -> list[bytes]:
         """See the protocol."""
-        return [kept.head for _, kept in self._all(kind, owner)]
+        return [entry.head for _, entry in self._all(kind, owner)]
 
-    async def spend(self, mark: str, seconds: float, *, payer: str = "") -> bool:
+    async def use_nonce(self, nonce: str, seconds: float, *, payer: str = "") -> bool:
         """See the protocol."""
         self._sweep()
-        return self._marks.setdefault(payer, Marks(self._clock, MARKS)).spend(mark, seconds)
+        return self._nonces.setdefault(payer, Nonces(self._clock, MAX_NONCES)).use_nonce(nonce, seconds)
 
     async def hold(self, name: str, holder: str, seconds: float) -> bool:
         """See the protocol."""
@@ -247,32 +246,32 @@ class MemoryStore:
 
     def __len__(self) -> int:
         """How many records, marks and leases it remembers, also those that are over."""
-        return len(self._records) + sum(map(len, self._marks.values())) + len(self._leases)
+        return len(self._records) + sum(map(len, self._nonces.values())) + len(self._leases)
 
-    def _all(self, kind: str, owner: str) -> list[tuple[str, _Kept]]:
-        found = [(key, self._find(kind, key)) for key in [*self._owned.get((kind, owner), ())]]
-        return [(key, kept) for key, kept in found if kept is not None]
+    def _all(self, kind: str, owner: str) -> list[tuple[str, _Entry]]:
+        entries = [(key, self._find(kind, key)) for key in [*self._owned.get((kind, owner), ())]]
+        return [(key, entry) for key, entry in entries if entry is not None]
 
-    def _find(self, kind: str, key: str) -> _Kept | None:
-        kept = self._records.get((kind, key))
-        if kept is not None and kept.until <= self._clock():
+    def _find(self, kind: str, key: str) -> _Entry | None:
+        entry = self._records.get((kind, key))
+        if entry is not None and entry.until <= self._clock():
             self._forget((kind, key))
             return None
-        return kept
+        return entry
 
     def _forget(self, name: _Name) -> None:
-        kept, (kind, key) = self._records.pop(name), name
-        owned = self._owned[kind, kept.owner]
+        entry, (kind, key) = self._records.pop(name), name
+        owned = self._owned[kind, entry.owner]
         del owned[key]
         if not owned:
-            del self._owned[kind, kept.owner]
-        account = self._accounts[kept.payer]
-        account.used -= kept.cost
-        self._total -= kept.cost
+            del self._owned[kind, entry.owner]
+        account = self._accounts[entry.payer]
+        account.used -= entry.cost
+        self._total -= entry.cost
         del account.records[name]
         account.spare.pop(name, None)
         if not account.records:
-            del self._accounts[kept.payer]
+            del self._accounts[entry.payer]
 
     def _make_room(self, payer: str, more: int) -> None:
         """Forget what is spare, the oldest first, as far as that is needed. Raises BudgetExceeded."""
@@ -290,20 +289,20 @@ class MemoryStore:
         now = self._clock()
         while self._ends and self._ends[0][0] <= now:
             _, name = heapq.heappop(self._ends)
-            kept = self._records.get(name)
-            if kept is None or kept.until == _NEVER:
+            entry = self._records.get(name)
+            if entry is None or entry.until == _NEVER:
                 continue
-            if kept.until <= now:
+            if entry.until <= now:
                 self._forget(name)
             else:  # it was used meanwhile
-                heapq.heappush(self._ends, (kept.until, name))
+                heapq.heappush(self._ends, (entry.until, name))
         if len(self._ends) > 2 * len(self._records) + _FEW:  # of records that were deleted before their end
-            self._ends = [(kept.until, name) for name, kept in self._records.items() if kept.until < _NEVER]
+            self._ends = [(entry.until, name) for name, entry in self._records.items() if entry.until < _NEVER]
             heapq.heapify(self._ends)
         if now < self._swept + _SWEEP:
             return
         self._swept = now
         self._leases = {name: lease for name, lease in self._leases.items() if lease[1] > now}
-        for marks in self._marks.values():
-            marks.expire()
-        self._marks = {payer: marks for payer, marks in self._marks.items() if len(marks)}
+        for nonces in self._nonces.values():
+            nonces.expire()
+        self._nonces = {payer: nonces for payer, nonces in self._nonces.items() if len(nonces)}

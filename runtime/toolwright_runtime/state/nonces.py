@@ -13,37 +13,37 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-MOST: Final = 16_000
+MAX_NONCES: Final = 16_000
 """States of one principal that are remembered; a hundred bytes each."""
 
 
-def new_mark() -> str:
+def new_nonce() -> str:
     """A mark for a new state. Those that are made later sort behind those that are made before."""
     return f"{time.time_ns():020}.{secrets.token_hex(8)}"
 
 
-class Marks:
+class Nonces:
     """The marks of one principal that this process has seen.
 
     Where there are too many, the older half of them is forgotten, and with it every state that was made before those is
     refused, so that none is ever taken twice.
     """
 
-    def __init__(self, clock: Callable[[], float], most: int = MOST) -> None:
+    def __init__(self, clock: Callable[[], float], most: int = MAX_NONCES) -> None:
         """Remember at most so many; `clock` tells the time in seconds."""
         self._clock = clock
         self._most = most
         self._ends: dict[str, float] = {}
         self._oldest = ""
 
-    def spend(self, mark: str, seconds: float) -> bool:
+    def use_nonce(self, nonce: str, seconds: float) -> bool:
         """Whether a mark comes for the first time; `seconds` is how long it must be remembered."""
         self.expire()
         if len(self._ends) >= self._most:
             self._forget_half()
-        if mark in self._ends or mark <= self._oldest:
+        if nonce in self._ends or nonce <= self._oldest:
             return False
-        self._ends[mark] = self._clock() + seconds
+        self._ends[nonce] = self._clock() + seconds
         return True
 
     def expire(self) -> None:
@@ -59,5 +59,5 @@ class Marks:
     def _forget_half(self) -> None:
         older = sorted(self._ends)[: (len(self._ends) + 1) // 2]
         self._oldest = older[-1]
-        for mark in older:
-            del self._ends[mark]
+        for nonce in older:
+            del self._ends[nonce]

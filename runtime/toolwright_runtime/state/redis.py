@@ -26,11 +26,11 @@ from weakref import WeakValueDictionary
 from ..observability.logs import log
 from ..values.json import is_list
 from . import scripts
-from .budget import Budget, cost
-from .encryption import SHORTEST, Broken, Seals
+from .budget import Budget, count_bytes
+from .encryption import MIN_KEY_BYTES, DecryptionError, Encryption
 from .outages import PATIENCE, Outages
 from .rosters import Entry, Roster, Seen, part_of
-from .store import Listener, Record, StateLost, Unfit
+from .store import Listener, Record, StateLost, StoreConfigurationError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Sequence
@@ -75,22 +75,24 @@ _MANY: Final = 64
 
 def redis_store(url: str, package: Package) -> RedisStore:
     """The store at the URL of a Redis or Valkey server. Raises Unfit."""
-    redis = _library("redis.asyncio")
-    no_retry = redis.retry.Retry(_library("redis.backoff").NoBackoff(), 0)
-    errors = _library("redis.exceptions")
-    failure: type[Exception] = errors.RedisError
+    redis = _import_library("redis.asyncio")
+    no_retry = redis.retry.Retry(_import_library("redis.backoff").NoBackoff(), 0)
+    errors = _import_library("redis.exceptions")
+    redis_error: type[Exception] = errors.RedisError
     parts = urlsplit(url)
     options = dict(parse_qsl(parts.query, keep_blank_values=True))
     if unknown := sorted(name for name in options if name not in _OPTIONS and not name.startswith("ssl_")):
-        raise Unfit(f"the URL of the state has {', '.join(unknown)}; it may have {', '.join(_OPTIONS)} and ssl_…")
+        raise StoreConfigurationError(
+            f"the URL of the state has {', '.join(unknown)}; it may have {', '.join(_OPTIONS)} and ssl_…"
+        )
     name: str = package.manifest["server"]["name"]
     prefix = options.pop("prefix", f"toolwright:{name}")
     variable = f"{re.sub(r'[^A-Z0-9]+', '_', package.name.removesuffix('_mcp').upper())}_STATE_KEY"
     try:
-        keys = _keys(os.environ.get(variable, ""))
+        keys = _parse_keys(os.environ.get(variable, ""))
     except ValueError as error:
-        made = "such as `openssl rand -base64 32` makes, with spaces between"
-        raise Unfit(f"{variable} holds no keys {made}: {error}") from None
+        form = "such as `openssl rand -base64 32` makes, with spaces between"
+        raise StoreConfigurationError(f"{variable} holds no keys {form}: {error}") from None
     try:
         pool = redis.BlockingConnectionPool.from_url(
             parts._replace(query=urlencode(options)).geturl(),
@@ -101,34 +103,36 @@ def redis_store(url: str, package: Package) -> RedisStore:
             health_check_interval=PATIENCE,
             retry=no_retry,
             # With these, the library does not look whether a connection that it kept has ended meanwhile.
-            maint_notifications_config=_library("redis.maint_notifications").MaintNotificationsConfig(enabled=False),
+            maint_notifications_config=_import_library("redis.maint_notifications").MaintNotificationsConfig(
+                enabled=False
+            ),
         )
-    except (ValueError, TypeError, failure) as error:
-        raise Unfit(f"the URL of the state is not understood: {error}") from None
+    except (ValueError, TypeError, redis_error) as error:
+        raise StoreConfigurationError(f"the URL of the state is not understood: {error}") from None
     if not keys:
         log().warning(
             "what is kept in Redis is sealed with a key that lies there, too; %s gives one of your own", variable
         )
     shown = parts._replace(netloc=parts.netloc.rpartition("@")[2], query="").geturl()
     refusals = (errors.ResponseError, errors.BusyLoadingError, errors.AuthenticationError, errors.AuthorizationError)
-    outages = Outages(shown, (failure, OSError), refusals)
+    outages = Outages(shown, (redis_error, OSError), refusals)
     budget = Budget.of(package.manifest)
     return RedisStore(redis.Redis(connection_pool=pool), outages, prefix, keys, shown, budget)
 
 
-def _library(name: str) -> Any:
+def _import_library(name: str) -> Any:
     """A module of the library, by its name: a package is whole without it, as long as nobody wants Redis."""
     try:
         return importlib.import_module(name)
     except ImportError:
-        raise Unfit("state in Redis needs the package redis: pip install 'redis>=8'") from None
+        raise StoreConfigurationError("state in Redis needs the package redis: pip install 'redis>=8'") from None
 
 
-def _keys(text: str) -> list[bytes]:
+def _parse_keys(text: str) -> list[bytes]:
     """The keys in a text. Raises ValueError."""
     keys = [urlsafe_b64decode(word.replace("+", "-").replace("/", "_")) for word in text.split()]
-    if any(len(key) < SHORTEST for key in keys):
-        raise ValueError(f"one has fewer than {SHORTEST} bytes")
+    if any(len(key) < MIN_KEY_BYTES for key in keys):
+        raise ValueError(f"one has fewer than {MIN_KEY_BYTES} bytes")
     return keys
 
 
@@ -180,7 +184,7 @@ class RedisStore:
         self._redis = redis
         self._outages = outages
         self._given = list(keys)
-        self._seals: Seals | None = Seals(self._given) if keys else None
+        self._encryption: Encryption | None = Encryption(self._given) if keys else None
         self._listeners: defaultdict[str, list[Listener]] = defaultdict(list)
         self._scripts = {name: self._redis.register_script(text) for name, text in scripts.ALL.items()}
         self._budget = budget or Budget()
@@ -208,43 +212,51 @@ class RedisStore:
         limit = _NEVER if most is None else most
         names = [name, self._name(f"{kind}s", owner), f"{self.prefix}:created", *self._accounts]
         names.append(self._name("account", paying))
-        kept = _Version(name, 0, self._roster(paying, name) if tracked else "")
-        sealed = [await self._sealed(_packed(key, data), kept.place), await self._sealed(head, kept.head)]
-        arguments = [*sealed, _ms(ttl), _ms(idle), limit, int(spare), cost(key, data, head), *self._limits]
+        first = _Version(name, 0, self._roster(paying, name) if tracked else "")
+        ciphertexts = [await self._encrypt(_pack(key, data), first.place), await self._encrypt(head, first.head)]
+        arguments = [
+            *ciphertexts,
+            _to_milliseconds(ttl),
+            _to_milliseconds(idle),
+            limit,
+            int(spare),
+            count_bytes(key, data, head),
+            *self._limits,
+        ]
 
         def enrol(roster: Roster, now: int) -> bool:
-            end = None if ttl is None else now + _ms(ttl) + _SLACK
-            lasts = end if end is not None else _NEVER if idle is None else now + _ms(idle) + _SLACK
+            end = None if ttl is None else now + _to_milliseconds(ttl) + _SLACK
+            lasts = end if end is not None else _NEVER if idle is None else now + _to_milliseconds(idle) + _SLACK
             roster.put(name, Entry(0, end), lasts)
             return True
 
         if not tracked:
-            return bool(self._allowed(await self._script("create", names, arguments)))
-        return bool(await self._change("create", names, arguments, kept.roster, enrol))
+            return bool(self._check_budget(await self._script("create", names, arguments)))
+        return bool(await self._change("create", names, arguments, first.roster, enrol))
 
     async def get(self, kind: str, key: str) -> Record | None:
         """See the protocol."""
         name = self._name(kind, key)
         least: int | None = None
         while True:
-            found = await self._script("get", [name], [], writes=False)
-            if found is None:
+            fields = await self._script("get", [name], [], writes=False)
+            if fields is None:
                 return None
-            kept = self._version(name, *found[1:4])
-            opened = await self._opened(found[0], kept.place)
-            if opened is None:
+            current = self._version(name, *fields[1:4])
+            plaintext = await self._decrypt(fields[0], current.place)
+            if plaintext is None:
                 return None
-            record = Record(_unpacked(opened)[1], kept.version)
-            if not kept.roster or kept.final:
+            record = Record(_unpack(plaintext)[1], current.version)
+            if not current.roster or current.final:
                 return record
-            roster, now = await self._read(kept.roster, found[4]), found[5]
-            needed = self._seen.number(kept.roster, now) if least is None else least
+            roster, now = await self._read(current.roster, fields[4]), fields[5]
+            needed = self._seen.number(current.roster, now) if least is None else least
             if roster.number >= needed:
-                if roster.holds(name, kept.version, now):
+                if roster.holds(name, current.version, now):
                     return record
                 break
             if least is not None:
-                await self._change("enrol", [], [], kept.roster, lambda _roster, _now: False)
+                await self._change("enrol", [], [], current.roster, lambda _roster, _now: False)
                 break
             least = needed  # word of a change may have been quicker; what is read from now on is as new at least
         log().warning("%s in Redis is not the newest version of what was kept there; it counts as gone", name)
@@ -253,8 +265,8 @@ class RedisStore:
     async def size(self, kind: str, key: str) -> int | None:
         """See the protocol."""
         async with self.exchange(writes=False):
-            found: int = await self._redis.hstrlen(self._name(kind, key), "d")
-        return found or None
+            length: int = await self._redis.hstrlen(self._name(kind, key), "d")
+        return length or None
 
     async def replace(
         self,
@@ -269,9 +281,9 @@ class RedisStore:
     ) -> bool:
         """See the protocol."""
         name = self._name(kind, key)
-        kept = _Version(name, version + 1, "" if payer is None else self._roster(payer, name), "1" if final else "")
-        sealed = [await self._sealed(_packed(key, data), kept.place), await self._sealed(head, kept.head)]
-        arguments = [*sealed, version, cost(key, data, head), *self._limits, kept.final]
+        new = _Version(name, version + 1, "" if payer is None else self._roster(payer, name), "1" if final else "")
+        ciphertexts = [await self._encrypt(_pack(key, data), new.place), await self._encrypt(head, new.head)]
+        arguments = [*ciphertexts, version, count_bytes(key, data, head), *self._limits, new.final]
         names = [name, *self._accounts]
 
         def enrol(roster: Roster, now: int) -> bool:
@@ -283,8 +295,8 @@ class RedisStore:
             return True
 
         if payer is None:
-            return bool(self._allowed(await self._script("replace", names, arguments)))
-        return bool(await self._change("replace", names, arguments, kept.roster, enrol))
+            return bool(self._check_budget(await self._script("replace", names, arguments)))
+        return bool(await self._change("replace", names, arguments, new.roster, enrol))
 
     async def delete(self, kind: str, key: str, *, payer: str | None = None) -> bool:
         """See the protocol."""
@@ -302,29 +314,29 @@ class RedisStore:
     async def owned(self, kind: str, owner: str) -> list[tuple[str, Record]]:
         """See the protocol."""
         return [
-            (key, Record(data, kept.version))
-            for kept, opened in await self._all(kind, owner, "d")
-            for key, data in [_unpacked(opened)]
+            (key, Record(data, version.version))
+            for version, plaintext in await self._all(kind, owner, "d")
+            for key, data in [_unpack(plaintext)]
         ]
 
     async def heads(self, kind: str, owner: str) -> list[bytes]:
         """See the protocol."""
-        return [opened for _, opened in await self._all(kind, owner, "h")]
+        return [plaintext for _, plaintext in await self._all(kind, owner, "h")]
 
-    async def spend(self, mark: str, seconds: float, *, payer: str = "") -> bool:
+    async def use_nonce(self, nonce: str, seconds: float, *, payer: str = "") -> bool:
         """See the protocol."""
-        spent: list[bool] = []
+        is_new: list[bool] = []
 
-        def spend(roster: Roster, now: int) -> bool:
-            spent.append(roster.spend(mark, now + _ms(seconds)))
-            return spent[-1]
+        def use_nonce(roster: Roster, now: int) -> bool:
+            is_new.append(roster.use_nonce(nonce, now + _to_milliseconds(seconds)))
+            return is_new[-1]
 
-        await self._change("enrol", [], [], self._roster(f"{payer} marks", mark), spend)
-        return spent[-1]
+        await self._change("enrol", [], [], self._roster(f"{payer} marks", nonce), use_nonce)
+        return is_new[-1]
 
     async def hold(self, name: str, holder: str, seconds: float) -> bool:
         """See the protocol."""
-        return bool(await self._script("hold", [self._name("lease", name)], [holder, _ms(seconds)]))
+        return bool(await self._script("hold", [self._name("lease", name)], [holder, _to_milliseconds(seconds)]))
 
     async def release(self, name: str, holder: str) -> None:
         """See the protocol."""
@@ -333,8 +345,8 @@ class RedisStore:
     async def members(self, name: str) -> frozenset[str]:
         """See the protocol."""
         async with self.exchange(writes=False):
-            found: set[bytes] = await self._redis.smembers(f"{self.prefix}:set:{name}")
-        return frozenset(member.decode(errors="replace") for member in found)
+            members: set[bytes] = await self._redis.smembers(f"{self.prefix}:set:{name}")
+        return frozenset(member.decode(errors="replace") for member in members)
 
     async def switch(self, name: str, member: str, *, on: bool) -> bool:
         """See the protocol."""
@@ -345,9 +357,9 @@ class RedisStore:
     async def publish(self, topic: str, data: bytes) -> None:
         """See the protocol."""
         channel = f"{self.prefix}:topic:{topic}"
-        sealed = await self._sealed(data, channel)
+        ciphertext = await self._encrypt(data, channel)
         async with self.exchange(writes=False):
-            await self._redis.publish(channel, sealed)
+            await self._redis.publish(channel, ciphertext)
 
     def hear(self, topic: str, listener: Listener) -> Callable[[], None]:
         """See the protocol."""
@@ -365,15 +377,15 @@ class RedisStore:
             return self._given
         name = f"{self.prefix}:secret"
         async with self.exchange(writes=False):
-            found: bytes | None = await self._redis.get(name)
-        if found is None:
+            secret: bytes | None = await self._redis.get(name)
+        if secret is None:
             async with self.exchange(writes=True):
-                await self._redis.set(name, secrets.token_bytes(SHORTEST), nx=True)
-                found = await self._redis.get(name)
-        if found is None or len(found) < SHORTEST:
+                await self._redis.set(name, secrets.token_bytes(MIN_KEY_BYTES), nx=True)
+                secret = await self._redis.get(name)
+        if secret is None or len(secret) < MIN_KEY_BYTES:
             self._outages.unreadable(f"{name} is gone, or not a secret")
             raise StateLost(f"{name} is gone, or not a secret")
-        return [found]
+        return [secret]
 
     async def check(self) -> bool:
         """See the protocol."""
@@ -404,35 +416,35 @@ class RedisStore:
             try:
                 async with self._redis.pubsub() as channels:
                     await channels.psubscribe(f"{_GLOB.sub(_ESCAPED, self.prefix)}:topic:*")
-                    await self._tell_all(None)
+                    await self._notify_all(None)
                     heard.set()
                     failures = 0
                     self._outages.found()
                     while True:
                         message = await channels.get_message(ignore_subscribe_messages=True, timeout=PATIENCE)
                         if message is not None:
-                            await self._heard(message["channel"].decode(errors="replace"), message["data"])
+                            await self._receive(message["channel"].decode(errors="replace"), message["data"])
             except gone as error:
                 if not isinstance(error, StateLost):  # which the log has
                     self._outages.lost(error)
                 failures += 1
                 await asyncio.sleep(min(_LONGEST_REST, 0.05 * 2**failures))
 
-    async def _heard(self, channel: str, sealed: bytes) -> None:
-        data = await self._opened(sealed, channel)
+    async def _receive(self, channel: str, ciphertext: bytes) -> None:
+        data = await self._decrypt(ciphertext, channel)
         if data is None:
             return
         topic = channel.removeprefix(f"{self.prefix}:topic:")
         if topic == _NUMBERS:
             self._seen.note(*json.loads(data))
         else:
-            await self._tell(topic, data)
+            await self._notify(topic, data)
 
-    async def _tell_all(self, data: bytes | None) -> None:
+    async def _notify_all(self, data: bytes | None) -> None:
         for topic in [*self._listeners]:
-            await self._tell(topic, data)
+            await self._notify(topic, data)
 
-    async def _tell(self, topic: str, data: bytes | None) -> None:
+    async def _notify(self, topic: str, data: bytes | None) -> None:
         for listener in [*self._listeners.get(topic, ())]:
             try:
                 await listener(data)
@@ -453,39 +465,41 @@ class RedisStore:
     def _limits(self) -> tuple[int, int]:
         return self._budget.each, self._budget.all
 
-    def _allowed(self, found: Any) -> Any:
+    def _check_budget(self, result: Any) -> Any:
         """What a script gave. Raises BudgetExceeded."""
-        if is_list(found):
-            own, total, wait = map(int, found[1:])
+        if is_list(result):
+            own, total, wait = map(int, result[1:])
             seconds = None if wait == _NEVER else wait / 1000
-            raise self._budget.exceeded("caller" if found[0] == b"caller" else "server", own, total, seconds)
-        return found
+            raise self._budget.exceeded("caller" if result[0] == b"caller" else "server", own, total, seconds)
+        return result
 
     def _roster(self, payer: str, name: str) -> str:
         return self._name("roster", f"{payer} {part_of(name)}")
 
     async def _all(self, kind: str, owner: str, part: str) -> list[tuple[_Version, bytes]]:
         """One part of all of a kind that an owner has, opened, the oldest first."""
-        found: list[tuple[int, _Version, bytes]] = []
-        for name, sealed, version, created, roster, final in await self._script(
+        entries: list[tuple[int, _Version, bytes]] = []
+        for name, ciphertext, version, created, roster, final in await self._script(
             "owned", [self._name(f"{kind}s", owner)], [part], writes=False
         ):
-            kept = self._version(name.decode(errors="replace"), version, roster, final)
-            if (opened := await self._opened(sealed, kept.place if part == "d" else kept.head)) is not None:
-                found.append((self._number(created), kept, opened))
-        return [(kept, opened) for _, kept, opened in sorted(found, key=lambda one: one[0])]
+            current = self._version(name.decode(errors="replace"), version, roster, final)
+            if (
+                plaintext := await self._decrypt(ciphertext, current.place if part == "d" else current.head)
+            ) is not None:
+                entries.append((self._number(created), current, plaintext))
+        return [(current, plaintext) for _, current, plaintext in sorted(entries, key=lambda entry: entry[0])]
 
     def _version(self, name: str, version: bytes | None, roster: bytes | None, final: bytes | None) -> _Version:
         """A version as Redis has it. Raises StateLost where somebody else wrote it."""
         roster_name, is_final = ((field or b"").decode(errors="replace") for field in (roster, final))
         return _Version(name, self._number(version), roster_name, is_final)
 
-    async def _read(self, name: str, sealed: bytes) -> Roster:
+    async def _read(self, name: str, ciphertext: bytes) -> Roster:
         """A roster as it was read."""
-        opened = await self._opened(sealed, name) if sealed else None
-        if opened is None:
+        plaintext = await self._decrypt(ciphertext, name) if ciphertext else None
+        if plaintext is None:
             return Roster()
-        roster = Roster.loaded(opened)
+        roster = Roster.load(plaintext)
         self._seen.note(name, roster.number, roster.end)
         return roster
 
@@ -505,19 +519,19 @@ class RedisStore:
         while True:
             async with turn:
                 seen = self._seen.number(roster)
-                sealed, now = await self._script("roster", [roster], [], writes=False)
-                made = await self._read(roster, sealed)
-                if made.number < seen and self._seen.number(roster, now):
+                ciphertext, now = await self._script("roster", [roster], [], writes=False)
+                new = await self._read(roster, ciphertext)
+                if new.number < seen and self._seen.number(roster, now):
                     log().warning("%s in Redis is older than it was; what it vouched for counts as gone", roster)
-                    await self._enrol("enrol", [], [], roster, sealed, self._seen.anew(roster, now))
+                    await self._enrol("enrol", [], [], roster, ciphertext, self._seen.make_empty(roster, now))
                     continue
-                made.expire(now)
-                await self._look(made)
-                if not edit(made, now):
+                new.expire(now)
+                await self._forget_unused(new)
+                if not edit(new, now):
                     return 0
-                found = await self._enrol(script, names, arguments, roster, sealed, made)
-                if found is not None:
-                    return found
+                result = await self._enrol(script, names, arguments, roster, ciphertext, new)
+                if result is not None:
+                    return result
 
     async def _enrol(
         self, script: str, names: Sequence[str], arguments: Sequence[Any], name: str, before: bytes, roster: Roster
@@ -525,16 +539,16 @@ class RedisStore:
         """What a script gives that puts a roster in the place of another; `None` where that is not there any more."""
         roster.number += 1
         channel = f"{self.prefix}:topic:{_NUMBERS}"
-        note = await self._sealed(json.dumps([name, roster.number, roster.end]).encode(), channel)
-        more = [before[:_TOKEN], await self._sealed(roster.dumped(), name), roster.over, channel, note]
-        found = self._allowed(await self._script(script, [*names, name], [*arguments, *more]))
-        if found == scripts.CHANGED.encode():
+        note = await self._encrypt(json.dumps([name, roster.number, roster.end]).encode(), channel)
+        roster_arguments = [before[:_TOKEN], await self._encrypt(roster.dump(), name), roster.over, channel, note]
+        result = self._check_budget(await self._script(script, [*names, name], [*arguments, *roster_arguments]))
+        if result == scripts.CHANGED.encode():
             return None
-        if found or script == "delete":
+        if result or script == "delete":
             self._seen.note(name, roster.number, roster.end)
-        return found
+        return result
 
-    async def _look(self, roster: Roster) -> None:
+    async def _forget_unused(self, roster: Roster) -> None:
         """Forget records without an end that are over, since nobody used them."""
         endless = [name for name, entry in roster.records.items() if entry.end is None]
         if len(endless) < _MANY:
@@ -542,8 +556,8 @@ class RedisStore:
         async with self.exchange(writes=False), self._redis.pipeline(transaction=False) as steps:
             for name in endless:
                 steps.exists(name)
-            found = await steps.execute()
-        for name, is_there in zip(endless, found, strict=True):
+            existing = await steps.execute()
+        for name, is_there in zip(endless, existing, strict=True):
             if not is_there:
                 del roster.records[name]
 
@@ -558,36 +572,36 @@ class RedisStore:
             raise StateLost(f"what {self.url} holds is not as it was kept")
         return int(field)
 
-    async def _sealed(self, data: bytes, place: str) -> bytes:
-        seals = self._seals or await self._new_seals()
-        return seals.seal(data, place)
+    async def _encrypt(self, data: bytes, place: str) -> bytes:
+        encryption = self._encryption or await self._load_encryption()
+        return encryption.encrypt(data, place)
 
-    async def _opened(self, sealed: bytes, place: str) -> bytes | None:
+    async def _decrypt(self, ciphertext: bytes, place: str) -> bytes | None:
         """What was sealed; `None` where somebody else made it."""
-        seals = self._seals or await self._new_seals()
+        encryption = self._encryption or await self._load_encryption()
         try:
-            return seals.open(sealed, place)
-        except Broken:
+            return encryption.decrypt(ciphertext, place)
+        except DecryptionError:
             if not self._given:  # the secret may be a new one, where Redis had lost all
-                with suppress(Broken):
-                    return (await self._new_seals()).open(sealed, place)
+                with suppress(DecryptionError):
+                    return (await self._load_encryption()).decrypt(ciphertext, place)
             log().warning("%s in Redis was sealed with a key that this server has not; it counts as gone", place)
             return None
 
-    async def _new_seals(self) -> Seals:
-        self._seals = Seals(await self.secrets())
-        return self._seals
+    async def _load_encryption(self) -> Encryption:
+        self._encryption = Encryption(await self.secrets())
+        return self._encryption
 
 
-def _ms(seconds: float | None) -> int:
+def _to_milliseconds(seconds: float | None) -> int:
     return _NEVER if seconds is None else max(1, round(seconds * 1000))
 
 
-def _packed(key: str, data: bytes) -> bytes:
+def _pack(key: str, data: bytes) -> bytes:
     name = key.encode()
     return len(name).to_bytes(4, "big") + name + data
 
 
-def _unpacked(packed: bytes) -> tuple[str, bytes]:
+def _unpack(packed: bytes) -> tuple[str, bytes]:
     end = 4 + int.from_bytes(packed[:4], "big")
     return packed[4:end].decode(), packed[end:]

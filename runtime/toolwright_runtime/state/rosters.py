@@ -14,12 +14,12 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from .nonces import new_mark
+from .nonces import new_nonce
 
 PARTS: Final = 16
 """Rosters of one principal, so that none is long."""
 
-MARKS: Final = 1_000
+MAX_NONCES: Final = 1_000
 """Marks that one roster remembers; with more, the older half counts as spent."""
 
 _SEEN: Final = 20_000
@@ -53,18 +53,18 @@ class Roster:
     over: int = 0
     oldest: str = ""
     records: dict[str, Entry] = field(default_factory=dict[str, Entry])
-    marks: dict[str, int] = field(default_factory=dict[str, int])
+    nonces: dict[str, int] = field(default_factory=dict[str, int])
 
     @classmethod
-    def loaded(cls, data: bytes) -> Roster:
+    def load(cls, data: bytes) -> Roster:
         """What `dumped` gave."""
-        number, over, oldest, records, marks = json.loads(data)
-        return cls(number, over, oldest, {name: Entry(*said) for name, said in records.items()}, marks)
+        number, over, oldest, records, nonces = json.loads(data)
+        return cls(number, over, oldest, {name: Entry(*entry) for name, entry in records.items()}, nonces)
 
-    def dumped(self) -> bytes:
+    def dump(self) -> bytes:
         """The roster as JSON."""
-        said = [self.number, self.over, self.oldest, self.records, self.marks]
-        return json.dumps(said, separators=(",", ":")).encode()
+        fields = [self.number, self.over, self.oldest, self.records, self.nonces]
+        return json.dumps(fields, separators=(",", ":")).encode()
 
     @property
     def end(self) -> int | None:
@@ -82,25 +82,25 @@ class Roster:
         self.records[name] = entry
         self._lasts(over)
 
-    def spend(self, mark: str, end: int) -> bool:
+    def use_nonce(self, nonce: str, end: int) -> bool:
         """Whether a mark comes for the first time."""
-        if mark in self.marks or mark <= self.oldest:
+        if nonce in self.nonces or nonce <= self.oldest:
             return False
-        if len(self.marks) >= MARKS:
-            older = sorted(self.marks)[: MARKS // 2]
+        if len(self.nonces) >= MAX_NONCES:
+            older = sorted(self.nonces)[: MAX_NONCES // 2]
             self.oldest = older[-1]
-            for one in older:
-                del self.marks[one]
-        if mark <= self.oldest:
+            for forgotten in older:
+                del self.nonces[forgotten]
+        if nonce <= self.oldest:
             return False
-        self.marks[mark] = end
+        self.nonces[nonce] = end
         self._lasts(end)
         return True
 
     def expire(self, now: int) -> None:
         """Forget what is over."""
-        self.records = {name: one for name, one in self.records.items() if one.end is None or now <= one.end}
-        self.marks = {mark: end for mark, end in self.marks.items() if now <= end}
+        self.records = {name: entry for name, entry in self.records.items() if entry.end is None or now <= entry.end}
+        self.nonces = {nonce: end for nonce, end in self.nonces.items() if now <= end}
 
     def _lasts(self, over: int) -> None:
         self.over = -1 if over < 0 or self.over < 0 else max(self.over, over)
@@ -131,10 +131,10 @@ class Seen:
         if len(self._numbers) > self._most:
             self._numbers.popitem(last=False)
 
-    def anew(self, roster: str, now: int) -> Roster:
+    def make_empty(self, roster: str, now: int) -> Roster:
         """A roster in the place of one that was put back or taken away: nothing is there, and all marks are spent."""
         number, end = self._numbers[roster]
-        return Roster(number, over=now + _LONG if end is None else end, oldest=new_mark())
+        return Roster(number, over=now + _LONG if end is None else end, oldest=new_nonce())
 
 
 def part_of(name: str) -> int:

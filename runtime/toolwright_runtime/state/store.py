@@ -36,7 +36,7 @@ class StateLost(Exception):
         self.is_unknown = is_unknown
 
 
-def lost_message(*, is_unknown: bool) -> str:
+def describe_lost_state(*, is_unknown: bool) -> str:
     """What every caller is told while the store cannot be reached."""
     if is_unknown:
         what, then = "it is unknown how much of this was done", "Check that, and try again"
@@ -45,11 +45,11 @@ def lost_message(*, is_unknown: bool) -> str:
     return f"The server's store cannot be reached; {what}. {then} in {RETRY_AFTER} seconds."
 
 
-def lost(error: BaseException) -> StateLost | None:
+def find_state_lost(error: BaseException) -> StateLost | None:
     """The `StateLost` that an exception is, or that a group (of a task group) holds beside nothing else."""
     if is_group(error):
-        found = [lost(one) for one in error.exceptions]
-        return max((one for one in found if one is not None), key=_unknown) if all(found) else None
+        losses = [find_state_lost(loss) for loss in error.exceptions]
+        return max((loss for loss in losses if loss is not None), key=_unknown) if all(losses) else None
     return error if isinstance(error, StateLost) else None
 
 
@@ -66,7 +66,7 @@ def _unknown(error: StateLost) -> bool:
     return error.is_unknown
 
 
-class Unfit(ValueError):
+class StoreConfigurationError(ValueError):
     """The URL of a store is none that this server can keep its state at."""
 
 
@@ -199,7 +199,7 @@ class Store(Protocol):
         """The heads of all of a kind that an owner has, the oldest first. That is no use, as `idle` counts it."""
         ...
 
-    async def spend(self, mark: str, seconds: float, *, payer: str = "") -> bool:
+    async def use_nonce(self, nonce: str, seconds: float, *, payer: str = "") -> bool:
         """Whether a mark comes for the first time. Of several at once that is true of one.
 
         So many are remembered for each payer; where there are more, the older ones count as spent.

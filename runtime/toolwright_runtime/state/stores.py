@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from .budget import Budget
 from .memory import MemoryStore
-from .store import MEMORY, Store, Unfit
+from .store import MEMORY, Store, StoreConfigurationError
 
 if TYPE_CHECKING:
     from ..package import Package
@@ -32,4 +32,6 @@ def store_at(url: str, package: Package) -> Store:
         from .redis import redis_store
 
         return redis_store(url, package)
-    raise Unfit(f"{url!r} is no place for state; there are memory:// and redis://HOST:PORT (rediss:// with TLS)")
+    raise StoreConfigurationError(
+        f"{url!r} is no place for state; there are memory:// and redis://HOST:PORT (rediss:// with TLS)"
+    )

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
     from ..server.core.context import LogLevel
-    from .connections import Lines
+    from .connections import TaskConnections
     from .records import Task
 
 _LEVELS: Final[Mapping[LogLevel, int]] = {
@@ -29,34 +29,40 @@ _LEVELS: Final[Mapping[LogLevel, int]] = {
     "emergency": logging.CRITICAL,
 }
 
-_LONGEST: Final = 500
+_MAX_CHARACTERS: Final = 500
 """Characters of a task's message."""
 
 
 class TaskChannel:
     """The way to the client of one task."""
 
-    def __init__(self, task: Task, lines: Lines, log: logging.Logger, say: Callable[[str], Awaitable[None]]) -> None:
+    def __init__(
+        self,
+        task: Task,
+        connections: TaskConnections,
+        log: logging.Logger,
+        save_message: Callable[[str], Awaitable[None]],
+    ) -> None:
         """Take the connections that there are, the server's log, and what keeps the task's message."""
         self._task = task
-        self._lines = lines
+        self._connections = connections
         self._log = log
-        self._say = say
+        self._save_message = save_message
 
     @property
     def capabilities(self) -> types.ClientCapabilities | None:
         """What the client could do when it called."""
-        said = self._task.capabilities
-        return None if said is None else types.ClientCapabilities.model_validate(said, by_name=False)
+        declared = self._task.capabilities
+        return None if declared is None else types.ClientCapabilities.model_validate(declared, by_name=False)
 
     async def progress(self, done: float, total: float | None, message: str | None) -> None:
         """Keep it as the task's message, and tell it."""
-        await self._say(_words(done, total, message))
-        await self._lines.progress(self._task.id, done, total, message)
+        await self._save_message(_describe_progress(done, total, message))
+        await self._connections.progress(self._task.id, done, total, message)
 
     async def log(self, level: LogLevel, data: Any, logger: str | None) -> None:
         """Tell it, or write it to the server's log where there is no connection to tell."""
-        if not await self._lines.log(self._task.id, level, data, logger):
+        if not await self._connections.log(self._task.id, level, data, logger):
             text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
             self._log.log(_LEVELS[level], "%s: %s", logger or self._task.tool, text)
 
@@ -77,10 +83,10 @@ class TaskChannel:
 
     async def visited(self, elicitation: str) -> bool:
         """Tell that all is done at a URL, where there is a connection to tell."""
-        return await self._lines.visited(self._task.id, elicitation)
+        return await self._connections.visited(self._task.id, elicitation)
 
 
-def _words(done: float, total: float | None, message: str | None) -> str:
+def _describe_progress(done: float, total: float | None, message: str | None) -> str:
     """Progress in words: `3 of 10: packing`."""
-    share = f"{done:g}" if total is None else f"{done:g} of {total:g}"
-    return (share if message is None else f"{share}: {message}")[:_LONGEST]
+    progress = f"{done:g}" if total is None else f"{done:g} of {total:g}"
+    return (progress if message is None else f"{progress}: {message}")[:_MAX_CHARACTERS]

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
     from ..server.core.context import LogLevel
     from .records import Task
-    from .store import Ledger
+    from .store import TaskStore
 
 
-class Line(Protocol):
+class TaskConnection(Protocol):
     """The way to a client that has asked for a call."""
 
     @property
@@ -57,49 +57,49 @@ class Line(Protocol):
         ...
 
 
-class Lines:
+class TaskConnections:
     """All of them, by the ids of tasks."""
 
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, task_store: TaskStore) -> None:
         """Take where tasks change."""
-        self._ledger = ledger
-        self._lines: dict[str, Line] = {}
+        self._task_store = task_store
+        self._connections: dict[str, TaskConnection] = {}
         self._group: TaskGroup | None = None
 
-    def open(self, task: Task, line: Line) -> None:
+    def open(self, task: Task, connection: TaskConnection) -> None:
         """Tell a client of a task from now on."""
         if self._group is not None:
-            self._lines[task.id] = line
-            self._group.start_soon(self._follow, task.ended(), line)
+            self._connections[task.id] = connection
+            self._group.start_soon(self._follow, task.end(), connection)
 
     async def progress(self, task: str, done: float, total: float | None, message: str | None) -> None:
         """Tell of progress."""
-        line = self._lines.get(task)
-        if line is not None and line.token is not None:
+        connection = self._connections.get(task)
+        if connection is not None and connection.token is not None:
             params = types.ProgressNotificationParams(
-                progress_token=line.token, progress=done, total=total, message=message, _meta=wire.related(task)
+                progress_token=connection.token, progress=done, total=total, message=message, _meta=wire.related(task)
             )
-            await line.tell(types.ProgressNotification(params=params))
+            await connection.tell(types.ProgressNotification(params=params))
 
     async def log(self, task: str, level: LogLevel, data: Any, name: str | None) -> bool:
         """Tell a message; whether there is a client to tell."""
-        line = self._lines.get(task)
-        if line is None:
+        connection = self._connections.get(task)
+        if connection is None:
             return False
-        if line.wants(level):
+        if connection.wants(level):
             params = types.LoggingMessageNotificationParams(
                 level=level, data=data, logger=name, _meta=wire.related(task)
             )
-            await line.tell(types.LoggingMessageNotification(params=params))
+            await connection.tell(types.LoggingMessageNotification(params=params))
         return True
 
     async def visited(self, task: str, elicitation: str) -> bool:
         """Tell that all is done at the URL of a question; whether there is a client to tell."""
-        line = self._lines.get(task)
-        if line is None:
+        connection = self._connections.get(task)
+        if connection is None:
             return False
         params = types.ElicitCompleteNotificationParams(elicitation_id=elicitation, _meta=wire.related(task))
-        await line.tell(types.ElicitCompleteNotification(params=params))
+        await connection.tell(types.ElicitCompleteNotification(params=params))
         return True
 
     @asynccontextmanager
@@ -111,26 +111,28 @@ class Lines:
                 yield
             finally:
                 self._group = None
-                self._lines.clear()
+                self._connections.clear()
                 group.cancel_scope.cancel()
 
-    async def _follow(self, task: Task, line: Line) -> None:
-        status, end = wire.in_handshake_era(task)["status"], task.created + task.ttl
-        with self._ledger.watching([task.id]) as woken:
-            while (left := end - self._ledger.now()) > 0:
-                with anyio.move_on_after(left):
-                    await woken.wait()
-                woken.clear()
+    async def _follow(self, task: Task, connection: TaskConnection) -> None:
+        status, expiry = wire.to_handshake_task(task)["status"], task.created + task.ttl
+        with self._task_store.watching([task.id]) as changed:
+            while (seconds_left := expiry - self._task_store.now()) > 0:
+                with anyio.move_on_after(seconds_left):
+                    await changed.wait()
+                changed.clear()
                 try:
-                    found = await self._ledger.find(task.id)
+                    current = await self._task_store.find(task.id)
                 except StateLost:
                     continue  # the ledger wakes all who wait when the store is there again
-                if found is None:
+                if current is None:
                     break
-                said = wire.in_handshake_era(found)
-                if said["status"] != status:
-                    status = said["status"]
-                    await line.tell(types.TaskStatusNotification(params=types.TaskStatusNotificationParams(**said)))
-                if found.is_over:
+                status_params = wire.to_handshake_task(current)
+                if status_params["status"] != status:
+                    status = status_params["status"]
+                    await connection.tell(
+                        types.TaskStatusNotification(params=types.TaskStatusNotificationParams(**status_params))
+                    )
+                if current.is_over:
                     break
-        self._lines.pop(task.id, None)
+        self._connections.pop(task.id, None)

@@ -26,17 +26,17 @@ _GONE: Final = frozenset({types.CONNECTION_CLOSED, types.REQUEST_TIMEOUT})
 """The errors that are no answers of the client."""
 
 
-class _Asked(types.Request[dict[str, Any], str]):
+class _InputRequest(types.Request[dict[str, Any], str]):
     """A question as it goes on the wire."""
 
 
-class _Answer(BaseModel):
+class _InputResponse(BaseModel):
     """Whatever the client answers; what is in it is looked at when the handler gets it."""
 
     model_config = ConfigDict(extra="allow")
 
 
-class Asker:
+class InputRequester:
     """Asks what tasks wait for."""
 
     def __init__(self, tasks: Tasks) -> None:
@@ -54,24 +54,24 @@ class Asker:
         answers: list[dict[str, Any]] = []
         failures: list[MCPError] = []
 
-        async def put() -> None:
+        async def send() -> None:
             try:
-                answers.append(await _put(ctx, task, question))
+                answers.append(await _send(ctx, task, question))
             except MCPError as error:
                 failures.append(error)
             asking.cancel()
 
-        with anyio.CancelScope() as asking, self._tasks.ledger.watching([task.id]) as woken:
+        with anyio.CancelScope() as asking, self._tasks.task_store.watching([task.id]) as changed:
             async with anyio.create_task_group() as group:
-                group.start_soon(put)
+                group.start_soon(send)
                 while True:
-                    await woken.wait()
-                    woken.clear()
+                    await changed.wait()
+                    changed.clear()
                     try:
-                        now = await self._tasks.ledger.find(task.id)
+                        current = await self._tasks.task_store.find(task.id)
                     except StateLost:
                         continue  # whoever is asked may still answer
-                    if now is None or key not in now.pending:
+                    if current is None or key not in current.pending:
                         asking.cancel()
         if failures:
             raise failures[0]
@@ -79,14 +79,14 @@ class Asker:
             await self._tasks.answer(task, {key: answers[0]})
 
 
-async def _put(ctx: ServerRequestContext[Any, Any], task: Task, question: Question) -> dict[str, Any]:
+async def _send(ctx: ServerRequestContext[Any, Any], task: Task, question: Question) -> dict[str, Any]:
     """What the client answers to a question; one that fits nothing where it refuses, so that it is asked again."""
     params = {**question.request.get("params", {})}
     params["_meta"] = {**params.get("_meta", {}), **wire.related(task.id)}
-    request = cast("types.ServerRequest", _Asked(method=question.request["method"], params=params))
+    request = cast("types.ServerRequest", _InputRequest(method=question.request["method"], params=params))
     related = ServerMessageMetadata(related_request_id=ctx.request_id)
     try:
-        answer = await ctx.session.send_request(request, _Answer, metadata=related)
+        answer = await ctx.session.send_request(request, _InputResponse, metadata=related)
     except ValidationError:
         return {}
     except MCPError as error:

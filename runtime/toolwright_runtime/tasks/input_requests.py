@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .records import Task
 
 
-class TaskRounds(InputRequests):
+class TaskInputRequests(InputRequests):
     """The questions of one task."""
 
     def __init__(
@@ -28,8 +28,8 @@ class TaskRounds(InputRequests):
         save: Callable[[Mapping[str, Any]], Awaitable[None]],
     ) -> None:
         """Go on from where the task was left; `save` keeps what `ctx.once` gave."""
-        kept = {"answers": task.answers, "done": task.done, "tries": task.tries, "asked": ()}
-        super().__init__(peer, task.revision, kept, None, slot)
+        state = {"answers": task.answers, "done": task.done, "tries": task.tries, "asked": ()}
+        super().__init__(peer, task.revision, state, None, slot)
         self._task = task
         self._save = save
         self._visits = 0

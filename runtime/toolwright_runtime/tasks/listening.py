@@ -20,17 +20,17 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
 
     from ..sdk.requests import ServerRequestContext, ServerSession
-    from .store import Ledger
+    from .store import TaskStore
 
 
 class Listener:
     """One stream."""
 
-    def __init__(self, ctx: ServerRequestContext[Any, Any], ledger: Ledger, names: Sequence[str]) -> None:
+    def __init__(self, ctx: ServerRequestContext[Any, Any], task_store: TaskStore, names: Sequence[str]) -> None:
         """Take the request, and the tasks that it hears of."""
         self._session = ctx.session
         self._request_id = ctx.request_id
-        self._ledger = ledger
+        self._task_store = task_store
         self._names = names
         self._acknowledged = anyio.Event()
 
@@ -52,33 +52,35 @@ class Listener:
         self._acknowledged.set()
 
     @asynccontextmanager
-    async def telling(self) -> AsyncGenerator[None, None]:
+    async def sending(self) -> AsyncGenerator[None, None]:
         """The length of a stay in which the client is told."""
         async with anyio.create_task_group() as group:
-            group.start_soon(self._tell)
+            group.start_soon(self._send_changes)
             try:
                 yield
             finally:
                 group.cancel_scope.cancel()
 
-    async def _tell(self) -> None:
+    async def _send_changes(self) -> None:
         """Tell of each task as it is, and then of each change."""
-        told: dict[str, dict[str, Any]] = {}
+        last_sent: dict[str, dict[str, Any]] = {}
         await self._acknowledged.wait()
-        with self._ledger.watching(self._names) as woken:
+        with self._task_store.watching(self._names) as changed:
             while True:
                 for name in self._names:
                     try:
-                        task = await self._ledger.find(name)
-                        said = None if task is None else wire.detailed(task, await self._ledger.result(task))
+                        task = await self._task_store.find(name)
+                        params = (
+                            None if task is None else wire.to_detailed_task(task, await self._task_store.result(task))
+                        )
                     except StateLost:
                         continue  # the ledger wakes all who wait when the store is there again
-                    if said is not None and said != told.get(name):
-                        told[name] = said
+                    if params is not None and params != last_sent.get(name):
+                        last_sent[name] = params
                         meta = {SUBSCRIPTION_ID_META_KEY: self._request_id}
-                        notice = wire.ListenedTo(params={**said, "_meta": meta})
+                        notification = wire.TaskNotification(params={**params, "_meta": meta})
                         await self._session.send_notification(
-                            cast("types.ServerNotification", notice), related_request_id=self._request_id
+                            cast("types.ServerNotification", notification), related_request_id=self._request_id
                         )
-                await woken.wait()
-                woken.clear()
+                await changed.wait()
+                changed.clear()

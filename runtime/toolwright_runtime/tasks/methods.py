@@ -25,26 +25,26 @@ from ..state.budget import BudgetExceeded
 from ..values.json import is_list, is_mapping
 from ..values.nesting import is_too_deep
 from . import wire
-from .handshake_input import Asker
+from .handshake_input import InputRequester
 from .listening import Listener
-from .service import declares, owner_of, undeclared
+from .service import declares_tasks, missing_tasks_extension, owner_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from ..sdk.requests import CallNext, HandlerResult, ServerRequestContext
     from ..server.server import PackageServer
-    from .connections import Line
+    from .connections import TaskConnection
     from .records import Task
     from .service import Tasks
 
-_PAGE: Final = 50
+_PAGE_SIZE: Final = 50
 """Tasks on a page of the list."""
 
-_HEARD: Final = 1000
+_MAX_SUBSCRIBED: Final = 1000
 """Tasks that one stream tells of, at most."""
 
-_LOOK: Final = 5.0
+_POLL_INTERVAL: Final = 5.0
 """Seconds between two looks at a task that somebody waits for, where nothing is heard of it."""
 
 _POSITION: Final = re.compile(r"(\d{13}\.\d{6}) ([0-9a-f]{64})", re.ASCII)
@@ -52,13 +52,13 @@ _POSITION: Final = re.compile(r"(\d{13}\.\d{6}) ([0-9a-f]{64})", re.ASCII)
 _CAPABILITY: Final[Mapping[str, Any]] = {"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}}
 
 
-class _One(types.RequestParams):
+class _TaskRequest(types.RequestParams):
     """The parameters of a request about one task."""
 
     task_id: str
 
 
-class _Update(_One):
+class _UpdateRequest(_TaskRequest):
     """The parameters of `tasks/update`."""
 
     input_responses: dict[str, Any]
@@ -68,13 +68,16 @@ class Methods:
     """The middleware of the SDK."""
 
     def __init__(
-        self, server: PackageServer, tasks: Tasks, line: Callable[[ServerRequestContext[Any, Any]], Line]
+        self,
+        server: PackageServer,
+        tasks: Tasks,
+        connection: Callable[[ServerRequestContext[Any, Any]], TaskConnection],
     ) -> None:
         """Take the server, its tasks, and what gives the way to the client of a request."""
         self._server = server
         self._tasks = tasks
-        self._line = line
-        self._asker = Asker(tasks)
+        self._connection = connection
+        self._asker = InputRequester(tasks)
         self._handshake: Mapping[str, Callable[[ServerRequestContext[Any, Any]], Awaitable[dict[str, Any]]]] = {
             "tasks/get": self._status,
             "tasks/result": self._result,
@@ -82,7 +85,7 @@ class Methods:
             "tasks/cancel": self._cancel,
         }
         for method in self._handshake:
-            server.add_request_handler(method, types.RequestParams, _admitted)
+            server.add_request_handler(method, types.RequestParams, _placeholder_handler)
         self._stateless: Mapping[str, Callable[[ServerRequestContext[Any, Any]], Awaitable[dict[str, Any]]]] = {
             "tasks/get": self._details,
             "tasks/update": self._update,
@@ -96,7 +99,7 @@ class Methods:
         try:
             if ctx.method.startswith("tasks/"):
                 return await self._answer(ctx, call_next)
-            if ctx.method == "subscriptions/listen" and (names := _heard(ctx.params)):
+            if ctx.method == "subscriptions/listen" and (names := _subscribed_task_ids(ctx.params)):
                 return await self._listen(ctx, call_next, names)
         except ProtocolError as error:
             raise MCPError(error.code, error.message, error.data) from None
@@ -104,7 +107,7 @@ class Methods:
             raise MCPError(types.INVALID_PARAMS, f"The answers were not taken. {error}") from None
         result = await call_next(ctx)
         if ctx.method in ("initialize", "server/discover") and is_mapping(result):
-            return _announced(ctx.method, result)
+            return _add_tasks_capability(ctx.method, result)
         return result
 
     async def _answer(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> dict[str, Any]:
@@ -117,22 +120,26 @@ class Methods:
             if ctx.session.client_params is None:
                 await call_next(ctx)  # the SDK refuses who has not shaken hands, where there are hands to shake
             return await methods[ctx.method](ctx)
-        name = _One.model_validate(ctx.params or {}, by_name=False).task_id
+        name = _TaskRequest.model_validate(ctx.params or {}, by_name=False).task_id
         if ctx.request is not None and decode_header_value(ctx.request.headers.get(MCP_NAME_HEADER)) != name:
             text = f"{MCP_NAME_HEADER} header does not match the request body's 'taskId' parameter"
             raise ProtocolError(types.HEADER_MISMATCH, text)
         self._require(ctx)
-        said = await methods[ctx.method](ctx)
-        return {"resultType": "complete", **said, "_meta": {types.SERVER_INFO_META_KEY: self._server.server_info_stamp}}
+        result = await methods[ctx.method](ctx)
+        return {
+            "resultType": "complete",
+            **result,
+            "_meta": {types.SERVER_INFO_META_KEY: self._server.server_info_stamp},
+        }
 
     def _require(self, ctx: ServerRequestContext[Any, Any]) -> None:
-        if not declares(self._line(ctx)):
-            raise undeclared()
+        if not declares_tasks(self._connection(ctx)):
+            raise missing_tasks_extension()
 
     async def _find(self, ctx: ServerRequestContext[Any, Any], name: str | None = None) -> Task:
         """The task that a request is about. Whether it is over with, another's, or never was, nobody is told."""
-        known = _One.model_validate(ctx.params or {}, by_name=False).task_id if name is None else name
-        task = await self._tasks.ledger.find(known)
+        task_id = _TaskRequest.model_validate(ctx.params or {}, by_name=False).task_id if name is None else name
+        task = await self._tasks.task_store.find(task_id)
         if task is None or not self._may_see(ctx, task):
             raise ProtocolError(types.INVALID_PARAMS, "Task not found")
         await self._tasks.look(task)
@@ -140,7 +147,7 @@ class Methods:
 
     def _may_see(self, ctx: ServerRequestContext[Any, Any], task: Task) -> bool:
         principal = self._server.principal(over_http=ctx.request is not None)
-        if task.owner != owner_of(principal, self._line(ctx), ctx.protocol_version):
+        if task.owner != owner_of(principal, self._connection(ctx), ctx.protocol_version):
             return False
         scopes = self._server.scopes
         return scopes is None or scopes.allows(principal, "tools", task.tool)
@@ -148,7 +155,7 @@ class Methods:
     # 2025-11-25
 
     async def _status(self, ctx: ServerRequestContext[Any, Any]) -> dict[str, Any]:
-        return wire.in_handshake_era(await self._find(ctx))
+        return wire.to_handshake_task(await self._find(ctx))
 
     async def _result(self, ctx: ServerRequestContext[Any, Any]) -> dict[str, Any]:
         """Wait for the end, and ask meanwhile what the task waits for.
@@ -165,52 +172,54 @@ class Methods:
             raise ProtocolError(types.INVALID_REQUEST, "The task was cancelled")
         if task.error is not None:
             raise ProtocolError(task.error["code"], task.error["message"], task.error.get("data"))
-        result = await self._tasks.ledger.result(task)
+        result = await self._tasks.task_store.result(task)
         if result is None:
             raise ProtocolError(types.INVALID_PARAMS, "Task not found")
-        return wire.final(task, result, self._server.package.tools[task.tool].definition, ctx.protocol_version)
+        return wire.to_final_result(
+            task, result, self._server.package.tools[task.tool].definition, ctx.protocol_version
+        )
 
     async def _end(self, ctx: ServerRequestContext[Any, Any]) -> Task:
         """A task when it is over."""
         task = await self._find(ctx)
-        with self._tasks.ledger.watching([task.id]) as woken:
+        with self._tasks.task_store.watching([task.id]) as changed:
             while not task.is_over:
                 if task.pending:
                     await self._asker.ask(ctx, task)
                 else:
-                    with anyio.move_on_after(_LOOK):
-                        await woken.wait()
-                woken.clear()
+                    with anyio.move_on_after(_POLL_INTERVAL):
+                        await changed.wait()
+                changed.clear()
                 task = await self._find(ctx)
         return task
 
     async def _list(self, ctx: ServerRequestContext[Any, Any]) -> dict[str, Any]:
         cursor = types.PaginatedRequestParams.model_validate(ctx.params or {}, by_name=False).cursor
-        principal, line = self._server.principal(over_http=ctx.request is not None), self._line(ctx)
-        if principal.kind == "anonymous" and line.session is None:  # whoever knows none of its ids hears of none
+        principal, connection = self._server.principal(over_http=ctx.request is not None), self._connection(ctx)
+        if principal.kind == "anonymous" and connection.session is None:  # whoever knows none of its ids hears of none
             return {"tasks": []}
-        every = await self._tasks.ledger.owned(owner_of(principal, line, ctx.protocol_version))
-        after = ("", "") if cursor is None else _read(cursor)
-        left = [task for task in every if _position(task) > after and self._may_see(ctx, task)]
-        page = [wire.in_handshake_era(task) for task in left[:_PAGE]]
-        return {"tasks": page, **({"nextCursor": _cursor(left[_PAGE - 1])} if len(left) > _PAGE else {})}
+        tasks = await self._tasks.task_store.owned(owner_of(principal, connection, ctx.protocol_version))
+        after = ("", "") if cursor is None else _parse_cursor(cursor)
+        left = [task for task in tasks if _position(task) > after and self._may_see(ctx, task)]
+        page = [wire.to_handshake_task(task) for task in left[:_PAGE_SIZE]]
+        return {"tasks": page, **({"nextCursor": _make_cursor(left[_PAGE_SIZE - 1])} if len(left) > _PAGE_SIZE else {})}
 
     async def _cancel(self, ctx: ServerRequestContext[Any, Any]) -> dict[str, Any]:
         task = await self._find(ctx)
-        if (made := await self._cancelled(task)) is None:
-            status = wire.in_handshake_era(await self._find(ctx))["status"]
+        if (cancelled := await self._cancelled(task)) is None:
+            status = wire.to_handshake_task(await self._find(ctx))["status"]
             raise ProtocolError(types.INVALID_PARAMS, f"Cannot cancel task: already in terminal status {status!r}")
-        return wire.in_handshake_era(made)
+        return wire.to_handshake_task(cancelled)
 
     # 2026-07-28
 
     async def _details(self, ctx: ServerRequestContext[Any, Any]) -> dict[str, Any]:
         task = await self._find(ctx)
-        return wire.detailed(task, await self._tasks.ledger.result(task))
+        return wire.to_detailed_task(task, await self._tasks.task_store.result(task))
 
     async def _update(self, ctx: ServerRequestContext[Any, Any]) -> dict[str, Any]:
         task = await self._find(ctx)
-        responses = _Update.model_validate(ctx.params or {}, by_name=False).input_responses
+        responses = _UpdateRequest.model_validate(ctx.params or {}, by_name=False).input_responses
         if is_too_deep(responses):
             raise ProtocolError(types.INVALID_PARAMS, "The answers are nested too deeply")
         await self._tasks.answer(task, responses)
@@ -221,8 +230,8 @@ class Methods:
         return {}
 
     async def _cancelled(self, task: Task) -> Task | None:
-        return await self._tasks.ledger.change(
-            task.id, lambda now: now.moved("cancelled", "It was cancelled by request.")
+        return await self._tasks.task_store.change(
+            task.id, lambda now: now.move("cancelled", "It was cancelled by request.")
         )
 
     async def _listen(
@@ -230,24 +239,24 @@ class Methods:
     ) -> HandlerResult:
         """Have a client hear of those of its tasks that there are (the extension, "Task Status Notifications")."""
         self._require(ctx)
-        if len(names) > _HEARD:
-            raise ProtocolError(types.INVALID_PARAMS, f"More than {_HEARD} tasks")
-        there: list[str] = []
+        if len(names) > _MAX_SUBSCRIBED:
+            raise ProtocolError(types.INVALID_PARAMS, f"More than {_MAX_SUBSCRIBED} tasks")
+        known: list[str] = []
         for name in names:
             try:
-                there.append((await self._find(ctx, name)).id)
+                known.append((await self._find(ctx, name)).id)
             except ProtocolError:  # nobody is told what is not there
                 continue
-        listener = Listener(ctx, self._tasks.ledger, there)
-        async with listener.telling():
+        listener = Listener(ctx, self._tasks.task_store, known)
+        async with listener.sending():
             return await call_next(replace(ctx, session=listener.session))
 
 
-async def _admitted(_ctx: object, _params: object) -> types.EmptyResult:
+async def _placeholder_handler(_ctx: object, _params: object) -> types.EmptyResult:
     return types.EmptyResult()
 
 
-def _announced(method: str, result: Mapping[str, Any]) -> dict[str, Any]:
+def _add_tasks_capability(method: str, result: Mapping[str, Any]) -> dict[str, Any]:
     """What the server says of itself, with its tasks, as far as the revision has them."""
     capabilities: dict[str, Any] = {**result["capabilities"]}
     if method == "server/discover":
@@ -258,7 +267,7 @@ def _announced(method: str, result: Mapping[str, Any]) -> dict[str, Any]:
     return {**result, "capabilities": capabilities}
 
 
-def _heard(params: object) -> list[str]:
+def _subscribed_task_ids(params: object) -> list[str]:
     """The tasks that a client wants to hear of."""
     wanted = params.get("notifications") if is_mapping(params) else None
     names = wanted.get("taskIds") if is_mapping(wanted) else None
@@ -270,15 +279,15 @@ def _position(task: Task) -> tuple[str, str]:
     return f"{task.created:020.6f}", hashlib.sha256(task.id.encode()).hexdigest()
 
 
-def _cursor(task: Task) -> str:
+def _make_cursor(task: Task) -> str:
     return base64.urlsafe_b64encode(" ".join(_position(task)).encode()).decode()
 
 
-def _read(cursor: str) -> tuple[str, str]:
+def _parse_cursor(cursor: str) -> tuple[str, str]:
     try:
-        found = _POSITION.fullmatch(base64.urlsafe_b64decode(cursor).decode())
+        match = _POSITION.fullmatch(base64.urlsafe_b64decode(cursor).decode())
     except ValueError:
-        found = None
-    if found is None:
+        match = None
+    if match is None:
         raise ProtocolError(types.INVALID_PARAMS, "Invalid cursor")
-    return found[1], found[2]
+    return match[1], match[2]

@@ -107,7 +107,7 @@ class Task:
         """Whether it never changes again."""
         return self.status in OVER
 
-    def moved(self, status: Status, message: str | None = None, **changes: Any) -> Task:
+    def move(self, status: Status, message: str | None = None, **changes: Any) -> Task:
         """The task in another status; only one that needs input waits for anything.
 
         Raises:
@@ -119,7 +119,7 @@ class Task:
             changes["pending"] = {}
         return replace(self, status=status, message=message, **changes)
 
-    def waiting(self, requests: Mapping[str, Mapping[str, Any]], **changes: Any) -> Task:
+    def wait_for(self, requests: Mapping[str, Mapping[str, Any]], **changes: Any) -> Task:
         """The task as it waits for answers, by the names of the questions; each has a key that was never used."""
         pending: dict[str, Question] = {}
         for name, request in requests.items():
@@ -129,32 +129,32 @@ class Task:
                 key = f"{name}~{number}"
             pending[key] = Question(name, request)
         used = (*self.used, *pending)
-        return self.moved("input_required", "It waits for input.", pending=pending, used=used, run=None, **changes)
+        return self.move("input_required", "It waits for input.", pending=pending, used=used, run=None, **changes)
 
-    def answered(self, responses: Mapping[str, Any]) -> Task | None:
+    def answer(self, responses: Mapping[str, Any]) -> Task | None:
         """The task with answers to what it waits for; `None` where they are to nothing of that."""
         given = {self.pending[key].name: response for key, response in responses.items() if key in self.pending}
         if not given or self.status != "input_required":
             return None
-        left = {key: question for key, question in self.pending.items() if key not in responses}
+        unanswered = {key: question for key, question in self.pending.items() if key not in responses}
         answers = {**self.answers, **given}
-        if left:
-            return replace(self, pending=left, answers=answers)
-        return self.moved("working", answers=answers)
+        if unanswered:
+            return replace(self, pending=unanswered, answers=answers)
+        return self.move("working", answers=answers)
 
-    def ended(self) -> Task:
+    def end(self) -> Task:
         """The task without what only its run needs."""
         return replace(self, arguments={}, answers={}, done={}, tries={}, capabilities=None, trace={})
 
-    def head(self) -> bytes:
+    def dump_head(self) -> bytes:
         """What a list says of the task, and whose it is, as JSON; `loaded` takes it."""
         principal = replace(self.principal, claims={})
-        return replace(self.ended(), principal=principal, pending={}, used=(), error=None).dumped()
+        return replace(self.end(), principal=principal, pending={}, used=(), error=None).dump()
 
-    def dumped(self) -> bytes:
+    def dump(self) -> bytes:
         """The task as JSON."""
-        said = {one.name: getattr(self, one.name) for one in dataclasses.fields(self)}
-        said["principal"] = {
+        data = {field_.name: getattr(self, field_.name) for field_ in dataclasses.fields(self)}
+        data["principal"] = {
             "kind": self.principal.kind,
             "issuer": self.principal.issuer,
             "subject": self.principal.subject,
@@ -162,16 +162,16 @@ class Task:
             "scopes": sorted(self.principal.scopes),
             "claims": self.principal.claims,
         }
-        said["pending"] = {key: [question.name, question.request] for key, question in self.pending.items()}
-        return json.dumps(said, ensure_ascii=False, separators=(",", ":")).encode()
+        data["pending"] = {key: [question.name, question.request] for key, question in self.pending.items()}
+        return json.dumps(data, ensure_ascii=False, separators=(",", ":")).encode()
 
     @classmethod
-    def loaded(cls, data: bytes) -> Task:
+    def load(cls, data: bytes) -> Task:
         """The task in JSON that `dumped` gave."""
-        said: dict[str, Any] = json.loads(data)
-        who: dict[str, Any] = said.pop("principal")
-        said["principal"] = replace(Principal(**who), scopes=frozenset(who["scopes"]))
-        said["pending"] = {key: Question(*parts) for key, parts in said["pending"].items()}
-        said["used"] = tuple(said["used"])
-        said["client"] = None if said["client"] is None else tuple(said["client"])
-        return cls(**said)
+        fields: dict[str, Any] = json.loads(data)
+        principal: dict[str, Any] = fields.pop("principal")
+        fields["principal"] = replace(Principal(**principal), scopes=frozenset(principal["scopes"]))
+        fields["pending"] = {key: Question(*parts) for key, parts in fields["pending"].items()}
+        fields["used"] = tuple(fields["used"])
+        fields["client"] = None if fields["client"] is None else tuple(fields["client"])
+        return cls(**fields)

@@ -32,10 +32,10 @@ from ..server.core.steps import Call
 from ..server.execution.slots import Slot
 from ..server.features.input_requests import MissingCapability, UrlNotVisitedError, inner
 from ..state.budget import BudgetExceeded
-from ..state.store import StateLost, lost, lost_message
+from ..state.store import StateLost, describe_lost_state, find_state_lost
 from ..values.sanitizing import clean
 from .channel import TaskChannel
-from .input_requests import TaskRounds
+from .input_requests import TaskInputRequests
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,9 +45,9 @@ if TYPE_CHECKING:
     from ..server.core.steps import Proceed
     from ..server.observability.audit import Recorder
     from ..state.store import Store
-    from .connections import Lines
+    from .connections import TaskConnections
     from .records import Task
-    from .store import Ledger
+    from .store import TaskStore
 
 
 LEASE: Final = 10.0
@@ -56,21 +56,21 @@ LEASE: Final = 10.0
 RENEWAL: Final = 3.0
 """Seconds between two renewals."""
 
-DEATHS: Final = 3
+MAX_DEATHS: Final = 3
 """Runners that may die over a task: more would say that it kills them."""
 
-_RETRY: Final = 0.5
+_RETRY_INTERVAL: Final = 0.5
 """Seconds between two attempts to keep how a task ended."""
 
-_SAYING: Final = 1.0
+_MESSAGE_INTERVAL: Final = 1.0
 """Seconds between two messages of a task that are kept, at least."""
 
-_LONGEST: Final = 200
+_MAX_CHARACTERS: Final = 200
 """Characters of an error that are a task's message."""
 
 
 @dataclass(slots=True)
-class _Leg:
+class _Attempt:
     """One run.
 
     Attributes:
@@ -87,8 +87,8 @@ class _Leg:
     holder: str
     course: CallState
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
-    said: float = 0.0
-    saying: str | None = None
+    message_saved_at: float = 0.0
+    pending_message: str | None = None
     is_ending: bool = False
 
 
@@ -96,12 +96,18 @@ class Runs:
     """What runs the tasks of one server."""
 
     def __init__(
-        self, store: Store, ledger: Ledger, lines: Lines, host: Host, run: Proceed, recorder: Recorder | None
+        self,
+        store: Store,
+        task_store: TaskStore,
+        connections: TaskConnections,
+        host: Host,
+        run: Proceed,
+        recorder: Recorder | None,
     ) -> None:
         """Take where tasks are, who hears of them, what handlers are given, the way of a run, and who records it."""
         self._store = store
-        self._ledger = ledger
-        self._lines = lines
+        self._task_store = task_store
+        self._connections = connections
         self._host = host
         self._proceed = run
         self._recorder = recorder
@@ -124,7 +130,7 @@ class Runs:
         try:
             task = await self._take(name, holder)
             if task is not None and not task.is_over:
-                await self._run(_Leg(task, holder, _course(task)))
+                await self._run(_Attempt(task, holder, _start_call_state(task)))
         finally:
             with anyio.CancelScope(shield=True):
                 try:
@@ -138,80 +144,82 @@ class Runs:
         end = time.monotonic() + LEASE
         while True:
             try:
-                return await self._ledger.change(name, partial(self._taken, holder))
+                return await self._task_store.change(name, partial(self._mark_taken, holder))
             except StateLost:
                 if time.monotonic() > end:
                     raise
-                await anyio.sleep(_RETRY)
+                await anyio.sleep(_RETRY_INTERVAL)
 
-    def _taken(self, holder: str, task: Task) -> Task | None:
+    def _mark_taken(self, holder: str, task: Task) -> Task | None:
         if task.status != "working":
             return None
         if task.run == holder:
             return task
         tool = self._host.package.tools.get(task.tool)
         if tool is None:
-            return _failed(task, types.INTERNAL_ERROR, "There is no such tool any more")
+            return _to_failed(task, types.INTERNAL_ERROR, "There is no such tool any more")
         if task.run is None:
             return replace(task, run=holder)
-        if _may_repeat(tool) and task.deaths < DEATHS:
+        if _is_repeatable(tool) and task.deaths < MAX_DEATHS:
             return replace(task, run=holder, deaths=task.deaths + 1)
-        return _failed(task, types.INTERNAL_ERROR, "The process that ran it died; what it did until then may stay done")
+        return _to_failed(
+            task, types.INTERNAL_ERROR, "The process that ran it died; what it did until then may stay done"
+        )
 
-    async def _run(self, leg: _Leg) -> None:
-        token = CURRENT.set(leg.course)
+    async def _run(self, attempt: _Attempt) -> None:
+        token = CURRENT.set(attempt.course)
         start = time.perf_counter()
         try:
-            with _span(leg):
-                with leg.scope:
+            with _span(attempt):
+                with attempt.scope:
                     async with anyio.create_task_group() as group:
-                        group.start_soon(self._guard, leg)
-                        await self._go(leg)
+                        group.start_soon(self._watch, attempt)
+                        await self._run_handler(attempt)
                         group.cancel_scope.cancel()
-                if leg.scope.cancelled_caught and not leg.is_ending:
-                    leg.course.ending, leg.course.reason = "cancelled", "cancelled"
+                if attempt.scope.cancelled_caught and not attempt.is_ending:
+                    attempt.course.ending, attempt.course.reason = "cancelled", "cancelled"
         except anyio.get_cancelled_exc_class():
-            leg.course.ending, leg.course.reason = "cancelled", "stopped"
+            attempt.course.ending, attempt.course.reason = "cancelled", "stopped"
             with anyio.CancelScope(shield=True):
-                await self._stopped(leg)
+                await self._give_up(attempt)
             raise
         finally:
             CURRENT.reset(token)
-            leg.course.seconds = time.perf_counter() - start
-            if leg.course.ending is not None and self._recorder is not None:
-                self._recorder.record(leg.course)
+            attempt.course.seconds = time.perf_counter() - start
+            if attempt.course.ending is not None and self._recorder is not None:
+                self._recorder.record(attempt.course)
 
-    async def _guard(self, leg: _Leg) -> None:
+    async def _watch(self, attempt: _Attempt) -> None:
         """Keep the lease, and end the run where it is no longer wanted: cancelled, expired, or somebody else's."""
-        with self._ledger.watching([leg.task.id]) as woken:
+        with self._task_store.watching([attempt.task.id]) as changed:
             while True:
                 with anyio.move_on_after(RENEWAL):
-                    await woken.wait()
-                woken.clear()
+                    await changed.wait()
+                changed.clear()
                 try:
-                    is_held = await self._store.hold(f"task:{leg.task.id}", leg.holder, LEASE)
-                    task = await self._ledger.find(leg.task.id)
+                    is_held = await self._store.hold(f"task:{attempt.task.id}", attempt.holder, LEASE)
+                    task = await self._task_store.find(attempt.task.id)
                 except StateLost:
                     continue
-                if leg.is_ending:
+                if attempt.is_ending:
                     continue
-                if not is_held or task is None or task.run != leg.holder or task.status != "working":
-                    leg.scope.cancel()
+                if not is_held or task is None or task.run != attempt.holder or task.status != "working":
+                    attempt.scope.cancel()
                     return
-                if leg.saying is not None:
-                    await self._say(leg, leg.saying)
+                if attempt.pending_message is not None:
+                    await self._save_message(attempt, attempt.pending_message)
 
-    async def _go(self, leg: _Leg) -> None:
+    async def _run_handler(self, attempt: _Attempt) -> None:
         """Run the handler, and keep what comes of it."""
-        task = leg.task
+        task = attempt.task
         tool = self._host.package.tools[task.tool]
         values, size = repair_unicode(dict(task.arguments))
-        leg.course.tool, leg.course.arguments, leg.course.size = tool, values, size
-        channel = TaskChannel(task, self._lines, self._host.log, partial(self._say, leg))
+        attempt.course.tool, attempt.course.arguments, attempt.course.size = tool, values, size
+        channel = TaskChannel(task, self._connections, self._host.log, partial(self._save_message, attempt))
         slot = Slot(self._host.threads, patience=math.inf)  # it was let in when it was made
         request = Request("tools/call", task.id, {}, task.revision, channel, task.principal, slot)
-        rounds = TaskRounds(task, channel, request.slot, partial(self._save, leg))
-        request = replace(request, more={"rounds": rounds, "task_id": task.id})
+        input_requests = TaskInputRequests(task, channel, request.slot, partial(self._save, attempt))
+        request = replace(request, more={"rounds": input_requests, "task_id": task.id})
         outcomes: list[Outcome] = []
 
         async def handle() -> Outcome:
@@ -220,160 +228,180 @@ class Runs:
             return outcomes[-1]
 
         try:
-            outcome = await rounds.settle(handle)
+            outcome = await input_requests.settle(handle)
         except UrlNotVisitedError as error:
             outcome = refusal(str(error), "denied", "not_visited")
         except MissingCapability as error:
             text, data = str(error), {"requiredCapabilities": error.required}
             if Revision.of(task.revision).has("stateless"):
-                leg.course.ending, leg.course.reason = "failed", "client_capability"
-                await self._fail(leg, types.MISSING_REQUIRED_CLIENT_CAPABILITY, text, data)
+                attempt.course.ending, attempt.course.reason = "failed", "client_capability"
+                await self._fail(attempt, types.MISSING_REQUIRED_CLIENT_CAPABILITY, text, data)
                 return
             outcome = refusal(f"{text}.", "failed", "client_capability")
         except Exception as error:  # noqa: BLE001 - whatever it is, the task ends
-            await self._broken(leg, error)
+            await self._fail_with(attempt, error)
             return
         if outcome is not None:
-            await self._end(leg, outcome)
+            await self._end(attempt, outcome)
             return
-        leg.is_ending = True
+        attempt.is_ending = True
         try:
-            await self._change(leg, lambda now: now.waiting(rounds.pending, **rounds.state) if _of(now, leg) else None)
+            await self._change(
+                attempt,
+                lambda now: (
+                    now.wait_for(input_requests.pending, **input_requests.state) if _is_run_by(now, attempt) else None
+                ),
+            )
         except BudgetExceeded as error:
-            await self._overfull(leg, f"{tool.name} cannot ask its questions, which would be stored. {error}")
+            await self._fail_for_storage(
+                attempt, f"{tool.name} cannot ask its questions, which would be stored. {error}"
+            )
 
-    async def _end(self, leg: _Leg, outcome: Outcome) -> None:
-        leg.is_ending = True
-        leg.course.note_outcome(outcome)
+    async def _end(self, attempt: _Attempt, outcome: Outcome) -> None:
+        attempt.is_ending = True
+        attempt.course.note_outcome(outcome)
         is_error = bool(outcome.result.get("isError"))
         message = _first_text(outcome.result) if is_error else None
 
         def ended(now: Task, key: str) -> Task | None:
-            if not _of(now, leg):
+            if not _is_run_by(now, attempt):
                 return None
-            return now.moved("completed", message, is_error=is_error, result=key)
+            return now.move("completed", message, is_error=is_error, result=key)
 
         while True:
             try:
-                await self._ledger.complete(leg.task, outcome.result, ended)
+                await self._task_store.complete(attempt.task, outcome.result, ended)
             except StateLost:
-                await anyio.sleep(_RETRY)
+                await anyio.sleep(_RETRY_INTERVAL)
             except BudgetExceeded as error:
-                await self._overfull(leg, f"{leg.task.tool} ran, but its result cannot be stored. {error}")
+                await self._fail_for_storage(
+                    attempt, f"{attempt.task.tool} ran, but its result cannot be stored. {error}"
+                )
                 return
             else:
                 return
 
-    async def _overfull(self, leg: _Leg, text: str) -> None:
+    async def _fail_for_storage(self, attempt: _Attempt, text: str) -> None:
         """Fail where there is no room for what comes next."""
-        leg.course.ending, leg.course.reason = "limited", "storage"
-        await self._fail(leg, types.INTERNAL_ERROR, text)
+        attempt.course.ending, attempt.course.reason = "limited", "storage"
+        await self._fail(attempt, types.INTERNAL_ERROR, text)
 
-    async def _broken(self, leg: _Leg, error: Exception) -> None:
+    async def _fail_with(self, attempt: _Attempt, error: Exception) -> None:
         """Fail with what the handler raised, where that is an error of the protocol; else only the log learns it."""
         raised = inner(error, MCPError)
         if raised is not None:
-            leg.course.ending, leg.course.reason = "failed", "protocol_error"
+            attempt.course.ending, attempt.course.reason = "failed", "protocol_error"
             data = None if raised.error.data is None else encode_json(raised.error.data)[0]
-            await self._fail(leg, raised.error.code, clean(raised.error.message), data)
+            await self._fail(attempt, raised.error.code, clean(raised.error.message), data)
             return
-        if lost(error) is not None:
-            leg.course.ending, leg.course.reason = "limited", "state_lost"
-            await self._fail(leg, types.INTERNAL_ERROR, lost_message(is_unknown=True))
+        if find_state_lost(error) is not None:
+            attempt.course.ending, attempt.course.reason = "limited", "state_lost"
+            await self._fail(attempt, types.INTERNAL_ERROR, describe_lost_state(is_unknown=True))
             return
-        known_as = reference()
-        log().error("the task of %s failed (reference %s)", leg.task.tool, known_as, exc_info=error)
-        leg.course.ending, leg.course.reason, leg.course.reference = "failed", "internal_error", known_as
-        await self._fail(leg, types.INTERNAL_ERROR, f"Internal error (reference {known_as})")
+        error_reference = reference()
+        log().error("the task of %s failed (reference %s)", attempt.task.tool, error_reference, exc_info=error)
+        attempt.course.ending, attempt.course.reason, attempt.course.reference = (
+            "failed",
+            "internal_error",
+            error_reference,
+        )
+        await self._fail(attempt, types.INTERNAL_ERROR, f"Internal error (reference {error_reference})")
 
-    async def _fail(self, leg: _Leg, code: int, message: str, data: Any = None) -> None:
-        leg.is_ending = True
-        await self._change(leg, lambda now: _failed(now, code, message, data) if _of(now, leg) else None)
+    async def _fail(self, attempt: _Attempt, code: int, message: str, data: Any = None) -> None:
+        attempt.is_ending = True
+        await self._change(
+            attempt, lambda now: _to_failed(now, code, message, data) if _is_run_by(now, attempt) else None
+        )
 
-    async def _stopped(self, leg: _Leg) -> None:
+    async def _give_up(self, attempt: _Attempt) -> None:
         """Hand a task back, or end it: the server stops."""
         try:
-            if _may_repeat(self._host.package.tools[leg.task.tool]):
-                await self._ledger.change(leg.task.id, lambda now: replace(now, run=None) if _of(now, leg) else None)
+            if _is_repeatable(self._host.package.tools[attempt.task.tool]):
+                await self._task_store.change(
+                    attempt.task.id, lambda now: replace(now, run=None) if _is_run_by(now, attempt) else None
+                )
             else:
                 text = "The server stopped while it ran; what it did until then may stay done"
-                await self._ledger.change(
-                    leg.task.id, lambda now: _failed(now, types.INTERNAL_ERROR, text) if _of(now, leg) else None
+                await self._task_store.change(
+                    attempt.task.id,
+                    lambda now: _to_failed(now, types.INTERNAL_ERROR, text) if _is_run_by(now, attempt) else None,
                 )
         except StateLost:
             log().info("a task was stopped while the server had lost its state; it counts as one whose runner died")
 
-    async def _change(self, leg: _Leg, make: Callable[[Task], Task | None]) -> None:
+    async def _change(self, attempt: _Attempt, make: Callable[[Task], Task | None]) -> None:
         """Keep how a run ended, however long the store is lost: the task is kept no longer than its time."""
         while True:
             try:
-                await self._ledger.change(leg.task.id, make)
+                await self._task_store.change(attempt.task.id, make)
             except StateLost:
-                await anyio.sleep(_RETRY)
+                await anyio.sleep(_RETRY_INTERVAL)
             else:
                 return
 
-    async def _say(self, leg: _Leg, text: str) -> None:
+    async def _save_message(self, attempt: _Attempt, text: str) -> None:
         """Keep a message, now or with the next renewal."""
-        leg.saying = text
-        if time.monotonic() - leg.said < _SAYING or leg.is_ending:
+        attempt.pending_message = text
+        if time.monotonic() - attempt.message_saved_at < _MESSAGE_INTERVAL or attempt.is_ending:
             return
-        leg.said, leg.saying = time.monotonic(), None
+        attempt.message_saved_at, attempt.pending_message = time.monotonic(), None
         try:
-            await self._ledger.change(leg.task.id, lambda now: now.moved("working", text) if _of(now, leg) else None)
+            await self._task_store.change(
+                attempt.task.id, lambda now: now.move("working", text) if _is_run_by(now, attempt) else None
+            )
         except StateLost:
-            leg.saying = text
+            attempt.pending_message = text
         except BudgetExceeded:
             log().warning("a message of a task was not stored: the budget of its caller is used up")
 
-    async def _save(self, leg: _Leg, done: Mapping[str, Any]) -> None:
+    async def _save(self, attempt: _Attempt, done: Mapping[str, Any]) -> None:
         """Keep what `ctx.once` gave."""
-        await self._ledger.change(
-            leg.task.id, lambda now: replace(now, done={**now.done, **done}) if _of(now, leg) else None
+        await self._task_store.change(
+            attempt.task.id, lambda now: replace(now, done={**now.done, **done}) if _is_run_by(now, attempt) else None
         )
 
 
 @contextmanager
-def _span(leg: _Leg) -> Generator[None, None, None]:
+def _span(attempt: _Attempt) -> Generator[None, None, None]:
     """The length of a run, as OpenTelemetry hears of it: a span of the trace in which the task was made."""
-    task, tracer = leg.task, get_tracer("toolwright")
-    found = {**of_request("tools/call", {"name": task.tool}), "mcp.protocol.version": task.revision}
+    task, tracer = attempt.task, get_tracer("toolwright")
+    attributes = {**of_request("tools/call", {"name": task.tool}), "mcp.protocol.version": task.revision}
     with tracer.start_as_current_span(
         f"task {task.tool}",
         extract(task.trace),
-        attributes=found,
+        attributes=attributes,
         record_exception=False,
         set_status_on_exception=False,
     ) as span:
         context = span.get_span_context()
-        leg.course.trace = f"{context.trace_id:032x}" if context.is_valid else None
+        attempt.course.trace = f"{context.trace_id:032x}" if context.is_valid else None
         yield
-        if leg.course.ending not in (None, "completed"):
-            span.set_attribute("error.type", leg.course.reason or "failed")
+        if attempt.course.ending not in (None, "completed"):
+            span.set_attribute("error.type", attempt.course.reason or "failed")
             span.set_status(StatusCode.ERROR)
 
 
-def _of(task: Task, leg: _Leg) -> bool:
+def _is_run_by(task: Task, attempt: _Attempt) -> bool:
     """Whether a task is still run by this run."""
-    return task.run == leg.holder and task.status == "working"
+    return task.run == attempt.holder and task.status == "working"
 
 
-def _may_repeat(tool: Tool) -> bool:
+def _is_repeatable(tool: Tool) -> bool:
     annotations: Mapping[str, Any] = tool.definition.get("annotations") or {}
     return annotations.get("idempotentHint") is True
 
 
-def _failed(task: Task, code: int, message: str, data: Any = None) -> Task:
+def _to_failed(task: Task, code: int, message: str, data: Any = None) -> Task:
     error = {"code": code, "message": message, **({} if data is None else {"data": data})}
-    return task.moved("failed", message[:_LONGEST], error=error)
+    return task.move("failed", message[:_MAX_CHARACTERS], error=error)
 
 
 def _first_text(result: Mapping[str, Any]) -> str | None:
     texts = [block["text"] for block in result["content"] if block["type"] == "text"]
-    return texts[0][:_LONGEST] if texts else None
+    return texts[0][:_MAX_CHARACTERS] if texts else None
 
 
-def _course(task: Task) -> CallState:
+def _start_call_state(task: Task) -> CallState:
     course = CallState(time.time(), task.transport, task.revision, id=task.course, principal=task.principal)
     course.client = task.client
     course.note_parameters({"name": task.tool, "arguments": task.arguments})

@@ -21,15 +21,15 @@ from ..server.core.call_state import CURRENT, note
 from ..server.core.outcomes import Outcome, refusal
 from ..server.core.parts import ProtocolError
 from ..state.budget import BudgetExceeded
-from ..state.store import StateLost, after_a_change, lost_message
+from ..state.store import StateLost, after_a_change, describe_lost_state
 from ..values.sanitizing import clean
 from ..values.units import seconds
 from . import wire
-from .connections import Lines
+from .connections import TaskConnections
 from .engines.selection import engine_for
 from .records import Task
 from .runs import LEASE, Runs
-from .store import Ledger
+from .store import TaskStore
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from ..server.core.steps import Call, Proceed
     from ..server.observability.audit import Recorder
     from ..state.store import Store
-    from .connections import Line
+    from .connections import TaskConnection
     from .engines.base import Engine
 
 TTL: Final = "1h"
@@ -48,10 +48,10 @@ POLL: Final = "1s"
 MOST: Final = 100
 """What holds where the manifest's `task` says nothing else."""
 
-_LOOK: Final = 30.0
+_CHECK_INTERVAL: Final = 30.0
 """Seconds between two looks whether anybody works at a task."""
 
-_SHORTEST: Final = 1.0
+_MIN_TTL: Final = 1.0
 """Seconds that a task is kept, at least."""
 
 
@@ -65,8 +65,10 @@ class _Terms:
 
     @classmethod
     def of(cls, tool: Tool) -> _Terms:
-        said: Mapping[str, Any] = tool.extension.get("task") or {}
-        return cls(seconds(said.get("ttl", TTL)), seconds(said.get("pollInterval", POLL)), said.get("most", MOST))
+        settings: Mapping[str, Any] = tool.extension.get("task") or {}
+        return cls(
+            seconds(settings.get("ttl", TTL)), seconds(settings.get("pollInterval", POLL)), settings.get("most", MOST)
+        )
 
 
 class Tasks:
@@ -84,10 +86,10 @@ class Tasks:
         Raises:
             Unfit: No engine goes with the store.
         """
-        self.ledger = Ledger(store)
+        self.task_store = TaskStore(store)
         self.engine: Engine = engine_for(store)
         self.works = True
-        self._lines = Lines(self.ledger)
+        self._connections = TaskConnections(self.task_store)
         self._package = package
         self._store = store
         self._recorder = recorder
@@ -95,7 +97,7 @@ class Tasks:
 
     def serve(self, host: Host, run: Proceed) -> None:
         """Take what handlers are given, and the way of a run."""
-        self._runs = Runs(self._store, self.ledger, self._lines, host, run, self._recorder)
+        self._runs = Runs(self._store, self.task_store, self._connections, host, run, self._recorder)
 
     async def work(self, task: str) -> bool:
         """Do what is to be done for a task: see `Work`."""
@@ -104,7 +106,7 @@ class Tasks:
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None, None]:
         """The length of a stay in which tasks are run here, and clients hear of theirs."""
-        async with self._lines.running(), self.engine.run(self.work) if self.works else nullcontext():
+        async with self._connections.running(), self.engine.run(self.work) if self.works else nullcontext():
             yield
 
     async def answer(self, task: Task, responses: Mapping[str, Any]) -> None:
@@ -113,8 +115,8 @@ class Tasks:
         Raises:
             StateLost: Nobody knows whether they are kept.
         """
-        made = await self.ledger.change(task.id, lambda now: now.answered(responses))
-        if made is not None and made.status == "working":
+        changed = await self.task_store.change(task.id, lambda now: now.answer(responses))
+        if changed is not None and changed.status == "working":
             with after_a_change():
                 await self.engine.submit(task.id)
 
@@ -124,13 +126,13 @@ class Tasks:
         Raises:
             StateLost: Nobody knows whether somebody does.
         """
-        if task.status != "working" or self.ledger.now() - task.updated < LEASE:
+        if task.status != "working" or self.task_store.now() - task.updated < LEASE:
             return
-        who = secrets.token_hex(8)
-        if not await self._store.hold(f"task-look:{task.id}", who, _LOOK):
+        holder = secrets.token_hex(8)
+        if not await self._store.hold(f"task-look:{task.id}", holder, _CHECK_INTERVAL):
             return
-        if await self._store.hold(f"task:{task.id}", who, LEASE):
-            await self._store.release(f"task:{task.id}", who)
+        if await self._store.hold(f"task:{task.id}", holder, LEASE):
+            await self._store.release(f"task:{task.id}", holder)
             await self.engine.submit(task.id)
 
     def beginning(self, request: Request, tool: Tool) -> Proceed | None:
@@ -139,7 +141,7 @@ class Tasks:
         Raises:
             Refused: The tool runs only as a task, or never, and the caller wants it otherwise.
         """
-        line = cast("Line", request.channel)
+        connection = cast("TaskConnection", request.channel)
         support, is_stateless = tool.task_support, Revision.of(request.revision).has("task_extension")
         asked: Any = request.params.get("task") if Revision.of(request.revision).has("handshake_tasks") else None
         if support == "forbidden":
@@ -149,10 +151,10 @@ class Tasks:
                     types.METHOD_NOT_FOUND, f"{clean(tool.name)} does not run as a task; call it without"
                 )
             return None
-        if not (declares(line) if is_stateless else asked is not None):
+        if not (declares_tasks(connection) if is_stateless else asked is not None):
             if support == "required":
                 note("invalid", "task_support")
-                raise _required(tool, is_stateless)
+                raise _task_required(tool, is_stateless)
             return None
 
         async def begin(call: Call) -> Outcome:
@@ -162,63 +164,63 @@ class Tasks:
 
     async def _begin(self, call: Call, request: Request, asked: Any) -> Outcome:
         """Make a task, and have it run; what is asked before that is asked now."""
-        tool, terms, line = call.tool, _Terms.of(call.tool), cast("Line", request.channel)
+        tool, terms, connection = call.tool, _Terms.of(call.tool), cast("TaskConnection", request.channel)
         context: Any = call.context
         questions: Mapping[str, Any] = tool.extension.get("ask") or {}
-        first = [name for name, said in questions.items() if said.get("before") == "task"]
-        await asyncio.gather(*(context.ask.ahead(name) for name in first))
-        capabilities, course, now = line.capabilities, CURRENT.get(), self.ledger.now()
+        asked_first = [name for name, question in questions.items() if question.get("before") == "task"]
+        await asyncio.gather(*(context.ask.ahead(name) for name in asked_first))
+        capabilities, course, now = connection.capabilities, CURRENT.get(), self.task_store.now()
         trace: dict[str, str] = {}
         inject(trace)
         task = Task(
             id=secrets.token_urlsafe(24),
-            owner=owner_of(request.principal, line, request.revision),
+            owner=owner_of(request.principal, connection, request.revision),
             tool=tool.name,
             arguments=call.arguments,
             revision=request.revision,
             transport="memory" if course is None else course.transport,
             course=secrets.token_hex(8) if course is None else course.id,
             trace=trace,
-            client=line.client,
+            client=connection.client,
             principal=request.principal,
             capabilities=(
                 None if capabilities is None else capabilities.model_dump(mode="json", by_alias=True, exclude_none=True)
             ),
             created=now,
             updated=now,
-            ttl=_bounded(terms.ttl, asked),
+            ttl=_limit_ttl(terms.ttl, asked),
             poll=terms.poll,
             **context.rounds.state,
         )
         try:
-            if not await self.ledger.create(task, terms.most):
-                number = "one task" if terms.most == 1 else f"{terms.most:,} tasks"
-                text = f"{tool.name} runs {number} of a caller at once, and no more; try again when one has ended."
+            if not await self.task_store.create(task, terms.most):
+                allowed = "one task" if terms.most == 1 else f"{terms.most:,} tasks"
+                text = f"{tool.name} runs {allowed} of a caller at once, and no more; try again when one has ended."
                 return refusal(text, "limited", "tasks")
             if not Revision.of(request.revision).has("stateless"):
-                self._lines.open(task, line)
+                self._connections.open(task, connection)
             try:
                 await self.engine.submit(task.id)
             except BaseException:
                 with after_a_change():
-                    await self.ledger.forget(task)
+                    await self.task_store.forget(task)
                 raise
         except BudgetExceeded as error:
             return refusal(f"{tool.name} was not started. {error}", "limited", "storage")
         except StateLost as error:
-            return refusal(lost_message(is_unknown=error.is_unknown), "limited", "state_lost")
+            return refusal(describe_lost_state(is_unknown=error.is_unknown), "limited", "state_lost")
         if not Revision.of(request.revision).has("stateless"):
-            return Outcome({"task": wire.in_handshake_era(task)})
-        return Outcome({"resultType": "task", **wire.brief(task)})
+            return Outcome({"task": wire.to_handshake_task(task)})
+        return Outcome({"resultType": "task", **wire.to_task(task)})
 
 
-def declares(line: Line) -> bool:
+def declares_tasks(connection: TaskConnection) -> bool:
     """Whether a client of 2026-07-28 knows tasks."""
-    said = line.capabilities
-    return said is not None and wire.EXTENSION in (said.extensions or {})
+    capabilities = connection.capabilities
+    return capabilities is not None and wire.EXTENSION in (capabilities.extensions or {})
 
 
-def undeclared() -> ProtocolError:
+def missing_tasks_extension() -> ProtocolError:
     """What a client of 2026-07-28 is told that does not (the extension, "Capability Negotiation")."""
     return ProtocolError(
         types.MISSING_REQUIRED_CLIENT_CAPABILITY,
@@ -227,23 +229,23 @@ def undeclared() -> ProtocolError:
     )
 
 
-def owner_of(principal: Principal, line: Line, revision: str) -> str:
+def owner_of(principal: Principal, connection: TaskConnection, revision: str) -> str:
     """Whose a task is: without a token, over HTTP, that of the session that it was made in."""
     if principal.kind != "anonymous" or Revision.of(revision).has("stateless"):
         return principal.key
-    return json.dumps([principal.key, line.session])
+    return json.dumps([principal.key, connection.session])
 
 
-def _required(tool: Tool, is_stateless: bool) -> ProtocolError:
+def _task_required(tool: Tool, is_stateless: bool) -> ProtocolError:
     if is_stateless:
-        return undeclared()
+        return missing_tasks_extension()
     return ProtocolError(
         types.METHOD_NOT_FOUND,
         f"{clean(tool.name)} runs only as a task; call it with `task` ({since('handshake_tasks')})",
     )
 
 
-def _bounded(most: float, asked: Any) -> float:
+def _limit_ttl(most: float, asked: Any) -> float:
     """The seconds that a task is kept: what the client asks for, as far as the manifest lets it."""
     wanted: float | None = None if asked is None else asked.get("ttl")
-    return most if wanted is None else min(most, max(_SHORTEST, wanted / 1000))
+    return most if wanted is None else min(most, max(_MIN_TTL, wanted / 1000))

@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 _TASK: Final = "task"
 _RESULT: Final = "task-result"
-_PLACE: Final = "task-place"
+_SLOT: Final = "task-place"
 _TOPIC: Final = "task"
 
-_BRIEFLY: Final = 1.0
+_MIN_RESULT_TTL: Final = 1.0
 """Seconds that a result is kept, at least."""
 
 
-class Ledger:
+class TaskStore:
     """All tasks."""
 
     def __init__(self, store: Store, clock: Callable[[], float] = time.time) -> None:
@@ -50,33 +50,33 @@ class Ledger:
             BudgetExceeded: There is no room for it.
         """
         payer = task.principal.key
-        place, store = json.dumps([payer, task.tool]), self._store  # whichever of the caller's sessions it is from
-        if not await store.create(_PLACE, task.id, b"", owner=place, ttl=task.ttl, most=most, payer=payer):
+        slot, store = json.dumps([payer, task.tool]), self._store  # whichever of the caller's sessions it is from
+        if not await store.create(_SLOT, task.id, b"", owner=slot, ttl=task.ttl, most=most, payer=payer):
             return False
-        data, head = task.dumped(), task.head()
+        data, head = task.dump(), task.dump_head()
         try:
             await store.create(
                 _TASK, task.id, data, owner=task.owner, ttl=task.ttl, payer=payer, head=head, tracked=True
             )
         except BudgetExceeded:
-            await store.delete(_PLACE, task.id)
+            await store.delete(_SLOT, task.id)
             raise
         return True
 
     async def forget(self, task: Task) -> None:
         """Keep a task no longer. Raises StateLost."""
         await self._store.delete(_TASK, task.id, payer=task.principal.key)
-        await self._store.delete(_PLACE, task.id)
+        await self._store.delete(_SLOT, task.id)
 
     async def find(self, name: str) -> Task | None:
         """The task with this id. Raises StateLost."""
         record = await self._store.get(_TASK, name)
-        return None if record is None else Task.loaded(record.data)
+        return None if record is None else Task.load(record.data)
 
     async def owned(self, owner: str) -> list[Task]:
         """What a list says of all tasks of an owner, the oldest first. Raises StateLost."""
-        found = [Task.loaded(head) for head in await self._store.heads(_TASK, owner)]
-        return sorted(found, key=lambda task: (task.created, task.id))
+        tasks = [Task.load(head) for head in await self._store.heads(_TASK, owner)]
+        return sorted(tasks, key=lambda task: (task.created, task.id))
 
     async def change(self, name: str, make: Callable[[Task], Task | None]) -> Task | None:
         """Change a task that is not over.
@@ -94,25 +94,25 @@ class Ledger:
         """
         while True:
             record = await self._store.get(_TASK, name)
-            task = None if record is None else Task.loaded(record.data)
-            if record is None or task is None or task.is_over or (made := make(task)) is None:
+            task = None if record is None else Task.load(record.data)
+            if record is None or task is None or task.is_over or (changed := make(task)) is None:
                 return None
-            made = replace(made.ended() if made.is_over else made, updated=max(self.now(), task.updated))
+            changed = replace(changed.end() if changed.is_over else changed, updated=max(self.now(), task.updated))
             if await self._store.replace(
                 _TASK,
                 name,
-                made.dumped(),
+                changed.dump(),
                 version=record.version,
-                head=made.head(),
-                payer=made.principal.key,
-                final=made.is_over,
+                head=changed.dump_head(),
+                payer=changed.principal.key,
+                final=changed.is_over,
             ):
                 break
         with after_a_change():
-            if made.is_over:
-                await self._store.delete(_PLACE, name)
+            if changed.is_over:
+                await self._store.delete(_SLOT, name)
             await self._store.publish(_TOPIC, name.encode())
-        return made
+        return changed
 
     async def complete(
         self, task: Task, result: Mapping[str, Any], make: Callable[[Task, str], Task | None]
@@ -133,7 +133,7 @@ class Ledger:
             TypeError: The result is no JSON.
         """
         key, data = secrets.token_urlsafe(16), json.dumps(result, ensure_ascii=False, separators=(",", ":")).encode()
-        left = max(_BRIEFLY, task.created + task.ttl - self.now())
+        left = max(_MIN_RESULT_TTL, task.created + task.ttl - self.now())
         await self._store.create(_RESULT, key, data, owner=task.id, ttl=left, payer=task.principal.key)
         changed = await self.change(task.id, lambda now: make(now, key))
         if changed is None:
@@ -143,25 +143,25 @@ class Ledger:
     async def result(self, task: Task) -> dict[str, Any] | None:
         """The result of a task; `None` where it has none, or it is over with it. Raises StateLost."""
         record = None if task.result is None else await self._store.get(_RESULT, task.result)
-        found: dict[str, Any] | None = None if record is None else json.loads(record.data)
-        return found
+        result: dict[str, Any] | None = None if record is None else json.loads(record.data)
+        return result
 
     @contextmanager
     def watching(self, names: Iterable[str]) -> Generator[asyncio.Event, None, None]:
         """An event that is set when one of these tasks may have changed; whoever waits clears it."""
-        woken = asyncio.Event()
-        known = [*names]
-        for name in known:
-            self._waiting[name].add(woken)
+        changed = asyncio.Event()
+        watched = [*names]
+        for name in watched:
+            self._waiting[name].add(changed)
         try:
-            yield woken
+            yield changed
         finally:
-            for name in known:
-                self._waiting[name].discard(woken)
+            for name in watched:
+                self._waiting[name].discard(changed)
                 if not self._waiting[name]:
                     del self._waiting[name]
 
     async def _hear(self, data: bytes | None) -> None:
         names = [*self._waiting] if data is None else [data.decode()]
-        for woken in [woken for name in names for woken in self._waiting.get(name, ())]:
-            woken.set()
+        for changed in [changed for name in names for changed in self._waiting.get(name, ())]:
+            changed.set()

@@ -24,7 +24,7 @@ EXTENSION: Final = "io.modelcontextprotocol/tasks"
 RELATED: Final = "io.modelcontextprotocol/related-task"
 
 
-class ListenedTo(types.Notification[dict[str, Any], str]):
+class TaskNotification(types.Notification[dict[str, Any], str]):
     """`notifications/tasks`, of the extension."""
 
     method: str = "notifications/tasks"
@@ -36,50 +36,55 @@ def related(task: str) -> dict[str, Any]:
     return {RELATED: {"taskId": task}}
 
 
-def in_handshake_era(task: Task) -> dict[str, Any]:
+def to_handshake_task(task: Task) -> dict[str, Any]:
     """A task (MCP 2025-11-25, schema, `Task`)."""
     return {
-        **_common(task, "failed" if task.is_error else task.status),
-        "ttl": _milliseconds(task.ttl),
-        "pollInterval": _milliseconds(task.poll),
+        **_common_fields(task, "failed" if task.is_error else task.status),
+        "ttl": _to_milliseconds(task.ttl),
+        "pollInterval": _to_milliseconds(task.poll),
     }
 
 
-def brief(task: Task) -> dict[str, Any]:
+def to_task(task: Task) -> dict[str, Any]:
     """A task (the extension, `Task`)."""
     return {
-        **_common(task, task.status),
-        "ttlMs": _milliseconds(task.ttl),
-        "pollIntervalMs": _milliseconds(task.poll),
+        **_common_fields(task, task.status),
+        "ttlMs": _to_milliseconds(task.ttl),
+        "pollIntervalMs": _to_milliseconds(task.poll),
     }
 
 
-def detailed(task: Task, result: Mapping[str, Any] | None) -> dict[str, Any]:
+def to_detailed_task(task: Task, result: Mapping[str, Any] | None) -> dict[str, Any]:
     """A task with what its status brings along (the extension, `DetailedTask`)."""
-    said = brief(task)
+    fields = to_task(task)
     if task.status == "completed":
-        said["result"] = {"resultType": "complete", **(result or {})}
+        fields["result"] = {"resultType": "complete", **(result or {})}
     elif task.status == "failed":
-        said["error"] = task.error
+        fields["error"] = task.error
     elif task.status == "input_required":
-        said["inputRequests"] = {key: question.request for key, question in task.pending.items()}
-    return said
+        fields["inputRequests"] = {key: question.request for key, question in task.pending.items()}
+    return fields
 
 
-def final(task: Task, result: dict[str, Any], definition: Mapping[str, Any], revision: str) -> dict[str, Any]:
+def to_final_result(task: Task, result: dict[str, Any], definition: Mapping[str, Any], revision: str) -> dict[str, Any]:
     """What `tasks/result` gives: the result as the call would have given it, with the task that it belongs to."""
     fitting = result_for(result, definition, revision)
     return {**fitting, "_meta": {**fitting.get("_meta", {}), **related(task.id)}}
 
 
-def _common(task: Task, status: str) -> dict[str, Any]:
-    said = {"taskId": task.id, "status": status, "createdAt": _time(task.created), "lastUpdatedAt": _time(task.updated)}
-    return said if task.message is None else {**said, "statusMessage": task.message}
+def _common_fields(task: Task, status: str) -> dict[str, Any]:
+    fields = {
+        "taskId": task.id,
+        "status": status,
+        "createdAt": _format_time(task.created),
+        "lastUpdatedAt": _format_time(task.updated),
+    }
+    return fields if task.message is None else {**fields, "statusMessage": task.message}
 
 
-def _time(seconds: float) -> str:
+def _format_time(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def _milliseconds(seconds: float) -> int:
+def _to_milliseconds(seconds: float) -> int:
     return max(1, round(seconds * 1000))

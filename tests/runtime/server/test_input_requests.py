@@ -17,7 +17,7 @@ from packages import generate, imported, manifest, tool
 from server_fixture import HELLO, exchange, opened
 from serving import piped
 from toolwright_runtime.server.features.truncation import truncate
-from toolwright_runtime.state.nonces import Marks, new_mark
+from toolwright_runtime.state.nonces import Nonces, new_nonce
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
@@ -586,16 +586,16 @@ async def test_an_answer_that_does_not_fit_is_spent_too(package: ModuleType) -> 
 
 def test_what_is_remembered_of_states_is_bounded() -> None:
     now = 0.0
-    states = Marks(lambda: now, 10)
-    marks = [new_mark() for _ in range(25)]
-    assert marks == sorted(marks)
-    for mark in marks[10:20]:
-        assert states.spend(mark, 60)
-    assert states.spend(marks[20], 60)  # and the older half is forgotten
-    assert [states.spend(mark, 60) for mark in marks[:21]] == [False] * 21
-    assert [states.spend(mark, 60) for mark in marks[21:]] == [True] * 4
+    states = Nonces(lambda: now, 10)
+    nonces = [new_nonce() for _ in range(25)]
+    assert nonces == sorted(nonces)
+    for nonce in nonces[10:20]:
+        assert states.use_nonce(nonce, 60)
+    assert states.use_nonce(nonces[20], 60)  # and the older half is forgotten
+    assert [states.use_nonce(nonce, 60) for nonce in nonces[:21]] == [False] * 21
+    assert [states.use_nonce(nonce, 60) for nonce in nonces[21:]] == [True] * 4
     now = 61
-    assert states.spend(new_mark(), 60)
+    assert states.use_nonce(new_nonce(), 60)
     assert len(states) == 1
 
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from toolwright_runtime.state.budget import OVERHEAD, Budget, BudgetExceeded, cost, written
+from toolwright_runtime.state.budget import OVERHEAD, Budget, BudgetExceeded, count_bytes, format_bytes
 from toolwright_runtime.state.memory import MemoryStore
-from toolwright_runtime.state.nonces import new_mark
+from toolwright_runtime.state.nonces import new_nonce
 from toolwright_runtime.state.store import Record, Store
 from toolwright_runtime.state.stores import store_at
 
@@ -93,7 +93,11 @@ async def test_what_is_over_is_given_back_exactly(state: str) -> None:
         await asyncio.sleep(1.6)
         assert await store.create("basket", "last", b"", owner="bob", ttl=60), "whoever comes next gives it back"
         assert sorted((await used(store)).values()) == sorted(
-            [cost("more", bytes(2 * OVERHEAD)), cost("last"), cost("more", bytes(2 * OVERHEAD)) + cost("last")]
+            [
+                count_bytes("more", bytes(2 * OVERHEAD)),
+                count_bytes("last"),
+                count_bytes("more", bytes(2 * OVERHEAD)) + count_bytes("last"),
+            ]
         )
         assert await store.delete("basket", "more")
         assert await store.delete("basket", "last")
@@ -148,17 +152,17 @@ async def test_heads_are_read_without_the_rest(state: str) -> None:
 
 
 async def test_marks_are_bounded_for_each_payer(state: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("toolwright_runtime.state.rosters.MARKS", 4)
+    monkeypatch.setattr("toolwright_runtime.state.rosters.MAX_NONCES", 4)
     monkeypatch.setattr("toolwright_runtime.state.rosters.PARTS", 1)
-    monkeypatch.setattr("toolwright_runtime.state.memory.MARKS", 4)
-    marks = [new_mark() for _ in range(6)]
+    monkeypatch.setattr("toolwright_runtime.state.memory.MAX_NONCES", 4)
+    nonces = [new_nonce() for _ in range(6)]
     async with opened(state) as store:
-        for mark in marks[1:5]:
-            assert await store.spend(mark, 60, payer="ann")
-        assert await store.spend(marks[5], 60, payer="ann")
-        for mark in marks:
-            assert not await store.spend(mark, 60, payer="ann")
-        assert await store.spend(marks[0], 60, payer="bob"), "nobody spends the marks of others"
+        for nonce in nonces[1:5]:
+            assert await store.use_nonce(nonce, 60, payer="ann")
+        assert await store.use_nonce(nonces[5], 60, payer="ann")
+        for nonce in nonces:
+            assert not await store.use_nonce(nonce, 60, payer="ann")
+        assert await store.use_nonce(nonces[0], 60, payer="bob"), "nobody spends the marks of others"
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -174,11 +178,11 @@ async def test_the_count_is_what_is_there_whatever_happens(state: str, seed: int
             if name not in there:
                 spare = kind == "task" and number % 3 == 0
                 if await store.create(*name, data, owner=payer, ttl=60, spare=spare, tracked=kind == "basket"):
-                    there[name] = payer, 0, cost(name[1], data)
+                    there[name] = payer, 0, count_bytes(name[1], data)
             elif chance.random() < 0.5:
                 tracked = payer if kind == "basket" else None
                 if await store.replace(*name, data, version=there[name][1], payer=tracked):
-                    there[name] = payer, there[name][1] + 1, cost(name[1], data)
+                    there[name] = payer, there[name][1] + 1, count_bytes(name[1], data)
             else:
                 await store.delete(*name, payer=payer if kind == "basket" else None)
                 del there[name]
@@ -204,7 +208,7 @@ async def test_the_count_is_what_is_there_whatever_happens(state: str, seed: int
 def test_a_manifest_says_how_much() -> None:
     assert Budget.of({}) == Budget(16 * 1024**2, 128 * 1024**2)
     assert Budget.of({"storage": {"maxBytes": "1GiB"}}) == Budget(16 * 1024**2, 1024**3)
-    assert [written(one) for one in (17, 1024, 1024**2 * 16 - 1, 3 * 1024**3)] == [
+    assert [format_bytes(one) for one in (17, 1024, 1024**2 * 16 - 1, 3 * 1024**3)] == [
         "17 bytes",
         "1 KiB",
         "15.9 MiB",

@@ -22,7 +22,7 @@ from task_wire import EXTENSION, HANDSHAKE, STATELESS, Wire, in_memory
 from tasked import first
 from toolwright_runtime.state import outages
 from toolwright_runtime.state.outages import Outages, one_deadline
-from toolwright_runtime.state.store import StateLost, lost, lost_message
+from toolwright_runtime.state.store import StateLost, describe_lost_state, find_state_lost
 
 pytestmark = pytest.mark.anyio
 
@@ -392,11 +392,11 @@ async def test_one_call_waits_no_longer_than_its_deadline(monkeypatch: pytest.Mo
 
 
 def test_the_message_is_one() -> None:
-    assert (lost_message(is_unknown=False), lost_message(is_unknown=True)) == (NOTHING, UNKNOWN)
+    assert (describe_lost_state(is_unknown=False), describe_lost_state(is_unknown=True)) == (NOTHING, UNKNOWN)
     sure, unsure = StateLost("a"), StateLost("b", is_unknown=True)
-    assert lost(sure) is sure
-    assert lost(BaseExceptionGroup("", [sure, ExceptionGroup("", [unsure])])) is unsure
-    assert lost(ExceptionGroup("", [sure, ValueError()])) is None
+    assert find_state_lost(sure) is sure
+    assert find_state_lost(BaseExceptionGroup("", [sure, ExceptionGroup("", [unsure])])) is unsure
+    assert find_state_lost(ExceptionGroup("", [sure, ValueError()])) is None
 
 
 async def test_failures_that_sent_nothing_did_nothing(redis_url: str) -> None:

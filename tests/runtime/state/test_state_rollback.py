@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from toolwright_runtime.state.nonces import new_mark
+from toolwright_runtime.state.nonces import new_nonce
 from toolwright_runtime.state.rosters import Seen
 from toolwright_runtime.state.store import Record, Store
 from toolwright_runtime.state.stores import store_at
@@ -135,18 +135,18 @@ async def test_a_roster_that_is_put_back_with_its_records_is_noticed_by_who_hear
 async def test_a_mark_is_not_spent_again(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("toolwright_runtime.state.rosters.PARTS", 1)
     async with opened(redis_url) as store, opened(redis_url) as other:
-        mark, early = new_mark(), new_mark()
+        nonce, early = new_nonce(), new_nonce()
         before = await taken(store)
-        assert await store.spend(mark, 60, payer="ann")
+        assert await store.use_nonce(nonce, 60, payer="ann")
         spent = await taken(store)
         [roster] = [name.decode() for name in spent]
-        assert not await other.spend(mark, 60, payer="ann")
+        assert not await other.use_nonce(nonce, 60, payer="ann")
         await redis_of(store).delete(roster)
         for one in (store, other):
-            assert not await one.spend(mark, 60, payer="ann")
+            assert not await one.use_nonce(nonce, 60, payer="ann")
         await put_back(store, before)
-        assert not await store.spend(early, 60, payer="ann"), "what was made before is in doubt"
-        assert await store.spend(new_mark(), 60, payer="ann")
+        assert not await store.use_nonce(early, 60, payer="ann"), "what was made before is in doubt"
+        assert await store.use_nonce(new_nonce(), 60, payer="ann")
 
 
 async def test_what_lasts_without_use_for_so_long_needs_no_end(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> None:

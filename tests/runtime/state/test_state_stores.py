@@ -15,10 +15,10 @@ import anyio
 import pytest
 
 import redis_server
-from toolwright_runtime.state.encryption import Broken, Seals
+from toolwright_runtime.state.encryption import DecryptionError, Encryption
 from toolwright_runtime.state.memory import MemoryStore
-from toolwright_runtime.state.nonces import new_mark
-from toolwright_runtime.state.store import Record, StateLost, Store, Unfit
+from toolwright_runtime.state.nonces import new_nonce
+from toolwright_runtime.state.store import Record, StateLost, Store, StoreConfigurationError
 from toolwright_runtime.state.stores import store_at
 
 pytestmark = pytest.mark.anyio
@@ -110,11 +110,11 @@ async def test_an_owner_has_so_many_and_no_more(state: str) -> None:
 
 async def test_a_mark_is_spent_once(state: str) -> None:
     async with opened(state) as store:
-        marks = [new_mark() for _ in range(3)]
-        spent = await asyncio.gather(*(store.spend(marks[0], 60) for _ in range(10)))
+        nonces = [new_nonce() for _ in range(3)]
+        spent = await asyncio.gather(*(store.use_nonce(nonces[0], 60) for _ in range(10)))
         assert sum(spent) == 1
-        assert await store.spend(marks[1], 60)
-        assert not await store.spend(marks[0], 60)
+        assert await store.use_nonce(nonces[1], 60)
+        assert not await store.use_nonce(nonces[0], 60)
 
 
 async def test_a_lease_has_one_holder(state: str) -> None:
@@ -179,35 +179,41 @@ async def test_memory_forgets_what_is_over() -> None:
     for number in range(100):
         await store.create("basket", f"{number}", b"", owner=f"{number}", ttl=5)
         await store.hold(f"{number}", "me", 5)
-        await store.spend(new_mark(), 5)
+        await store.use_nonce(new_nonce(), 5)
     assert len(store) == 300
     now = 20.0
     await store.create("basket", "new", b"", owner="me", ttl=5)
-    await store.spend(new_mark(), 5)
+    await store.use_nonce(new_nonce(), 5)
     assert len(store) == 2
 
 
 @pytest.mark.parametrize("url", ["sqlite:///x", "redis", "memory", "http://localhost", ""])
 def test_other_places_are_refused(url: str) -> None:
-    with pytest.raises(Unfit, match=r"is no place for state; there are memory:// and redis://HOST:PORT"):
+    with pytest.raises(
+        StoreConfigurationError, match=r"is no place for state; there are memory:// and redis://HOST:PORT"
+    ):
         store_at(url, SHOP)
 
 
 @pytest.mark.parametrize("url", ["redis://localhost:none", "redis://localhost/0?db=two"])
 def test_urls_that_redis_does_not_take_are_refused(url: str) -> None:
-    with pytest.raises(Unfit, match="the URL of the state is not understood"):
+    with pytest.raises(StoreConfigurationError, match="the URL of the state is not understood"):
         store_at(url, SHOP)
 
 
 def test_options_that_change_how_redis_is_used_are_refused() -> None:
-    with pytest.raises(Unfit, match=r"has decode_responses, protocol; it may have prefix, db, .* and ssl_…"):
+    with pytest.raises(
+        StoreConfigurationError, match=r"has decode_responses, protocol; it may have prefix, db, .* and ssl_…"
+    ):
         store_at("redis://localhost/0?protocol=2&decode_responses=true&prefix=x&ssl_ca_certs=y", SHOP)
 
 
 @pytest.mark.parametrize("key", ["short", "c2hvcnQ=", "ä"])
 def test_keys_that_are_none_are_refused(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SHOP_STATE_KEY", key)
-    with pytest.raises(Unfit, match="SHOP_STATE_KEY holds no keys such as `openssl rand -base64 32` makes"):
+    with pytest.raises(
+        StoreConfigurationError, match="SHOP_STATE_KEY holds no keys such as `openssl rand -base64 32` makes"
+    ):
         store_at("redis://localhost", SHOP)
 
 
@@ -274,16 +280,16 @@ async def test_keys_can_be_changed(redis_url: str, monkeypatch: pytest.MonkeyPat
 
 
 def test_a_seal_holds_at_one_place() -> None:
-    seals = Seals([b"k" * 32])
-    assert seals.open(seals.seal(b"data", "here"), "here") == b"data"
-    assert seals.seal(b"data", "here") != seals.seal(b"data", "here")
-    with pytest.raises(Broken):
-        seals.open(seals.seal(b"data", "here"), "there")
-    with pytest.raises(Broken):
-        Seals([b"l" * 32]).open(seals.seal(b"data", "here"), "here")
+    encryption = Encryption([b"k" * 32])
+    assert encryption.decrypt(encryption.encrypt(b"data", "here"), "here") == b"data"
+    assert encryption.encrypt(b"data", "here") != encryption.encrypt(b"data", "here")
+    with pytest.raises(DecryptionError):
+        encryption.decrypt(encryption.encrypt(b"data", "here"), "there")
+    with pytest.raises(DecryptionError):
+        Encryption([b"l" * 32]).decrypt(encryption.encrypt(b"data", "here"), "here")
     for keys in ([], [b"short"]):
         with pytest.raises(ValueError, match="32 bytes"):
-            Seals(keys)
+            Encryption(keys)
 
 
 async def test_a_lost_store_says_so_and_comes_back(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -305,7 +311,7 @@ async def test_a_lost_store_says_so_and_comes_back(tmp_path: Path, caplog: pytes
                 lambda: store.create("basket", "b", b"", owner="ann", ttl=60),
                 lambda: store.replace("basket", "a", b"", version=0),
                 lambda: store.owned("basket", "ann"),
-                lambda: store.spend(new_mark(), 60),
+                lambda: store.use_nonce(new_nonce(), 60),
                 lambda: store.hold("task", "me", 60),
                 lambda: store.members("off"),
                 lambda: store.switch("off", "a", on=True),

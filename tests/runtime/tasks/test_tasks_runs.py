@@ -22,7 +22,7 @@ from toolwright_runtime.server.core.principal import Principal, local
 from toolwright_runtime.state.memory import MemoryStore
 from toolwright_runtime.state.store import Record
 from toolwright_runtime.tasks.records import OVER, Question, Status, Task
-from toolwright_runtime.tasks.store import Ledger
+from toolwright_runtime.tasks.store import TaskStore
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
@@ -87,9 +87,9 @@ def task(**more: Any) -> Task:
 async def test_a_task_goes_the_ways_that_there_are(now: Status, then: Status) -> None:
     if now in OVER:
         with pytest.raises(ValueError, match=f"no task that is {now} becomes {then}"):
-            task(status=now).moved(then)
+            task(status=now).move(then)
     else:
-        assert task(status=now).moved(then).status == then
+        assert task(status=now).move(then).status == then
 
 
 async def test_a_task_comes_back_from_the_store_as_it_was() -> None:
@@ -103,8 +103,8 @@ async def test_a_task_comes_back_from_the_store_as_it_was() -> None:
         done={"once": 1},
         tries={"who": 2},
     )
-    assert Task.loaded(one.dumped()) == one
-    assert "claims" in json.loads(one.dumped())["principal"]
+    assert Task.load(one.dump()) == one
+    assert "claims" in json.loads(one.dump())["principal"]
 
 
 class Slow(MemoryStore):
@@ -117,24 +117,24 @@ class Slow(MemoryStore):
 
 
 async def test_what_is_over_never_changes_whoever_tries() -> None:
-    ledger = Ledger(Slow())
-    assert await ledger.create(task(), 5)
-    made = await asyncio.gather(*(ledger.change("t", methodcaller("moved", to)) for to in STATUSES[2:]))
+    task_store = TaskStore(Slow())
+    assert await task_store.create(task(), 5)
+    made = await asyncio.gather(*(task_store.change("t", methodcaller("move", to)) for to in STATUSES[2:]))
     assert sum(each is not None for each in made) == 1
-    found = await ledger.find("t")
+    found = await task_store.find("t")
     assert found in made
 
 
 async def test_changes_at_once_are_all_kept() -> None:
     store = Slow()
-    ledgers = Ledger(store), Ledger(store)
-    assert await ledgers[0].create(task(), 5)
+    task_stores = TaskStore(store), TaskStore(store)
+    assert await task_stores[0].create(task(), 5)
 
     def done(key: str) -> Callable[[Task], Task]:
-        return lambda now: now.moved("working", done={**now.done, key: True})
+        return lambda now: now.move("working", done={**now.done, key: True})
 
-    await asyncio.gather(*(ledgers[number % 2].change("t", done(str(number))) for number in range(30)))
-    found = await ledgers[1].find("t")
+    await asyncio.gather(*(task_stores[number % 2].change("t", done(str(number))) for number in range(30)))
+    found = await task_stores[1].find("t")
     assert found is not None
     assert len(found.done) == 30
 
@@ -188,13 +188,11 @@ async def died(package: ModuleType, store: Any, tool: str) -> str:
     found = server(package, store, Handlers(**{tool: Gate().later}))
     async with in_memory(found, STATELESS, TASKS) as wire:
         name = await made(wire, tool)
-        await found.tasks.ledger.change(name, lambda now: now.moved("working", done={"once": "kept"}))
-        ledger = found.tasks.ledger
-        before = await ledger.find(name)
+        await found.tasks.task_store.change(name, lambda now: now.move("working", done={"once": "kept"}))
+        task_store = found.tasks.task_store
+        before = await task_store.find(name)
         assert before is not None
-    await store.create(
-        "task", name, before.moved("working", done={"once": "kept"}).dumped(), owner=before.owner, ttl=60
-    )
+    await store.create("task", name, before.move("working", done={"once": "kept"}).dump(), owner=before.owner, ttl=60)
     return name
 
 
@@ -237,9 +235,9 @@ async def test_a_task_that_kills_its_runners_is_not_run_for_ever(package: Module
     name = await died(package, store, "again")
     handlers = Handlers(again=works)
     other = server(package, store, handlers)
-    await other.tasks.ledger.change(name, lambda now: replace(now, deaths=deaths))
+    await other.tasks.task_store.change(name, lambda now: replace(now, deaths=deaths))
     assert await other.tasks.work(name) is True
-    task = await other.tasks.ledger.find(name)
+    task = await other.tasks.task_store.find(name)
     assert (task.status, task.deaths) == (status, 3)
     assert handlers.runs == (["again"] if status == "completed" else [])
 
@@ -253,8 +251,8 @@ async def test_whoever_looks_finds_that_a_runner_died(
     other = server(package, store, Handlers())
     async with in_memory(other, STATELESS, TASKS) as wire:
         assert (await wire("tasks/get", taskId=name))["status"] == "working"  # a moment ago somebody ran it
-        now = other.tasks.ledger.now()
-        monkeypatch.setattr(other.tasks.ledger, "now", lambda: now + 11)
+        now = other.tasks.task_store.now()
+        monkeypatch.setattr(other.tasks.task_store, "now", lambda: now + 11)
         assert await store.hold(f"task:{name}", "somebody", 60)
         await wire("tasks/get", taskId=name)
         await asyncio.sleep(0.05)
@@ -276,8 +274,8 @@ async def test_a_task_that_nobody_was_told_of_is_found(package: ModuleType, monk
             name = await made(wire, "work", 3)
         await asyncio.sleep(0.05)
         assert (await wire("tasks/get", taskId=name))["status"] == "working"
-        now = found.tasks.ledger.now()
-        monkeypatch.setattr(found.tasks.ledger, "now", lambda: now + 11)
+        now = found.tasks.task_store.now()
+        monkeypatch.setattr(found.tasks.task_store, "now", lambda: now + 11)
         assert first((await wire.until(name, "completed"))["result"]) == "3"
 
 
@@ -289,7 +287,7 @@ async def test_a_server_that_stops_hands_back_what_may_be_repeated(package: Modu
         name = await made(wire, tool)
         assert await asyncio.to_thread(gate.begun.wait, 5)
     assert gate.cancelled.is_set()
-    left = await found.tasks.ledger.find(name)
+    left = await found.tasks.task_store.find(name)
     assert (left.status, left.run is None) == (status, tool == "again")
 
 
@@ -397,7 +395,7 @@ async def test_a_task_is_run_whose_taking_was_not_answered(
     package: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The store took the change and was lost before it said so: the task has not died, and runs once."""
-    monkeypatch.setattr(importlib.import_module("toolwright_runtime.tasks.runs"), "_RETRY", 0.01)
+    monkeypatch.setattr(importlib.import_module("toolwright_runtime.tasks.runs"), "_RETRY_INTERVAL", 0.01)
     store, handlers = store_of(package), Handlers()
     replace, lost = store.replace, importlib.import_module("toolwright_runtime.state.store").StateLost
     unanswered: list[bool] = []

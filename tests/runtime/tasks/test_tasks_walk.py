@@ -21,7 +21,7 @@ from toolwright_runtime.server.core.principal import Principal
 from toolwright_runtime.state.memory import MemoryStore
 from toolwright_runtime.state.stores import store_at
 from toolwright_runtime.tasks.records import OVER, Task
-from toolwright_runtime.tasks.store import Ledger
+from toolwright_runtime.tasks.store import TaskStore
 
 T = TypeVar("T")
 
@@ -51,14 +51,14 @@ class Walk(RuleBasedStateMachine):
         super().__init__()
         self.loop = asyncio.new_event_loop()
         self.time = 1000.0
-        self.ledger = self.opened()
+        self.task_store = self.opened()
         self.models: dict[str, Model] = {}
         self.keys: dict[str, list[str]] = {}
         self.count = 0
 
-    def opened(self) -> Ledger:
+    def opened(self) -> TaskStore:
         """The ledger of a process that starts now."""
-        return Ledger(MemoryStore(lambda: self.time), lambda: self.time)
+        return TaskStore(MemoryStore(lambda: self.time), lambda: self.time)
 
     def teardown(self) -> None:
         self.loop.close()
@@ -95,7 +95,7 @@ class Walk(RuleBasedStateMachine):
             poll=1.0,
         )
         under_way = sum(one.status not in OVER for one in self.live(owner).values())
-        assert self.done(self.ledger.create(task, MOST)) == (under_way < MOST)
+        assert self.done(self.task_store.create(task, MOST)) == (under_way < MOST)
         if under_way < MOST:
             self.models[name] = Model(owner, self.time + ttl)
             self.keys[name] = []
@@ -106,10 +106,10 @@ class Walk(RuleBasedStateMachine):
         """The run asks, and ends."""
         model = self.live().get(name)
 
-        def waiting(now: Task) -> Task | None:
-            return now.waiting({one: {"method": one} for one in asked}) if now.status == "working" else None
+        def wait_for(now: Task) -> Task | None:
+            return now.wait_for({one: {"method": one} for one in asked}) if now.status == "working" else None
 
-        made = self.done(self.ledger.change(name, waiting))
+        made = self.done(self.task_store.change(name, wait_for))
         assert (made is not None) == (model is not None and model.status == "working")
         if model is not None and made is not None:
             model.status, model.asked = "input_required", list(asked)
@@ -122,9 +122,9 @@ class Walk(RuleBasedStateMachine):
         if not self.keys.get(name):
             return
         model, key = self.live().get(name), self.keys[name][index % len(self.keys[name])]
-        before = self.done(self.ledger.find(name))
+        before = self.done(self.task_store.find(name))
         question = None if before is None else before.pending.get(key)
-        made = self.done(self.ledger.change(name, lambda now: now.answered({key: value, "unknown": 0})))
+        made = self.done(self.task_store.change(name, lambda now: now.answer({key: value, "unknown": 0})))
         assert (made is not None) == (model is not None and question is not None)
         if model is not None and question is not None:
             model.answers[question.name] = value
@@ -134,14 +134,14 @@ class Walk(RuleBasedStateMachine):
     @rule(name=tasks, result=st.integers(), is_late=st.booleans())
     def end(self, name: str, result: int, is_late: bool) -> None:
         """The run gives a result; one that was cancelled on its way gives it for nothing."""
-        task, model = self.done(self.ledger.find(name)), self.live().get(name)
+        task, model = self.done(self.task_store.find(name)), self.live().get(name)
         assert (task is None) == (model is None)
         if task is None or model is None:
             return
         if is_late:
             self.cancel(name)
         said = {"content": [], "number": result}
-        made = self.done(self.ledger.complete(task, said, lambda now, key: now.moved("completed", result=key)))
+        made = self.done(self.task_store.complete(task, said, lambda now, key: now.move("completed", result=key)))
         assert (made is not None) == (model.status not in OVER)
         if made is not None:
             model.status, model.result = "completed", said
@@ -149,7 +149,7 @@ class Walk(RuleBasedStateMachine):
     @rule(name=tasks)
     def fail(self, name: str) -> None:
         model = self.live().get(name)
-        made = self.done(self.ledger.change(name, lambda now: now.moved("failed", error={"code": 1})))
+        made = self.done(self.task_store.change(name, lambda now: now.move("failed", error={"code": 1})))
         assert (made is not None) == (model is not None and model.status not in OVER)
         if model is not None and made is not None:
             model.status = "failed"
@@ -157,7 +157,7 @@ class Walk(RuleBasedStateMachine):
     @rule(name=tasks)
     def cancel(self, name: str) -> None:
         model = self.live().get(name)
-        made = self.done(self.ledger.change(name, lambda now: now.moved("cancelled")))
+        made = self.done(self.task_store.change(name, lambda now: now.move("cancelled")))
         assert (made is not None) == (model is not None and model.status not in OVER)
         if model is not None and made is not None:
             model.status = "cancelled"
@@ -169,21 +169,21 @@ class Walk(RuleBasedStateMachine):
     @rule(name=consumes(tasks))
     def forget(self, name: str) -> None:
         """Nobody asks for it any more; it is there all the same, until its time is over."""
-        assert (self.done(self.ledger.find(name)) is not None) == (name in self.live())
+        assert (self.done(self.task_store.find(name)) is not None) == (name in self.live())
 
     @invariant()
     def all_is_as_it_must_be(self) -> None:
         for name, model in self.models.items():
-            task = self.done(self.ledger.find(name))
+            task = self.done(self.task_store.find(name))
             assert (task is not None) == (model.end > self.time)
             if task is not None:
                 assert task.status == model.status
                 assert task.answers == ({} if model.status in OVER else model.answers)
-                assert self.done(self.ledger.result(task)) == model.result
+                assert self.done(self.task_store.result(task)) == model.result
                 if model.status == "input_required":
                     assert sorted(one.name for one in task.pending.values()) == sorted(model.asked)
         for owner in ("ada", "bob"):
-            listed = [task.id for task in self.done(self.ledger.owned(owner))]
+            listed = [task.id for task in self.done(self.task_store.owned(owner))]
             assert sorted(listed) == sorted(self.live(owner))
 
 
@@ -200,9 +200,9 @@ class SharedWalk(Walk):
         self.url = f"{self.server}?prefix={secrets.token_hex(8)}"
         super().__init__()
 
-    def opened(self) -> Ledger:
+    def opened(self) -> TaskStore:
         self.store = store_at(self.url, PACKAGE)
-        return Ledger(self.store, lambda: self.time)
+        return TaskStore(self.store, lambda: self.time)
 
     def teardown(self) -> None:
         self.done(self.store.pool.disconnect())
@@ -212,7 +212,7 @@ class SharedWalk(Walk):
     def wait(self) -> None:
         """The process ends, and another goes on."""
         self.done(self.store.pool.disconnect())
-        self.ledger = self.opened()
+        self.task_store = self.opened()
 
 
 def test_a_random_walk_over_tasks_in_redis(shared_redis: redis_server.RedisServer) -> None:

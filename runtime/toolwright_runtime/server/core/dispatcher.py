@@ -16,7 +16,7 @@ from ...errors import ToolError
 from ...models.base import Model, Root
 from ...schema.validation import Validator, input_validator, output_validator
 from ...state.budget import BudgetExceeded
-from ...state.store import lost, lost_message
+from ...state.store import describe_lost_state, find_state_lost
 from ...values.json import is_group, is_list, is_object
 from ...values.nesting import DEEPEST, DepthError, is_too_deep
 from ...values.sanitizing import EXTENT, Cleaned, Extent, said
@@ -103,8 +103,8 @@ class Dispatcher:
                     return refusal(f"{tool.name} was not run. {error}", "limited", "threads")
                 if texts := _error_texts(error):
                     return refusal("\n".join(texts), "tool_error", "tool_error")
-                if (loss := lost(error)) is not None:
-                    text = lost_message(is_unknown=loss.is_unknown or has_begun)
+                if (loss := find_state_lost(error)) is not None:
+                    text = describe_lost_state(is_unknown=loss.is_unknown or has_begun)
                     return refusal(text, "limited", "state_lost")
                 return self._refuse_failure(tool, error)
 

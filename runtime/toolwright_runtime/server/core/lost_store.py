@@ -11,7 +11,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import INTERNAL_ERROR
 
 from ...state.outages import one_deadline
-from ...state.store import lost, lost_message
+from ...state.store import describe_lost_state, find_state_lost
 from .call_state import note
 from .outcomes import refusal
 
@@ -34,9 +34,9 @@ class LostStore:
             try:
                 return await call_next(ctx)
             except Exception as error:
-                if (loss := lost(error)) is None:
+                if (loss := find_state_lost(error)) is None:
                     raise
-                text = lost_message(is_unknown=loss.is_unknown)
+                text = describe_lost_state(is_unknown=loss.is_unknown)
         note("limited", "state_lost")
         if ctx.method == "tools/call":
             return self._stamped(refusal(text, "limited", "state_lost").result, ctx.protocol_version)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 from mcp_types import INTERNAL_ERROR
 
-from ...state.store import StateLost, lost
+from ...state.store import StateLost, find_state_lost
 from ...values.sanitizing import EXTENT, Extent
 from ..execution.invocation import Method
 from ..execution.slots import Slot
@@ -207,7 +207,7 @@ class Host:
         except BaseException as error:  # a handler's SystemExit must not end the server
             if context.leaves(error) or isinstance(error, ProtocolError):
                 raise
-            if lost(error) is not None:
+            if find_state_lost(error) is not None:
                 raise StateLost(f"{method.name} needs the store", is_unknown=True) from error
             reference_id = reference()
             self.log.exception("%s failed (reference %s)", method.name, reference_id)

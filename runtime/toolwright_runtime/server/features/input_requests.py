@@ -23,7 +23,7 @@ from pydantic import BaseModel, ValidationError
 from ...errors import ToolError
 from ...mcp.revisions import Revision
 from ...observability.logs import log
-from ...state.nonces import new_mark
+from ...state.nonces import new_nonce
 from ...state.store import StateLost
 from ...values.json import is_group
 from ...values.nesting import DepthError, is_too_deep
@@ -297,7 +297,7 @@ class InputRequests:
         """What `handle` gives; or, where it waits for answers, what asks the client for them."""
         if (result := await self.settle(handle)) is not None:
             return result
-        state = {"mark": new_mark(), **self.state, "asked": [*self._pending]}
+        state = {"mark": new_nonce(), **self.state, "asked": [*self._pending]}
         return {
             "resultType": "input_required",
             "inputRequests": self._pending,
@@ -434,7 +434,7 @@ class InputRequestRunner:
             return None
         decoded: dict[str, Any] = json.loads(state)
         try:
-            is_first = await self._store.spend(decoded["mark"], self._patience, payer=request.principal.key)
+            is_first = await self._store.use_nonce(decoded["mark"], self._patience, payer=request.principal.key)
         except StateLost as error:
             raise StateLost("the answer cannot be processed") from error
         if is_first:

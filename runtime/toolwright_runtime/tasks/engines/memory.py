@@ -40,7 +40,7 @@ class MemoryEngine:
         if self._group is None or self._work is None:
             raise StateLost("tasks are not run here")
         start = self._group.start_soon
-        self._context.run(start, _worked, self._work, task)  # not in the context of the request that it comes with
+        self._context.run(start, _work_at, self._work, task)  # not in the context of the request that it comes with
 
     @asynccontextmanager
     async def run(self, work: Work) -> AsyncGenerator[None, None]:
@@ -55,7 +55,7 @@ class MemoryEngine:
                 group.cancel_scope.cancel()
 
 
-async def _worked(work: Work, task: str) -> None:
+async def _work_at(work: Work, task: str) -> None:
     try:
         await work(task)
     except Exception:  # noqa: BLE001 - others go on

@@ -46,10 +46,10 @@ Who is at work on a task has a lease on it, so that it is not run twice for that
 _BLOCK: Final = 1000
 """Milliseconds of one wait for an id; it must be shorter than a connection waits for an answer."""
 
-_REST: Final = 1.0
+_RETRY_INTERVAL: Final = 1.0
 """Seconds between two attempts to reach Redis."""
 
-_LAST: Final = 3.0
+_CANCEL_TIMEOUT: Final = 3.0
 """Seconds for what is cancelled to end, longer than a wait for an id."""
 
 _RUN: Final = "run"
@@ -61,7 +61,7 @@ class _IdFormatter(TaskiqFormatter):
     """A message is the id of a task and nothing else."""
 
     def dumps(self, message: TaskiqMessage) -> BrokerMessage:
-        return _message(message.task_id)
+        return _make_message(message.task_id)
 
     def loads(self, message: bytes) -> TaskiqMessage:
         return TaskiqMessage(task_id=message.decode(), task_name=_RUN, labels={}, args=[], kwargs={})
@@ -96,7 +96,7 @@ class _Stream(RedisStreamBroker):
                     if not is_away:
                         log().warning("tasks cannot be taken from Redis: %s", error)
                     is_away = True
-                    await asyncio.sleep(_REST)
+                    await asyncio.sleep(_RETRY_INTERVAL)
 
     async def _entries(self, redis: Redis) -> AsyncGenerator[_Entry, None]:
         """What is new, and now and then what was given out long ago; a look through all of that goes step by step."""
@@ -169,7 +169,7 @@ class StreamEngine:
     async def submit(self, task: str) -> None:
         """See the protocol."""
         async with self._store.exchange(writes=True):
-            await self._broker.kick(_message(task))
+            await self._broker.kick(_make_message(task))
 
     def stop(self) -> None:
         """See the protocol."""
@@ -179,26 +179,26 @@ class StreamEngine:
     async def run(self, work: Work) -> AsyncGenerator[None, None]:
         """See the protocol."""
         self._stop = self._broker.stop = asyncio.Event()
-        taking = asyncio.create_task(self._take(work))
+        taker = asyncio.create_task(self._take(work))
         try:
             yield
         finally:
             self._stop.set()
-            await asyncio.wait([taking], timeout=self.grace)
-            taking.cancel()
-            if (await asyncio.wait([taking], timeout=_LAST))[1]:
+            await asyncio.wait([taker], timeout=self.grace)
+            taker.cancel()
+            if (await asyncio.wait([taker], timeout=_CANCEL_TIMEOUT))[1]:
                 log().warning("a task does not end although it is cancelled; it is left behind")
             await self._broker.connection_pool.disconnect()
 
     async def _take(self, work: Work) -> None:
         under_way: set[asyncio.Future[bool]] = set()
 
-        async def carry(context: Annotated[Context, TaskiqDepends()]) -> None:
-            job = asyncio.ensure_future(work(context.message.task_id))
-            under_way.add(job)
-            job.add_done_callback(under_way.discard)
+        async def run_task(context: Annotated[Context, TaskiqDepends()]) -> None:
+            work_future = asyncio.ensure_future(work(context.message.task_id))
+            under_way.add(work_future)
+            work_future.add_done_callback(under_way.discard)
             try:
-                is_done = await job
+                is_done = await work_future
             except StateLost:
                 return  # it is given out again
             except Exception:  # noqa: BLE001 - likewise, and taskiq goes on
@@ -207,7 +207,7 @@ class StreamEngine:
             if is_done:
                 await context.ack()
 
-        self._broker.register_task(carry, task_name=_RUN)
+        self._broker.register_task(run_task, task_name=_RUN)
         receiver = Receiver(
             self._broker,
             max_async_tasks=self._slots,
@@ -219,11 +219,11 @@ class StreamEngine:
         try:
             await receiver.listen(self._stop)
         finally:
-            jobs: list[Any] = [*under_way]
-            for job in jobs:
-                job.cancel()
-            await asyncio.gather(*jobs, return_exceptions=True)
+            futures: list[Any] = [*under_way]
+            for work_future in futures:
+                work_future.cancel()
+            await asyncio.gather(*futures, return_exceptions=True)
 
 
-def _message(task: str) -> BrokerMessage:
+def _make_message(task: str) -> BrokerMessage:
     return BrokerMessage(task_id=task, task_name=_RUN, message=task.encode(), labels={})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...state.store import Store, Unfit
+from ...state.store import Store, StoreConfigurationError
 from .memory import MemoryEngine
 
 if TYPE_CHECKING:
@@ -22,5 +22,7 @@ def engine_for(store: Store) -> Engine:
     try:
         from .redis import StreamEngine
     except ImportError as error:
-        raise Unfit(f"tasks in Redis need the packages taskiq and taskiq-redis ({error.name} is missing)") from None
+        raise StoreConfigurationError(
+            f"tasks in Redis need the packages taskiq and taskiq-redis ({error.name} is missing)"
+        ) from None
     return StreamEngine(store)

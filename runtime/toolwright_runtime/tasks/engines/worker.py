@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 UNTIL_EOF: Final = "--until-end-of-input"
 """The option of a process that ends with the one that started it, whose death closes its standard input."""
 
-_REST: Final = 1.0
+_RESTART_DELAY: Final = 1.0
 """Seconds before a process that died is started anew."""
 
 _MARGIN: Final = 5.0
@@ -115,4 +115,4 @@ class Workers:
                     log().warning("a process that works at tasks ended with status %d when it was stopped", status)
             else:
                 log().warning("a process that works at tasks ended with status %d; another is started", status)
-                self._over.wait(_REST)
+                self._over.wait(_RESTART_DELAY)
