@@ -21,7 +21,7 @@ from mcp_types.methods import validate_client_request
 from pydantic import BaseModel
 
 from ..mcp.revisions import FIRST_STATELESS, tool_for
-from ..observability.logs import guard, logger
+from ..observability.logs import logger, redact_library_logs
 from ..sdk.http import MCP_SESSION_ID_HEADER
 from ..sdk.server import NotificationOptions, Server
 from ..state.store import MEMORY, Store
@@ -259,7 +259,7 @@ class PackageServer(Server[Any]):
             from ..policy.scopes import Listening
 
             self.middleware.append(Listening(self.scopes, self.principal))
-        guard()
+        redact_library_logs()
 
     async def complete(self, elicitation: str) -> bool:
         """Tell a client that all is done at the URL that it was asked to open (MCP 2025-11-25, client/elicitation).

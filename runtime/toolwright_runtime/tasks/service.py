@@ -23,7 +23,7 @@ from ..server.core.parts import Refused
 from ..state.budget import BudgetExceeded
 from ..state.store import StateLost, after_a_change, lost_message
 from ..values.sanitizing import clean
-from ..values.units import seconds
+from ..values.units import parse_duration
 from . import wire
 from .connections import Lines
 from .engines.selection import engine_for
@@ -66,7 +66,9 @@ class _Terms:
     @classmethod
     def of(cls, tool: Tool) -> _Terms:
         said: Mapping[str, Any] = tool.extension.get("task") or {}
-        return cls(seconds(said.get("ttl", TTL)), seconds(said.get("pollInterval", POLL)), said.get("most", MOST))
+        return cls(
+            parse_duration(said.get("ttl", TTL)), parse_duration(said.get("pollInterval", POLL)), said.get("most", MOST)
+        )
 
 
 class Tasks:

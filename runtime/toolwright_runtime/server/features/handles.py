@@ -19,9 +19,9 @@ from ...models.base import Model, Root
 from ...observability import redaction
 from ...observability.logs import logger
 from ...schema import handle_ids
-from ...schema.validation import Validator, validator_of
-from ...values.text import steps
-from ...values.units import seconds
+from ...schema.validation import Validator, compile_package_validator
+from ...values.text import split_pointer
+from ...values.units import parse_duration
 from ..core.outcomes import Outcome, refusal
 
 if TYPE_CHECKING:
@@ -218,7 +218,7 @@ class Handles(Generic[_State, _Id]):
     def _checked(self, state: object) -> Any:
         """A state as JSON. Raises InvalidState."""
         data = state.model_dump(mode="json") if isinstance(state, Model | Root) else state
-        if violations := self._bound.keeper.validator(self._kind.name).violations(data, "state"):
+        if violations := self._bound.keeper.validator(self._kind.name).find_errors(data, "state"):
             raise InvalidState(f"no state of a {self._kind.noun}:\n" + "\n".join(violations))
         return data
 
@@ -276,8 +276,8 @@ class Keeper:
             name: _Kind(
                 name,
                 f"handle:{name}{trust}",
-                seconds(said["ttl"]) if "ttl" in said else None,
-                seconds(said["idle"]) if "idle" in said else None,
+                parse_duration(said["ttl"]) if "ttl" in said else None,
+                parse_duration(said["idle"]) if "idle" in said else None,
                 said.get("most", _MOST),
                 _makers(name, package.tools.values()),
             )
@@ -296,7 +296,7 @@ class Keeper:
         Raises:
             StateLost: The store cannot be reached.
         """
-        bound = Bound(self, principal, redaction.hider())
+        bound = Bound(self, principal, redaction.make_hider())
         ids = _ids(tool, "input", arguments)
         for _, known_as in ids.values():
             bound.hide(known_as)
@@ -347,7 +347,7 @@ class Keeper:
         kept: dict[str, Any] = json.loads(record.data)
         if kept["owner"] != bound.principal.key:
             return None
-        if self.validator(kind.name).violations(kept["state"], "state"):
+        if self.validator(kind.name).find_errors(kept["state"], "state"):
             _LOG.warning("a %s that was kept is none of the manifest's any more; it counts as gone", kind.noun)
             return None
         bound.known.add((kind.name, known_as))
@@ -370,7 +370,7 @@ class Keeper:
         """What says whether a state is one of a kind's, compiled when it is first asked for."""
         if kind not in self._validators:
             state = self._host.package.manifest["handles"][kind]["state"]
-            self._validators[kind] = validator_of(self._host.package, state)
+            self._validators[kind] = compile_package_validator(self._host.package, state)
         return self._validators[kind]
 
     async def _found(
@@ -389,8 +389,8 @@ def _key(owner: str, known_as: str) -> str:
 
 def _ids(tool: Tool, side: handle_ids.Side, value: object) -> dict[str, tuple[str, str]]:
     """The ids in a value, with their kinds, by where they stand."""
-    found = handle_ids.places(tool, side, value)
-    return {pointer: (kind, handle_ids.at(value, pointer)) for pointer, kind in found.items()}
+    found = handle_ids.find_ids(tool, side, value)
+    return {pointer: (kind, handle_ids.get_at(value, pointer)) for pointer, kind in found.items()}
 
 
 def _makers(kind: str, tools: Iterable[Tool]) -> list[str]:
@@ -415,6 +415,6 @@ def _trust(auth: Mapping[str, Any] | None) -> str:
 def _place(pointer: str) -> str:
     """A place as people write it."""
     made = ""
-    for step in steps(pointer):
+    for step in split_pointer(pointer):
         made += f"[{step}]" if step.isdecimal() and made else f".{step}" if made else step
     return made

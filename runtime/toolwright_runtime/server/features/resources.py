@@ -22,7 +22,7 @@ from mcp_types import (
 
 from ...mcp.revisions import FIRST_STATELESS
 from ...values.json import is_list
-from ...values.sanitizing import Extent, clean, said
+from ...values.sanitizing import Extent, clean, sanitize_text
 from ..core.parts import Answer, Host, Needed, Refused, Request
 from ..core.sanitizing import resource_contents
 from ..execution.invocation import Method
@@ -185,7 +185,7 @@ def _contents(value: object, uri: str, mime_type: str | None, extent: Extent) ->
 
 def _part(value: object, uri: str, mime_type: str | None, extent: Extent) -> dict[str, Any]:
     if isinstance(value, str):
-        return _one(uri, mime_type, text=said(value, extent))
+        return _one(uri, mime_type, text=sanitize_text(value, extent))
     if isinstance(value, memoryview):
         value = value.tobytes()
     if isinstance(value, bytes | bytearray):

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 from pydantic_core import to_json
 
 from ...observability.logs import logger
-from ...observability.telemetry import short
+from ...observability.telemetry import shorten
 from ..core.call_state import Course
 
 if TYPE_CHECKING:
@@ -237,7 +237,7 @@ class Recorder:
             client=_short(client[0]),
             client_version=_short(client[1]),
             tool=_short(course.name),
-            keys=tuple(map(short, course.keys)),
+            keys=tuple(map(shorten, course.keys)),
             key_count=course.key_count,
             arguments=shown,
             outcome=course.ending or "failed",
@@ -285,4 +285,4 @@ def shows_arguments(package: Package) -> bool:
 
 
 def _short(text: str | None) -> str | None:
-    return None if text is None else short(text)
+    return None if text is None else shorten(text)
