@@ -24,7 +24,7 @@ import anyio
 import httpx2
 
 from ..errors import ToolError
-from ..observability.logs import logger
+from ..observability.logs import log
 from ..server.handlers import check
 from ..server.handlers.lifespan import is_entered
 from .requests import Api, Binding, Outgoing
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from .shapes import Shape
     from .tokens import Tokens
 
-_LOG: Final = logger(__name__)
 
 _REPEATABLE: Final = frozenset({"GET", "HEAD", "OPTIONS", "PUT", "DELETE", "QUERY"})
 """Methods that change nothing more when they are repeated (RFC 9110, 9.2.2)."""
@@ -271,10 +270,10 @@ async def _sent(client: httpx2.AsyncClient, binding: Binding, outgoing: Outgoing
             raise ToolError(f"The API did not answer within {binding.api.timeout:g} seconds.") from None
         except httpx2.TransportError as error:
             if is_last:
-                _LOG.warning("%s failed: %s", binding.shown, type(error).__name__)
+                log().warning("%s failed: %s", binding.shown, type(error).__name__)
                 raise ToolError(f"The API cannot be reached ({_words(error)}).") from None
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:  # an answer that cannot be read, and the like
-            _LOG.warning("%s failed: %s", binding.shown, type(error).__name__)
+            log().warning("%s failed: %s", binding.shown, type(error).__name__)
             raise ToolError(f"The API's answer cannot be read ({_words(error)}).") from None
         else:
             asked = _asked(answer)

@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from ..observability.logs import logger
+from ..observability.logs import log
 from ..schema.validation import get_output_validator
 from ..server.handlers.returns import Tolerated, Unstructured
 from .responses import Answer, Deviation, content
@@ -25,7 +25,6 @@ META: Final = "io.toolwright/output"
 """The key in `_meta`; MCP has prefixes for those that are not its own (2025-11-25, basic, `_meta`)."""
 
 _MOST: Final = 5
-_LOG: Final = logger(__name__)
 
 
 def tolerated(answer: Answer, tool: Tool, make: Callable[[], Any]) -> Any:
@@ -64,7 +63,7 @@ def _unfitting(tool: Tool, came: Any, violations: Sequence[Mapping[str, str]]) -
     if more > 0:
         shown["more"] = more
     told = "\n".join(one["message"] for one in violations[:_MOST])
-    _LOG.warning("%s: the API's answer does not fit the outputSchema, and is given as text:\n%s", tool.name, told)
+    log().warning("%s: the API's answer does not fit the outputSchema, and is given as text:\n%s", tool.name, told)
     return Unstructured(came, meta={META: shown})
 
 

@@ -19,11 +19,9 @@ import anyio
 import httpx2
 
 from ..errors import ToolError
-from ..observability.logs import logger
+from ..observability.logs import log
 from ..values.json import is_mapping
 from .requests import grant
-
-_LOG: Final = logger(__name__)
 
 _TIMEOUT: Final = 20.0
 _MOST_BYTES: Final = 256 * 1024
@@ -202,5 +200,5 @@ def _life(seconds: object) -> float:
 def _failure(scheme: Scheme, why: str) -> ToolError:
     """What the caller is told; nothing of it comes from the answer's own text."""
     host = urlsplit(str(scheme["tokenUrl"])).hostname
-    _LOG.warning("no token from %s: %s", host, why)
+    log().warning("no token from %s: %s", host, why)
     return ToolError(f"The server cannot get a token from {host}: {why}.")

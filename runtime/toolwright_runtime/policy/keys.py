@@ -18,11 +18,9 @@ import httpx2
 from jwt import PyJWK
 from jwt.exceptions import PyJWTError
 
-from ..observability.logs import logger
+from ..observability.logs import log
 from ..server.transports.http.authentication import Unavailable
 from ..values.json import Json, is_list, is_object
-
-_LOG: Final = logger(__name__)
 
 _KEPT: Final = 3600.0
 """Seconds for which keys hold without being asked for again."""
@@ -134,7 +132,7 @@ class Keys:
             self._ready = {}
             self._had = time.monotonic()
         except (httpx2.HTTPError, httpx2.InvalidURL, OSError, RecursionError, ValueError) as error:
-            _LOG.warning("the keys of %s cannot be had: %s", self._issuer, str(error) or type(error).__name__)
+            log().warning("the keys of %s cannot be had: %s", self._issuer, str(error) or type(error).__name__)
 
     async def _discover(self, client: httpx2.AsyncClient) -> str:
         """Where the keys are, as the issuer's metadata say (MCP 2025-11-25, basic/authorization, discovery)."""
@@ -214,5 +212,5 @@ def _key(found: Mapping[str, Any], algorithm: str) -> PyJWK | None:
     try:
         return PyJWK(dict(found), algorithm)
     except (PyJWTError, TypeError, ValueError) as error:
-        _LOG.warning("a key cannot be used: %s", error)
+        log().warning("a key cannot be used: %s", error)
         return None

@@ -10,12 +10,12 @@ import hashlib
 import json
 import math
 import time
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from limits import RateLimitItem, parse
 from limits.aio.strategies import MovingWindowRateLimiter
 
-from ..observability.logs import logger
+from ..observability.logs import log
 from ..server.core.outcomes import Outcome, refusal
 from ..state.store import StateLost, lost_message
 from .shared_windows import SharedWindows
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from ..server.core.steps import Call, Proceed
     from ..state.store import Store
 
-_LOG: Final = logger(__name__)
 
 
 class Rates:
@@ -72,5 +71,5 @@ class Rates:
         self.uncounted += 1
         if self.uncounted & (self.uncounted - 1) == 0:  # the first, the second, the fourth …
             text = "calls go uncounted without the state; %d let through so far (`onStateLoss: open`)"
-            _LOG.warning(text, self.uncounted)
+            log().warning(text, self.uncounted)
         return await proceed(call)

@@ -17,12 +17,10 @@ import jwt
 from jwt import PyJWK
 from jwt.exceptions import PyJWTError
 
-from ..observability.logs import logger
+from ..observability.logs import log
 from ..sdk.auth import AccessToken
 from ..values.json import is_list
 from .keys import ALGORITHMS, Keys
-
-_LOG: Final = logger(__name__)
 
 SKEW: Final = 30.0
 """Seconds by which clocks may differ."""
@@ -72,7 +70,7 @@ class Tokens:
             digest = sha256(token.encode()).digest()
             found = await self._known(digest) or await self._verify(token)
         except (PyJWTError, ValueError) as error:
-            _LOG.info("a token was refused: %s", error)
+            log().info("a token was refused: %s", error)
             return None
         self._verified[digest] = found
         self._verified.move_to_end(digest)

@@ -24,7 +24,7 @@ from jsonschema_rs import (
     validator_for,
 )
 
-from ..observability.logs import logger
+from ..observability.logs import log
 from ..values.json import Json, is_list, is_mapping
 from ..values.locations import normalize_path
 from ..values.text import split_pointer
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from .complexity import Cost
     from .error_tree import ShallowSchema
 
-_LOG: Final = logger(__name__)
 
 _BACKTRACKS: Final = 100_000
 """Steps of one match, about 2 ms; expressions without look-around and back-references do not backtrack."""
@@ -190,7 +189,7 @@ class Validator:
             self._shallow = self._shallow or ShallowSchema(self._schema, self._compile)
             yield from ErrorTree(self._shallow, value).errors()
         except (RecursionError, ValueError) as error:  # a reference into what was cut, or a path too long
-            _LOG.debug("no explanation for a validation error was found: %s", error)
+            log().debug("no explanation for a validation error was found: %s", error)
 
     def _find_all_errors(self, value: Any, size: int) -> Iterator[ErrorNode]:
         return (to_error_node(error, value) for error in self._errors(value, size))

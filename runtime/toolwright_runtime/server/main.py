@@ -14,7 +14,7 @@ import sys
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Final
 
-from ..observability.logs import logger, set_up
+from ..observability.logs import log, set_up
 from ..state.store import Unfit
 from ..values.terminal import replace_controls, to_one_line
 from .execution.threads import THREADS
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from ..package import Package
     from .server import PackageServer
 
-_LOG: Final = logger(__name__)
 _LEVELS: Final = ("debug", "info", "warning", "error")
 _EVERYWHERE: Final = ("0.0.0.0", "::")
 """What is compared with, and not bound to."""
@@ -243,13 +242,13 @@ def _serve_stdio(handwritten: Handwritten, options: argparse.Namespace) -> None:
         if stream is None:  # so Python has it where the descriptor is closed
             raise Unusable(f"standard {'output' if number else 'input'} is closed; start the server from an MCP client")
     if sys.stdin.isatty():
-        _LOG.info("speaking MCP on standard input and output, as a client expects; --http serves over the network")
+        log().info("speaking MCP on standard input and output, as a client expects; --http serves over the network")
     with stdio.wire() as held:  # also while the handlers are imported: they may print
         server = _built(handwritten, options)
         server.observer.transport = "stdio"
         if server.scopes is not None and (lacking := server.scopes.lacks(server.principal(over_http=False))):
             words = " ".join(f"--scope {scope}" for scope in lacking)
-            _LOG.info("what needs scopes is not there for the local user without %s", words)
+            log().info("what needs scopes is not there for the local user without %s", words)
         try:
             with _workers(handwritten.package, options):
                 stdio.run(server, held)
@@ -280,9 +279,9 @@ def _serve_http(handwritten: Handwritten, options: argparse.Namespace) -> None:
     )
     listener = listen(*where) if isinstance(where, tuple) else where
     host, port = listener.getsockname()[:2]
-    _LOG.info("serving http://%s:%d%s", f"[{host}]" if ":" in host else host, port, options.path)
+    log().info("serving http://%s:%d%s", f"[{host}]" if ":" in host else host, port, options.path)
     if host in _EVERYWHERE and not options.allow_host:
-        _LOG.warning("only requests for this machine's own names are answered; --allow-host adds others")
+        log().warning("only requests for this machine's own names are answered; --allow-host adds others")
     for number in stop_signals():  # uvicorn stops, and then sends itself the signal once more
         signal.signal(number, _nothing)
     served: PackageServer = app.state.server

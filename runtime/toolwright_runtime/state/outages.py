@@ -13,13 +13,12 @@ from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Final
 
-from ..observability.logs import logger
+from ..observability.logs import log
 from .store import StateLost
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Generator
 
-_LOG: Final = logger(__name__)
 
 PATIENCE: Final = 5.0
 """Seconds that one request waits for the store, in all."""
@@ -146,13 +145,13 @@ class Outages:
         if not self._is_lost:
             self._is_lost, self._failed, self._lost_at = True, 1, self._clock()
             self._has_refused = isinstance(error, self._refusals)
-            _LOG.warning("the state at %s is lost: %s", self._url, str(error) or "it does not answer")
+            log().warning("the state at %s is lost: %s", self._url, str(error) or "it does not answer")
 
     def unreadable(self, why: str) -> None:
         """Take note of something that is not as it was kept."""
         self._unreadable += 1
         if self._unreadable & (self._unreadable - 1) == 0:  # the first, the second, the fourth …
-            _LOG.warning(
+            log().warning(
                 "something at %s is not as it was kept (%d times so far): %s", self._url, self._unreadable, why
             )
 
@@ -161,7 +160,7 @@ class Outages:
         self._quiet_until = float("-inf")
         if self._is_lost and (writes or not self._has_refused):
             self._is_lost = False
-            _LOG.warning("the state at %s is there again; %d exchanges failed", self._url, self._failed)
+            log().warning("the state at %s is there again; %d exchanges failed", self._url, self._failed)
 
 
 def _comes_of(error: BaseException | None, *kinds: type[BaseException]) -> bool:

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qsl, urlencode, urlsplit
 from weakref import WeakValueDictionary
 
-from ..observability.logs import logger
+from ..observability.logs import log
 from ..values.json import is_list
 from . import scripts
 from .budget import Budget, cost
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
     from ..package import Package
 
-_LOG: Final = logger(__name__)
 
 _OPTIONS: Final = ("prefix", "db", "username", "password", "client_name")
 """What the query of a URL may have beside `ssl_…`; what else the library takes would change how it is used here."""
@@ -107,7 +106,7 @@ def redis_store(url: str, package: Package) -> RedisStore:
     except (ValueError, TypeError, failure) as error:
         raise Unfit(f"the URL of the state is not understood: {error}") from None
     if not keys:
-        _LOG.warning(
+        log().warning(
             "what is kept in Redis is sealed with a key that lies there, too; %s gives one of your own", variable
         )
     shown = parts._replace(netloc=parts.netloc.rpartition("@")[2], query="").geturl()
@@ -248,7 +247,7 @@ class RedisStore:
                 await self._change("enrol", [], [], kept.roster, lambda _roster, _now: False)
                 break
             least = needed  # word of a change may have been quicker; what is read from now on is as new at least
-        _LOG.warning("%s in Redis is not the newest version of what was kept there; it counts as gone", name)
+        log().warning("%s in Redis is not the newest version of what was kept there; it counts as gone", name)
         return None
 
     async def size(self, kind: str, key: str) -> int | None:
@@ -440,7 +439,7 @@ class RedisStore:
             except StateLost:
                 raise
             except Exception:  # noqa: BLE001 - a listener that fails must not keep others from hearing
-                _LOG.exception("what was published on %s could not be heard", topic)
+                log().exception("what was published on %s could not be heard", topic)
 
     def _name(self, kind: str, key: str) -> str:
         digest = hashlib.sha256(f"{kind}:{key}".encode()).digest()[:24]
@@ -509,7 +508,7 @@ class RedisStore:
                 sealed, now = await self._script("roster", [roster], [], writes=False)
                 made = await self._read(roster, sealed)
                 if made.number < seen and self._seen.number(roster, now):
-                    _LOG.warning("%s in Redis is older than it was; what it vouched for counts as gone", roster)
+                    log().warning("%s in Redis is older than it was; what it vouched for counts as gone", roster)
                     await self._enrol("enrol", [], [], roster, sealed, self._seen.anew(roster, now))
                     continue
                 made.expire(now)
@@ -572,7 +571,7 @@ class RedisStore:
             if not self._given:  # the secret may be a new one, where Redis had lost all
                 with suppress(Broken):
                     return (await self._new_seals()).open(sealed, place)
-            _LOG.warning("%s in Redis was sealed with a key that this server has not; it counts as gone", place)
+            log().warning("%s in Redis was sealed with a key that this server has not; it counts as gone", place)
             return None
 
     async def _new_seals(self) -> Seals:

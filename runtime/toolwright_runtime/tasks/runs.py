@@ -22,7 +22,7 @@ from opentelemetry.propagate import extract
 from opentelemetry.trace import StatusCode, get_tracer
 
 from ..mcp.revisions import FIRST_STATELESS
-from ..observability.logs import logger
+from ..observability.logs import log
 from ..observability.telemetry import describe_request
 from ..server.core.call_state import CURRENT, Course, reference
 from ..server.core.outcomes import Outcome, refusal
@@ -49,7 +49,6 @@ if TYPE_CHECKING:
     from .records import Task
     from .store import Ledger
 
-_LOG: Final = logger(__name__)
 
 LEASE: Final = 10.0
 """Seconds after which a runner counts as dead that has not renewed its lease."""
@@ -131,7 +130,7 @@ class Runs:
                 try:
                     await self._store.release(lease, holder)
                 except StateLost:
-                    _LOG.info("the lease on a task was not given back, and ends by itself")
+                    log().info("the lease on a task was not given back, and ends by itself")
         return True
 
     async def _take(self, name: str, holder: str) -> Task | None:
@@ -283,7 +282,7 @@ class Runs:
             await self._fail(leg, types.INTERNAL_ERROR, lost_message(is_unknown=True))
             return
         known_as = reference()
-        _LOG.error("the task of %s failed (reference %s)", leg.task.tool, known_as, exc_info=error)
+        log().error("the task of %s failed (reference %s)", leg.task.tool, known_as, exc_info=error)
         leg.course.ending, leg.course.reason, leg.course.reference = "failed", "internal_error", known_as
         await self._fail(leg, types.INTERNAL_ERROR, f"Internal error (reference {known_as})")
 
@@ -302,7 +301,7 @@ class Runs:
                     leg.task.id, lambda now: _failed(now, types.INTERNAL_ERROR, text) if _of(now, leg) else None
                 )
         except StateLost:
-            _LOG.info("a task was stopped while the server had lost its state; it counts as one whose runner died")
+            log().info("a task was stopped while the server had lost its state; it counts as one whose runner died")
 
     async def _change(self, leg: _Leg, make: Callable[[Task], Task | None]) -> None:
         """Keep how a run ended, however long the store is lost: the task is kept no longer than its time."""
@@ -325,7 +324,7 @@ class Runs:
         except StateLost:
             leg.saying = text
         except BudgetExceeded:
-            _LOG.warning("a message of a task was not stored: the budget of its caller is used up")
+            log().warning("a message of a task was not stored: the budget of its caller is used up")
 
     async def _save(self, leg: _Leg, done: Mapping[str, Any]) -> None:
         """Keep what `ctx.once` gave."""

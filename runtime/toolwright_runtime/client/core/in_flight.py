@@ -10,9 +10,9 @@ from __future__ import annotations
 import math
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from ...observability.logs import logger
+from ...observability.logs import log
 
 if TYPE_CHECKING:
     from collections.abc import (
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from anyio import CancelScope
     from mcp_types import ElicitRequestURLParams
 
-_LOG: Final = logger(__name__)
 
 
 @dataclass(slots=True)
@@ -122,7 +121,7 @@ class InFlight:
                 asked_in[0].error = error
                 asked_in[0].scope.cancel()
             else:
-                _LOG.exception("a question of the server could not be answered")
+                log().exception("a question of the server could not be answered")
             raise MCPError(code=INTERNAL_ERROR, message="The client could not answer") from error
         finally:
             self._resume_clocks()

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from ...observability.logs import logger
+from ...observability.logs import log
 from ...values.json import Json, is_group
 from .bounds import MOST_BLOCKS, Bound, Bounds, TooLargeError
 from .lines import LineReader
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 
     from ..observability.telemetry import Telemetry
 
-_LOG: Final = logger(__name__)
 
 _ID: Final = re.compile(
     r'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(?:(\d{1,18})|"([^"\\]{1,200})")\s*,\s*(?!"method")'
@@ -241,7 +240,7 @@ class SafeTransport(AbstractAsyncContextManager["TransportStreams", bool | None]
         except Exception as error:
             if not is_open:
                 raise
-            _LOG.warning("the connection ended: %r", error)
+            log().warning("the connection ended: %r", error)
             self._end(f"the connection failed: {_find_first(error)!r}")
 
     def _end(self, why: str) -> None:

@@ -7,10 +7,10 @@ says that the headers are not what it wants.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...mcp.revisions import FIRST_STATELESS
-from ...observability.logs import logger
+from ...observability.logs import log
 from ...values.json import Json, is_mapping
 from ..features.list_pages import fetch_pages
 from .tolerant import TolerantTransport
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 _Answer = TypeVar("_Answer")
 
-_LOG: Final = logger(__name__)
 
 
 class ParameterHeaders:
@@ -88,7 +87,7 @@ class ParameterHeaders:
                     if any(tool.name == name for tool in page.tools):
                         break
         except (MCPError, RuntimeError, TimeoutError, ValidationError) as error:
-            _LOG.warning("calls of %r go without Mcp-Param headers: tools/list cannot be read: %r", name, error)
+            log().warning("calls of %r go without Mcp-Param headers: tools/list cannot be read: %r", name, error)
             return False
         self._listed.add(name)
         return True

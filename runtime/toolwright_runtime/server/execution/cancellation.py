@@ -9,16 +9,15 @@ from __future__ import annotations
 import asyncio
 import math
 import threading
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import anyio
 
-from ...observability.logs import logger
+from ...observability.logs import log
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_LOG: Final = logger(__name__)
 
 
 class Cancellation:
@@ -50,7 +49,7 @@ def _call(function: Callable[[], object]) -> None:
     try:
         function()
     except Exception:  # noqa: BLE001 - it was given by a handler
-        _LOG.exception("what `ctx.on_cancel` was given failed")
+        log().exception("what `ctx.on_cancel` was given failed")
 
 
 def is_cancelled(error: BaseException) -> bool:

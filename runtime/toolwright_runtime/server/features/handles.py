@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 from ...errors import ToolError
 from ...models.base import Model, Root
 from ...observability import redaction
-from ...observability.logs import logger
+from ...observability.logs import log
 from ...schema import handle_ids
 from ...schema.validation import Validator, compile_package_validator
 from ...values.text import split_pointer
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 _State = TypeVar("_State")
 _Id = TypeVar("_Id", bound=str)
 
-_LOG: Final = logger(__name__)
 
 _BYTES: Final = 24
 """Of randomness in an id; 192 bits, of which MCP asks for 128 (2026-07-28, server/tools, on state handles)."""
@@ -348,7 +347,7 @@ class Keeper:
         if kept["owner"] != bound.principal.key:
             return None
         if self.validator(kind.name).find_errors(kept["state"], "state"):
-            _LOG.warning("a %s that was kept is none of the manifest's any more; it counts as gone", kind.noun)
+            log().warning("a %s that was kept is none of the manifest's any more; it counts as gone", kind.noun)
             return None
         bound.known.add((kind.name, known_as))
         created = datetime.fromtimestamp(kept["created"], UTC)

@@ -22,7 +22,7 @@ from pydantic import BaseModel, ValidationError
 
 from ...errors import ToolError
 from ...mcp.revisions import FIRST_STATELESS
-from ...observability.logs import logger
+from ...observability.logs import log
 from ...state.nonces import new_mark
 from ...state.store import StateLost
 from ...values.json import is_group
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from ...state.store import Store
     from ..core.parts import Answer, Request
 
-_LOG: Final = logger(__name__)
 _T = TypeVar("_T")
 _Result = TypeVar("_Result", bound=BaseModel)
 _Error = TypeVar("_Error", bound=BaseException)
@@ -437,7 +436,7 @@ class Asking:
             raise StateLost("no answer can be taken up") from error
         if is_first:
             return kept
-        _LOG.warning("requestState rejected on %s: it was sent before", request.method)
+        log().warning("requestState rejected on %s: it was sent before", request.method)
         raise Refused(types.INVALID_PARAMS, "Invalid or expired requestState", {"reason": "invalid_request_state"})
 
 

@@ -12,15 +12,14 @@ import traceback
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from ...observability.logs import logger
+from ...observability.logs import log
 from . import check
 
 if TYPE_CHECKING:
     from ...package import Package
 
-_LOG: Final = logger(__name__)
 
 
 class Unusable(Exception):
@@ -109,7 +108,7 @@ def refuse(what: str, error: Exception, status: int = 2) -> NoReturn:
     Raises:
         Unusable: Always.
     """
-    _LOG.debug("%s", what, exc_info=error)
+    log().debug("%s", what, exc_info=error)
     places = [(frame.filename, frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
     if isinstance(error, SyntaxError):
         places.append((error.filename or "", error.lineno))

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 from pydantic_core import to_json
 
-from ...observability.logs import logger
+from ...observability.logs import log
 from ...observability.telemetry import shorten
 from ..core.call_state import Course
 
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from ..core.outcomes import Ending
     from ..core.principal import Kind
 
-_LOG: Final = logger(__name__)
 
 _WAITING: Final = 10_000
 """Records that may wait to be written."""
@@ -173,7 +172,7 @@ class Recorder:
         with suppress(Full):
             self._queue.put(done, timeout=seconds)
         if not done.wait(seconds):
-            _LOG.error("%d audit records or more were not written before the end", self._queue.qsize())
+            log().error("%d audit records or more were not written before the end", self._queue.qsize())
 
     def _start(self) -> None:
         with self._lock:
@@ -213,7 +212,7 @@ class Recorder:
         try:
             return [self._record(course)]
         except Exception:  # noqa: BLE001 - the thread must live on
-            _LOG.exception("a call could not be recorded (reference %s)", course.id)
+            log().exception("a call could not be recorded (reference %s)", course.id)
             return []
 
     def _record(self, course: Course) -> CallRecord:
@@ -261,20 +260,20 @@ class Told:
     def take(self, records: Sequence[CallRecord], lost: int) -> bool:
         """Call it for each record."""
         if lost:
-            _LOG.error("%d audit records were lost, since the audit hook is too slow", lost)
+            log().error("%d audit records were lost, since the audit hook is too slow", lost)
         for record in records:
             try:
                 self._function(record)
             except Exception as error:  # noqa: BLE001 - it is somebody else's
                 self._failed += 1
                 if self._failed == 1:
-                    _LOG.error("the audit hook failed (reference %s)", record.id, exc_info=error)
+                    log().error("the audit hook failed (reference %s)", record.id, exc_info=error)
         return True
 
     def close(self) -> None:
         """Tell how often it failed after what was told."""
         if self._failed > 1:
-            _LOG.error("the audit hook failed %d times more", self._failed - 1)
+            log().error("the audit hook failed %d times more", self._failed - 1)
             self._failed = 1
 
 

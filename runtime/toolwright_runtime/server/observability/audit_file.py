@@ -14,14 +14,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from ...observability.logs import logger
+from ...observability.logs import log
 
 if TYPE_CHECKING:
     from os import PathLike
 
     from .audit import CallRecord
 
-_LOG: Final = logger(__name__)
 
 _STANDARD_ERROR: Final = 2
 
@@ -58,7 +57,7 @@ class AuditFile:
         if self._is_failing or self._lost:
             self._is_failing = False
             where = self._path or "standard error"
-            _LOG.warning("audit records are written to %s again; %d were lost", where, self._lost)
+            log().warning("audit records are written to %s again; %d were lost", where, self._lost)
         self._waiting, self._written, self._lost = b"", 0, 0
         return True
 
@@ -93,7 +92,7 @@ class AuditFile:
             self._is_failing = True
             reason = os.strerror(error.errno) if error.errno is not None else str(error)
             where = self._path or "standard error"
-            _LOG.error("audit records cannot be written to %s: %s; they are kept and tried again", where, reason)
+            log().error("audit records cannot be written to %s: %s; they are kept and tried again", where, reason)
 
 
 def line(record: CallRecord) -> bytes:

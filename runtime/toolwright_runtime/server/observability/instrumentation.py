@@ -19,7 +19,7 @@ from mcp_types import (
 from opentelemetry.trace import get_current_span
 from pydantic import ValidationError
 
-from ...observability.logs import logger
+from ...observability.logs import log
 from ...values.json import is_mapping
 from ..core.call_state import CURRENT, Course, reference
 from ..core.principal import current
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from ..core.principal import Principal
     from .audit import Audit
 
-_LOG: Final = logger(__name__)
 
 _INITIALIZED: Final = "notifications/initialized"
 """It is answered as long as its session lives, which hears of changes from then on."""
@@ -72,7 +71,7 @@ class Observer:
             raise
         except Exception as raised:  # noqa: BLE001 - whatever it is, the log alone learns it
             known_as = reference()
-            _LOG.error("%s failed (reference %s)", ctx.method, known_as, exc_info=raised)
+            log().error("%s failed (reference %s)", ctx.method, known_as, exc_info=raised)
             error = MCPError(INTERNAL_ERROR, f"Internal error (reference {known_as})")
             if course is not None:
                 course.ending, course.reason, course.reference = "failed", "internal_error", known_as

@@ -13,9 +13,8 @@ import threading
 import time
 from typing import Final
 
-from ...observability.logs import logger
+from ...observability.logs import log
 
-_LOG: Final = logger(__name__)
 _GRACE: Final = 1.0  # seconds
 
 
@@ -37,7 +36,7 @@ def end_without_threads() -> None:
     for thread in threads:
         thread.join(max(0.0, deadline - time.monotonic()))
     if any(thread.is_alive() for thread in threads):
-        _LOG.warning("a handler is still at work in a thread; ending without it")
+        log().warning("a handler is still at work in a thread; ending without it")
         logging.shutdown()
         sys.stdout.flush()
         sys.stderr.flush()

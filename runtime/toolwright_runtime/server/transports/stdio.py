@@ -34,7 +34,7 @@ from mcp_types import (
     JSONRPCResponse,
 )
 
-from ...observability.logs import logger
+from ...observability.logs import log
 from .framing import LONGEST, incoming, too_long
 from .in_flight import LISTENING
 from .signals import stop_signals
@@ -55,7 +55,6 @@ if TYPE_CHECKING:
     from ..server import PackageServer
     from .framing import Incoming
 
-_LOG: Final = logger(__name__)
 _STDIN, _STDOUT, _STDERR = 0, 1, 2
 _CHUNK: Final = 1 << 16  # bytes read at once
 _LAST_ANSWERS: Final = 2.0  # seconds for the answers that are still due when the input ends
@@ -164,7 +163,7 @@ async def _read(
         async with given:
             async for one in source:
                 if one.problem is not None:
-                    _LOG.warning("refused a message, since it %s", one.problem)
+                    log().warning("refused a message, since it %s", one.problem)
                 if one.answer is not None:
                     await outgoing.send(SessionMessage(one.answer))
                 if one.message is not None:
@@ -197,7 +196,7 @@ class _Outgoing:
         try:
             line = item.message.model_dump_json(by_alias=True, exclude_unset=True)
         except ValueError:
-            _LOG.exception("a message cannot be written as JSON")
+            log().exception("a message cannot be written as JSON")
             raise MCPError(INTERNAL_ERROR, "The message cannot be written as JSON") from None
         await self._lines.send(f"{line}\n")
         self.due.answered(item.message)
@@ -227,7 +226,7 @@ def _stopped_by_signals(stop: Callable[[], None]) -> Generator[None, None, None]
     numbers = stop_signals()
 
     def arrived(number: signal.Signals) -> None:
-        _LOG.info("stopping: %s", number.name)
+        log().info("stopping: %s", number.name)
         for each in numbers:
             loop.remove_signal_handler(each)
             signal.signal(each, signal.SIG_DFL)

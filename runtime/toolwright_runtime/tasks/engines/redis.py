@@ -24,7 +24,7 @@ from taskiq.message import BrokerMessage, TaskiqMessage
 from taskiq.receiver import Receiver
 from taskiq_redis import RedisStreamBroker
 
-from ...observability.logs import logger
+from ...observability.logs import log
 from ...state.store import StateLost
 
 if TYPE_CHECKING:
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from ...state.store import Store
     from .base import Work
 
-_LOG: Final = logger(__name__)
 
 SLOTS: Final = 32
 """Tasks that one process works at, at most."""
@@ -91,11 +90,11 @@ class _Stream(RedisStreamBroker):
                         if _ID.fullmatch(data):
                             yield AckableMessage(data=data, ack=done)
                         else:
-                            _LOG.warning("something that is no id of a task was among them, and is dropped")
+                            log().warning("something that is no id of a task was among them, and is dropped")
                             await done()
                 except (RedisError, OSError) as error:
                     if not is_away:
-                        _LOG.warning("tasks cannot be taken from Redis: %s", error)
+                        log().warning("tasks cannot be taken from Redis: %s", error)
                     is_away = True
                     await asyncio.sleep(_REST)
 
@@ -188,7 +187,7 @@ class StreamEngine:
             await asyncio.wait([taking], timeout=self.grace)
             taking.cancel()
             if (await asyncio.wait([taking], timeout=_LAST))[1]:
-                _LOG.warning("a task does not end although it is cancelled; it is left behind")
+                log().warning("a task does not end although it is cancelled; it is left behind")
             await self._broker.connection_pool.disconnect()
 
     async def _take(self, work: Work) -> None:
@@ -203,7 +202,7 @@ class StreamEngine:
             except StateLost:
                 return  # it is given out again
             except Exception:  # noqa: BLE001 - likewise, and taskiq goes on
-                _LOG.exception("a task could not be worked at")
+                log().exception("a task could not be worked at")
                 return
             if is_done:
                 await context.ack()

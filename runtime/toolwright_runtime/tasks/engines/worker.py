@@ -16,7 +16,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, Self
 
-from ...observability.logs import logger
+from ...observability.logs import log
 from ...server.transports.signals import stop_signals
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from ...server.server import PackageServer
 
-_LOG: Final = logger(__name__)
 
 UNTIL_EOF: Final = "--until-end-of-input"
 """The option of a process that ends with the one that started it, whose death closes its standard input."""
@@ -57,10 +56,10 @@ async def _work(server: PackageServer, until_eof: bool) -> None:
 
         threading.Thread(target=read, daemon=True).start()
     async with server.lifespan(server):
-        _LOG.info("working at tasks of %s", server.name)
+        log().info("working at tasks of %s", server.name)
         await stop.wait()
         server.stop()
-        _LOG.info("no more tasks are begun; those under way may end")
+        log().info("no more tasks are begun; those under way may end")
 
 
 class Workers:
@@ -95,7 +94,7 @@ class Workers:
         for thread in self._threads:
             thread.join(max(0.0, deadline - time.monotonic()))
         for process in [*self._processes]:
-            _LOG.warning("a process that works at tasks did not end in %.0f s and is killed", self._patience)
+            log().warning("a process that works at tasks did not end in %.0f s and is killed", self._patience)
             process.kill()
 
     def _keep(self) -> None:
@@ -110,7 +109,7 @@ class Workers:
                 self._processes.discard(process)
             if self._over.is_set():
                 if status not in (0, -signal.SIGTERM):  # the latter where it had not begun yet
-                    _LOG.warning("a process that works at tasks ended with status %d when it was stopped", status)
+                    log().warning("a process that works at tasks ended with status %d when it was stopped", status)
             else:
-                _LOG.warning("a process that works at tasks ended with status %d; another is started", status)
+                log().warning("a process that works at tasks ended with status %d; another is started", status)
                 self._over.wait(_REST)

@@ -16,7 +16,7 @@ from starlette.authentication import AuthCredentials
 from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 
-from ....observability.logs import logger
+from ....observability.logs import log
 from ....sdk.auth import AuthContextMiddleware, AuthenticatedUser
 from ....values.json import is_list
 from ...core.call_state import Course
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from ...core.principal import Principal
     from ...observability.audit import Recorder
 
-_LOG: Final = logger(__name__)
 
 _LARGEST: Final = 4 * 1024 * 1024
 """Bytes of a request that is looked into; the SDK refuses larger ones."""
@@ -98,7 +97,7 @@ class Guard:
         try:
             token = await self._verifier.verify_token(sent[0][len(_BEARER) :].strip(" \t"))
         except Unavailable as error:
-            _LOG.error("no token can be verified: %s", error)
+            log().error("no token can be verified: %s", error)
             self._note("failed", "unverifiable", revision)
             response = JSONResponse({"error": "temporarily_unavailable"}, 503, {"Retry-After": "10"})
             await response(scope, receive, send)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from ....observability.logs import Tally, logger
+from ....observability.logs import Tally, log
 from ....values.json import is_list
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from uvicorn.protocols.http.h11_impl import RequestResponseCycle
 
-_LOG: Final = logger(__name__)
 
 MOST: Final = 4096
 """Connections that may be open, where descriptors allow more."""
@@ -110,8 +109,8 @@ class Connections:
         self._of: Counter[str] = Counter()
         self._waiting = _Line()
         self._waiting_of: dict[str, _Line] = {}
-        self._refused = Tally(_LOG, "connections refused: %d, since too many are open (--connections, docs/deploy.md)")
-        self._dropped = Tally(_LOG, "connections closed: %d, since no whole request came on them in time")
+        self._refused = Tally(log(), "connections refused: %d, since too many are open (--connections, docs/deploy.md)")
+        self._dropped = Tally(log(), "connections closed: %d, since no whole request came on them in time")
 
     def protocol(self, **options: Any) -> Connection:
         """What speaks HTTP on a new connection."""
@@ -240,7 +239,7 @@ class Connection(H11Protocol):
 
 def tell_of_errors(loop: asyncio.AbstractEventLoop) -> None:
     """Log in a line what keeps connections from being taken, however often that happens; asyncio tries again later."""
-    failed = Tally(_LOG, "connections not taken: %d attempts, since the system has no more to give: %s")
+    failed = Tally(log(), "connections not taken: %d attempts, since the system has no more to give: %s")
 
     def handle(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         error = context.get("exception")

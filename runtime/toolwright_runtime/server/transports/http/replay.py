@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 from mcp_types import JSONRPCNotification
 from pydantic import PrivateAttr
 
-from ....observability.logs import logger
+from ....observability.logs import log
 from ....sdk.http import EventMessage, EventStore
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from ....sdk.http import EventCallback
 
-_LOG: Final = logger(__name__)
 
 _TOTAL: Final = 64 * 1024 * 1024
 """Bytes that the messages of all sessions may take together; the newest is kept however large it is."""
@@ -200,5 +199,5 @@ def text_of(message: JSONRPCMessage) -> bytes | None:
     try:
         return message.model_dump_json(by_alias=True, exclude_unset=True).encode()
     except ValueError:
-        _LOG.exception("a message cannot be written as JSON")
+        log().exception("a message cannot be written as JSON")
         return None

@@ -14,12 +14,11 @@ import anyio
 from starlette.datastructures import Headers
 from starlette.responses import Response
 
-from ....observability.logs import Tally, logger
+from ....observability.logs import Tally, log
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-_LOG: Final = logger(__name__)
 
 _LARGE: Final = 4096
 """Bytes. Parsed, a message can take twenty times as much, so that this is as much as an idle session takes anyway."""
@@ -54,8 +53,8 @@ class Uploads:
         self._app = app
         self._seconds = seconds
         self._floor = floor
-        self._broken = Tally(_LOG, "requests that broke off: %d; the last after %d bytes of its body")
-        self._slow = Tally(_LOG, "requests whose body took too long: %d; the last had %d bytes by then")
+        self._broken = Tally(log(), "requests that broke off: %d; the last after %d bytes of its body")
+        self._slow = Tally(log(), "requests whose body took too long: %d; the last had %d bytes by then")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on; one that breaks off is a line in the log."""
