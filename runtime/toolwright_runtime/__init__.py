@@ -1,6 +1,6 @@
-"""What servers and clients that toolwright generated run on, and the names of it that users import.
+"""The runtime of generated servers and clients, and the names that users import.
 
-Each is loaded when it is first used. Generated packages export the same objects.
+Each name is loaded on first use. Generated packages export the same objects.
 """
 
 from __future__ import annotations

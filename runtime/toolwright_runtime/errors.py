@@ -1,20 +1,20 @@
-"""What a handler raises so that its caller learns why.
+"""The error that a handler raises to tell its caller why a call failed.
 
-Takes and gives plain values; imports nothing.
+Takes and returns plain values; imports nothing.
 """
 
 from __future__ import annotations
 
 
 class ToolError(Exception):
-    """Raised by a handler when the caller should know why.
+    """Raised by a handler to tell the caller why a call failed.
 
-    The text goes to the caller as it is, in a result with `isError: true`, so that a model can fix its call
-    (MCP 2025-11-25, server/tools, "Error Handling"). It should say what to do differently, and hold no secret.
+    The message goes to the caller unchanged, in a result with `isError: true`, so that a model can fix its call
+    (MCP 2025-11-25, server/tools, "Error Handling"). It should say what to do differently, and contain no secrets.
     """
 
     def __init__(self, message: str) -> None:
-        """Say why.
+        """Take the message.
 
         Args:
             message: What the caller reads.

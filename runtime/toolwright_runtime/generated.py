@@ -1,7 +1,7 @@
-"""All that generated code imports: the interface between it and this runtime, whose number is `lazy.API`.
+"""Everything that generated code imports: the interface between it and this runtime, numbered `lazy.API`.
 
-A name that is added here needs no other number; one that goes, or means something else, does. Each is loaded when it is
-first used, so that a client imports no server, and a server no client.
+Adding a name does not change the number; removing one, or changing its meaning, does. Each name is loaded on first use,
+so that a client does not import the server, nor a server the client.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Packages whose names are loaded when they are first used, and the interface between them and this runtime.
+"""Packages whose names are loaded on first use, and the interface between generated packages and this runtime.
 
-Takes a table of homes (module, relative to the package, to the names it holds) and gives the module functions of
-PEP 562. It never imports a home before one of its names is asked for.
+Takes a table of modules, relative to the package, with the names that each defines; returns the module functions of
+PEP 562. A module is imported when one of its names is first used.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 API: Final = 1
-"""The interface that code which is generated today needs."""
+"""The interface that newly generated code needs."""
 
 OLDEST: Final = 1
-"""The oldest interface that this runtime still serves: that of today, and the one before."""
+"""The oldest interface that this runtime still serves: the current one and the one before."""
 
 
 class IncompatibleRuntimeError(ImportError):
@@ -23,37 +23,37 @@ class IncompatibleRuntimeError(ImportError):
 
 
 def lazy(
-    package: str, homes: Mapping[str, Sequence[str]], *, api: int | None = None
+    package: str, modules: Mapping[str, Sequence[str]], *, api: int | None = None
 ) -> tuple[Callable[[str], object], Callable[[], list[str]], list[str]]:
-    """The `__getattr__`, `__dir__` and `__all__` of a package, or of a module.
+    """Return `__getattr__`, `__dir__` and `__all__` for a package or module.
 
     Args:
-        package: Its own `__name__`.
-        homes: For each module, written relative to the package (`.client`), the names that it defines.
-        api: The interface that the package needs, if it is a generated one: it has what this runtime exports, too.
+        package: The `__name__` of the caller.
+        modules: For each module, relative to the package (`.client`), the names that it defines.
+        api: The interface that the package needs, if it is generated; it then also exports what this runtime exports.
 
     Raises:
         IncompatibleRuntimeError: This runtime does not serve that interface.
     """
-    home_of = {name: home for home, names in homes.items() for name in names}
+    module_of = {name: path for path, names in modules.items() for name in names}
     if api is not None:
         check(package, api)
-        home_of = {**dict.fromkeys(importlib.import_module(_RUNTIME).__all__, _RUNTIME), **home_of}
+        module_of = {**dict.fromkeys(importlib.import_module(_RUNTIME).__all__, _RUNTIME), **module_of}
 
     def load(name: str) -> object:
-        home = home_of.get(name)
-        if home is None:
+        path = module_of.get(name)
+        if path is None:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        module = sys.modules[package]
-        value = getattr(importlib.import_module(home, module.__package__), name)
-        setattr(module, name, value)
+        package_module = sys.modules[package]
+        value = getattr(importlib.import_module(path, package_module.__package__), name)
+        setattr(package_module, name, value)
         return value
 
-    return load, lambda: sorted(home_of), list(home_of)
+    return load, lambda: sorted(module_of), list(module_of)
 
 
 def check(package: str, api: int) -> None:
-    """Let a package be imported that was generated for an interface.
+    """Check that this runtime serves the interface that a package was generated for.
 
     Raises:
         IncompatibleRuntimeError: This runtime does not serve it.

@@ -1,8 +1,8 @@
-"""What one generated package consists of: its tools, resources and prompts, by their names on the wire.
+"""What a generated package consists of: its tools, resources and prompts, by wire name.
 
-Takes a row for each, which says what cannot be derived from its name; gives mappings whose entries lead to their model
-classes and to their definitions in the package's `manifest.json`. Neither is loaded before it is asked for, so that a
-thousand tools cost nothing at start. It never imports the protocol's library.
+Takes a row for each, with what cannot be derived from its name; returns mappings whose entries lead to their model
+classes and to their definitions in the package's `manifest.json`. Both are loaded on first use, so that a thousand
+tools cost nothing at start. The SDK is never imported here.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _OURS: Final = "toolwright"
 
 
 def stem_of(method: str) -> str:
-    """The start of the names of a primitive's classes, by its method: `get_weather` gives `GetWeather`."""
+    """Return the prefix of the names of a primitive's classes, from its method: `GetWeather` for `get_weather`."""
     return "".join(part[:1].upper() + part[1:] for part in method.split("_"))
 
 
@@ -37,9 +37,9 @@ class Tool:
     """One tool.
 
     Attributes:
-        name: The name on the wire.
-        method: The name of the method in the handlers and in the client; by default that on the wire.
-        stem: The start of the names of the tool's classes; by default the method in PascalCase.
+        name: The wire name.
+        method: The name of the method in the handlers and in the client; by default the wire name.
+        stem: The prefix of the names of the tool's classes; by default the method in PascalCase.
         module: Where the classes are, below `models`; by default the method.
     """
 
@@ -51,7 +51,7 @@ class Tool:
     _package: Package | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        """Derive what is not said."""
+        """Derive what is not given."""
         method = self.method or self.name
         object.__setattr__(self, "method", method)
         object.__setattr__(self, "stem", self.stem or stem_of(method))
@@ -61,7 +61,7 @@ class Tool:
     def package(self) -> Package:
         """The package that the tool belongs to."""
         if self._package is None:
-            raise LookupError(f"the tool {self.name!r} belongs to no package")
+            raise LookupError(f"the tool {self.name!r} does not belong to a package")
         return self._package
 
     @property
@@ -72,7 +72,7 @@ class Tool:
 
     @property
     def Output(self) -> type[Model | Root[Any]] | None:
-        """The model of the tool's result; `None` where the tool has no `outputSchema`."""
+        """The model of the tool's result; `None` if the tool has no `outputSchema`."""
         if self.output_name is None:
             return None
         model: type[Model | Root[Any]] = self.package.model(self.module, self.output_name)
@@ -85,40 +85,40 @@ class Tool:
 
     @property
     def output_name(self) -> str | None:
-        """The name of the class `Output`; `None` where the tool has no `outputSchema`."""
+        """The name of the class `Output`; `None` if the tool has no `outputSchema`."""
         return f"{self.stem}Output" if self.definition.get("outputSchema") is not None else None
 
     @property
     def context_name(self) -> str:
-        """The class of what the tool's handler gets as `ctx`."""
+        """The name of the class of the handler's `ctx`."""
         return f"{self.stem}Context" if self.has_context else "Context"
 
     @property
     def has_context(self) -> bool:
-        """Whether its handler gets a `ctx` of a class of its own: it may ask something, or the server keeps handles."""
+        """Whether its handler gets a `ctx` of its own class: it may ask questions, or uses state handles."""
         return bool(self.extension.get("ask")) or "handles" in self.extension
 
     @property
     def definition(self) -> dict[str, Any]:
-        """The tool as it goes on the wire (MCP, schema, `Tool`), key order and nulls included. Not to be changed."""
+        """The tool as sent (MCP, schema, `Tool`), including key order and nulls. Do not change it."""
         return self.package.entries("tools")[self.name][0]
 
     @property
     def accepts(self) -> dict[str, Any]:
-        """The schema of the arguments that handlers get: the `inputSchema` with what the server sets itself."""
+        """The schema of the arguments that handlers get: the `inputSchema` and what the server sets itself."""
         schema: dict[str, Any] = self.definition["inputSchema"]
         bound: dict[str, Any] = self.extension.get("bind") or {}
         if not bound:
             return schema
-        properties = {**schema.get("properties", {}), **{name: said["schema"] for name, said in bound.items()}}
+        properties = {**schema.get("properties", {}), **{name: binding["schema"] for name, binding in bound.items()}}
         return {**schema, "properties": properties, "required": [*schema.get("required", ()), *bound]}
 
     @property
     def listed(self) -> dict[str, Any]:
-        """The tool as `tools/list` has it: without an `outputSchema` that is not kept in every case. Not to be changed.
+        """The tool as listed by `tools/list`: without an `outputSchema` that is not guaranteed. Do not change it.
 
-        A tool with an `outputSchema` MUST give what conforms to it (MCP 2025-11-25, server/tools, "Output Schema"), and
-        clients refuse a result without `structuredContent`; so what a lenient call does not promise is not listed.
+        A tool with an `outputSchema` MUST conform to it (MCP 2025-11-25, server/tools, "Output Schema"), and
+        clients reject a result without `structuredContent`; so a lenient call does not list its `outputSchema`.
         """
         if not self.is_lenient:
             return self.definition
@@ -126,36 +126,36 @@ class Tool:
 
     @property
     def extension(self) -> dict[str, Any]:
-        """What the manifest says about the tool under `toolwright`, which never goes on the wire."""
+        """What the manifest says about the tool under `toolwright`, which is never sent."""
         return self.package.entries("tools")[self.name][1]
 
     @property
     def policy(self) -> dict[str, Any]:
-        """The tool's policy in the manifest: its own, and of the default of all tools what it does not say itself."""
+        """The tool's policy in the manifest: its own, and the default of all tools for what it does not set."""
         return {**(self.package.manifest.get("policy") or {}), **(self.extension.get("policy") or {})}
 
     @property
     def redacted(self) -> list[str]:
-        """JSON Pointers to the arguments that nobody but the handler sees."""
-        found: list[str] = self.policy.get("redact") or []
-        return found
+        """JSON Pointers to the arguments that only the handler may see."""
+        pointers: list[str] = self.policy.get("redact") or []
+        return pointers
 
     def hidden(self, arguments: Mapping[str, Any]) -> list[str]:
-        """JSON Pointers to what nobody but the handler sees of arguments: what is redacted, and the ids of handles."""
+        """Return JSON Pointers to what only the handler may see of arguments: redacted values, and ids of handles."""
         if "handles" not in self.extension:
             return self.redacted
         from .schema import handle_ids
 
-        return [*self.redacted, *handle_ids.hidden(self, arguments)]
+        return [*self.redacted, *handle_ids.find_hidden_ids(self, arguments)]
 
     def hiding(self, arguments: Mapping[str, Any]) -> AbstractContextManager[None]:
-        """The length of a call, in which the log has nothing of what is redacted."""
+        """Keep what is redacted out of the log for the length of a call."""
         from .observability import redaction
 
         return redaction.hiding(self, arguments)
 
     def shown(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """A deep copy of JSON arguments, with `"[redacted]"` in the place of what is hidden."""
+        """Copy JSON arguments deeply, with `"[redacted]"` in place of what is hidden."""
         if not (hidden := self.hidden(arguments)):
             return copy.deepcopy(dict(arguments))
         from .observability import redaction
@@ -164,19 +164,19 @@ class Tool:
 
     @property
     def task_support(self) -> str:
-        """Whether a call may or must go on as a task: `forbidden`, `optional` or `required` (MCP 2025-11-25)."""
+        """Whether a call may or must run as a task: `forbidden`, `optional` or `required` (MCP 2025-11-25)."""
         execution: dict[str, Any] = self.definition.get("execution") or {}
         support: str = execution.get("taskSupport") or "forbidden"
         return support
 
     @property
     def is_bound(self) -> bool:
-        """Whether the manifest says which HTTP call the tool is, so that it needs no handler."""
+        """Whether the manifest binds the tool to an HTTP call, so that it needs no handler."""
         return "http" in self.extension
 
     @property
     def is_lenient(self) -> bool:
-        """Whether what the HTTP call gives need not fit the `outputSchema` (`http: {output: lenient}`)."""
+        """Whether the result of the HTTP call need not fit the `outputSchema` (`http: {output: lenient}`)."""
         http: dict[str, Any] = self.extension.get("http") or {}
         return http.get("output") == "lenient"
 
@@ -195,19 +195,19 @@ class Tools(Mapping[str, Tool]):
         self._tools = {row.name: replace(row, _package=package) for row in rows}
 
     def __getitem__(self, name: str) -> Tool:
-        """The tool with this name on the wire; `KeyError` where there is none."""
+        """Return the tool with this wire name; raises `KeyError` if there is none."""
         return self._tools[name]
 
     def __iter__(self) -> Iterator[str]:
-        """The names on the wire, in the manifest's order."""
+        """Iterate over the wire names, in the manifest's order."""
         return iter(self._tools)
 
     def __len__(self) -> int:
-        """How many tools there are."""
+        """Return the number of tools."""
         return len(self._tools)
 
     def __repr__(self) -> str:
-        """The package and its tools' names."""
+        """Show the package and the names of its tools."""
         return f"Tools({self._name!r}, {list(self._tools)!r})"
 
 
@@ -215,12 +215,12 @@ class Package:
     """One generated package.
 
     Attributes:
-        name: The name it is imported by.
-        tools: Its tools, by their names on the wire.
+        name: The name under which it is imported.
+        tools: Its tools, by wire name.
         resources: Its resources, by their URIs.
         templates: Its resource templates, by their URI templates.
-        prompts: Its prompts, by their names on the wire.
-        handlers: Where its handlers are if nobody says otherwise, as `module:name`.
+        prompts: Its prompts, by wire name.
+        handlers: Where its handlers are by default, as `module:name`.
     """
 
     def __init__(
@@ -233,7 +233,7 @@ class Package:
         prompts: Sequence[Any] = (),
         handlers: str | None = None,
     ) -> None:
-        """Put a package together."""
+        """Assemble a package."""
         self.name = name
         self.tools = Tools(self, tools)
         self.resources = {row.uri: row for row in resources}
@@ -244,10 +244,10 @@ class Package:
 
     @cached_property
     def manifest(self) -> dict[str, Any]:
-        """The package's `manifest.json`. Not to be changed.
+        """The package's `manifest.json`. Do not change it.
 
         Raises:
-            FileNotFoundError: The package has lost its `manifest.json`.
+            FileNotFoundError: The package's `manifest.json` is missing.
         """
         manifest: dict[str, Any] = json.loads(self.data("manifest.json"))
         return manifest
@@ -259,28 +259,28 @@ class Package:
 
     @cached_property
     def policies(self) -> frozenset[str]:
-        """The keys that policies set: those of tools, with the defaults of all, and of resources and prompts."""
-        said: list[Mapping[str, Any]] = [tool.policy for tool in self.tools.values()]
-        said += [
+        """The keys that policies set: those of tools, including the defaults, and those of resources and prompts."""
+        policies: list[Mapping[str, Any]] = [tool.policy for tool in self.tools.values()]
+        policies += [
             extension.get("policy") or {}
             for section in ("resources", "resourceTemplates", "prompts")
             for _, extension in self.entries(section).values()
         ]
-        return frozenset(key for policy in said for key, value in policy.items() if value)
+        return frozenset(key for policy in policies for key, value in policy.items() if value)
 
     @cached_property
     def has_tasks(self) -> bool:
-        """Whether calls of some tool may go on as tasks."""
+        """Whether calls of any tool may run as tasks."""
         return any(tool.task_support != "forbidden" for tool in self.tools.values())
 
     @cached_property
     def has_calls(self) -> bool:
-        """Whether some tool is an HTTP call."""
+        """Whether any tool is bound to an HTTP call."""
         return any(tool.is_bound for tool in self.tools.values())
 
     @cached_property
     def keeps_results(self) -> bool:
-        """Whether results that are too large for an answer are kept, to be read as resources."""
+        """Whether large results are kept, to be read as resources."""
         return any("large" in tool.extension.get("http", ()) for tool in self.tools.values())
 
     @property
@@ -290,7 +290,7 @@ class Package:
 
     @property
     def has_scopes(self) -> bool:
-        """Whether something needs scopes, or scopes hold others."""
+        """Whether anything requires scopes, or scopes include others."""
         return "scopes" in self.policies or bool((self.manifest.get("auth") or {}).get("scopes"))
 
     def examples(self) -> Examples:
@@ -300,25 +300,25 @@ class Package:
         return Examples(self)
 
     def data(self, path: str) -> bytes:
-        """A file inside the package.
+        """Read a file of the package.
 
         Raises:
-            FileNotFoundError: The package has lost it.
+            FileNotFoundError: It is missing.
         """
-        found = pkgutil.get_data(self.name, path)
-        if found is None:
-            raise FileNotFoundError(f"{path} of the package {self.name!r} cannot be read")
-        return found
+        content = pkgutil.get_data(self.name, path)
+        if content is None:
+            raise FileNotFoundError(f"{path} of the package {self.name!r} is missing")
+        return content
 
     def model(self, module: str, name: str) -> Any:
-        """A class of a module below `models`."""
+        """Return a class of a module below `models`."""
         return getattr(importlib.import_module(f"{self.name}.models.{module}"), name)
 
     def entries(self, section: str) -> Mapping[str, tuple[dict[str, Any], dict[str, Any]]]:
-        """A list of the manifest, such as `prompts`, by key: for each entry what goes on the wire, and what is ours."""
+        """Return a list of the manifest, such as `prompts`, by key: for each entry what is sent, and our extension."""
         if section not in self._entries:
             key = _KEYS[section]
-            whole: Mapping[str, Any] = _whole(self.manifest) if section == "tools" else {}
+            whole: Mapping[str, Any] = _resolve_tools(self.manifest) if section == "tools" else {}
             self._entries[section] = {
                 entry[key]: (
                     {name: value for name, value in whole.get(entry[key], entry).items() if name != _OURS},
@@ -329,13 +329,13 @@ class Package:
         return self._entries[section]
 
 
-def _whole(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The tools whose schemas are not whole in `manifest.json`, with whole ones."""
+def _resolve_tools(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the tools with bundled schemas, each with its complete schemas."""
     if "bundled" not in manifest:
         return {}
-    from .schema.bundles import put_together
+    from .schema.bundles import resolve_bundled
 
-    return put_together(manifest)
+    return resolve_bundled(manifest)
 
 
 _KEYS: Final = {section.name: section.key for section in SECTIONS}

@@ -1,6 +1,6 @@
-"""The rows of what a package has beside its tools: resources, resource templates and prompts.
+"""The other primitives of a package: resources, resource templates and prompts.
 
-Takes what cannot be derived from the name on the wire, and derives the rest.
+Takes what cannot be derived from the wire name, and derives the rest.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ class Resource:
 
     Attributes:
         uri: Its URI.
-        method: The handlers' method that reads it; `None` where the manifest has the content.
+        method: The handlers' method that reads it; `None` if the manifest has the content.
     """
 
     uri: str
@@ -30,9 +30,9 @@ class Template:
 
     Attributes:
         uri: The URI template (RFC 6570).
-        method: The handlers' method that reads what it leads to.
-        stem: The start of the names of its classes; by default the method in PascalCase.
-        completes: The handlers' method that completes the variables that are left to it.
+        method: The handlers' method that reads its resources.
+        stem: The prefix of the names of its classes; by default the method in PascalCase.
+        completes: The handlers' method that completes the variables that the manifest does not.
     """
 
     uri: str
@@ -42,12 +42,12 @@ class Template:
     completes: str | None = None
 
     def __post_init__(self) -> None:
-        """Derive what is not said."""
+        """Derive what is not given."""
         object.__setattr__(self, "stem", self.stem or stem_of(self.method))
 
     @property
     def params_name(self) -> str:
-        """The class of its variables."""
+        """The name of the class of its variables."""
         return f"{self.stem}Params"
 
 
@@ -56,10 +56,10 @@ class Prompt:
     """One prompt.
 
     Attributes:
-        name: The name on the wire.
-        method: The handlers' method that makes its messages; `None` where the manifest has them.
-        stem: The start of the names of its classes; by default the method in PascalCase.
-        completes: The handlers' method that completes the arguments that are left to it.
+        name: The wire name.
+        method: The handlers' method that returns its messages; `None` if the manifest has them.
+        stem: The prefix of the names of its classes; by default the method in PascalCase.
+        completes: The handlers' method that completes the arguments that the manifest does not.
     """
 
     name: str
@@ -69,10 +69,10 @@ class Prompt:
     completes: str | None = None
 
     def __post_init__(self) -> None:
-        """Derive what is not said."""
+        """Derive what is not given."""
         object.__setattr__(self, "stem", self.stem or stem_of(self.method or ""))
 
     @property
     def args_name(self) -> str:
-        """The class of its arguments."""
+        """The name of the class of its arguments."""
         return f"{self.stem}Args"

@@ -117,7 +117,7 @@ def test_an_exact_output_is_compared(output: Any, fine: bool, tmp_path: Path) ->
     ],
 )
 def test_json_values_are_compared_as_json_has_them(output: Any, got: Any, same: bool) -> None:
-    from toolwright_runtime.values.equality import same as equal
+    from toolwright_runtime.values.equality import are_equal as equal
 
     assert equal(output, got) is same
     assert equal(got, output) is same

@@ -146,7 +146,7 @@ def test_fields_stand_beside_entries() -> None:
             assert (key in made) == (key in others)
         for key in ("total", "kebab-case", "items"):
             assert key not in made
-            with pytest.raises(KeyError, match="is the attribute"):
+            with pytest.raises(KeyError, match="is a field; set the attribute"):
                 made[key] = 1
         made["kebab_case"] = 3
         assert made.kebab_case is flag

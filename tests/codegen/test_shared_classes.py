@@ -130,7 +130,7 @@ def test_a_map_with_properties_has_both(desk: ModuleType) -> None:
     stats["b"] = 1
     assert (stats.total, dict(stats), bool(desk.StatsOutput(total=0))) == (2, {"a": 1, "b": 1}, True)
     assert stats.model_dump(mode="json") == {"total": 2, "a": 1, "b": 1}
-    with pytest.raises(KeyError, match="'total' is the attribute 'total'"):
+    with pytest.raises(KeyError, match="'total' is a field; set the attribute 'total'"):
         stats["total"] = 3
     keyed = desk.KeyedOutput.model_validate({"x-a": {"id": 1, "status": "open", "more": None}})
     assert type(keyed["x-a"]) is desk.Ticket

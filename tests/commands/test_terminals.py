@@ -22,7 +22,7 @@ from processes import running
 from toolwright.compile.syntax import yamltext, yamlwriter
 from toolwright.diagnostics import Diagnostic, Place, Span, printers
 from toolwright.diff import printers as changes
-from toolwright_runtime.values.terminal import HIDDEN, MARK, one_line, visible
+from toolwright_runtime.values.terminal import HIDDEN, MARK, replace_controls, to_one_line
 
 ROOT = Path(__file__).parents[2] / "generator" / "toolwright"
 
@@ -49,13 +49,13 @@ def test_whatever_cannot_be_seen_is_marked() -> None:
         char = chr(code)
         if unicodedata.category(char) in ("Cc", "Cf", "Cs", "Zl", "Zp") and code not in VISIBLE_FORMATS:
             expected = char if char in "\n\t" else MARK
-            assert visible(f"a{char}b") == f"a{expected}b", hex(code)
+            assert replace_controls(f"a{char}b") == f"a{expected}b", hex(code)
             expected = " " if char in "\n\t\r" else MARK
-            assert one_line(f"a{char}b") == f"a{expected}b", hex(code)
-    assert visible("a\r\nb\tc") == "a\nb\tc"
+            assert to_one_line(f"a{char}b") == f"a{expected}b", hex(code)
+    assert replace_controls("a\r\nb\tc") == "a\nb\tc"
     for fine in ("👩\u200d💻", "क्\u200dष", "é ü 日本 ❤\ufe0f"):
-        assert visible(fine) == one_line(fine) == fine
-    assert visible("get\u200d_weather") == f"get{MARK}_weather"
+        assert replace_controls(fine) == to_one_line(fine) == fine
+    assert replace_controls("get\u200d_weather") == f"get{MARK}_weather"
 
 
 def test_one_module_prints() -> None:

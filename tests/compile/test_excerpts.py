@@ -65,8 +65,8 @@ def test_what_a_user_can_read_stays_whole() -> None:
 def test_a_pattern_that_is_too_long_is_not_tried(pattern: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The validator is slow to refuse it, and slower with each way to write it that is tried."""
     tried: list[str] = []
-    monkeypatch.setattr(patterns, "expression", lambda text: tried.append(text))
-    monkeypatch.setattr(validation, "compiled", lambda schema, **_: tried.append(str(schema)))
+    monkeypatch.setattr(patterns, "translate_pattern", lambda text: tried.append(text))
+    monkeypatch.setattr(validation, "compile_schema", lambda schema, **_: tried.append(str(schema)))
     (tmp_path / "m.json").write_text(json.dumps(a({"pattern": pattern})))
     (found,) = pipeline.compile_manifest(str(tmp_path / "m.json"), disk.Disk(), "m.json").diagnostics
     assert "is too large a regular expression" in found.message

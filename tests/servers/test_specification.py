@@ -126,7 +126,7 @@ async def test_no_parameters_means_none(tmp_path: Path, mode: Any) -> None:
             assert refused.is_error
             [block] = refused.content
             assert block.type == "text"
-            assert block.text == "Invalid arguments for get_current_time:\n- zone: not a known key"
+            assert block.text == "Invalid arguments for get_current_time:\n- zone: unknown key"
 
 
 @pytest.mark.anyio

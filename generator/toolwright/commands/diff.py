@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from toolwright.commands.shared.console import UsageError, err, out, painted
-from toolwright_runtime.values.terminal import one_line
+from toolwright_runtime.values.terminal import to_one_line
 
 if TYPE_CHECKING:
     import argparse
@@ -68,7 +68,7 @@ def _compared(old: Version, new: Version, arguments: argparse.Namespace) -> int:
     ignored = (new.values.get("diff") or {}).get("ignore") or ()
     for code in ignored:
         if code not in CODES:
-            err(one_line(f"note: `diff.ignore` of {new.name} names `{code}`, which is no code of a change"))
+            err(to_one_line(f"note: `diff.ignore` of {new.name} names `{code}`, which is no code of a change"))
     sides = old.manifest, new.manifest
     if old.is_listed or new.is_listed:
         formats = new.manifest.formats if old.is_listed else old.manifest.formats
@@ -113,5 +113,5 @@ def _refuse(wrong: Sequence[Version]) -> None:
     from toolwright.diagnostics import printers
 
     for version in wrong:
-        err(one_line(f"toolwright: {version.name} cannot be compared:"))
+        err(to_one_line(f"toolwright: {version.name} cannot be compared:"))
         painted(partial(printers.text.render, version.diagnostics, version.documents), sys.stderr)

@@ -15,7 +15,7 @@ from toolwright import package_data
 from toolwright.diagnostics import Diagnostic, Place, Pointer
 from toolwright.diagnostics.suggestions import KINDS, found, is_quoted, misspelt, nearest, quoted, shown
 from toolwright_runtime.mcp import vocabulary
-from toolwright_runtime.values.locations import located
+from toolwright_runtime.values.locations import locate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -97,7 +97,7 @@ def _grammar(role: Role) -> _Grammar:
 
 def _explained(error: ValidationError, value: Json, root: Place, grammar: _Grammar) -> Iterator[Diagnostic]:
     """The diagnostics for one error of the validator."""
-    steps, here = located(error, value)
+    steps, here = locate(error, value)
     at = Place(root.file, (*root.pointer, *steps))
     schema, title = _rule(error.schema_path, grammar.schema)
     detail: Mapping[str, Any] = error.kind.as_dict()

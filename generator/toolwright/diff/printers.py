@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from toolwright.diagnostics import Place, Span
 from toolwright.diagnostics.printers.json import in_ascii
 from toolwright.diff.changes import IMPACTS, Change, bump, bumped, counted
-from toolwright_runtime.values.terminal import one_line
+from toolwright_runtime.values.terminal import to_one_line
 
 if TYPE_CHECKING:
     from toolwright.compile.source import Document
@@ -59,11 +59,11 @@ def text(changes: Sequence[Change], shown: Shown, *, color: bool) -> str:
             continue
         lines.append(paint(impact, _COLOURS[impact]))
         for change in found:
-            subject = paint(one_line(change.subject), _BOLD)
-            lines.append(f"  {change.code} {change.side:<6}  {subject}: {one_line(change.message)}")
+            subject = paint(to_one_line(change.subject), _BOLD)
+            lines.append(f"  {change.code} {change.side:<6}  {subject}: {to_one_line(change.message)}")
             lines += [f"                 {line}" for line in _below(change, shown)]
         lines.append("")
-    lines.append(one_line(_summary(changes, shown)))
+    lines.append(to_one_line(_summary(changes, shown)))
     return "\n".join(lines) + "\n"
 
 
@@ -128,7 +128,7 @@ def _below(change: Change, shown: Shown) -> list[str]:
     elif old or new:
         lines.append(f"at {_at(new)}" if new else f"was at {_at(old)}" if old else "")
     if change.help:
-        lines.append(one_line(change.help))
+        lines.append(to_one_line(change.help))
     return lines
 
 
@@ -158,7 +158,7 @@ def _span(place: Place | None, documents: Mapping[str, Document]) -> Span | None
 
 
 def _at(span: Span | None) -> str:
-    return f"{one_line(span.file)}:{span.line}:{span.column}" if span else ""
+    return f"{to_one_line(span.file)}:{span.line}:{span.column}" if span else ""
 
 
 def _located(span: Span | None) -> Any:
@@ -178,5 +178,5 @@ def _escaped(words: str) -> str:
 
     Whatever a name holds, no markup of its own survives: all that Markdown or HTML knows is written as an entity.
     """
-    plain = _MARKED.sub(lambda found: f"&#{ord(found[0])};", one_line(words))
+    plain = _MARKED.sub(lambda found: f"&#{ord(found[0])};", to_one_line(words))
     return _CODE.sub(r"<code>\1</code>", plain).replace("`", "&#96;")

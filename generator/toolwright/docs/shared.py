@@ -18,7 +18,7 @@ from urllib.parse import unquote
 
 from toolwright.docs.tables import Home, outline
 from toolwright.jsonschema.references import Local, at
-from toolwright_runtime.values.text import steps
+from toolwright_runtime.values.text import split_pointer
 
 if TYPE_CHECKING:
     from toolwright import ir
@@ -83,7 +83,7 @@ def collect(schemas: Sequence[ir.Schema], named: Sequence[ir.SharedSchema]) -> C
 
 def _bundled(schema: ir.Schema, by_name: Mapping[str, Home]) -> dict[Pointer, Home]:
     """The places of the manifest's shared schemas in a schema; those that are `true` or `false` have no table."""
-    return {(*steps(unquote(text)),): by_name[name] for text, name in schema.shared.items() if name in by_name}
+    return {(*split_pointer(unquote(text)),): by_name[name] for text, name in schema.shared.items() if name in by_name}
 
 
 def _same(found: Outline, homes: Mapping[Pointer, Home]) -> Iterator[tuple[Pointer, str]]:

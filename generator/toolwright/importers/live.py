@@ -36,12 +36,12 @@ from mcp_types.version import (
 from toolwright import __version__
 from toolwright.importers.reading import RefusedError
 from toolwright.project import child
-from toolwright_runtime.client.features.list_pages import EndlessError, follow
+from toolwright_runtime.client.features.list_pages import EndlessError, follow_pages
 from toolwright_runtime.client.transports.bounded import over_http, over_stdio
 from toolwright_runtime.client.transports.bounds import MAX_RESULT_BYTES, Bounds
-from toolwright_runtime.client.transports.guarded import Guarded
+from toolwright_runtime.client.transports.guarded import SafeTransport
 from toolwright_runtime.mcp.vocabulary import SECTIONS, TOOLS, Section
-from toolwright_runtime.values.terminal import one_line
+from toolwright_runtime.values.terminal import to_one_line
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -87,7 +87,7 @@ class Command:
     @property
     def shown(self) -> str:
         """What people call it."""
-        return one_line(self.words[0])
+        return to_one_line(self.words[0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ class Endpoint:
         parts = urlsplit(self.url)
         host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
         port = f":{parts.port}" if parts.port else ""
-        return one_line(f"{parts.scheme}://{host}{port}{parts.path}")
+        return to_one_line(f"{parts.scheme}://{host}{port}{parts.path}")
 
 
 Source: TypeAlias = Command | Endpoint
@@ -229,7 +229,7 @@ async def _read(source: Source, clock: _Clock, most: int) -> Listed:
             error = _first(group)
             why = f"`{source.shown}` cannot be started: {getattr(error, 'strerror', None) or error}"
         except* ValueError as group:  # a NUL byte in a command, a character that no header may have
-            why = f"`{source.shown}` cannot be asked: {one_line(str(_first(group)))}"
+            why = f"`{source.shown}` cannot be asked: {to_one_line(str(_first(group)))}"
         raise UnreachableError(why + seen.strays() + _said(file))
 
 
@@ -250,7 +250,7 @@ def _said(log: IO[bytes]) -> str:
     if size <= 2 * _PART:
         start, end = start + end, b""
     first, last = (
-        [line for line in (one_line(line).rstrip() for line in part.decode("utf-8", "replace").splitlines()) if line]
+        [line for line in (to_one_line(line).rstrip() for line in part.decode("utf-8", "replace").splitlines()) if line]
         for part in (start, end)
     )
     if not end and len(first) <= _SAID_FIRST + _SAID:
@@ -288,18 +288,18 @@ class _Seen:
                 phrase = f" {HTTPStatus(self.status).phrase}"
             except ValueError:
                 phrase = ""
-            asks = f" and asks for `{one_line(self.authenticate)[:200]}`" if self.authenticate else ""
+            asks = f" and asks for `{to_one_line(self.authenticate)[:200]}`" if self.authenticate else ""
             fix = "; give it what it wants with --header" if self.status in (401, 403) else ""
             return f"answers with HTTP {self.status}{phrase}{asks}{fix}"
         if error.code == mcp_types.CONNECTION_CLOSED:
-            message = one_line(error.message)
+            message = to_one_line(error.message)
             if message == "Connection closed":
                 return self._end()
             if self.status is not None:
                 return f"is gone: {message}"
             why = message.partition(": ")[2] or message  # before it stands the URL
             return f"cannot be reached: {why}; check the URL, and that the server runs"
-        return f"answers with an error: {one_line(error.message)[:500]} ({error.code})"
+        return f"answers with an error: {to_one_line(error.message)[:500]} ({error.code})"
 
     def _end(self) -> str:
         """How a command ended that had not answered."""
@@ -309,7 +309,7 @@ class _Seen:
         except FileNotFoundError:
             return "closed its standard output before it had answered"
         except ValueError:
-            return f"cannot be started: {one_line(text)}"
+            return f"cannot be started: {to_one_line(text)}"
         if status >= 0:
             return f"ended with exit status {status} before it had answered"
         try:
@@ -325,12 +325,12 @@ class _Seen:
         return f"; it sent {lines} no JSON-RPC"
 
 
-def _transport(source: Source, log: io.TextIOWrapper, seen: _Seen) -> Guarded:
+def _transport(source: Source, log: io.TextIOWrapper, seen: _Seen) -> SafeTransport:
     if isinstance(source, Command):
         arguments = ["-I", child.__file__, str(seen.ended), *source.words]
         process = StdioServerParameters(command=sys.executable, args=arguments, env=dict(source.environment))
-        return Guarded(over_stdio(process, log), over_http=False, lines=seen.bounds)
-    return Guarded(over_http(source.url, source.headers, seen.bounds, seen.response), over_http=True)
+        return SafeTransport(over_stdio(process, log), over_http=False, lines=seen.bounds)
+    return SafeTransport(over_http(source.url, source.headers, seen.bounds, seen.response), over_http=True)
 
 
 class _Conversation:
@@ -384,7 +384,9 @@ class _Conversation:
         )
         revision = found.get("protocolVersion")
         if revision not in HANDSHAKE_PROTOCOL_VERSIONS:
-            raise UnreachableError(f"speaks a revision of the protocol that is not known: {one_line(repr(revision))}")
+            raise UnreachableError(
+                f"speaks a revision of the protocol that is not known: {to_one_line(repr(revision))}"
+            )
         self.revision = str(revision)
         await self._dispatcher.notify("notifications/initialized", None, self._options("notifications/initialized"))
         return _told(found, found.get("serverInfo"))
@@ -432,7 +434,7 @@ async def _everything(conversation: _Conversation, answered: Callable[[], None])
                 raise
             if error.code != mcp_types.METHOD_NOT_FOUND:
                 notes.append(
-                    f"`{section.method}` failed, so that nothing of it is here: {one_line(error.message)[:500]}"
+                    f"`{section.method}` failed, so that nothing of it is here: {to_one_line(error.message)[:500]}"
                 )
     return Listed(conversation.revision, info, capabilities, sections, tuple(notes))
 
@@ -454,7 +456,7 @@ async def _pages(conversation: _Conversation, section: Section) -> Sequence[Any]
         return page
 
     try:
-        async for page in follow(fetch, lambda page: page.get("nextCursor")):
+        async for page in follow_pages(fetch, lambda page: page.get("nextCursor")):
             found += page[section.name]
     except EndlessError as error:
         raise UnreachableError(f"{refused} with a list that {error}") from None

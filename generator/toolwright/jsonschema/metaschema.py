@@ -13,7 +13,7 @@ from toolwright.diagnostics import Diagnostic, Place, Pointer
 from toolwright.diagnostics.suggestions import found, is_quoted, misspelt, nearest, quoted, shorten, shown
 from toolwright.jsonschema import dialects, locations
 from toolwright.jsonschema.dialects import DIALECTS, DRAFT_4, KEYWORDS, Dialect
-from toolwright_runtime.values.locations import located
+from toolwright_runtime.values.locations import locate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -181,7 +181,7 @@ def _explained(
     error: ValidationError, root: dict[str, Json], place: Place, dialect: Dialect, inner: dict[Pointer, Json]
 ) -> Iterator[Diagnostic]:
     """The diagnostics for one error of a meta-schema's validator."""
-    pointer, value = located(error, root)
+    pointer, value = locate(error, root)
     at = Place(place.file, place.pointer + pointer)
     if error.kind.name == "required":  # draft-04: an exclusive bound needs its bound
         yield from _without_bound(error.kind.as_dict()["property"], value, at)

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from toolwright_runtime.values.text import steps
+from toolwright_runtime.values.text import split_pointer
 
 if TYPE_CHECKING:
     from toolwright.diagnostics import Pointer
@@ -34,7 +34,7 @@ def local(root: Json, reference: str) -> Json:
     if reference != "#" and not reference.startswith("#/"):
         raise LookupError(reference)
     here = root
-    for step in steps(unquote(reference[1:])):
+    for step in split_pointer(unquote(reference[1:])):
         if isinstance(here, dict):
             here = here[step]
         elif isinstance(here, list) and step.isdecimal():

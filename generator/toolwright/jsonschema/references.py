@@ -19,7 +19,7 @@ from toolwright.diagnostics.suggestions import did_you_mean, nearest
 from toolwright.jsonschema import dialects
 from toolwright.jsonschema.metaschema import is_valid
 from toolwright.jsonschema.pointers import pointer_text
-from toolwright_runtime.values.text import steps
+from toolwright_runtime.values.text import split_pointer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Mapping, Sequence
@@ -293,7 +293,7 @@ class _Walk:
             return self._local(text, uri, unquote(fragment))
         shared = _SHARED.fullmatch(text)
         if shared is not None and not _SCHEME.match(text) and self.place.file in self.folder.schemas:
-            return self._shared(text, unquote(shared["file"]), steps(unquote(f"/{shared['steps']}")))
+            return self._shared(text, unquote(shared["file"]), split_pointer(unquote(f"/{shared['steps']}")))
         if uri.startswith(("http://json-schema.org/", "https://json-schema.org/")):
             return self._meta(text, uri, fragment)
         return self._outside(text, uri)
@@ -309,7 +309,7 @@ class _Walk:
             return Broken("TW220", f"no schema here has the anchor `{fragment}`", fix)
         pointer: Pointer = start
         value = at(self.schema, start)
-        for step in steps(fragment):
+        for step in split_pointer(fragment):
             if isinstance(value, dict) and step in value:
                 value, pointer = value[step], (*pointer, step)
             elif isinstance(value, list) and step.isdecimal() and int(step) < len(value):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from toolwright.mock import values
 from toolwright_runtime.errors import ToolError
-from toolwright_runtime.values.equality import same
+from toolwright_runtime.values.equality import are_equal
 
 if TYPE_CHECKING:
     from toolwright.codegen.surface import MethodRole
@@ -80,7 +80,7 @@ def _tool(tool: Tool, seed: int) -> _Answer:
 def _example(examples: Iterable[Mapping[str, Any]], arguments: Mapping[str, Any]) -> Any:
     """The output of the example that has these arguments, else of the first one that has an output."""
     shown = [example for example in examples if "output" in example]
-    meant = [example for example in shown if same(example["input"], dict(arguments))]
+    meant = [example for example in shown if are_equal(example["input"], dict(arguments))]
     return (meant or shown)[0]["output"] if shown else _MISSING
 
 

@@ -21,7 +21,7 @@ from toolwright.jsonschema.metaschema import TYPES
 from toolwright.jsonschema.references import KEYWORDS, Folder, Local, Outline, at
 from toolwright.mock import patterns
 from toolwright_runtime.schema.validation import Validator
-from toolwright_runtime.values.equality import same
+from toolwright_runtime.values.equality import are_equal
 
 TRIES: Final = 200
 """Values that are tried; the later ones are bolder."""
@@ -92,7 +92,7 @@ def make(schema: Any, seed: str, *, formats: bool = False) -> Any:
         except (_DeadEndError, RecursionError) as error:
             is_large = is_large or isinstance(error, _TooMuchError)
         else:
-            if not validator.violations(value):
+            if not validator.find_errors(value):
                 return value
         left -= maker.taken
         if left <= 0:
@@ -250,7 +250,7 @@ class _Maker:
         """The schema of a property that `properties` does not name."""
         for pattern, inner in (schema.get("patternProperties") or {}).items():
             self._take(_CHARACTERS // 10)  # for making the validator
-            if not Validator({"pattern": pattern}).violations(name):
+            if not Validator({"pattern": pattern}).find_errors(name):
                 return inner
         return schema.get("additionalProperties", True)
 
@@ -281,7 +281,7 @@ class _Maker:
         for _ in range(20):
             value = self.value(schema, depth + 1)
             self._take(len(made) // _COMPARED if unique else 0)
-            if not unique or not any(same(value, other) for other in made):
+            if not unique or not any(are_equal(value, other) for other in made):
                 return value
         raise _DeadEndError
 
@@ -363,7 +363,7 @@ def _both(one: Mapping[str, Any], two: Mapping[str, Any]) -> dict[str, Any]:
         elif key == "required" and isinstance(ours, list) and isinstance(theirs, list):
             made[key] = [*dict.fromkeys([*ours, *theirs])]
         elif key == "enum" and isinstance(ours, list) and isinstance(theirs, list):
-            made[key] = [value for value in ours if any(same(value, other) for other in theirs)]
+            made[key] = [value for value in ours if any(are_equal(value, other) for other in theirs)]
         elif key == "type":
             made[key] = _common(ours, theirs)
         elif key in _SMALLER and _is_number(ours) and _is_number(theirs):

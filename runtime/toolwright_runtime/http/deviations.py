@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from ..observability.logs import log
-from ..schema.validation import output_validator
+from ..schema.validation import get_output_validator
 from ..server.handlers.returns import Tolerated, Unstructured
 from .responses import Answer, Deviation, content
 
@@ -51,8 +51,8 @@ def tolerated(answer: Answer, tool: Tool, make: Callable[[], Any]) -> Any:
 
 
 def _violations(tool: Tool, value: Any) -> Iterator[dict[str, str]]:
-    validator = output_validator(tool)
-    for path, keyword, lines in () if validator is None else validator.details(value, "result"):
+    validator = get_output_validator(tool)
+    for path, keyword, lines in () if validator is None else validator.describe_errors(value, "result"):
         for line in lines:
             yield {"pointer": _pointer(path), "keyword": keyword, "message": line}
 

@@ -16,7 +16,7 @@ from mcp_types import AudioContent, BlobResourceContents, EmbeddedResource, Imag
 from ..server.features.large_results import SECONDS, STORE
 from ..server.handlers.content import link, text
 from ..server.handlers.returns import Unstructured
-from ..values.units import size
+from ..values.units import parse_size
 from .deviations import META
 
 _DEFAULT: Final = 64 * 1024
@@ -30,7 +30,7 @@ def bounded(value: Any, name: str, policy: Mapping[str, Any]) -> Any:
         name: The tool's name.
         policy: Its policy, whose `maxResultBytes` is how large that may be; by default 64 KiB.
     """
-    most = size(policy.get("maxResultBytes", _DEFAULT))
+    most = parse_size(policy.get("maxResultBytes", _DEFAULT))
     data, mime_type = _bytes(value)
     if len(data) <= most:
         return value

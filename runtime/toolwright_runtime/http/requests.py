@@ -68,9 +68,9 @@ class Api:
             base_env=said.get("baseUrlEnv"),
             auth=said.get("auth") or {},
             security=said.get("security") or (),
-            timeout=units.seconds(said.get("timeout", "30s")),
+            timeout=units.parse_duration(said.get("timeout", "30s")),
             retries=said.get("retries", 2),
-            most=units.size(said.get("maxResponseBytes", "4MiB")),
+            most=units.parse_size(said.get("maxResponseBytes", "4MiB")),
         )
 
 

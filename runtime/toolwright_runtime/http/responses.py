@@ -19,7 +19,7 @@ from ..package import Tool
 from ..server.handlers.content import audio, embedded, image, link
 from ..server.handlers.returns import Content
 from ..values.json import Json
-from ..values.sanitizing import checked_mime_type, clean
+from ..values.sanitizing import check_mime_type, clean
 
 _MOST_SHOWN: Final = 600
 """Characters of an error's body that the caller is told."""
@@ -197,7 +197,7 @@ def _where(url: str) -> str:
 
 def _media(media: str) -> str:
     try:
-        return checked_mime_type(media)
+        return check_mime_type(media)
     except ValueError:
         return "application/octet-stream"
 

@@ -1,7 +1,7 @@
-"""What a person can say to a question beside filling in its form: yes, no, and nothing.
+"""What a person can answer to a question other than filling in its form: yes, no, or nothing.
 
-Takes and gives nothing; a handler gets these as answers, and a client's `on_question` gives them. Instances are told
-apart with `isinstance`, and what is no answer is false, so that `if answer := await ctx.ask.confirm():` reads well.
+A handler gets these as answers, and a client's `on_question` returns them. Distinguish them with `isinstance`; those
+without an answer are false, so that `if answer := await ctx.ask.confirm():` reads well.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ from typing import Literal, final
 class Accepted:
     """Yes: the person agreed (MCP 2025-11-25, client/elicitation, "Response Actions", `accept`).
 
-    For a question with a URL it says that the person agreed to open it, not that they are done there. For a form it
-    sends the defaults of the form.
+    For a question with a URL it means that the person agreed to open it, not that they are done there. For a form it
+    sends the form's defaults.
 
     Attributes:
-        elicitation: What a handler tells the client by that all is done at the URL (`ctx.complete`), up to 2025-11-25.
+        elicitation: With this a handler tells the client that the person is done at the URL (`ctx.complete`), up to
+            2025-11-25.
     """
 
     elicitation: str | None = field(default=None, compare=False, repr=False)
@@ -28,18 +29,18 @@ class Accepted:
 @final
 @dataclass(frozen=True, slots=True)
 class Declined:
-    """No: the person said so (MCP 2025-11-25, client/elicitation, "Response Actions", `decline`)."""
+    """No: the person declined (MCP 2025-11-25, client/elicitation, "Response Actions", `decline`)."""
 
     def __bool__(self) -> Literal[False]:
-        """It is no answer."""
+        """False: it is not an answer."""
         return False
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Cancelled:
-    """Nothing: the person closed the question (MCP 2025-11-25, client/elicitation, "Response Actions", `cancel`)."""
+    """No answer: the person closed the question (MCP 2025-11-25, client/elicitation, "Response Actions", `cancel`)."""
 
     def __bool__(self) -> Literal[False]:
-        """It is no answer."""
+        """False: it is not an answer."""
         return False

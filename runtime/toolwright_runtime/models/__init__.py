@@ -1,1 +1,1 @@
-"""The bases of generated models."""
+"""The base classes of generated models."""

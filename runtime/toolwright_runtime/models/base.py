@@ -1,8 +1,8 @@
-"""The bases of generated models: a Python view of JSON that never refuses or changes what its schema accepts.
+"""The base classes of generated models: a Python view of JSON that never rejects or changes what its schema accepts.
 
-Takes JSON objects (`model_validate`) or Python values (the constructor), and gives JSON back
-(`model_dump(mode="json")`) with the wire's names. Nothing is coerced: a string is never read as a number, nor a boolean
-as 1. It never decides whether an instance is valid; that is the schema's business.
+Takes JSON objects (`model_validate`) or Python values (the constructor), and returns JSON with the wire names
+(`model_dump(mode="json")`). Nothing is coerced: a string is never read as a number, nor a boolean as 1. Models do not
+decide whether an instance is valid; the schema does.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ _NULL_ALLOWED = "null allowed"
 
 @dataclass(frozen=True, slots=True)
 class _NullAllowed:
-    """Marks an optional field whose schema allows `null`, so that `None` can be a value and not only an absence.
+    """Marks an optional field whose schema allows `null`, so that `None` can be a value and not only mean absence.
 
-    The mark is left in pydantic's core schema: what pydantic knows of a field is not whole while a class waits for
-    one that is defined after it.
+    The mark is in pydantic's core schema: what pydantic knows of a field is incomplete while a class waits for one
+    that is defined after it.
     """
 
     def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """The schema of the type, marked."""
+        """Return the schema of the type, marked."""
         schema = handler(source)
         return cast("CoreSchema", {**schema, "metadata": {**schema.get("metadata", {}), _NULL_ALLOWED: True}})
 
@@ -58,19 +58,19 @@ class _NullAllowed:
 Nullable: TypeAlias = Annotated[T | None, _NullAllowed()]
 """The type of an optional field whose schema allows `null`.
 
-`x: Nullable[T] = None` is `None` when the key is absent and when it is `null`; `"x" in model.model_fields_set` tells
-which, and a `None` that was set goes out as `null`. `x: T | None = None`, without `Nullable`, is `None` only when the
-key is absent, and that `None` never goes out.
+`x: Nullable[T] = None` is `None` when the key is absent and when it is `null`; `"x" in model.model_fields_set`
+tells them apart, and a `None` that was set is sent as `null`. `x: T | None = None`, without `Nullable`, is `None` only when
+the key is absent, and that `None` is never sent.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class _Wire:
-    """What a class must know of its fields, computed once.
+    """What a class needs to know about its fields, computed once.
 
-    `aliases` has the wire name of each field that is called differently in Python. The rest are the fields that can
-    stay away: `absent` are those whose `None` means absence; `fixed`, with their wire names, those with a default that
-    cannot change in place; `growing` those with a default that can, with their wire names and what makes it.
+    `aliases` has the wire name of each field whose Python name differs. The rest are the optional fields: `absent` are
+    those whose `None` means absence; `fixed`, with their wire names, those with an immutable default; `growing` those
+    with a mutable default, with their wire names and what creates it.
     """
 
     aliases: Mapping[str, str]
@@ -79,7 +79,7 @@ class _Wire:
     growing: tuple[tuple[str, str, Callable[[], object]], ...]
 
     def defaulted(self) -> Iterator[tuple[str, str]]:
-        """The fields, with their wire names, of which only `model_fields_set` tells whether they were given."""
+        """Yield the fields, with their wire names, of which only `model_fields_set` tells whether they were given."""
         yield from self.fixed.items()
         yield from ((name, key) for name, key, _ in self.growing)
 
@@ -91,7 +91,7 @@ def _wire(cls: type[Model]) -> _Wire:
 
 
 def _to_wire(wire: _Wire, values: Mapping[str, object]) -> dict[str, object]:
-    """The arguments of a constructor under their wire names; `None` where it only means absence is left out."""
+    """Convert the arguments of a constructor to wire names, without `None` where that only means absence."""
     return {
         wire.aliases.get(name, name): value
         for name, value in values.items()
@@ -99,8 +99,8 @@ def _to_wire(wire: _Wire, values: Mapping[str, object]) -> dict[str, object]:
     }
 
 
-def _serializer(cls: type[Model]) -> Callable[..., Any]:
-    """The function that serializes instances of `cls`."""
+def _make_serializer(cls: type[Model]) -> Callable[..., Any]:
+    """Return the function that serializes instances of `cls`."""
 
     def serialize(
         model: Model, handler: core_schema.SerializerFunctionWrapHandler, info: core_schema.SerializationInfo
@@ -115,17 +115,17 @@ def _serializer(cls: type[Model]) -> Callable[..., Any]:
         for name in wire.fixed.keys() - given:
             data.pop(wire.fixed[name] if by_wire else name, None)
         for name, key, make in wire.growing:
-            if name not in given and _same(values.get(name), make()):
+            if name not in given and _are_equal(values.get(name), make()):
                 data.pop(key if by_wire else name, None)
         return data
 
     return serialize
 
 
-def _unmixed(hidden: Mapping[str, str]) -> Callable[..., Any]:
-    """Validation of fields that does not take an extra key for a field that has another name on the wire.
+def _separate_extra(hidden: Mapping[str, str]) -> Callable[..., Any]:
+    """Return a validator that does not mistake an extra key for a field with another wire name.
 
-    Pydantic notes both in one set of names; `hidden` are the fields, with their wire names, for which that matters.
+    Pydantic records both in one set of names; `hidden` are the fields, with their wire names, for which that matters.
     """
 
     def validate(value: Mapping[str, object], handler: Callable[[object], Any]) -> Any:
@@ -138,13 +138,13 @@ def _unmixed(hidden: Mapping[str, str]) -> Callable[..., Any]:
     return validate
 
 
-def _same(value: object, default: object) -> bool:
-    """Equal as JSON: unlike `==`, this tells `True` from `1`."""
+def _are_equal(value: object, default: object) -> bool:
+    """Compare as JSON: unlike `==`, this distinguishes `True` from `1`."""
     return value == default and repr(value) == repr(default)
 
 
-def _model_part(schema: Any, kind: str = "model") -> Any:
-    """The part of a core schema that is of this kind, below the functions of a subclass's validators."""
+def _find_part(schema: Any, kind: str = "model") -> Any:
+    """Find the part of a core schema that is of this kind, below the validators of a subclass."""
     while schema["type"] != kind:
         if not schema["type"].startswith("function-") or "schema" not in schema:
             return None
@@ -156,28 +156,28 @@ def _is_none(value: object) -> bool:
     return value is None
 
 
-def _without_null(schema: Any) -> Any:
-    """The schema of an optional field which, when its key is there, cannot be `null`."""
+def _remove_null(schema: Any) -> Any:
+    """Return the schema of an optional field that cannot be `null` when its key is present."""
     if schema["type"] == "nullable":
         return schema["schema"]
     if schema["type"] == "default":
-        return {**schema, "schema": _without_null(schema["schema"])}
+        return {**schema, "schema": _remove_null(schema["schema"])}
     return schema
 
 
-def _integral(value: object) -> int | float:
-    """The integer of a float such as `1.0`.
+def _read_integer(value: object) -> int | float:
+    """Convert a float such as `1.0` to an integer.
 
-    `1e23` is 10**23 in JSON, but another number as a float and so as an `int`; such a float stays what it is.
+    `1e23` is 10**23 in JSON, but another number as a float and so as an `int`; such a float stays a float.
     """
     if isinstance(value, float) and value.is_integer():
         whole = int(value)
-        return whole if whole == _written(value) else value
+        return whole if whole == _read_decimal(value) else value
     raise ValueError("not an integer")
 
 
-def _written(value: float) -> int:
-    """The integer that a float without a fraction stands for in JSON, where digits count and not bits."""
+def _read_decimal(value: float) -> int:
+    """Return the integer that an integral float means in JSON, where digits count and not bits."""
     return int(value) if abs(value) < _EXACT else int(Decimal(repr(value)))
 
 
@@ -187,7 +187,7 @@ _EXACT = 2**53
 _INT = core_schema.union_schema(
     [
         core_schema.int_schema(strict=True),
-        core_schema.no_info_plain_validator_function(_integral, json_schema_input_schema=core_schema.int_schema()),
+        core_schema.no_info_plain_validator_function(_read_integer, json_schema_input_schema=core_schema.int_schema()),
     ],
     mode="left_to_right",
     custom_error_type="int_type",
@@ -200,11 +200,11 @@ _FLOAT = core_schema.union_schema(
 _BOOL = core_schema.bool_schema(strict=True)
 
 
-def _exact(schema: Any) -> Any:
-    """The same core schema, but that it takes each JSON value as it is or refuses it.
+def _make_exact(schema: Any) -> Any:
+    """Change a core schema to accept a JSON value unchanged or reject it.
 
     An integer may be written `1.0`, a number stays the `int` or `float` that it is (2**53 + 1 has no `float`), and `1`
-    and `true` are different values, which pydantic's own literals do not know.
+    and `true` are different values, which pydantic's own literals do not distinguish.
     """
     match schema["type"]:
         case "int":
@@ -214,23 +214,23 @@ def _exact(schema: Any) -> Any:
         case "bool":
             return _BOOL
         case "literal":
-            return _exact_literal(schema)
+            return _make_literal_exact(schema)
         case "nullable" | "default":
-            return {**schema, "schema": _exact(schema["schema"])}
+            return {**schema, "schema": _make_exact(schema["schema"])}
         case "list" | "set" | "frozenset" if "items_schema" in schema:
-            return {**schema, "items_schema": _exact(schema["items_schema"])}
+            return {**schema, "items_schema": _make_exact(schema["items_schema"])}
         case "tuple":
-            return {**schema, "items_schema": [_exact(item) for item in schema["items_schema"]]}
+            return {**schema, "items_schema": [_make_exact(item) for item in schema["items_schema"]]}
         case "dict" if "values_schema" in schema:
-            return {**schema, "values_schema": _exact(schema["values_schema"])}
+            return {**schema, "values_schema": _make_exact(schema["values_schema"])}
         case "union":
             schema = formats.with_texts(schema)
-            return unions.choose(schema, _exact) if schema["type"] == "union" else schema
+            return unions.choose(schema, _make_exact) if schema["type"] == "union" else schema
         case _:
             return schema
 
 
-def _exact_literal(schema: Any) -> Any:
+def _make_literal_exact(schema: Any) -> Any:
     if not any(isinstance(value, int) for value in schema["expected"]):
         return schema
     members = {(isinstance(value, bool), value): value for value in schema["expected"]}
@@ -238,7 +238,7 @@ def _exact_literal(schema: Any) -> Any:
 
     def choose(value: object, _: object) -> object:
         if isinstance(value, str | int | float):
-            written = _written(value) if isinstance(value, float) and value.is_integer() else value
+            written = _read_decimal(value) if isinstance(value, float) and value.is_integer() else value
             if (isinstance(value, bool), written) in members:
                 member = members[isinstance(value, bool), written]
                 return member if member == value else value
@@ -249,18 +249,18 @@ def _exact_literal(schema: Any) -> Any:
 
 
 def _is_marked(schema: Any) -> bool:
-    """Whether a field's schema has the mark of `Nullable`."""
+    """Tell whether a field's schema has the mark of `Nullable`."""
     while schema["type"] == "default":
         schema = schema["schema"]
     return bool(schema.get("metadata", {}).get(_NULL_ALLOWED))
 
 
 class _Building(threading.local):
-    """What is known while core schemas are made; nothing in between.
+    """State while core schemas are built; empty otherwise.
 
     Attributes:
-        now: The class whose fields pydantic looks at.
-        met: The classes that it met, each with the references to it.
+        now: The class whose fields pydantic is reading.
+        met: The classes met so far, each with the references to it.
     """
 
     now: type[BaseModel] | None = None
@@ -270,11 +270,13 @@ class _Building(threading.local):
 _BUILDING: Final = _Building()
 
 
-def _one_by_one(cls: type[BaseModel], handler: GetCoreSchemaHandler, make: Callable[[], CoreSchema]) -> CoreSchema:
-    """The core schema of a class, as `make` makes it; where a field holds another class, a reference to it.
+def _build_one_by_one(
+    cls: type[BaseModel], handler: GetCoreSchemaHandler, make: Callable[[], CoreSchema]
+) -> CoreSchema:
+    """Build the core schema of a class with `make`; for a field of another class, return a reference.
 
-    Pydantic would go down into each class that it meets, and come to the end of Python's stack where a hundred lead to
-    each other. So they wait until this one is done, and the references learn what pydantic calls them.
+    Pydantic would descend into each class that it meets, and overflow Python's stack with a hundred that refer to each
+    other. So they wait until this one is done; then the references get pydantic's names.
     """
     met = _BUILDING.met
     if met is not None and cls is not _BUILDING.now:
@@ -288,39 +290,39 @@ def _one_by_one(cls: type[BaseModel], handler: GetCoreSchemaHandler, make: Calla
     met = _BUILDING.met = {cls: []}
     _BUILDING.now = cls
     try:
-        made: dict[type[BaseModel], CoreSchema] = {cls: make()}
-        while waiting := [other for other in met if other not in made]:
+        schemas: dict[type[BaseModel], CoreSchema] = {cls: make()}
+        while waiting := [other for other in met if other not in schemas]:
             for other in waiting:
                 _BUILDING.now = other
-                made[other] = handler.generate_schema(other)
+                schemas[other] = handler.generate_schema(other)
     finally:
         _BUILDING.met = _BUILDING.now = None
     for other, references in met.items():
         for reference in references:
-            reference["schema_ref"] = _name_in(made[other])
-    return made[cls]
+            reference["schema_ref"] = _read_reference(schemas[other])
+    return schemas[cls]
 
 
-def _name_in(schema: Any) -> str:
-    """What pydantic calls the class of a core schema."""
-    return str(schema["schema_ref"] if schema["type"] == "definition-ref" else _model_part(schema)["ref"])
+def _read_reference(schema: Any) -> str:
+    """Return pydantic's name for the class of a core schema."""
+    return str(schema["schema_ref"] if schema["type"] == "definition-ref" else _find_part(schema)["ref"])
 
 
 class Model(BaseModel):
     """Base of the models of JSON objects.
 
-    The constructor takes Python names, `model_validate` the wire's names. Keys that the schema does not name are kept
-    (`model_extra`), unless the schema forbids them. A field goes out if it was set or if it differs from its default
-    now; so an instance that came in goes out as it was, and a list that grew from its default goes out too.
+    The constructor takes Python names, `model_validate` wire names. Keys that the schema does not name are kept
+    (`model_extra`), unless the schema forbids them. A field is sent if it was set or if it differs from its default
+    now; so an instance that was received is sent unchanged, and a list that grew from its default is sent, too.
     """
 
-    __test__: ClassVar[bool] = False  # pytest takes no model for a test, whatever its name
+    __test__: ClassVar[bool] = False  # pytest does not collect models, whatever their names
 
     model_config = ConfigDict(
-        defer_build=True,  # until a class is used, since others that it needs may come later
+        defer_build=True,  # until a class is used, since classes that it needs may be defined later
         extra="allow",
         protected_namespaces=(),
-        ser_json_inf_nan="constants",  # else they would go out as `null`
+        ser_json_inf_nan="constants",  # otherwise they would be sent as `null`
         serialize_by_alias=True,
         validate_by_alias=True,
         validate_by_name=False,
@@ -330,12 +332,12 @@ class Model(BaseModel):
     _toolwright_redacted: ClassVar[frozenset[str]] = frozenset()
 
     def __init_subclass__(cls, *, redacted: Collection[str] = (), **kwargs: Unpack[ConfigDict]) -> None:
-        """Take the names, on the wire, of what the manifest's `policy.redact` keeps out of `repr`, `str` and logs."""
+        """Take the wire names of what the manifest's `policy.redact` keeps out of `repr`, `str` and logs."""
         super().__init_subclass__(**kwargs)
         cls._toolwright_redacted |= {*redacted}
 
     def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
-        """What `repr` shows: all, but for redacted fields and, where there are such, what the schema does not name."""
+        """Yield what `repr` shows: all but redacted fields and, if any, keys that the schema does not name."""
         hidden, fields = self._toolwright_redacted, type(self).__pydantic_fields__
         for name, value in super().__repr_args__():
             known = fields.get(name or "")
@@ -348,26 +350,26 @@ class Model(BaseModel):
             wire = _wire(type(self))
             super().__init__(**_to_wire(wire, values))
 
-        # As for the method that this one replaces: validation need not come through here.
+        # As on the method that this one replaces: validation need not call it.
         __init__.__pydantic_base_init__ = True
 
         @classmethod
         def model_construct(cls, _fields_set: set[str] | None = None, **values: object) -> Self:
-            """An instance of trusted Python values, by Python names, without validation."""
+            """Create an instance from trusted Python values, by Python names, without validation."""
             return super().model_construct(_fields_set, **_to_wire(_wire(cls), values))
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: type[BaseModel], handler: GetCoreSchemaHandler) -> CoreSchema:
-        """What pydantic makes of the fields, without its coercions, and with our rule of what goes out."""
-        return _one_by_one(cls, handler, lambda: cls._toolwright_schema(source, handler))
+        """Return pydantic's schema of the fields, without coercions, and with our rule of what is sent."""
+        return _build_one_by_one(cls, handler, lambda: cls._toolwright_schema(source, handler))
 
     @classmethod
     def _toolwright_schema(cls, source: type[BaseModel], handler: GetCoreSchemaHandler) -> CoreSchema:
         schema = handler(source)
-        model = _model_part(handler.resolve_ref_schema(schema))
+        model = _find_part(handler.resolve_ref_schema(schema))
         if model is None or model["cls"] is not cls or "serialization" in model:
             return schema
-        fields = _model_part(model["schema"], "model-fields")
+        fields = _find_part(model["schema"], "model-fields")
         if fields is None:
             return schema
         absent: set[str] = set()
@@ -378,7 +380,7 @@ class Model(BaseModel):
             info = cls.__pydantic_fields__[name]
             key = keys[name]
             marked = _is_marked(part["schema"])
-            part["schema"] = _exact(part["schema"])
+            part["schema"] = _make_exact(part["schema"])
             if info.is_required():
                 continue
             part["schema"] = formats.with_default(part["schema"])
@@ -388,7 +390,7 @@ class Model(BaseModel):
                 growing.append((name, key, partial(copy.deepcopy, part["schema"]["default"])))
             elif info.default is None and not marked:
                 absent.add(name)
-                part["schema"] = _without_null(part["schema"])
+                part["schema"] = _remove_null(part["schema"])
                 part["serialization_exclude_if"] = _is_none
             else:
                 fixed[name] = key
@@ -400,11 +402,11 @@ class Model(BaseModel):
         )
         unions.note(cls, str(model["ref"]), fields["fields"], keys)
         if "extras_schema" in fields:
-            fields["extras_schema"] = _exact(fields["extras_schema"])
+            fields["extras_schema"] = _make_exact(fields["extras_schema"])
         hidden = {name: key for name, key in cls.__toolwright_wire__.defaulted() if name != key}
         if hidden:
-            model["schema"] = core_schema.no_info_wrap_validator_function(_unmixed(hidden), model["schema"])
-        model["serialization"] = core_schema.wrap_serializer_function_ser_schema(_serializer(cls), info_arg=True)
+            model["schema"] = core_schema.no_info_wrap_validator_function(_separate_extra(hidden), model["schema"])
+        model["serialization"] = core_schema.wrap_serializer_function_ser_schema(_make_serializer(cls), info_arg=True)
         return schema
 
 
@@ -417,13 +419,13 @@ class Root(RootModel[T], Generic[T]):
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: type[BaseModel], handler: GetCoreSchemaHandler) -> CoreSchema:
-        """What pydantic makes of the root's type, without its coercions."""
+        """Return pydantic's schema of the root's type, without coercions."""
 
         def make() -> CoreSchema:
             schema = handler(source)
-            model = _model_part(handler.resolve_ref_schema(schema))
+            model = _find_part(handler.resolve_ref_schema(schema))
             if model is not None and model["cls"] is cls:
-                model["schema"] = _exact(model["schema"])
+                model["schema"] = _make_exact(model["schema"])
             return schema
 
-        return _one_by_one(cls, handler, make)
+        return _build_one_by_one(cls, handler, make)

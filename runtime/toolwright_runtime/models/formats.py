@@ -1,8 +1,8 @@
-"""Texts with a `format` as values of Python: dates, times, UUIDs, URIs and base64.
+"""Strings with a `format` as Python values: dates, times, UUIDs, URIs and base64.
 
-Takes the core schema of a union of such a type and `str`; gives one that reads a text as the type where it says exactly
-what that type can hold, and else leaves it a text, since `format` need not be asserted. What was read goes out as the
-text that it was.
+Takes the core schema of a union of such a type and `str`; returns one that reads a string as the type if the type can
+represent it exactly, and otherwise leaves it a string, since `format` need not be asserted. What was read is written
+back as the same string.
 """
 
 from __future__ import annotations
@@ -30,22 +30,22 @@ _DATE_TIME: Final = re.compile(rf"\d{{4}}-\d\d-\d\d[Tt]{_TIME}", re.ASCII)
 
 
 class _Time(dt.time):
-    """A time that knows how it was written; one that was made of it does not."""
+    """A time that remembers how it was written; times derived from it do not."""
 
     written: str | None = None
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[Any, ...]:
-        """How to copy it, and to make it from a pickle."""
+        """Return how to copy and unpickle it."""
         return super().__reduce_ex__(protocol) if self.written is None else (_read_time, (self.written,))
 
 
 class _DateTime(dt.datetime):
-    """A date with a time that knows how it was written; one that was made of it does not."""
+    """A datetime that remembers how it was written; datetimes derived from it do not."""
 
     written: str | None = None
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[Any, ...]:
-        """How to copy it, and to make it from a pickle."""
+        """Return how to copy and unpickle it."""
         return super().__reduce_ex__(protocol) if self.written is None else (_read_date_time, (self.written,))
 
 
@@ -53,15 +53,15 @@ class _PathlessUrl(AnyUrl):
     """A URL such as `https://example.com`, to which pydantic would add a slash."""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """How to make it from a pickle."""
+        """Return how to unpickle it."""
         return _read_url, (str(self),)
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A type that texts are read as: its class, what reads a text, and what writes a value.
+    """A type that strings are read as: its class, a function that reads a string, and one that writes a value.
 
-    `read` raises a `ValueError` for a text that the type cannot hold.
+    `read` raises a `ValueError` for a string that the type cannot represent.
     """
 
     type: type[Any]
@@ -70,7 +70,7 @@ class Kind:
 
 
 def _read_date(text: str) -> dt.date:
-    return _same(dt.date.fromisoformat(text), text, dt.date.isoformat)
+    return _check_round_trip(dt.date.fromisoformat(text), text, dt.date.isoformat)
 
 
 def _read_time(text: str) -> dt.time:
@@ -86,10 +86,10 @@ def _read_time(text: str) -> dt.time:
 def _write_time(value: dt.time) -> str:
     if isinstance(value, _Time) and value.written is not None:
         return value.written
-    offset = _offset(value)
+    offset = _get_offset(value)
     if offset % _MINUTE:
-        raise ValueError(f"the offset of {value} is no whole minutes, which RFC 3339 asks for")
-    return _with_z(value.isoformat())
+        raise ValueError(f"the offset of {value} is not a whole number of minutes, as RFC 3339 requires")
+    return _add_z(value.isoformat())
 
 
 def _read_date_time(text: str) -> dt.datetime:
@@ -103,40 +103,40 @@ def _read_date_time(text: str) -> dt.datetime:
 
 
 def _write_date_time(value: dt.datetime) -> str:
-    """The text of a time, in UTC where RFC 3339 (section 5.6) cannot write its offset, as of most before 1900."""
+    """Write a datetime, in UTC if RFC 3339 (section 5.6) cannot express its offset, like most before 1900."""
     if isinstance(value, _DateTime) and value.written is not None:
         return value.written
-    offset = _offset(value)
+    offset = _get_offset(value)
     if offset % _MINUTE:
         try:
             value = value.replace(tzinfo=dt.UTC) - offset
         except OverflowError:
-            raise ValueError(f"the offset of {value} is no whole minutes, which RFC 3339 asks for") from None
-    return _with_z(value.isoformat())
+            raise ValueError(f"the offset of {value} is not a whole number of minutes, as RFC 3339 requires") from None
+    return _add_z(value.isoformat())
 
 
 _MINUTE: Final = dt.timedelta(minutes=1)
 
 
-def _offset(value: dt.time | dt.datetime) -> dt.timedelta:
+def _get_offset(value: dt.time | dt.datetime) -> dt.timedelta:
     offset = value.utcoffset()
     if offset is None:
         raise ValueError(
-            f"{value.isoformat()} has no offset from UTC, which RFC 3339 asks for; `tzinfo=datetime.UTC` gives one"
+            f"{value.isoformat()} has no offset from UTC, which RFC 3339 requires; set `tzinfo=datetime.UTC`"
         )
     return offset
 
 
-def _with_z(text: str) -> str:
+def _add_z(text: str) -> str:
     return f"{text[:-6]}Z" if text.endswith("+00:00") else text
 
 
 def _read_uuid(text: str) -> UUID:
-    return _same(UUID(text), text, str)
+    return _check_round_trip(UUID(text), text, str)
 
 
 def _read_base64(text: str) -> bytes:
-    return _same(base64.b64decode(text, validate=True), text, _write_base64)
+    return _check_round_trip(base64.b64decode(text, validate=True), text, _write_base64)
 
 
 def _write_base64(value: bytes) -> str:
@@ -150,11 +150,11 @@ def _pathless_urls() -> TypeAdapter[_PathlessUrl]:
 
 def _read_url(text: str) -> AnyUrl:
     url = AnyUrl(text)
-    return url if str(url) == text else _same(_pathless_urls().validate_python(text), text, str)
+    return url if str(url) == text else _check_round_trip(_pathless_urls().validate_python(text), text, str)
 
 
-def _same(value: T, text: str, write: Callable[[T], str]) -> T:
-    """The value, if it is written as it was."""
+def _check_round_trip(value: T, text: str, write: Callable[[T], str]) -> T:
+    """Return the value if writing it gives the same string."""
     if write(value) != text:
         raise ValueError(text)
     return value
@@ -172,51 +172,51 @@ _KINDS: Final[Mapping[str, Kind]] = {
 
 
 def write(value: object) -> str | None:
-    """The text of a value of one of the types; nothing for any other.
+    """Write a value of one of the types; `None` for any other.
 
     Raises:
-        ValueError: It is a time whose offset from UTC is not known, or cannot be written.
+        ValueError: It is a time whose offset from UTC is unknown, or cannot be written.
     """
     kind = next((kind for kind in _KINDS.values() if _is_of(value, kind)), None)
     return None if kind is None else kind.write(value)
 
 
 def with_texts(union: Any) -> Any:
-    """The core schema of a union, in which texts are read as those of its types that they are exactly."""
-    choices = [_bare(choice) for choice in union["choices"]]
-    kinds = [kind for choice in choices if (kind := _KINDS.get(_name(choice)))]
-    if any(choice["type"] == "any" for choice in choices):  # by itself pydantic looks at no other alternative then
+    """Change the core schema of a union to read strings as the first of its types that represents them exactly."""
+    choices = [_strip_label(choice) for choice in union["choices"]]
+    kinds = [kind for choice in choices if (kind := _KINDS.get(_type_name(choice)))]
+    if any(choice["type"] == "any" for choice in choices):  # otherwise pydantic does not try other alternatives
         union = {
             **union,
-            "serialization": core_schema.plain_serializer_function_ser_schema(_written_within, when_used="json"),
+            "serialization": core_schema.plain_serializer_function_ser_schema(_write_within, when_used="json"),
         }
     if not kinds:
         return union
-    made = core_schema.no_info_plain_validator_function(
+    reader = core_schema.no_info_plain_validator_function(
         _Reader(tuple(kinds)),
         json_schema_input_schema=core_schema.str_schema(),
-        serialization=core_schema.plain_serializer_function_ser_schema(_written, when_used="json"),
+        serialization=core_schema.plain_serializer_function_ser_schema(_write_text, when_used="json"),
     )
-    others = [choice for choice in choices if choice["type"] != "str" and _name(choice) not in _KINDS]
-    return {**union, "choices": [made, *others]} if others else made
+    others = [choice for choice in choices if choice["type"] != "str" and _type_name(choice) not in _KINDS]
+    return {**union, "choices": [reader, *others]} if others else reader
 
 
 def with_default(field: Any) -> Any:
-    """The core schema of a field with a default, in which the texts of that are read as its types."""
+    """Read the strings in the default of a field as its types."""
     return {**field, "default": _read_in(field["schema"], field["default"])} if "default" in field else field
 
 
 def _read_in(schema: Any, value: Any) -> Any:
-    """A value with its texts read, where the core schema, which `with_texts` made, has types for them."""
+    """Read the strings in a value, if the core schema (as `with_texts` returns it) has types for them."""
     match schema["type"]:
         case "function-plain" if isinstance(value, str) and isinstance(schema["function"]["function"], _Reader):
             return schema["function"]["function"](value)
         case "union":
-            read = (_read_in(_bare(choice), value) for choice in schema["choices"])
-            return next((made for made in read if made is not value), value)
+            read = (_read_in(_strip_label(choice), value) for choice in schema["choices"])
+            return next((result for result in read if result is not value), value)
         case "tagged-union":
             read = (_read_in(choice, value) for choice in schema["choices"].values())
-            return next((made for made in read if made is not value), value)
+            return next((result for result in read if result is not value), value)
         case "nullable" | "function-wrap" if "schema" in schema:
             return _read_in(schema["schema"], value)
         case "list" if "items_schema" in schema and _is_list(value):
@@ -245,21 +245,21 @@ def _read_entries(schema: Any, value: dict[str, Any]) -> dict[str, Any]:
     return entries if entries != value else value
 
 
-def _name(schema: Any) -> str:
-    """Pydantic's name for a type; it wraps that of URLs."""
+def _type_name(schema: Any) -> str:
+    """Return pydantic's name for a type; the schema of URLs is wrapped."""
     while schema["type"] == "function-wrap":
         schema = schema["schema"]
     return str(schema["type"])
 
 
-def _bare(choice: Any) -> Any:
-    """An alternative without its label."""
+def _strip_label(choice: Any) -> Any:
+    """Return an alternative without its label."""
     return choice[0] if is_list(choice) else choice
 
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
-    """Reads texts as the first of some types that they are exactly; values of these types stay what they are."""
+    """Reads strings as the first of some types that represents them exactly; values of these types stay unchanged."""
 
     kinds: tuple[Kind, ...]
 
@@ -267,9 +267,9 @@ class _Reader:
         if not isinstance(value, str):
             if any(_is_of(value, kind) for kind in self.kinds):
                 if isinstance(value, dt.time | dt.datetime):
-                    write(value)  # it raises where there is no text for it
+                    write(value)  # raises if it cannot be written
                 return value
-            raise ValueError("not a text")
+            raise ValueError("not a string")
         for kind in self.kinds:
             try:
                 return kind.read(value)
@@ -279,22 +279,22 @@ class _Reader:
 
 
 def _is_of(value: object, kind: Kind) -> bool:
-    """Whether a value is of a type; a date with a time is no date."""
+    """Tell whether a value is of a type; a datetime is not a date here."""
     return isinstance(value, kind.type) and not (kind.type is dt.date and isinstance(value, dt.datetime))
 
 
-def _written(value: Any) -> str:
+def _write_text(value: Any) -> str:
     text = value if isinstance(value, str) else write(value)
     if text is None:  # another alternative of the union writes it
-        raise PydanticSerializationUnexpectedValue(f"Expected a text, not {type(value).__name__}")
+        raise PydanticSerializationUnexpectedValue(f"Expected a string, not {type(value).__name__}")
     return text
 
 
-def _written_within(value: Any) -> Any:
-    """A value with the texts of what stands for such in its lists and dictionaries; models write their own."""
+def _write_within(value: Any) -> Any:
+    """Write the values of these types in lists and dictionaries as strings; models write their own."""
     if is_object(value):
-        return {key: _written_within(below) for key, below in value.items()}
+        return {key: _write_within(below) for key, below in value.items()}
     if is_list(value):
-        return [_written_within(below) for below in value]
+        return [_write_within(below) for below in value]
     text = write(value)
     return value if text is None else text

@@ -1,7 +1,7 @@
-"""The bases of models of JSON objects whose keys are data: mappings of keys to values of one type.
+"""The base classes of models of JSON objects whose keys are data: mappings to values of one type.
 
-`Map` is for objects that are nothing else, `OpenModel` for those that have fields beside. A schema's
-`additionalProperties` and `patternProperties` say what the values are.
+`Map` is for objects that are only mappings, `OpenModel` for those that have fields, too. A schema's
+`additionalProperties` and `patternProperties` define the values.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ V = TypeVar("V")
 
 
 class Map(Root[dict[str, V]], MutableMapping[str, V], Generic[V]):
-    """Base of the models of objects that are mappings and nothing else; `root` is the dictionary itself."""
+    """Base of the models of objects that are only mappings; `root` is the dictionary itself."""
 
     def __getitem__(self, key: str) -> V:
-        """The value of a key."""
+        """Return the value of a key."""
         return self.root[key]
 
     def __setitem__(self, key: str, value: V) -> None:
@@ -31,27 +31,27 @@ class Map(Root[dict[str, V]], MutableMapping[str, V], Generic[V]):
         """Remove a key."""
         del self.root[key]
 
-    def __iter__(self) -> Iterator[str]:  # type: ignore[override]  # a mapping iterates over its keys, no model does
-        """The keys, in their order."""
+    def __iter__(self) -> Iterator[str]:  # type: ignore[override]  # a mapping iterates over its keys, models do not
+        """Iterate over the keys, in order."""
         return iter(self.root)
 
     def __len__(self) -> int:
-        """How many keys it has."""
+        """Return the number of keys."""
         return len(self.root)
 
     def __eq__(self, other: object) -> bool:
-        """Whether it is another of the same class, or any mapping but a model, with the same entries."""
+        """Tell whether `other` is of the same class, or any mapping but a model, with the same entries."""
         return _equals(self.root, other) if _is_plain(other) else super().__eq__(other)
 
 
 class OpenModel(Model, MutableMapping[str, V]):
-    """Base of the models of objects with fields, and a mapping of all keys that are no fields."""
+    """Base of the models of objects with fields; a mapping of all keys that are not fields."""
 
     if not TYPE_CHECKING:
 
         @classmethod
         def __class_getitem__(cls, values: Any) -> GenericAlias:
-            """The base for values of one type, which need not be there yet: it may be given by its name."""
+            """Return the base for values of one type, which may be given by name if it is not defined yet."""
             return GenericAlias(cls, (values,))
 
         def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -64,42 +64,42 @@ class OpenModel(Model, MutableMapping[str, V]):
     def _others(self) -> dict[str, V]:
         others: dict[str, V] | None = self.__pydantic_extra__
         if others is None:
-            raise TypeError(f"{type(self).__name__} takes no keys but its fields")
+            raise TypeError(f"{type(self).__name__} accepts no keys other than its fields")
         return others
 
     def __getitem__(self, key: str) -> V:
-        """The value of a key that is no field."""
+        """Return the value of a key that is not a field."""
         return self._others[key]
 
     def __setitem__(self, key: str, value: V) -> None:
         """Set the value of a key.
 
         Raises:
-            KeyError: It is a field, which is an attribute.
+            KeyError: It is a field; set the attribute.
         """
         for name, field in type(self).__pydantic_fields__.items():
             if key == (field.alias or name):
-                raise KeyError(f"{key!r} is the attribute {name!r}")
+                raise KeyError(f"{key!r} is a field; set the attribute {name!r}")
         self._others[key] = value
 
     def __delitem__(self, key: str) -> None:
-        """Remove a key that is no field."""
+        """Remove a key that is not a field."""
         del self._others[key]
 
-    def __iter__(self) -> Iterator[str]:  # type: ignore[override]  # a mapping iterates over its keys, no model does
-        """The keys that are no fields, in their order."""
+    def __iter__(self) -> Iterator[str]:  # type: ignore[override]  # a mapping iterates over its keys, models do not
+        """Iterate over the keys that are not fields, in order."""
         return iter(self._others)
 
     def __len__(self) -> int:
-        """How many keys it has that are no fields."""
+        """Return the number of keys that are not fields."""
         return len(self._others)
 
     def __bool__(self) -> bool:
-        """True: it has fields, whether there are other keys or not."""
+        """Return true: it has fields, even without other keys."""
         return True
 
     def __eq__(self, other: object) -> bool:
-        """Whether it is another of the same class with the same fields and entries."""
+        """Tell whether `other` is of the same class with the same fields and entries."""
         return Model.__eq__(self, other)
 
 

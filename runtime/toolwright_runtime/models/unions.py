@@ -1,10 +1,10 @@
-"""Which alternative of a union a value is, without trying each of them to the bottom.
+"""Choose the alternative of a union for a value, without trying each of them to the bottom.
 
-Takes the core schema of a union; gives one that accepts the same values, and dumps each as it came. Of the alternatives
-that are models, those are tried whose constants, required keys and forbidden keys allow the value; where several do,
-the one with the most fields that were set counts, and is remembered for as long as the value is read, so that the work
-does not multiply with each level. Where nothing tells a model from a plain mapping, pydantic's smart mode may take the
-mapping; here it is the model.
+Takes the core schema of a union; returns one that accepts the same values, and dumps each unchanged. Of the
+alternatives that are models, those are tried whose constants, required keys and forbidden keys allow the value; if
+several do, the one with the most fields set wins, and is remembered while the value is read, so that the work does not
+multiply with each level. If nothing distinguishes a model from a plain mapping, pydantic's smart mode may choose the
+mapping; here the model is chosen.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from pydantic_core import ValidationError, core_schema
 from ..values.json import Json, is_list
 
 CLASSES: Final[WeakValueDictionary[str, type[BaseModel]]] = WeakValueDictionary()
-"""The classes of models by the references to them."""
+"""The classes of models by reference."""
 
 OUTLINE: Final = "_toolwright_outline"
-"""The attribute of a class that has its outline."""
+"""The attribute that holds the outline of a class."""
 
 _ALL: Final = -1
 _ANY: Final = "any of them"
-"""What stands for all alternatives; none is called so, as one of `Any` is called `any`."""
+"""Means all alternatives; none has this label, since that of `Any` is `any`."""
 
 _SCALARS: Final = frozenset({"str", "int", "float", "bool", "none", "literal", "function-plain"})
 _LISTS: Final = frozenset({"list", "set", "frozenset", "tuple"})
@@ -37,11 +37,11 @@ _LISTS: Final = frozenset({"list", "set", "frozenset", "tuple"})
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """What can be told of a model's JSON object without a look into its values.
+    """What is known of a model's JSON object without looking into its values.
 
     Attributes:
         required: The keys that it must have.
-        known: The keys that it may have; nothing where it may have any.
+        known: The keys that it may have; `None` if it may have any.
         constants: The values that a key may have.
     """
 
@@ -50,19 +50,19 @@ class Outline:
     constants: Mapping[str, frozenset[object]]
 
     def fits(self, value: Mapping[str, object]) -> bool:
-        """Whether the object may be of this model."""
+        """Tell whether an object may be of this model."""
         if not self.required <= value.keys() or not (self.known is None or value.keys() <= self.known):
             return False
-        return all(_is_one(value[key], allowed) for key, allowed in self.constants.items() if key in value)
+        return all(_is_allowed(value[key], allowed) for key, allowed in self.constants.items() if key in value)
 
 
 def refer(cls: type[BaseModel], reference: str) -> None:
-    """Take note of a reference to a model, which may be looked at later."""
+    """Register a reference to a model, which may be inspected later."""
     CLASSES[reference] = cls
 
 
 def note(cls: type[BaseModel], reference: str, fields: Mapping[str, Any], keys: Mapping[str, str]) -> None:
-    """Take note of a model.
+    """Register a model.
 
     Args:
         cls: The model.
@@ -70,32 +70,32 @@ def note(cls: type[BaseModel], reference: str, fields: Mapping[str, Any], keys: 
         fields: The core schemas of its fields.
         keys: The wire name of each field.
     """
-    constants = {keys[name]: values for name, part in fields.items() if (values := _constants(part["schema"]))}
+    constants = {keys[name]: values for name, part in fields.items() if (values := _find_constants(part["schema"]))}
     required = frozenset(keys[name] for name in fields if cls.__pydantic_fields__[name].is_required())
     known = frozenset(keys.values()) if cls.model_config.get("extra") == "forbid" else None
     setattr(cls, OUTLINE, Outline(required, known, constants))
     refer(cls, reference)
 
 
-def _constants(schema: Any) -> frozenset[object]:
-    """What a field may be, where that is one of some constants."""
+def _find_constants(schema: Any) -> frozenset[object]:
+    """Return the constants that a field may be; empty if it is not limited to constants."""
     while schema["type"] == "default" or (schema["type"] == "function-wrap" and "schema" in schema):
         schema = schema["schema"]
     return frozenset(schema["expected"]) if schema["type"] == "literal" else frozenset()
 
 
-def _is_one(value: object, allowed: frozenset[object]) -> bool:
+def _is_allowed(value: object, allowed: frozenset[object]) -> bool:
     return isinstance(value, str | int | float) and value in allowed
 
 
 class _State(threading.local):
-    """What the unions that are being read know of each other.
+    """State that is shared by the unions that are being read.
 
     Attributes:
         only: The alternative that the innermost union tries now, or all of them.
         depth: How many unions are being read.
-        made: By union and value, what was made of it, or why nothing could be. Empty between values.
-        remembers: Whether each object and list stands in one place of the value, so that what was made of it may.
+        choices: The choice for each union and value. Empty between values.
+        remembers: Whether each object and list occurs only once in the value, so that its result may be reused.
     """
 
     only: int = _ALL
@@ -103,12 +103,12 @@ class _State(threading.local):
     remembers: bool = False
 
     def __init__(self) -> None:
-        self.made: dict[tuple[object, int], _Made] = {}
+        self.choices: dict[tuple[object, int], _Choice] = {}
 
 
 @dataclass(frozen=True, slots=True)
-class _Made:
-    """What was made of a value, with which alternative."""
+class _Choice:
+    """The result of reading a value, and the alternative that was chosen, or the error."""
 
     number: int
     value: object
@@ -119,12 +119,12 @@ _STATE: Final = _State()
 
 
 def choose(union: Any, exact: Callable[[Any], Any]) -> Any:
-    """The schema of a union, with each alternative made `exact`."""
-    choices = [_bare(choice) for choice in union["choices"]]
-    fits = [_test(choice) for choice in choices]  # at once, since pydantic changes schemas in place
+    """Return the schema of a union that chooses its alternatives, each made exact by `exact`."""
+    choices = [_strip_label(choice) for choice in union["choices"]]
+    fits = [_make_test(choice) for choice in choices]  # now, since pydantic changes schemas in place
     if sum(test is not _is_scalar for test in fits) < 2:
         return {**union, "choices": [exact(choice) for choice in choices]}
-    labels = _labels(choices)
+    labels = _make_labels(choices)
     parts = [exact(choice) for choice in choices]
     whole: Any = {**union, "choices": [*zip(parts, labels, strict=True)]}
 
@@ -136,25 +136,25 @@ def choose(union: Any, exact: Callable[[Any], Any]) -> Any:
         lambda _: _ANY if _STATE.only == _ALL else labels[_STATE.only],
         metadata={"pydantic_js_functions": [schema_of_whole]},
     )
-    return core_schema.no_info_wrap_validator_function(_chooser(_known_by(union), fits), tagged)
+    return core_schema.no_info_wrap_validator_function(_make_chooser(_identify(union), fits), tagged)
 
 
-def _labels(choices: Iterable[Any]) -> list[str]:
-    """What errors call the alternatives, each by another name."""
+def _make_labels(choices: Iterable[Any]) -> list[str]:
+    """Return a distinct label for each alternative, for error messages."""
     labels: list[str] = []
     for choice in choices:
-        label = _label(choice)
+        label = _make_label(choice)
         labels.append(label if label not in labels else f"{label} {len(labels) + 1}")
     return labels
 
 
-def _bare(choice: Any) -> Any:
-    """An alternative without its label."""
+def _strip_label(choice: Any) -> Any:
+    """Return an alternative without its label."""
     return choice[0] if is_list(choice) else choice
 
 
-def _label(schema: Any) -> str:
-    """What errors call an alternative."""
+def _make_label(schema: Any) -> str:
+    """Return the label of an alternative, for error messages."""
     match schema["type"]:
         case "definition-ref":
             return str(schema["schema_ref"]).partition(":")[0].rpartition(".")[2]
@@ -164,8 +164,8 @@ def _label(schema: Any) -> str:
             return str(kind)
 
 
-def _chooser(union: object, fits: Sequence[Callable[[Any], bool]]) -> Callable[..., Any]:
-    """The function that reads a value with the alternative that it is of; `union` is what the union is known by."""
+def _make_chooser(union: object, fits: Sequence[Callable[[Any], bool]]) -> Callable[..., Any]:
+    """Return the function that reads a value with the matching alternative; `union` identifies the union."""
 
     def read(value: Json, handler: Callable[[object], Any]) -> Any:
         if not isinstance(value, dict | list):
@@ -178,11 +178,11 @@ def _chooser(union: object, fits: Sequence[Callable[[Any], bool]]) -> Callable[.
         if not _STATE.depth:
             _STATE.remembers = not _repeats(value)
         key = union, id(value)
-        known = _STATE.made.get(key)
+        known = _STATE.choices.get(key)
         if known is None:
-            known = _best(value, handler, possible)
+            known = _choose_best(value, handler, possible)
             if _STATE.depth:
-                _STATE.made[key] = known
+                _STATE.choices[key] = known
         elif known.error is None and not _STATE.remembers:
             return _read(value, handler, known.number)
         if known.error is not None:
@@ -193,7 +193,7 @@ def _chooser(union: object, fits: Sequence[Callable[[Any], bool]]) -> Callable[.
 
 
 def _read(value: object, handler: Callable[[object], Any], only: int) -> Any:
-    """What one alternative makes of a value."""
+    """Read a value with one alternative."""
     before, _STATE.only = _STATE.only, only
     _STATE.depth += 1
     try:
@@ -202,31 +202,31 @@ def _read(value: object, handler: Callable[[object], Any], only: int) -> Any:
         _STATE.only = before
         _STATE.depth -= 1
         if not _STATE.depth:
-            _STATE.made.clear()
+            _STATE.choices.clear()
 
 
-def _best(value: object, handler: Callable[[object], Any], possible: Iterable[int]) -> _Made:
-    """What the alternative makes of a value with which the most fields are set; the first of several."""
-    best, most = _Made(-1, None), -1
+def _choose_best(value: object, handler: Callable[[object], Any], possible: Iterable[int]) -> _Choice:
+    """Read a value with the alternative that sets the most fields; the first of several."""
+    best, most = _Choice(-1, None), -1
     _STATE.depth += 1
     try:
         for number in possible:
             try:
-                made = _read(value, handler, number)
+                result = _read(value, handler, number)
             except ValidationError as error:
-                best = _Made(-1, None, error) if most < 0 else best
+                best = _Choice(-1, None, error) if most < 0 else best
                 continue
-            if (count := _fields_set(made)) > most:
-                best, most = _Made(number, made), count
+            if (count := _count_fields_set(result)) > most:
+                best, most = _Choice(number, result), count
     finally:
         _STATE.depth -= 1
         if not _STATE.depth:
-            _STATE.made.clear()
+            _STATE.choices.clear()
     return best
 
 
 def _repeats(value: Json) -> bool:
-    """Whether an object or a list stands in two places of a value."""
+    """Tell whether an object or a list occurs twice in a value."""
     seen: set[int] = set()
     waiting: list[Json] = [value]
     while waiting:
@@ -239,13 +239,13 @@ def _repeats(value: Json) -> bool:
     return False
 
 
-def _fields_set(value: object) -> int:
-    """How many fields were set in the models of a value."""
+def _count_fields_set(value: object) -> int:
+    """Count the fields that were set in the models of a value."""
     count, waiting = 0, [value]
     while waiting:
         here = waiting.pop()
         if isinstance(here, BaseModel):
-            if not isinstance(here, RootModel):  # which is what it holds, and no more
+            if not isinstance(here, RootModel):  # which only wraps its value
                 count += len(here.model_fields_set & type(here).model_fields.keys())
             waiting += here.__dict__.values()
         elif isinstance(here, dict):
@@ -255,25 +255,25 @@ def _fields_set(value: object) -> int:
     return count
 
 
-def _known_by(schema: Any) -> object:
-    """What tells a schema from others that make something else of a value."""
+def _identify(schema: Any) -> object:
+    """Return a key that identifies a schema by how it reads values."""
     match schema["type"]:
         case "definition-ref":
             return schema["schema_ref"]
         case "model":
             return schema["ref"]
         case "list" if "items_schema" in schema:
-            return "list", _known_by(schema["items_schema"])
+            return "list", _identify(schema["items_schema"])
         case "union":
-            return tuple(_known_by(_bare(choice)) for choice in schema["choices"])
+            return tuple(_identify(_strip_label(choice)) for choice in schema["choices"])
         case "str" | "int" | "float" | "bool" | "none" | "any" as kind:
             return kind
         case _:
             return object()
 
 
-def _test(schema: Any) -> Callable[[Any], bool]:
-    """What tells whether an object or a list may be of an alternative."""
+def _make_test(schema: Any) -> Callable[[Any], bool]:
+    """Return a test whether an object or a list may be of an alternative."""
     while schema["type"] in ("nullable", "default"):
         schema = schema["schema"]
     match schema["type"]:

@@ -1,7 +1,7 @@
-"""The log of a package: what others sent is in it without secrets, and cannot pass for lines of the log itself.
+"""The log of a package: text from others appears without secrets, and cannot be mistaken for log lines.
 
-Takes records of any logger; gives the same records without the arguments that the manifest redacts and without session
-ids. Only `set_up`, which the package's own command calls, changes how the process logs.
+Takes records of any logger; removes the arguments that the manifest redacts, and session ids. Only `set_up`, which the
+package's own command calls, changes how the process logs.
 """
 
 from __future__ import annotations
@@ -17,47 +17,47 @@ from contextvars import ContextVar
 from functools import partial
 from typing import Final
 
-from ..values.terminal import visible
+from ..values.terminal import replace_controls
 from .redaction import scrub
 
 _OTHERS: Final = ("mcp", "httpx2", "httpcore2", "sse_starlette", "uvicorn", "starlette")
-"""Loggers, with those below them, that know messages, headers or URLs."""
+"""Loggers that log messages, headers or URLs, like those below them."""
 
 _LATE: Final = tuple(f"httpcore2.{name}" for name in ("connection", "http11", "http2", "proxy", "socks"))
-"""Loggers of theirs that are made with the first request only. A logger's filter sees nothing of those below it."""
+"""Their loggers that are created with the first request. The filter of a logger does not apply to loggers below it."""
 
 _SESSION: Final = re.compile(r"(?<=session id: ).+|(?<=mcp-session-id', b')[^']*|\b[0-9a-f]{32}\b", re.IGNORECASE)
 
 _QUERY: Final = re.compile(r"\?\S+")
-"""Nothing is asked for in the query of the endpoint's URL; a token that a client puts there is for nobody to read."""
+"""The endpoint's URL has no query parameters; a token that a client puts there must not be logged."""
 
 
 _JWT: Final = re.compile(r"\beyJ[\w-]{8,}\.[\w-]+\.[\w-]*")
 """An access token."""
 
 
-def cleaned(text: str) -> str:
-    """A text without what must not be read."""
+def redact_text(text: str) -> str:
+    """Remove secrets and tokens from a text."""
     return _JWT.sub("[token]", scrub(text))
 
 
 class Redaction(logging.Filter):
-    """Takes what must not be read out of each record: for loggers and for handlers."""
+    """Removes secrets from each record; for loggers and handlers."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Change the record; none is dropped."""
+        """Change the record; records are never dropped."""
         try:
-            said = record.getMessage()
-        except (TypeError, ValueError):  # else `logging` itself would print the arguments
-            said = record.msg = f"{record.msg} (its arguments do not fit)"
+            message = record.getMessage()
+        except (TypeError, ValueError):  # otherwise `logging` itself would print the arguments
+            message = record.msg = f"{record.msg} (its arguments do not match the format)"
             record.args = ()
         error = record.exc_info
         trace = record.exc_text or (_FORMAT.formatException(error) if error and error[0] is not None else "")
-        texts = [said, trace, record.stack_info or ""]
+        texts = [message, trace, record.stack_info or ""]
         if (clean := [_clean(record, text) for text in texts]) != texts:
             record.msg, record.exc_text, record.stack_info = clean
             record.args = ()
-            record.exc_info = None  # whoever has the exception has its text
+            record.exc_info = None  # the exception contains its text
         return True
 
 
@@ -65,26 +65,26 @@ REDACTION: Final = Redaction()
 
 
 def _clean(record: logging.LogRecord, text: str) -> str:
-    if record.name == "uvicorn.access":  # a line for each request, which knows no arguments
+    if record.name == "uvicorn.access":  # a line for each request, without arguments
         return _QUERY.sub("?[query]", text)
-    text = cleaned(text) if text else text
+    text = redact_text(text) if text else text
     return _SESSION.sub("[session]", text) if record.name.partition(".")[0] in _OTHERS else text
 
 
 _PACKAGE: Final = ContextVar("_PACKAGE", default="toolwright_runtime")
-"""The package whose server or client is at work: all share the runtime, and each has a log of its own."""
+"""The package whose server or client is running: all share the runtime, and each has a log of its own."""
 
 
 def log() -> logging.Logger:
-    """The logger that is called after the package at work; after the runtime where there is none."""
+    """Return the logger of the package that is running, or the runtime's if there is none."""
     return logger(_PACKAGE.get())
 
 
-def logger(package: str) -> logging.Logger:
-    """The logger of a package."""
-    made = logging.getLogger(package)
-    made.addFilter(REDACTION)
-    return made
+def logger(name: str) -> logging.Logger:
+    """Return a logger whose records are redacted."""
+    named_logger = logging.getLogger(name)
+    named_logger.addFilter(REDACTION)
+    return named_logger
 
 
 def name_after(package: str) -> None:
@@ -103,10 +103,10 @@ def named_after(package: str) -> Iterator[None]:
 
 
 class Tally:
-    """A line of the log for what may happen often: at once, and then at most one in a while, with a count."""
+    """Logs an event that may happen often: the first at once, then at most one line in a while, with a count."""
 
     def __init__(self, log: logging.Logger, message: str, seconds: float = 10.0) -> None:
-        """Take the message, whose first argument is the count, and how many seconds are between two lines."""
+        """Take the message, whose first argument is the count, and the seconds between two lines."""
         self._log = log
         self._message = message
         self._seconds = seconds
@@ -115,7 +115,7 @@ class Tally:
         self._timer: asyncio.TimerHandle | None = None
 
     def count(self, *arguments: object) -> None:
-        """It has happened once more; the event loop runs."""
+        """Count one more event; an event loop must be running."""
         self._count += 1
         self._last = arguments
         if self._timer is None:
@@ -129,18 +129,18 @@ class Tally:
             self._timer = asyncio.get_running_loop().call_later(self._seconds, self._tell)
 
 
-def guard() -> None:
-    """Let the loggers of the libraries below pass the redaction, whatever the process makes of their records."""
+def redact_library_logs() -> None:
+    """Redact the records of the libraries' loggers, however the process handles them."""
     for name in {*_LATE, *logging.root.manager.loggerDict}:
         if name.partition(".")[0] in _OTHERS:
             logging.getLogger(name).addFilter(REDACTION)
 
 
 def set_up(level: str) -> None:
-    """Log on standard error; of the libraries below only what is a warning, since they know whole messages.
+    """Log to standard error; for the libraries warnings only, since they log whole messages.
 
     Args:
-        level: The least level that is logged.
+        level: The lowest level that is logged.
     """
     handler = logging.StreamHandler(sys.stderr)
     handler.addFilter(REDACTION)
@@ -160,11 +160,11 @@ def _thread_failed(log: logging.Logger, failed: threading.ExceptHookArgs) -> Non
 
 
 class _Format(logging.Formatter):
-    """Records in which nothing is obeyed, and whose further lines are indented: a line at the margin is a record."""
+    """Replaces control characters and indents continuation lines: a line at the margin starts a record."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The record as text."""
-        return visible(super().format(record)).replace("\n", "\n  ")
+        """Format the record."""
+        return replace_controls(super().format(record)).replace("\n", "\n  ")
 
 
 _FORMAT: Final = _Format("%(asctime)s %(levelname)s %(name)s: %(message)s")

@@ -1,7 +1,7 @@
-"""What nobody but the handler sees of a call: the arguments that the manifest's `policy.redact` names.
+"""Redaction of the arguments that only the handler may see: those named by the manifest's `policy.redact`.
 
-Takes a tool's arguments and the JSON Pointers; gives copies without these values, and takes the values out of texts
-in which they turn up again, such as the message of an exception. What it keeps of the last calls is bounded.
+Takes a tool's arguments and JSON Pointers; returns copies without these values, and removes the values from texts in
+which they reappear, such as the message of an exception. What is remembered of recent calls is bounded.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, quote_plus
 
 from ..values.json import Json
-from ..values.text import steps
+from ..values.text import split_pointer
 
 if TYPE_CHECKING:
     from ..package import Tool
@@ -26,32 +26,32 @@ if TYPE_CHECKING:
 REDACTED: Final = "[redacted]"
 
 _SHORTEST: Final = 4
-"""Characters; shorter values are found in any text, and are looked for in none."""
+"""Characters; shorter values occur in any text, and are not searched for."""
 
 _PIECE: Final = 8
-"""Characters; so much of a longer secret is looked for by itself, since many texts show but a part of a value."""
+"""Characters; pieces of a longer secret are searched for, since many texts show only part of a value."""
 
 _EDGE: Final = 256
-"""Characters at each end of a secret that are looked for in pieces: what is cut shows an end."""
+"""Characters at each end of a secret that are searched for in pieces: a truncated value shows one end."""
 
 _KEPT: Final = 256
-"""So many values of the last calls are looked for where nobody knows which call it is."""
+"""How many recent secrets are searched for when the current call is not known."""
 
 _CHARACTERS: Final = 1024 * 1024
-"""How long they may be together; the last one is kept however long it is."""
+"""Their total length; the latest is kept however long it is."""
 
 _current: ContextVar[list[Secret] | None] = ContextVar("secrets", default=None)
 _INPUT: Final = re.compile(r"input_value=(?:.*(?=, input_type=)|.*)")
 
 
 def redact(arguments: Mapping[str, Any], pointers: Sequence[str]) -> dict[str, Any]:
-    """A deep copy of JSON arguments, with `"[redacted]"` in the place of some values.
+    """Copy JSON arguments deeply, with `"[redacted]"` in place of some values.
 
     Args:
         arguments: The arguments as JSON.
-        pointers: JSON Pointers (RFC 6901) to the values, from the arguments' root; one that leads nowhere is passed by.
+        pointers: JSON Pointers (RFC 6901) to the values, from the root; those that lead nowhere are ignored.
     """
-    ways = [steps(pointer) for pointer in pointers]
+    ways = [split_pointer(pointer) for pointer in pointers]
     return {
         name: _without(value, [way[1:] for way in ways if way[:1] in ([], [name])]) for name, value in arguments.items()
     }
@@ -59,11 +59,11 @@ def redact(arguments: Mapping[str, Any], pointers: Sequence[str]) -> dict[str, A
 
 @contextmanager
 def hiding(tool: Tool, arguments: Mapping[str, Any]) -> Generator[None, None, None]:
-    """Let this context, and those that start in it, be in a call of `tool` for the length of the block."""
+    """Hide the secrets of a call in this context, and in those that start in it, for the length of the block."""
     secrets: tuple[Secret, ...] = ()
     if hidden := tool.hidden(arguments):
         secrets = _longest_first(
-            {text for pointer in hidden for text in _texts(arguments, steps(pointer), _words(tool))}
+            {text for pointer in hidden for text in _texts(arguments, split_pointer(pointer), _words(tool))}
         )
         _LAST.add(secrets)
     token = _current.set([*(_current.get() or ()), *secrets])
@@ -73,8 +73,8 @@ def hiding(tool: Tool, arguments: Mapping[str, Any]) -> Generator[None, None, No
         _current.reset(token)
 
 
-def hider() -> Callable[[str], None]:
-    """What makes a text a secret of the call in progress from then on, wherever it is called."""
+def make_hider() -> Callable[[str], None]:
+    """Return a function that makes a text a secret of the current call, wherever it is called."""
     current = _current.get()
 
     def hide(text: str) -> None:
@@ -88,9 +88,10 @@ def hider() -> Callable[[str], None]:
 
 
 def scrub(text: str) -> str:
-    """`text` without the secrets of the call in progress; outside of calls, without the last 256 that there were.
+    """Remove the secrets of the current call from a text; outside of calls, the latest 256 secrets.
 
-    Where there are secrets, or none are known, what pydantic says of its input goes, too: it may be all arguments.
+    If there are secrets, or the call is not known, the input that pydantic quotes is removed, too: it may be all
+    arguments.
     """
     current = _current.get()
     if current is not None and not current:
@@ -99,14 +100,14 @@ def scrub(text: str) -> str:
 
 
 def mask(text: str, secrets: Sequence[str]) -> str:
-    """`text` without `secrets`: as they are, as JSON, Python or a URL writes them, and pieces of the longer ones."""
+    """Remove secrets from a text: plain, as written in JSON, Python or a URL, and pieces of the longer ones."""
     return _without_all(text, _longest_first(secrets))
 
 
 def _without(value: Json, ways: list[list[str]]) -> Any:
-    """A copy of `value` without what `ways` lead to; an empty way leads to the value itself.
+    """Copy `value` without what `ways` lead to; an empty way leads to the value itself.
 
-    A text in the place of what holds a secret may be JSON that has it, and goes as a whole.
+    A string in place of what contains a secret may be JSON that contains it, and is removed completely.
     """
     if [] in ways or (ways and isinstance(value, str)):
         return REDACTED
@@ -119,12 +120,12 @@ def _without(value: Json, ways: list[list[str]]) -> Any:
 
 @cache
 def _words(tool: Tool) -> str:
-    """What a tool's definition says, and so is no secret."""
+    """Return the text of a tool's definition, which is not secret."""
     return json.dumps(tool.definition)
 
 
 def _texts(value: Json | Mapping[str, Any], way: list[str], known: str) -> Iterator[str]:
-    """The texts of what a way leads to: strings, numbers, and keys that are not in `known`, the tool's own words."""
+    """Yield the texts that a way leads to: strings, numbers, and keys that are not in `known`, the definition."""
     if isinstance(value, str):
         yield value
         if value[:1] in "{[" and value[1:]:
@@ -148,13 +149,13 @@ def _texts(value: Json | Mapping[str, Any], way: list[str], known: str) -> Itera
 
 @dataclass(frozen=True, eq=False)
 class Secret:
-    """A text that nobody may read, with what it is looked for by, which is made when it is first needed."""
+    """A secret text, with the forms that are searched for, which are computed when first needed."""
 
     text: str
 
     @cached_property
     def forms(self) -> Sequence[str]:
-        """The ways in which it is written, the longest first."""
+        """How it may be written, the longest form first."""
         written = {
             self.text,
             repr(self.text)[1:-1],
@@ -164,27 +165,27 @@ class Secret:
             quote(self.text, errors="replace"),
             quote_plus(self.text, errors="replace"),
         }
-        return sorted({*written, *(repr(one)[1:-1] for one in written)}, key=len, reverse=True)
+        return sorted({*written, *(repr(form)[1:-1] for form in written)}, key=len, reverse=True)
 
     @cached_property
     def pieces(self) -> Mapping[str, tuple[str, int]]:
-        """Pieces of its start and its end, with where they stand in these; none of a short text."""
+        """Pieces of its start and its end, with their positions there; none for a short text."""
         edges = {self.text[:_EDGE], self.text[-_EDGE:]} if len(self.text) >= 2 * _PIECE else ()
-        found = {
+        places = {
             edge[at : at + _PIECE]: (edge, at) for edge in edges for at in range(0, len(edge) - _PIECE + 1, _PIECE)
         }
-        return {piece: place for piece, place in found.items() if len(set(piece)) > _PIECE // 2}  # no row of blanks
+        return {piece: place for piece, place in places.items() if len(set(piece)) > _PIECE // 2}  # not a row of spaces
 
 
 class _Last:
-    """The last secrets that there were, as many as are kept."""
+    """The latest secrets, up to the bounds."""
 
     def __init__(self) -> None:
         self._kept: deque[Secret] = deque()
         self._size = 0
 
     def add(self, secrets: Iterable[Secret]) -> None:
-        """Keep some more, and forget those that are too many."""
+        """Add secrets, and forget the oldest beyond the bounds."""
         for secret in secrets:
             self._kept.append(secret)
             self._size += len(secret.text)
@@ -192,7 +193,7 @@ class _Last:
             self._size -= len(self._kept.popleft().text)
 
     def secrets(self) -> tuple[Secret, ...]:
-        """Those that are kept, the longest first: one may be the start of another."""
+        """Return the secrets, the longest first: one may be the start of another."""
         return tuple(sorted(self._kept, key=lambda secret: len(secret.text), reverse=True))
 
 
@@ -214,8 +215,8 @@ def _without_all(text: str, secrets: Iterable[Secret]) -> str:
 
 
 def _without_piece(text: str, edge: str, at: int) -> str:
-    """`text` without the piece of `edge` that starts at a place, and without what it has of `edge` around it."""
-    made: list[str] = []
+    """Remove the piece of `edge` at position `at` from a text, with what surrounds it in `edge`."""
+    parts: list[str] = []
     done = 0
     while (start := text.find(edge[at : at + _PIECE], done)) >= 0:
         end, before, after = start + _PIECE, at, at + _PIECE
@@ -223,6 +224,6 @@ def _without_piece(text: str, edge: str, at: int) -> str:
             start, before = start - 1, before - 1
         while end < len(text) and after < len(edge) and text[end] == edge[after]:
             end, after = end + 1, after + 1
-        made += [text[done:start], REDACTED]
+        parts += [text[done:start], REDACTED]
         done = end
-    return "".join([*made, text[done:]])
+    return "".join([*parts, text[done:]])

@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
-from ..schema.validation import Validator, validator
+from ..schema.validation import Validator, compile_validator
 from ..server.core.outcomes import Outcome, refusal
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ async def set_arguments(proceed: Proceed, call: Call) -> Outcome:
     for name, said in bound.items():
         if values[name] is _ABSENT:
             return refusal(f"{call.tool.name} needs {_source(said, call.principal)}.", "denied", "claim")
-        if _judge(call.tool, name).violations({name: values[name]}):
+        if _judge(call.tool, name).find_errors({name: values[name]}):
             text = f"{call.tool.name} cannot take {_source(said, call.principal)}: it is of another form."
             return refusal(text, "denied", "claim")
     return await proceed(replace(call, arguments={**call.arguments, **values}))
@@ -64,7 +64,7 @@ def _value(said: Mapping[str, Any], principal: Principal) -> Any:
 def _judge(tool: Tool, name: str) -> Validator:
     """What says whether a value is one of an argument's; the other arguments need not be there."""
     schema = {key: value for key, value in tool.accepts.items() if key in _APART}
-    return validator(tool, {**schema, "type": "object", "required": [name]})
+    return compile_validator(tool, {**schema, "type": "object", "required": [name]})
 
 
 def _source(said: Mapping[str, Any], principal: Principal) -> str:

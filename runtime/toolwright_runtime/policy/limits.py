@@ -98,8 +98,8 @@ class _Bounds:
         is_cut = "large" in (tool.extension.get("http") or {})  # what is too large is a link there
         return cls(
             slots=None if most is None else _Slots(most),
-            timeout=None if timeout is None else units.seconds(timeout),
-            result=None if result is None or is_cut else units.size(result),
+            timeout=None if timeout is None else units.parse_duration(timeout),
+            result=None if result is None or is_cut else units.parse_size(result),
         )
 
 

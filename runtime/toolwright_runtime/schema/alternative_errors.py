@@ -1,7 +1,7 @@
-"""What it takes to say why no alternative of a schema fits.
+"""Explain why a value fits none of the alternatives of a schema.
 
-Takes the faults of each alternative; gives the lines for the one that was meant, where that is clear, else for all in
-short.
+Takes the errors of each alternative; yields the lines for the one that was meant if that is clear, otherwise a summary
+of all.
 """
 
 from __future__ import annotations
@@ -12,32 +12,34 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from jsonschema_rs import ValidationErrorKind
 
-from .errors import Path, Surplus
-from .validation import expected, listed, several
+from .errors import Path, UnknownKeys
+from .validation import describe_expected, describe_several, list_values
 
 if TYPE_CHECKING:
-    from .errors import Branches, Fault, Kind
+    from .errors import Branches, ErrorNode, Kind
     from .validation import Validator
 
 _DEEPEST_REASONS: Final = 2
 _SHOWN: Final = 10
 
 
-def reasons(validator: Validator, fault: Fault, branches: Branches, root: str, depth: int) -> Iterator[str]:
-    """Why no alternative fits: the one that was meant, where that is clear, else all in short."""
-    path, level = fault.path, len(fault.path)
+def explain_alternatives(
+    validator: Validator, node: ErrorNode, branches: Branches, root: str, depth: int
+) -> Iterator[str]:
+    """Explain the alternative that was meant if that is clear, otherwise all of them briefly."""
+    path, level = node.path, len(node.path)
     if fitting := [number for number, branch in enumerate(branches, 1) if not branch]:
-        wrong = several(fitting) if len(fitting) > 1 else "does not fit the schema"
-        yield f"{validator.place(path, root)}: {wrong}"
+        wrong = describe_several(fitting) if len(fitting) > 1 else "does not fit the schema"
+        yield f"{validator.format_path(path, root)}: {wrong}"
         return
     if not branches:
-        yield f"{validator.place(path, root)}: fits none of the alternatives"
+        yield f"{validator.format_path(path, root)}: fits none of the alternatives"
         return
     if all(len(branch) == 1 and len(branch[0].path) == level for branch in branches):
         simple = [branch[0] for branch in branches]
         if not any(_is_nested(inner) for inner in simple):
-            wanted = " or ".join(dict.fromkeys(expected(inner.kind) for inner in simple))
-            yield f"{validator.place(path, root)}: expected {wanted}{validator.got(fault)}"
+            wanted = " or ".join(dict.fromkeys(describe_expected(inner.kind) for inner in simple))
+            yield f"{validator.format_path(path, root)}: expected {wanted}{validator.describe_actual(node)}"
             return
     right_type = [b for b in branches if not any(_is(e, level, ValidationErrorKind.Type) for e in b)]
     right_tag = [b for b in right_type if not any(_is(e, level + 1, _TAGS) for e in b)]
@@ -46,30 +48,30 @@ def reasons(validator: Validator, fault: Fault, branches: Branches, root: str, d
         meant = right_keys
     if len(meant) == 1:
         for inner in meant[0]:
-            yield from validator.lines(inner, root, depth)
+            yield from validator.explain(inner, root, depth)
         return
     if tags := None if right_tag else _wrong_tags(right_type, level):
-        options = [*{json.dumps(one): one for inner in tags for one in _options(inner.kind)}.values()]
-        place = validator.place(tags[0].path, root)
-        yield f"{place}: expected one of {listed(options)}{validator.got(tags[0], options)}"
+        options = [*{json.dumps(option): option for inner in tags for option in _options(inner.kind)}.values()]
+        place = validator.format_path(tags[0].path, root)
+        yield f"{place}: expected one of {list_values(options)}{validator.describe_actual(tags[0], options)}"
         return
-    told_by = [
-        [line for inner in branch[:_SHOWN] if inner.branches is None for line in validator.lines(inner, root)]
+    lines_of = [
+        [line for inner in branch[:_SHOWN] if inner.branches is None for line in validator.explain(inner, root)]
         for branch in meant
     ]
-    every = [line for line in dict.fromkeys(told_by[0]) if all(line in lines for lines in told_by)]
+    every = [line for line in dict.fromkeys(lines_of[0]) if all(line in lines for lines in lines_of)]
     common = set[_Place].intersection(*({_place_of(inner) for inner in branch} for branch in meant))
     below = [inner for inner in meant[0] if inner.branches is not None and _place_of(inner) in common]
     if every or below:
         yield from every
         for inner in below:
-            yield from validator.lines(inner, root, depth)
+            yield from validator.explain(inner, root, depth)
         return
-    place = f"{validator.place(path, root)}: fits none of the {len(branches)} alternatives"
+    place = f"{validator.format_path(path, root)}: fits none of the {len(branches)} alternatives"
     if depth >= _DEEPEST_REASONS:
         yield place
         return
-    examples = [next(validator.lines(branch[0], root, depth + 1), "") for branch in meant[:3] if branch]
+    examples = [next(validator.explain(branch[0], root, depth + 1), "") for branch in meant[:3] if branch]
     listing = "; ".join(f"({number}) {line}" for number, line in enumerate(examples, 1))
     yield f"{place}: {listing}"
 
@@ -81,33 +83,33 @@ _NESTED: Final = (
     ValidationErrorKind.UnevaluatedItems,
     ValidationErrorKind.OneOfMultipleValid,
     ValidationErrorKind.PropertyNames,
-    Surplus,
+    UnknownKeys,
 )
 _TAGS: Final = (ValidationErrorKind.Constant, ValidationErrorKind.Enum)
 
 
-def _is(fault: Fault, level: int, kinds: type[ValidationErrorKind] | tuple[type, ...]) -> bool:
-    return len(fault.path) == level and isinstance(fault.kind, kinds)
+def _is(node: ErrorNode, level: int, kinds: type[ValidationErrorKind] | tuple[type, ...]) -> bool:
+    return len(node.path) == level and isinstance(node.kind, kinds)
 
 
-def _is_nested(fault: Fault) -> bool:
-    """Whether it takes more than a few words to say what is expected."""
-    return fault.kind is None or fault.branches is not None or isinstance(fault.kind, _NESTED)
+def _is_nested(node: ErrorNode) -> bool:
+    """Tell whether saying what is expected takes more than a few words."""
+    return node.kind is None or node.branches is not None or isinstance(node.kind, _NESTED)
 
 
 _Place: TypeAlias = tuple[Path, tuple[str | int, ...]]
 
 
-def _place_of(fault: Fault) -> _Place:
-    """What tells whether two alternatives find the same fault: where it is, and which keyword says so."""
-    return fault.path, tuple(fault.schema_path)
+def _place_of(node: ErrorNode) -> _Place:
+    """Identify an error across alternatives: by its path, and by the keyword that failed."""
+    return node.path, tuple(node.schema_path)
 
 
-def _wrong_tags(branches: Branches, level: int) -> list[Fault]:
-    """The fault of each alternative about one key that tells them apart; none where there is no such key."""
-    tags = [{fault.path[-1]: fault for fault in branch if _is(fault, level + 1, _TAGS)} for branch in branches]
-    keys = [key for key in (tags[0] if tags else ()) if all(key in one for one in tags)]
-    return [one[keys[0]] for one in tags] if keys else []
+def _wrong_tags(branches: Branches, level: int) -> list[ErrorNode]:
+    """Find the error of each alternative about the key that distinguishes them; none if there is no such key."""
+    by_key = [{node.path[-1]: node for node in branch if _is(node, level + 1, _TAGS)} for branch in branches]
+    keys = [key for key in (by_key[0] if by_key else ()) if all(key in tag for tag in by_key)]
+    return [tag[keys[0]] for tag in by_key] if keys else []
 
 
 def _options(kind: Kind | None) -> Sequence[Any]:

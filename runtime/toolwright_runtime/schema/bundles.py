@@ -1,4 +1,4 @@
-"""The schemas of tools whose shared schemas the package's `manifest.json` has once."""
+"""Tools whose shared schemas are stored only once in the package's `manifest.json`."""
 
 from __future__ import annotations
 
@@ -6,32 +6,34 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 
-def put_together(manifest: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """The tools of a manifest whose schemas are not whole there, by name, with whole ones.
+def resolve_bundled(manifest: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the tools with bundled schemas, by name, each with its complete schemas.
 
-    Tools that refer to the same schemas get the same object, which is not to be changed.
+    Tools that use the same schemas share one object, which must not be changed.
     """
     schemas: Mapping[str, Any] = manifest["bundled"]["schemas"]
-    found: dict[tuple[str, ...], dict[str, Any]] = {}
+    definitions: dict[tuple[str, ...], dict[str, Any]] = {}
     tools = {tool["name"]: tool for tool in manifest["tools"]}
-    made: dict[str, dict[str, Any]] = {}
+    resolved: dict[str, dict[str, Any]] = {}
     for name, fields in manifest["bundled"]["tools"].items():
         whole = {**tools[name]}
         for field, uses in fields.items():
             key = tuple(uses)
-            if key not in found:
-                found[key] = {one: schemas[one]["schema"] for one in _reached(schemas, key)}
+            if key not in definitions:
+                definitions[key] = {
+                    schema_name: schemas[schema_name]["schema"] for schema_name in _follow_uses(schemas, key)
+                }
             own = whole[field]
             whole[field] = {
                 **own,
-                "$defs": {**(own.get("$defs") or {}), **found[key]} if "$defs" in own else found[key],
+                "$defs": {**(own.get("$defs") or {}), **definitions[key]} if "$defs" in own else definitions[key],
             }
-        made[name] = whole
-    return made
+        resolved[name] = whole
+    return resolved
 
 
-def _reached(schemas: Mapping[str, Any], names: Sequence[str]) -> list[str]:
-    """The schemas that these lead to, in the order in which they are first reached."""
+def _follow_uses(schemas: Mapping[str, Any], names: Sequence[str]) -> list[str]:
+    """List the schemas that these use, directly or not, in the order in which they are first reached."""
     reached = dict.fromkeys(names)
     waiting = [*reached]
     for name in waiting:  # grows while it is read

@@ -1,8 +1,8 @@
-"""How much work it is to validate a value, reckoned from the schema and the value before it is done.
+"""The cost of validating a value, computed from the schema and the value before it is validated.
 
-Takes a schema and a JSON value; gives how often the validator would look at a part of the value. The validator tries
-alternatives to the bottom: where nothing keeps it from looking at one value along several ways, the ways multiply with
-each level. It never validates, and its own work grows with the schema and the value alone.
+Takes a schema and a JSON value; returns how often the validator would visit parts of the value. The validator tries
+each alternative to the bottom: if it can reach one value in several ways, the ways multiply with each level. Nothing is
+validated here, and the work of computing the cost grows with the schema and the value alone.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote, urldefrag, urljoin
 
 from ..values.json import Json
-from ..values.text import steps
+from ..values.text import split_pointer
 
 if TYPE_CHECKING:
     import jsonschema_rs
 
 MOST_VISITS: Final = 1_000_000
-"""How often the validator may look at parts of one value, beside `VISITS_PER_CHARACTER`; it takes less than 1 s."""
+"""How many visits one value may cost, in addition to `VISITS_PER_CHARACTER`; that takes less than 1 s."""
 
 VISITS_PER_CHARACTER: Final = 20
 
-_SAFE: Final = 20_000  # a schema that unfolds to no more looks at each part of a value no oftener
+_SAFE: Final = 20_000  # a schema that unfolds to no more visits each part of a value no more often
 _SMALL: Final = 2_000
 _FEW_VISITS: Final = 2_000
-_MOST_STEPS: Final = 500_000  # of the reckoning itself; about 0.5 s
+_MOST_STEPS: Final = 500_000  # of computing the cost itself; about 0.5 s
 _REFERENCES: Final = ("$ref", "$dynamicRef", "$recursiveRef")
 _LISTED: Final = ("allOf", "anyOf", "oneOf")
 _SINGLE: Final = ("not", "if", "then", "else")
@@ -38,47 +38,47 @@ _OLD: Final = re.compile(r"draft-0[3467]/")
 Node = dict[str, Any]
 Compile = Callable[[Any], "jsonschema_rs.Validator"]
 _Entries = frozenset[tuple[int, int]]
-"""Schemas that are applied to a value, each by how often."""
+"""Schemas that are applied to a value, each with how often."""
 
 
 def is_old(schema: Json) -> bool:
-    """Whether a schema is of draft-07 or older, where nothing counts beside `$ref`."""
+    """Tell whether a schema is of draft-07 or older, where keywords next to `$ref` are ignored."""
     return isinstance(schema, dict) and _OLD.search(str(schema.get("$schema", ""))) is not None
 
 
-def identifier(schema: Json) -> str:
-    """The keyword that names a schema in the dialect of this one."""
+def id_keyword(schema: Json) -> str:
+    """Return the keyword that identifies a schema in the dialect of this one."""
     return "id" if isinstance(schema, dict) and "draft-04/" in str(schema.get("$schema", "")) else "$id"
 
 
 @dataclass(slots=True)
 class _Applied:
-    """What is applied to a value where one schema is: schemas, by how often, and those that are remembered."""
+    """What applying one schema to a value applies: schemas with how often, and those that the validator remembers."""
 
     times: Counter[int] = field(default_factory=Counter[int])
     remembered: set[int] = field(default_factory=set[int])
 
 
-class Reckoning:
-    """The work that one schema makes.
+class Cost:
+    """The cost of validating values against one schema.
 
     Attributes:
-        is_explosive: Whether a value could make the validator look at one part of it very often, to say yes or no.
-        multiplies: The same for what it does to tell all that is wrong.
+        is_explosive: Whether deciding if a value is valid could visit one part of it very often.
+        multiplies: The same for collecting all errors.
     """
 
     def __init__(self, schema: Json, compile_: Compile) -> None:
-        """Read a schema. References that lead out of it, or nowhere, count as leading nowhere.
+        """Read a schema. References that lead out of it, or nowhere, are ignored.
 
         Args:
             schema: In the dialect that its `$schema` names.
-            compile_: Makes the validator of a schema.
+            compile_: Compiles a schema.
         """
-        schema = _apart(schema)
+        schema = _copy_apart(schema)
         self._compile = compile_
         self._patterns: dict[str, jsonschema_rs.Validator | None] = {}
         self._old = is_old(schema)
-        self._identifier = identifier(schema)
+        self._identifier = id_keyword(schema)
         self._nodes: dict[int, Node] = {}
         self._targets: dict[tuple[str, str], Node] = {}
         self._bases: dict[int, tuple[str, Node]] = {}
@@ -93,29 +93,29 @@ class Reckoning:
         self.multiplies = unfolded > _SMALL or any(is_back for links in self._links.values() for _, is_back in links)
 
     def forbids(self, value: Any, size: int) -> bool:
-        """Whether it would take too long to validate a value that has so many characters as JSON."""
+        """Tell whether validating a value with this many characters as JSON would take too long."""
         most = MOST_VISITS + VISITS_PER_CHARACTER * size
         try:
-            return self.is_explosive and self.visits(value, most) > most
+            return self.is_explosive and self.count_visits(value, most) > most
         except RecursionError:  # of schemas within schemas
             return True
 
     def has_few_reasons(self, value: Any, size: int) -> bool:
-        """Whether all that is wrong with a value is found soon."""
+        """Tell whether all errors of a value can be found quickly."""
         most = _FEW_VISITS + size
-        return not self.multiplies or self.visits(value, most, remembering=False) <= most
+        return not self.multiplies or self.count_visits(value, most, remembering=False) <= most
 
-    def visits(self, value: Json, most: int, *, remembering: bool = True) -> int:
-        """How often the validator looks at `value` and its parts, at most; above `most` it is not counted on.
+    def count_visits(self, value: Json, most: int, *, remembering: bool = True) -> int:
+        """Count how often the validator visits `value` and its parts, at most; counting stops above `most`.
 
-        Parts of one level to which the same is applied are reckoned together. Where that takes too many steps itself,
-        the value counts as one with too many visits.
+        Parts of one level to which the same schemas are applied are counted together. If that takes too many steps
+        itself, the result is above `most`.
 
         Args:
             value: What `json.loads` gives.
             most: Where to stop counting.
-            remembering: Whether a schema that holds itself is looked up where it was applied to the same value before,
-                as it is where only yes or no is asked.
+            remembering: Whether the validator remembers the result of a recursive schema for a value, as it does when
+                it only decides yes or no.
         """
         if not isinstance(self._root, dict):
             return 1
@@ -138,7 +138,7 @@ class Reckoning:
         return total
 
     def _times(self, entries: _Entries, remembering: bool) -> Counter[int]:
-        """How often each schema looks at a value, to which the schemas `entries` are applied so often."""
+        """Count how often each schema visits a value to which `entries` are applied."""
         times: Counter[int] = Counter()
         waiting = [*entries]
         seen: set[int] = set()
@@ -152,7 +152,7 @@ class Reckoning:
         return times
 
     def _below(self, values: Iterable[Json], times: Mapping[int, int]) -> Iterator[tuple[list[Any], _Entries]]:
-        """What stands in objects and arrays to which the same is applied, each part with what is applied to it."""
+        """Yield the parts of objects and arrays, grouped by the schemas that are applied to them."""
         nodes = [(self._nodes[entry], often) for entry, often in times.items()]
         known = {key for node, _ in nodes for key in _named(node, "properties")}
         patterns = {pattern for node, _ in nodes for pattern in _named(node, "patternProperties")}
@@ -162,7 +162,7 @@ class Reckoning:
         for value in values:
             if isinstance(value, dict):
                 for key, below in value.items():
-                    matched = frozenset(one for one in patterns if self._may_match(one, key))
+                    matched = frozenset(pattern for pattern in patterns if self._may_match(pattern, key))
                     members.setdefault((key if key in known else None, matched), []).append(below)
             elif isinstance(value, list):
                 for index, below in enumerate(value[:first]):
@@ -175,7 +175,7 @@ class Reckoning:
             yield alike, _applied((_of_index(node, index), often) for node, often in nodes)
 
     def _may_match(self, pattern: str, key: str) -> bool:
-        """Whether a pattern matches a key, as the validator finds out: no expression takes it long."""
+        """Tell whether a pattern may match a key; the validator bounds the time that this takes."""
         if pattern not in self._patterns:
             try:
                 self._patterns[pattern] = self._compile({"pattern": pattern})
@@ -185,11 +185,11 @@ class Reckoning:
         return validator is None or validator.is_valid(key)
 
     def _in_place(self, entry: int, remembering: bool) -> _Applied:
-        """What is applied to the same value as the schema `entry`."""
+        """Find the schemas that are applied to the same value as the schema `entry`."""
         known = self._applied.get((entry, remembering))
         if known is not None:
             return known
-        made = self._applied[entry, remembering] = _Applied()  # which a schema that includes itself finds
+        applied = self._applied[entry, remembering] = _Applied()  # for a schema that includes itself
         whole = _Applied(Counter({entry: 1}))
         for target, is_back in self._links.get(entry, ()):
             if is_back and remembering:
@@ -198,8 +198,8 @@ class Reckoning:
             self._add(whole, target, remembering)
         for sub in _same_place(self._nodes[entry], hides=self._hides(entry)):
             self._add(whole, sub, remembering)
-        made.times, made.remembered = whole.times, whole.remembered
-        return made
+        applied.times, applied.remembered = whole.times, whole.remembered
+        return applied
 
     def _add(self, whole: _Applied, sub: Json, remembering: bool) -> None:
         if isinstance(sub, dict):
@@ -211,7 +211,7 @@ class Reckoning:
         return self._old and isinstance(self._nodes[entry].get("$ref"), str)
 
     def _unfolded(self) -> int:
-        """How many schemas there are where each reference is replaced by what it leads to, but those that go back."""
+        """Count the schemas after replacing each reference by its target, except for references that go back."""
         sizes: dict[int, int] = {}
         most = 0
         for entry in self._finished:
@@ -224,18 +224,18 @@ class Reckoning:
         return most
 
     def _read(self, schema: Node) -> None:
-        """Find the schemas, and what references may call them."""
+        """Find the schemas, and the identifiers by which references name them."""
         waiting: list[tuple[Node, str, Node]] = [(schema, "", schema)]
         while waiting:
             node, base, resource = waiting.pop()
             if id(node) in self._nodes:
                 continue
-            said = node.get(self._identifier)
-            if isinstance(said, str) and not self._old_reference(node):
-                if not said.startswith("#"):
-                    base, resource = urldefrag(urljoin(base, said)).url, node
+            identifier = node.get(self._identifier)
+            if isinstance(identifier, str) and not self._old_reference(node):
+                if not identifier.startswith("#"):
+                    base, resource = urldefrag(urljoin(base, identifier)).url, node
                     self._targets[base, ""] = node
-                if fragment := urldefrag(said).fragment:
+                if fragment := urldefrag(identifier).fragment:
                     self._targets[base, fragment] = node
             if node is schema:
                 self._targets[base, ""] = self._targets["", ""] = node
@@ -255,18 +255,18 @@ class Reckoning:
         fragment = unquote(fragment)
         if not fragment.startswith("/"):
             return self._targets.get((url, fragment))
-        found: Json = self._targets.get((url, ""), resource if url == base else None)
-        for step in steps(fragment):
+        target: Json = self._targets.get((url, ""), resource if url == base else None)
+        for step in split_pointer(fragment):
             try:
-                found = _at(found, step)
+                target = _at(target, step)
             except (IndexError, KeyError, TypeError, ValueError):
                 return None
-        return found if isinstance(found, dict) else None
+        return target if isinstance(target, dict) else None
 
     def _link(self, root: Node) -> None:
         """Follow references as the validator does when it compiles: one that leads to what is being compiled goes back.
 
-        What goes back is remembered by the validator; all else is compiled, and looked at, once more.
+        The validator remembers the targets of such references; every other target is compiled, and visited, again.
         """
         self._finished: list[int] = []
         open_: set[int] = set()
@@ -295,21 +295,21 @@ class Reckoning:
             ]
             self._links[entry] = tuple((target, id(target) in open_) for target in targets)
             below = [] if self._hides(entry) else [*_objects(_applied_below(node))]
-            waiting += [(one, False) for one in reversed([*targets, *below])]
+            waiting += [(subschema, False) for subschema in reversed([*targets, *below])]
 
 
 def _same_place(node: Node, *, hides: bool) -> list[Any]:
-    """The subschemas that are applied to the same value."""
+    """List the subschemas that are applied to the same value."""
     if hides:
         return []
-    found = [sub for keyword in _LISTED if isinstance(node.get(keyword), list) for sub in node[keyword]]
-    found += [node[keyword] for keyword in _SINGLE if keyword in node]
-    found += [sub for keyword in _NAMED if isinstance(node.get(keyword), dict) for sub in node[keyword].values()]
-    return found
+    subschemas = [sub for keyword in _LISTED if isinstance(node.get(keyword), list) for sub in node[keyword]]
+    subschemas += [node[keyword] for keyword in _SINGLE if keyword in node]
+    subschemas += [sub for keyword in _NAMED if isinstance(node.get(keyword), dict) for sub in node[keyword].values()]
+    return subschemas
 
 
 def _of_key(node: Node, key: str | None, matched: Container[str]) -> Iterator[Any]:
-    """The subschemas that are applied to the value of a key; `None` is any key that no schema names."""
+    """Yield the subschemas that are applied to the value of a key; `None` is any key that no schema names."""
     properties = _named(node, "properties")
     if key is not None and key in properties:
         yield properties[key]
@@ -319,7 +319,7 @@ def _of_key(node: Node, key: str | None, matched: Container[str]) -> Iterator[An
 
 
 def _of_index(node: Node, index: int) -> Iterator[Any]:
-    """The subschemas that are applied to an item of an array."""
+    """Yield the subschemas that are applied to an item of an array."""
     places = _places(node)
     if index < len(places):
         yield places[index]
@@ -329,10 +329,10 @@ def _of_index(node: Node, index: int) -> Iterator[Any]:
         yield node["contains"]
 
 
-def _applied(found: Iterable[tuple[Iterable[Json], int]]) -> _Entries:
-    """Subschemas, with how often the schema that has them looks, put together."""
+def _applied(subschemas: Iterable[tuple[Iterable[Json], int]]) -> _Entries:
+    """Combine subschemas, each with how often the schema that contains it is applied."""
     entries: Counter[int] = Counter()
-    for subs, often in found:
+    for subs, often in subschemas:
         for sub in subs:
             if isinstance(sub, dict):
                 entries[id(sub)] += often
@@ -340,10 +340,10 @@ def _applied(found: Iterable[tuple[Iterable[Json], int]]) -> _Entries:
 
 
 def _at(value: Json, step: str) -> Json:
-    """What stands at a step of a pointer; raises what looking there raises."""
+    """Return the value at one step of a pointer; raises what the lookup raises."""
     here: Any = value
-    found: Json = here[int(step) if isinstance(value, list) else step]
-    return found
+    member: Json = here[int(step) if isinstance(value, list) else step]
+    return member
 
 
 def _objects(values: Iterable[Json]) -> Iterator[Node]:
@@ -351,26 +351,26 @@ def _objects(values: Iterable[Json]) -> Iterator[Node]:
 
 
 def _named(node: Node, keyword: str) -> Mapping[str, Any]:
-    found: Json = node.get(keyword)
-    return found if isinstance(found, dict) else {}
+    subschemas: Json = node.get(keyword)
+    return subschemas if isinstance(subschemas, dict) else {}
 
 
 def _places(node: Node) -> Sequence[Any]:
-    """The subschemas for the first items of an array."""
+    """Return the subschemas for the first items of an array."""
     first: Json = node.get("prefixItems")
     items: Json = node.get("items")
     return first if isinstance(first, list) else items if isinstance(items, list) else ()
 
 
-def _apart(schema: Json) -> Json:
-    """A copy in which no two places are one object, as they may be where YAML has aliases."""
+def _copy_apart(schema: Json) -> Json:
+    """Copy a schema so that no two places share an object, as they do after YAML aliases."""
     if isinstance(schema, dict):
-        return {key: _apart(below) for key, below in schema.items()}
-    return [_apart(below) for below in schema] if isinstance(schema, list) else schema
+        return {key: _copy_apart(below) for key, below in schema.items()}
+    return [_copy_apart(below) for below in schema] if isinstance(schema, list) else schema
 
 
 def _applied_below(node: Node) -> list[Any]:
-    """The subschemas that the validator compiles with this one."""
+    """List the subschemas that the validator compiles with this one."""
     return [sub for keyword, sub in _placed(node) if keyword not in ("$defs", "definitions")]
 
 
@@ -379,18 +379,18 @@ def _subschemas(node: Node) -> list[Any]:
 
 
 def _placed(node: Node) -> list[tuple[str, Any]]:
-    """The subschemas of a schema, with the keywords that they stand below."""
-    found: list[tuple[str, Any]] = []
+    """List the subschemas of a schema, each with its keyword."""
+    subschemas: list[tuple[str, Any]] = []
     value: Json
     for keyword, value in node.items():
         if keyword in ("const", "default", "enum", "examples"):
             continue
         if isinstance(value, dict):
             is_named = keyword in _MAPS
-            found += [(keyword, sub) for sub in value.values()] if is_named else [(keyword, value)]
+            subschemas += [(keyword, sub) for sub in value.values()] if is_named else [(keyword, value)]
         elif isinstance(value, list):
-            found += [(keyword, sub) for sub in value]
-    return found
+            subschemas += [(keyword, sub) for sub in value]
+    return subschemas
 
 
 _MAPS: Final = frozenset(

@@ -1,9 +1,9 @@
-"""What is wrong with a value, one level of alternatives at a time.
+"""Validation errors as a tree, of which only the branches that are asked for are computed.
 
-Takes a schema and a value that it does not accept; gives faults. The validator itself looks for the reasons of every
-alternative down to the bottom, which multiplies with each level; here a reference and a choice are only found to fail,
-and looked into where somebody asks. For that there is a second schema that accepts the same values, in which each
-reference and choice is wrapped twice in `not`: the validator tells of a `not` without a look inside.
+Takes a schema and an invalid value; yields the errors. The validator itself collects the errors of every alternative
+down to the bottom, which multiplies with each level. Here a reference or choice is first only found to fail, and is
+looked into on demand. For that there is a second schema that accepts the same values, in which each reference and
+choice is wrapped twice in `not`: the validator reports a failing `not` without looking inside.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from urllib.parse import quote, unquote
 from jsonschema_rs import ValidationErrorKind
 
 from ..values.json import Json
-from ..values.text import steps
-from .complexity import Compile, identifier, is_old
-from .errors import Branches, Fault, Path, told
+from ..values.text import split_pointer
+from .complexity import Compile, id_keyword, is_old
+from .errors import Branches, ErrorNode, Path, to_error_node
 
 if TYPE_CHECKING:
     import jsonschema_rs
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 Pointer = tuple[str, ...]
 
 _MARK: Final = "toolwright:cut "
-_ROOT: Final = "toolwright:cuts"  # and nothing that a schema of ours is called
+_ROOT: Final = "toolwright:cuts"  # not the `$id` of any real schema
 _CHOICES: Final = ("anyOf", "oneOf")
 _REFERENCES: Final = ("$ref", "$dynamicRef", "$recursiveRef")
 _DATA: Final = frozenset({"const", "default", "enum", "examples"})
@@ -38,13 +38,13 @@ _NAMED: Final = frozenset(
 _UNEVALUATED: Final = frozenset({"unevaluatedItems", "unevaluatedProperties"})
 _FREE_LOOKS: Final = 30
 _FREE_PARTS: Final = 300_000  # of values, in these looks
-_PARTS: Final = 100_000  # of values that are looked at; the validator takes up to 10 µs for each
-_LOOKS_AT_ONE: Final = 3  # at one choice for one value; a schema that is a choice of itself would go on for ever
+_PARTS: Final = 100_000  # of values looked at; the validator takes up to 10 µs for each
+_LOOKS_AT_ONE: Final = 3  # at one choice for one value; a schema that is a choice of itself would never end
 
 
 @dataclass(frozen=True, slots=True)
 class _Cut:
-    """A place in the second schema that nobody looks into unasked: a choice of so many, or a reference."""
+    """A place in the second schema that is looked into on demand: a choice of `size` alternatives, or a reference."""
 
     keyword: str
     pointer: Pointer
@@ -52,19 +52,19 @@ class _Cut:
     target: str = ""
 
 
-class Cuts:
-    """The second schema of one schema."""
+class ShallowSchema:
+    """The second schema, in which references and choices are cut."""
 
     def __init__(self, schema: Any, compile_: Compile) -> None:
-        """Make it.
+        """Build it.
 
         Args:
             schema: In the dialect that its `$schema` names.
-            compile_: Makes the validator of a schema.
+            compile_: Compiles a schema.
         """
         self._compile = compile_
         self._old = is_old(schema)
-        self._identifier = identifier(schema)
+        self._identifier = id_keyword(schema)
         self._cuts: list[_Cut] = []
         self._moved: dict[Pointer, Pointer] = {}
         self._references: list[tuple[dict[str, Any], str, Pointer]] = []
@@ -74,21 +74,21 @@ class Cuts:
         self._validators: dict[int, jsonschema_rs.Validator] = {}
 
     def errors(self, number: int, value: Any) -> list[list[ValidationError]]:
-        """What the validator says of a value at a cut, for each alternative; -1 is the root."""
+        """Return the validator's errors for a value at a cut, for each alternative; -1 is the root."""
         cut = self._cuts[number] if number >= 0 else _Cut("", ())
         if number not in self._validators:
             self._validators[number] = self._compile(self._part(cut))
-        found: list[list[ValidationError]] = [[] for _ in range(cut.size or 1)]
+        by_alternative: list[list[ValidationError]] = [[] for _ in range(cut.size or 1)]
         for error in self._validators[number].iter_errors(value):
-            found[int(error.evaluation_path[1])].append(error)
-        return found
+            by_alternative[int(error.evaluation_path[1])].append(error)
+        return by_alternative
 
     def cut(self, number: int) -> _Cut:
-        """What is cut there."""
+        """Return the cut with this number."""
         return self._cuts[number]
 
     def _part(self, cut: _Cut) -> dict[str, Any]:
-        """A schema that leads to what is cut."""
+        """Build a schema that leads to what is cut."""
         dialect = {"$schema": self.schema["$schema"]} if "$schema" in self.schema else {}
         keyword = self._identifier
         name = str(self.schema.get(keyword, _ROOT)).rstrip("#")
@@ -100,15 +100,15 @@ class Cuts:
         }
 
     def _schema(self, schema: Json, was: Pointer, now: Pointer, base: Pointer) -> Any:
-        """The copy of a schema that stood at `was` and will stand at `now`; `base` is where its `$id` is."""
+        """Copy a schema from the pointer `was` to the pointer `now`; `base` is where its `$id` is."""
         if isinstance(schema, list):
-            return [self._schema(one, (*was, str(n)), (*now, str(n)), base) for n, one in enumerate(schema)]
+            return [self._schema(subschema, (*was, str(n)), (*now, str(n)), base) for n, subschema in enumerate(schema)]
         if not isinstance(schema, dict):
             return schema
         hides = self._old and isinstance(schema.get("$ref"), str)
         if isinstance(schema.get(self._identifier), str) and not hides:
             base = was
-        made: dict[str, Any] = {}
+        copied: dict[str, Any] = {}
         wrapped: list[Any] = []
         all_of: Json = schema.get("allOf")
         there = len(all_of) if not hides and isinstance(all_of, list) else 0
@@ -129,83 +129,82 @@ class Cuts:
             elif keyword in _UNEVALUATED or (hides and keyword not in ("$schema", "definitions", "$defs")):
                 pass
             elif keyword in _DATA:
-                made[keyword] = value
+                copied[keyword] = value
             elif keyword in _NAMED and isinstance(value, dict):
-                made[keyword] = {
-                    name: self._schema(one, (*was, keyword, name), (*now, keyword, name), base)
-                    for name, one in value.items()
+                copied[keyword] = {
+                    name: self._schema(subschema, (*was, keyword, name), (*now, keyword, name), base)
+                    for name, subschema in value.items()
                 }
             else:
-                made[keyword] = self._schema(value, (*was, keyword), (*now, keyword), base)
+                copied[keyword] = self._schema(value, (*was, keyword), (*now, keyword), base)
         if wrapped:
-            made["allOf"] = [*made.get("allOf", ()), *wrapped]
-        return made
+            copied["allOf"] = [*copied.get("allOf", ()), *wrapped]
+        return copied
 
     def _led(self, reference: str, base: Pointer) -> str:
-        """A reference that leads where its target is now; below `base` its pointer starts."""
+        """Rewrite a reference to where its target is now; its pointer starts below `base`."""
         if not reference.startswith("#/"):
             return reference
-        target = self._place((*base, *steps(unquote(reference[1:]))))
+        target = self._place((*base, *split_pointer(unquote(reference[1:]))))
         return _fragment(target[len(self._place(base)) :])
 
     def _place(self, was: Pointer) -> Pointer:
-        """Where what stood at `was` is now."""
+        """Return the new pointer of what was at `was`."""
         now: Pointer = ()
         for length in range(1, len(was) + 1):
             now = self._moved.get(was[:length], (*now, was[length - 1]))
         return now
 
 
-class Looking:
-    """The faults of one value, as far as somebody asks for them."""
+class ErrorTree:
+    """The errors of one invalid value, computed on demand."""
 
-    def __init__(self, cuts: Cuts, value: Any) -> None:
-        """Look at a value, which the schema does not accept."""
+    def __init__(self, cuts: ShallowSchema, value: Any) -> None:
+        """Take a value that the schema does not accept."""
         self._cuts = cuts
         self._value = value
         self._looks = 0
         self._parts = 0
-        self._known: dict[tuple[str, Path], list[Fault]] = {}
+        self._known: dict[tuple[str, Path], list[ErrorNode]] = {}
         self._chosen: Counter[tuple[int, Path]] = Counter()
 
-    def faults(self) -> Iterator[Fault]:
-        """What is wrong with the value."""
+    def errors(self) -> Iterator[ErrorNode]:
+        """Yield the errors of the value."""
         for branch in self._cuts.errors(-1, self._value):
             yield from self._found(branch, self._value, ())
 
-    def _found(self, errors: Iterable[ValidationError], value: Any, above: Path) -> Iterator[Fault]:
+    def _found(self, errors: Iterable[ValidationError], value: Any, above: Path) -> Iterator[ErrorNode]:
         for error in errors:
-            fault = told(error, value, above)
+            node = to_error_node(error, value, above)
             number = _number(error.kind)
             if number is None:
-                yield replace(fault, schema=self._cuts.schema)
+                yield replace(node, schema=self._cuts.schema)
             elif self._cuts.cut(number).size:
-                yield self._choice(number, fault)
+                yield self._choice(number, node)
             else:
-                yield from self._followed(number, fault)
+                yield from self._followed(number, node)
 
-    def _followed(self, number: int, fault: Fault) -> Sequence[Fault]:
-        """What is wrong according to the schema that a reference leads to."""
-        key = self._cuts.cut(number).target, fault.path
+    def _followed(self, number: int, node: ErrorNode) -> Sequence[ErrorNode]:
+        """Find the errors according to the target of a reference."""
+        key = self._cuts.cut(number).target, node.path
         if key not in self._known:
-            self._known[key] = []  # which a schema that is but itself finds
-            if self._may_look(fault.instance):
-                (errors,) = self._cuts.errors(number, fault.instance)
-                self._known[key] = [*self._found(errors, fault.instance, fault.path)]
-            self._known[key] = self._known[key] or [replace(fault, kind=None)]
+            self._known[key] = []  # for a schema that only refers to itself
+            if self._may_look(node.instance):
+                (errors,) = self._cuts.errors(number, node.instance)
+                self._known[key] = [*self._found(errors, node.instance, node.path)]
+            self._known[key] = self._known[key] or [replace(node, kind=None)]
         return self._known[key]
 
-    def _choice(self, number: int, fault: Fault) -> Fault:
+    def _choice(self, number: int, node: ErrorNode) -> ErrorNode:
         def branches() -> Branches:
-            self._chosen[number, fault.path] += 1
-            if self._chosen[number, fault.path] > _LOOKS_AT_ONE or not self._may_look(fault.instance):
+            self._chosen[number, node.path] += 1
+            if self._chosen[number, node.path] > _LOOKS_AT_ONE or not self._may_look(node.instance):
                 return ()
             return [
-                [*self._found(errors, fault.instance, fault.path)]
-                for errors in self._cuts.errors(number, fault.instance)
+                [*self._found(errors, node.instance, node.path)] for errors in self._cuts.errors(number, node.instance)
             ]
 
-        return replace(fault, kind=None, branches=branches)
+        return replace(node, kind=None, branches=branches)
 
     def _may_look(self, value: Any) -> bool:
         self._looks += 1
@@ -214,7 +213,7 @@ class Looking:
 
 
 def _parts(value: Any, most: int) -> int:
-    """How many values there are in a value, itself among them; not counted on above `most`."""
+    """Count the values in a value, including itself; counting stops at `most`."""
     waiting, count = [value], 0
     while waiting and count < most:
         here = waiting.pop()
@@ -227,7 +226,7 @@ def _parts(value: Any, most: int) -> int:
 
 
 def _number(kind: ValidationErrorKind) -> int | None:
-    """The number of the cut that failed; nothing where it is another error."""
+    """Return the number of the cut that failed; `None` for any other error."""
     match kind:
         case ValidationErrorKind.Not({"$comment": str(mark)}) if mark.startswith(_MARK):
             return int(mark.removeprefix(_MARK))
@@ -236,5 +235,5 @@ def _number(kind: ValidationErrorKind) -> int | None:
 
 
 def _fragment(pointer: Pointer) -> str:
-    said = "".join("/" + step.replace("~", "~0").replace("/", "~1") for step in pointer)
-    return "#" + quote(said, safe="/~!$&'()*+,;=:@?")
+    escaped = "".join("/" + step.replace("~", "~0").replace("/", "~1") for step in pointer)
+    return "#" + quote(escaped, safe="/~!$&'()*+,;=:@?")

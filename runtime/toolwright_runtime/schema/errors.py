@@ -1,6 +1,6 @@
-"""What the validator finds wrong with a value, as plain data.
+"""Validation errors as plain data.
 
-Takes errors of jsonschema-rs; gives faults, whose paths have keys as they are.
+Takes errors of jsonschema-rs; returns nodes whose paths contain keys unchanged.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from jsonschema_rs import ValidationErrorKind
 
 from ..values.json import is_object
-from ..values.locations import located
+from ..values.locations import locate
 
 if TYPE_CHECKING:
     from jsonschema_rs import ValidationError
 
 Path = tuple[str | int, ...]
-Branches = Sequence[Sequence["Fault"]]
+Branches = Sequence[Sequence["ErrorNode"]]
 
 _OF_KEYS: Final = frozenset({"additionalProperties", "propertyNames", "unevaluatedProperties"})
 _NAMED: Final = frozenset(
@@ -27,26 +27,26 @@ _NAMED: Final = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Surplus:
-    """The keys of an object that may have none, for which the validator only says that `false` accepts nothing."""
+class UnknownKeys:
+    """The keys of an object that may have none; the validator only reports that `false` accepts nothing."""
 
     keys: Sequence[str]
 
 
-Kind: TypeAlias = ValidationErrorKind | Surplus
+Kind: TypeAlias = ValidationErrorKind | UnknownKeys
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
-    """One thing that is wrong.
+class ErrorNode:
+    """One validation error.
 
     Attributes:
-        kind: What the validator says of it; nothing where that would take too long to find out.
+        kind: What the validator reports; `None` if finding out would take too long.
         path: Where it is in the value.
-        instance: What stands there.
+        instance: The value there.
         schema_path: The keyword that failed, from the root of its schema.
-        schema: That root, where it is not the schema that everybody knows.
-        branches: For a choice of which no alternative fits, looks for the faults of each; one without a fault fits.
+        schema: That root, if it is not the validator's own schema.
+        branches: For a choice of which no alternative fits, finds the errors of each; one without errors fits.
     """
 
     kind: Kind | None
@@ -57,27 +57,27 @@ class Fault:
     schema: Any = None
 
 
-def told(error: ValidationError, value: Any, above: Path = ()) -> Fault:
-    """An error of the validator as a fault; `above` is where `value` is."""
-    below, here = located(error, value)
+def to_error_node(error: ValidationError, value: Any, above: Path = ()) -> ErrorNode:
+    """Convert an error of the validator; `above` is the path of `value`."""
+    below, here = locate(error, value)
     path = (*above, *below)
     match error.kind:
         case ValidationErrorKind.AnyOf(branches) | ValidationErrorKind.OneOfNotValid(branches):
-            return Fault(
+            return ErrorNode(
                 error.kind,
                 path,
                 error.instance,
                 error.schema_path,
-                lambda: [[told(one, value, above) for one in branch] for branch in branches],
+                lambda: [[to_error_node(inner, value, above) for inner in branch] for branch in branches],
             )
         case ValidationErrorKind.FalseSchema() if is_object(here) and _refuses_keys(error.schema_path):
-            return Fault(Surplus([*here]), path, here, error.schema_path)
+            return ErrorNode(UnknownKeys([*here]), path, here, error.schema_path)
         case kind:
-            return Fault(kind, path, error.instance, error.schema_path)
+            return ErrorNode(kind, path, error.instance, error.schema_path)
 
 
 def _refuses_keys(schema_path: Sequence[str | int]) -> bool:
-    """Whether a path in a schema ends with a keyword that is `false` for all keys, and not with a name of one."""
+    """Tell whether a schema path ends with a keyword that is `false` for all keys, and not with the name of a key."""
     last: str | int = ""
     is_name = False
     for step in schema_path:

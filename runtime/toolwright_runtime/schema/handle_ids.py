@@ -1,7 +1,7 @@
-"""Where the ids of state handles stand in the arguments and the result of a tool.
+"""Where the ids of state handles are in the arguments and the result of a tool.
 
-Takes a tool and a value; gives the places of ids in it. The manifest says which schemas mark them, and the validator
-which of these a value fits: a mark is an annotation (JSON Schema 2020-12 Core, 7.7).
+Takes a tool and a value; returns the pointers to the ids in it. The manifest says which schemas describe ids, and the
+validator which of these a value matches: the mark is an annotation (JSON Schema 2020-12 Core, 7.7).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from ..values.json import is_list, is_mapping
 from ..values.nesting import is_too_deep
-from ..values.text import steps
+from ..values.text import split_pointer
 from . import validation
 
 if TYPE_CHECKING:
@@ -29,51 +29,55 @@ _MARK: Final = "x-handle"
 
 
 @dataclass(frozen=True, slots=True)
-class _Marked:
+class _MarkedSchema:
     validator: validation.Validator
     evaluator: jsonschema_rs.Validator
 
 
-def places(tool: Tool, side: Side, value: object) -> dict[str, str]:
-    """The JSON Pointers (RFC 6901) to the ids in a valid value, each with the kind of its handle, in order."""
-    marked = _marked(tool, side)
+def find_ids(tool: Tool, side: Side, value: object) -> dict[str, str]:
+    """Return the JSON Pointers (RFC 6901) to the ids in a valid value, each with the kind of its handle, in order."""
+    marked = _mark_schema(tool, side)
     if marked is None:
         return {}
-    found: dict[str, str] = {}
+    kinds: dict[str, str] = {}
     for each in marked.evaluator.evaluate(value).annotations():
         notes = each["annotations"]
-        if is_mapping(notes) and isinstance(kind := notes.get(_MARK), str) and isinstance(_at(value, each), str):
-            found[each["instanceLocation"]] = kind
-    return found
+        if (
+            is_mapping(notes)
+            and isinstance(kind := notes.get(_MARK), str)
+            and isinstance(_get_annotated(value, each), str)
+        ):
+            kinds[each["instanceLocation"]] = kind
+    return kinds
 
 
-def hidden(tool: Tool, arguments: Mapping[str, Any]) -> list[str]:
-    """The JSON Pointers to the ids in arguments; to all of these where they are not valid, since nobody knows then."""
-    marked = _marked(tool, "input")
+def find_hidden_ids(tool: Tool, arguments: Mapping[str, Any]) -> list[str]:
+    """Return the JSON Pointers to the ids in arguments; to all arguments if they are invalid."""
+    marked = _mark_schema(tool, "input")
     if marked is None:
         return []
-    if is_too_deep(arguments) or marked.validator.violations(arguments):
+    if is_too_deep(arguments) or marked.validator.find_errors(arguments):
         return [""]
-    return [*places(tool, "input", arguments)]
+    return [*find_ids(tool, "input", arguments)]
 
 
-def at(value: object, pointer: str) -> Any:
-    """What stands in a JSON value at a pointer that leads somewhere."""
+def get_at(value: object, pointer: str) -> Any:
+    """Return the value at a JSON Pointer, which must exist."""
     here: Any = value
-    for step in steps(pointer):
+    for step in split_pointer(pointer):
         here = here[int(step)] if is_list(here) else here[step]
     return here
 
 
-def _at(value: object, annotation: Mapping[str, Any]) -> Any:
-    return at(value, annotation["instanceLocation"])
+def _get_annotated(value: object, annotation: Mapping[str, Any]) -> Any:
+    return get_at(value, annotation["instanceLocation"])
 
 
 @cache
-def _marked(tool: Tool, side: Side) -> _Marked | None:
-    """What tells where the ids stand; `None` where there are none. What the server sets itself need not be there."""
-    said: Mapping[str, Mapping[str, str]] = tool.extension.get("handles") or {}
-    pointers = said.get(side)
+def _mark_schema(tool: Tool, side: Side) -> _MarkedSchema | None:
+    """Mark the schema of ids in a tool's schema; `None` if there are none. What the server sets is optional."""
+    marks: Mapping[str, Mapping[str, str]] = tool.extension.get("handles") or {}
+    pointers = marks.get(side)
     if not pointers:
         return None
     schema = copy.deepcopy(tool.accepts if side == "input" else tool.definition["outputSchema"])
@@ -82,6 +86,6 @@ def _marked(tool: Tool, side: Side) -> _Marked | None:
         if not required:
             del schema["required"]
     for pointer, kind in pointers.items():
-        at(schema, pointer)[_MARK] = kind
-    evaluator = validation.compiled(schema, formats=tool.asserts_formats)
-    return _Marked(validation.validator(tool, schema), evaluator)
+        get_at(schema, pointer)[_MARK] = kind
+    evaluator = validation.compile_schema(schema, formats=tool.asserts_formats)
+    return _MarkedSchema(validation.compile_validator(tool, schema), evaluator)

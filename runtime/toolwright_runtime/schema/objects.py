@@ -1,7 +1,7 @@
-"""Whether all instances of a schema are objects, where that can be read from the schema itself.
+"""Whether all instances of a schema are objects, as far as the schema itself shows it.
 
-Takes a JSON Schema of any dialect with all that it refers to inside; follows references, and no others than JSON
-Pointers into the same schema. What is not certain counts as no.
+Takes a self-contained JSON Schema of any dialect; follows only references that are JSON Pointers into the same schema.
+If the answer is not certain, it is no.
 """
 
 from __future__ import annotations
@@ -10,28 +10,28 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
 from ..values.json import Json
-from ..values.text import steps
+from ..values.text import split_pointer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 _HIDING: Final = ("draft-04", "draft-06", "draft-07")
-"""The dialects in which keywords beside `$ref` do not count."""
+"""The dialects in which keywords next to `$ref` are ignored."""
 
 _DEEPEST: Final = 100
-"""Steps from the root; what takes more is not certain."""
+"""Steps from the root; beyond that the answer is not certain."""
 
 
 def describes_objects(schema: Json) -> bool:
-    """Whether nothing but objects is valid."""
+    """Tell whether only objects are valid."""
     return isinstance(schema, dict) and (schema.get("type") == "object" or _Reading(schema).is_for_objects(schema, 0))
 
 
 def as_objects(schema: Any) -> Any:
-    """The same schema with `type: object` at its root, where all its instances are objects; else as it is.
+    """Add `type: object` at the root if all instances are objects; otherwise return the schema unchanged.
 
-    Up to 2025-11-25 the root of an `outputSchema` says so itself (MCP 2025-11-25, schema, `Tool`). Where it did not, it
-    stands first, and changes nothing of what is valid.
+    Up to 2025-11-25 the root of an `outputSchema` says so itself (MCP 2025-11-25, schema, `Tool`). If it was
+    missing, it is added first; the same values are valid.
     """
     if not describes_objects(schema) or schema.get("type") == "object":
         return schema
@@ -39,7 +39,7 @@ def as_objects(schema: Any) -> Any:
 
 
 class _Reading:
-    """One look at a schema; `known` are the answers for what references lead to."""
+    """One pass over a schema; `_known` caches the answers for the targets of references."""
 
     def __init__(self, root: dict[str, Any]) -> None:
         self._root: Json = root
@@ -47,7 +47,7 @@ class _Reading:
         self._known: dict[str, bool] = {}
 
     def is_for_objects(self, schema: Json, depth: int) -> bool:
-        """Whether nothing but objects is valid under a schema that is so many steps from the root."""
+        """Tell whether only objects are valid under a schema that is `depth` steps from the root."""
         if not isinstance(schema, dict) or depth > _DEEPEST:
             return False
         reference = schema.get("$ref")
@@ -57,7 +57,7 @@ class _Reading:
         if kinds in ("object", ["object"]):
             return True
         if isinstance(kinds, str) or (isinstance(kinds, list) and "object" not in kinds):
-            return False  # nothing at all may be valid, which `type: object` would not say
+            return False  # possibly nothing is valid, which `type: object` would not say
         values: Sequence[Json] = schema.get("enum", [schema["const"]] if "const" in schema else [])
         if values and all(isinstance(value, dict) for value in values):
             return True
@@ -66,7 +66,9 @@ class _Reading:
         if any(self.is_for_objects(each, depth + 1) for each in _list(schema, "allOf")):
             return True
         choices = [_list(schema, keyword) for keyword in ("anyOf", "oneOf")]
-        return any(each and all(self.is_for_objects(one, depth + 1) for one in each) for each in choices)
+        return any(
+            each and all(self.is_for_objects(alternative, depth + 1) for alternative in each) for each in choices
+        )
 
     def _leads_to_objects(self, reference: str, depth: int) -> bool:
         if reference not in self._known:
@@ -75,11 +77,11 @@ class _Reading:
         return self._known[reference]
 
     def _target(self, reference: str) -> Json:
-        """What a reference leads to; nothing where that is not a place in the root, or below another `$id`."""
+        """Return the target of a reference; `None` if it is outside the root, or below another `$id`."""
         if reference[:1] != "#" or reference[1:2] not in ("", "/"):
             return None
         here: Json = self._root
-        for step in steps(unquote(reference[1:])):
+        for step in split_pointer(unquote(reference[1:])):
             if isinstance(here, list) and step.isdecimal() and int(step) < len(here):
                 here = here[int(step)]
             else:
@@ -90,5 +92,5 @@ class _Reading:
 
 
 def _list(schema: Mapping[str, Any], keyword: str) -> list[Any]:
-    found: Json = schema.get(keyword)
-    return found if isinstance(found, list) else []
+    subschemas: Json = schema.get(keyword)
+    return subschemas if isinstance(subschemas, list) else []

@@ -1,8 +1,8 @@
-"""Regular expressions that JavaScript takes and the validator does not, in words that both understand.
+"""Translate regular expressions that JavaScript accepts and the validator does not.
 
-Takes a schema and gives a copy whose patterns say the same (ECMA-262, 22.2.1 and Annex B.1.2), and whose references are
-percent-encoded as URIs have to be; nothing else differs.
-Escapes that mean something else in other languages, such as `\\Z`, stay as they are, and so are refused.
+Takes a schema; returns a copy whose patterns mean the same (ECMA-262, 22.2.1 and Annex B.1.2), and whose references are
+percent-encoded as URIs must be; nothing else differs.
+Escapes that mean something else in other languages, such as `\\Z`, stay unchanged, and so are rejected.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ _ESCAPE: Final = re.compile(r"\\(?:x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|[pPu]\{[^}]*\
 _SETS: Final = frozenset("dDpPsSwW")
 
 _REFERENCES: Final = ("$ref", "$dynamicRef")
-_URI: Final = "%#/:?&=@!$'()*+,;~"  # what `quote` may leave, beside letters, digits, `_`, `.` and `-`
+_URI: Final = "%#/:?&=@!$'()*+,;~"  # what `quote` leaves, in addition to letters, digits, `_`, `.` and `-`
 _LONE_PERCENT: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
 
 
-def translated(schema: Json) -> Json:
-    """The schema with each `pattern`, key of `patternProperties` and reference in a syntax that the validator takes."""
+def translate_patterns(schema: Json) -> Json:
+    """Translate each `pattern`, key of `patternProperties` and reference into a syntax that the validator accepts."""
     if isinstance(schema, list):
-        return [translated(item) for item in schema]
+        return [translate_patterns(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
     return {key: _value(key, value) for key, value in schema.items()}
@@ -41,54 +41,56 @@ def translated(schema: Json) -> Json:
 
 def _value(keyword: str, value: Json) -> Json:
     if keyword == "pattern" and isinstance(value, str):
-        return _taken(value)
+        return _translate_if_needed(value)
     if keyword in _REFERENCES and isinstance(value, str):
         return quote(_LONE_PERCENT.sub("%25", value), safe=_URI)
     if keyword in _DATA:
         return value
     if keyword in _NAMED_SCHEMAS and isinstance(value, dict):
         is_pattern = keyword == "patternProperties"
-        return {_taken(name) if is_pattern else name: translated(each) for name, each in value.items()}
-    return translated(value)
+        return {
+            _translate_if_needed(name) if is_pattern else name: translate_patterns(each) for name, each in value.items()
+        }
+    return translate_patterns(value)
 
 
-def _taken(pattern: str) -> str:
+def _translate_if_needed(pattern: str) -> str:
     try:
         validator_for({"pattern": pattern})
     except ValueError:
-        return expression(pattern)
+        return translate_pattern(pattern)
     return pattern
 
 
-def expression(pattern: str) -> str:
-    """One regular expression in the validator's syntax."""
-    made: list[str] = []
+def translate_pattern(pattern: str) -> str:
+    """Translate one regular expression into the validator's syntax."""
+    parts: list[str] = []
     groups = _groups(pattern)
     at = 0
     while at < len(pattern):
         if (named := _REFERENCE.match(pattern, at)) is not None and named[1] in groups:
-            made.append(f"(?:\\{groups[named[1]]})")
+            parts.append(f"(?:\\{groups[named[1]]})")
             at = named.end()
         elif (quantifier := _QUANTIFIER.match(pattern, at)) is not None:
-            made.append(quantifier[0])
+            parts.append(quantifier[0])
             at = quantifier.end()
         elif pattern[at] == "[":
             end = _class_end(pattern, at)
-            made.append(_class(pattern[at + 1 : end]) if end < len(pattern) else pattern[at:])
+            parts.append(_class(pattern[at + 1 : end]) if end < len(pattern) else pattern[at:])
             at = end + 1
         elif pattern[at] == "\\":
             escape = _ESCAPE.match(pattern, at)
-            made.append("\\x00" if _is_zero(pattern, at) else escape[0] if escape else "\\")
+            parts.append("\\x00" if _is_zero(pattern, at) else escape[0] if escape else "\\")
             at = escape.end() if escape else at + 1
         else:
-            made.append(f"\\{pattern[at]}" if pattern[at] in "{}" else pattern[at])
+            parts.append(f"\\{pattern[at]}" if pattern[at] in "{}" else pattern[at])
             at += 1
-    return "".join(made)
+    return "".join(parts)
 
 
 def _groups(pattern: str) -> dict[str, int]:
-    """The numbers of the groups that have names."""
-    found: dict[str, int] = {}
+    """Find the numbers of the named groups."""
+    numbers: dict[str, int] = {}
     count = at = 0
     while at < len(pattern):
         if pattern[at] == "[":
@@ -96,13 +98,13 @@ def _groups(pattern: str) -> dict[str, int]:
         elif pattern[at] == "(" and (pattern[at + 1 : at + 2] != "?" or _NAMED.match(pattern, at)):
             count += 1
             if (named := _NAMED.match(pattern, at)) is not None:
-                found[named[1]] = count
+                numbers[named[1]] = count
         at += 2 if pattern[at : at + 1] == "\\" else 1
-    return found
+    return numbers
 
 
 def _class_end(pattern: str, start: int) -> int:
-    """Where the class that starts at `start` ends; at the end of the pattern where it does not."""
+    """Find the end of the class that starts at `start`; the end of the pattern if it is not closed."""
     at = start + 1
     while at < len(pattern) and pattern[at] != "]":
         at += 2 if pattern[at] == "\\" else 1
@@ -110,21 +112,21 @@ def _class_end(pattern: str, start: int) -> int:
 
 
 def _class(inner: str) -> str:
-    """A class of characters, of which what stands between the brackets is given."""
+    """Translate a class of characters, given what is between its brackets."""
     negated = "^" if inner.startswith("^") else ""
     atoms: list[str] = re.findall(rf"{_ESCAPE.pattern}|[^\\]", inner[len(negated) :], re.DOTALL)
     if not atoms:
         return "[\\s\\S]" if negated else "[^\\s\\S]"
-    made: list[str] = []
+    parts: list[str] = []
     for index, atom in enumerate(atoms):
         beside = (*atoms[max(index - 1, 0) : index], *atoms[index + 1 : index + 2])
-        if atom == "-" and any(len(one) > 1 and one[1] in _SETS for one in beside):
-            made.append("\\-")  # a hyphen beside a set such as `\\w` makes no range
+        if atom == "-" and any(len(neighbor) > 1 and neighbor[1] in _SETS for neighbor in beside):
+            parts.append("\\-")  # a hyphen next to a set such as `\\w` is not a range
         elif atom in ("\\b", "\\0"):
-            made.append("\\x08" if atom == "\\b" else "\\x00")
+            parts.append("\\x08" if atom == "\\b" else "\\x00")
         else:
-            made.append(f"\\{atom}" if atom in ("[", "&", "~") else atom)
-    return f"[{negated}{''.join(made)}]"
+            parts.append(f"\\{atom}" if atom in ("[", "&", "~") else atom)
+    return f"[{negated}{''.join(parts)}]"
 
 
 def _is_zero(pattern: str, at: int) -> bool:

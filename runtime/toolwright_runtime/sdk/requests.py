@@ -1,4 +1,4 @@
-"""The SDK's middleware: what it gives with each request."""
+"""The SDK's middleware: what it passes on with each request."""
 
 from mcp.server.context import CallNext as CallNext
 from mcp.server.context import HandlerResult as HandlerResult

@@ -1,4 +1,4 @@
-"""The SDK's servers: the low-level one, which generated servers stand on, and those that clients can connect to."""
+"""The SDK's servers: the low-level one, which generated servers build on, and those that clients can connect to."""
 
 from mcp.server import MCPServer as MCPServer
 from mcp.server.lowlevel import NotificationOptions as NotificationOptions

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from ..observability.logs import log, name_after, set_up
 from ..state.store import StoreConfigurationError
-from ..values.terminal import one_line, visible
+from ..values.terminal import replace_controls, to_one_line
 from .execution.threads import THREADS
 from .handlers import check
 from .handlers.loading import Handwritten, StartError, refuse
@@ -68,12 +68,12 @@ def main(package: Package, argv: Sequence[str] | None = None) -> None:
 
 def _tell(text: str) -> None:
     """Say why the server does not run."""
-    sys.stderr.write(f"{visible(text)}\n")
+    sys.stderr.write(f"{replace_controls(text)}\n")
 
 
 def _parser(package: Package) -> argparse.ArgumentParser:
     server, handlers = package.manifest["server"], package.handlers
-    title = one_line(server.get("title") or server["name"])
+    title = to_one_line(server.get("title") or server["name"])
     parser = argparse.ArgumentParser(
         prog=f"python -m {package.name}",
         description=f"{title}, an MCP server. Without --http, it serves on standard input and output.",
@@ -94,7 +94,7 @@ def _parser(package: Package) -> argparse.ArgumentParser:
         )
         parser.add_argument("--until-end-of-input", action="store_true", help=argparse.SUPPRESS)
     parser.set_defaults(command=None, workers=None)
-    parser.add_argument("--version", action="version", version=one_line(f"{server['name']} {server['version']}"))
+    parser.add_argument("--version", action="version", version=to_one_line(f"{server['name']} {server['version']}"))
     parser.add_argument(
         "--handlers",
         metavar="MODULE:NAME",

@@ -23,7 +23,7 @@ from pydantic import BaseModel
 from ..mcp.downgrades import tool_for
 from ..mcp.revisions import Revision
 from ..mcp.vocabulary import SECTIONS
-from ..observability.logs import guard, logger, name_after
+from ..observability.logs import logger, name_after, redact_library_logs
 from ..sdk.http import MCP_SESSION_ID_HEADER
 from ..sdk.server import NotificationOptions, Server
 from ..state.store import MEMORY, Store
@@ -266,7 +266,7 @@ class PackageServer(Server[Any]):
             from ..policy.scopes import Listening
 
             self.middleware.append(Listening(self.scopes, self.principal))
-        guard()
+        redact_library_logs()
 
     async def complete(self, elicitation: str) -> bool:
         """Tell a client that all is done at the URL that it was asked to open (MCP 2025-11-25, client/elicitation).

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
 from ..errors import ToolError
-from ..values.units import size
+from ..values.units import parse_size
 
 Whose: TypeAlias = Literal["caller", "server"]
 
@@ -70,14 +70,14 @@ class Budget:
         all: For all principals together.
     """
 
-    each: int = size(EACH)
-    all: int = size(ALL)
+    each: int = parse_size(EACH)
+    all: int = parse_size(ALL)
 
     @classmethod
     def of(cls, manifest: Mapping[str, Any]) -> Budget:
         """The budget that a manifest has."""
         storage: Mapping[str, Any] = manifest.get("storage") or {}
-        return cls(size(storage.get("maxBytesPerPrincipal", EACH)), size(storage.get("maxBytes", ALL)))
+        return cls(parse_size(storage.get("maxBytesPerPrincipal", EACH)), parse_size(storage.get("maxBytes", ALL)))
 
     def refuses(self, more: int, own: int, total: int) -> Whose | None:
         """Whose budget has no room for so many more bytes, where the caller uses `own` of `total`."""

@@ -23,7 +23,7 @@ from opentelemetry.trace import StatusCode, get_tracer
 
 from ..mcp.revisions import Revision
 from ..observability.logs import log
-from ..observability.telemetry import of_request
+from ..observability.telemetry import describe_request
 from ..server.core.call_state import CURRENT, CallState, reference
 from ..server.core.outcomes import Outcome, refusal
 from ..server.core.parts import Request
@@ -365,7 +365,7 @@ class Runs:
 def _span(attempt: _Attempt) -> Generator[None, None, None]:
     """The length of a run, as OpenTelemetry hears of it: a span of the trace in which the task was made."""
     task, tracer = attempt.task, get_tracer("toolwright")
-    attributes = {**of_request("tools/call", {"name": task.tool}), "mcp.protocol.version": task.revision}
+    attributes = {**describe_request("tools/call", {"name": task.tool}), "mcp.protocol.version": task.revision}
     with tracer.start_as_current_span(
         f"task {task.tool}",
         extract(task.trace),

@@ -23,7 +23,7 @@ from ..server.core.parts import ProtocolError
 from ..state.budget import BudgetExceeded
 from ..state.store import StateLost, after_a_change, describe_lost_state
 from ..values.sanitizing import clean
-from ..values.units import seconds
+from ..values.units import parse_duration
 from . import wire
 from .connections import TaskConnections
 from .engines.selection import engine_for
@@ -67,7 +67,9 @@ class _Terms:
     def of(cls, tool: Tool) -> _Terms:
         settings: Mapping[str, Any] = tool.extension.get("task") or {}
         return cls(
-            seconds(settings.get("ttl", TTL)), seconds(settings.get("pollInterval", POLL)), settings.get("most", MOST)
+            parse_duration(settings.get("ttl", TTL)),
+            parse_duration(settings.get("pollInterval", POLL)),
+            settings.get("most", MOST),
         )
 
 

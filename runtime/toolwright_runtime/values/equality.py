@@ -1,6 +1,6 @@
-"""When two JSON values are one.
+"""Equality of JSON values.
 
-Takes values as `json.loads` gives them. Python's own `==` takes `True` for 1.
+Takes values as `json.loads` returns them. Python's own `==` treats `True` as 1.
 """
 
 from __future__ import annotations
@@ -8,12 +8,12 @@ from __future__ import annotations
 from .json import Json
 
 
-def same(one: Json, two: Json) -> bool:
-    """Whether two JSON values are one (JSON Schema 2020-12, 4.2.2): `1` is `1.0`, and `true` is not 1."""
-    if isinstance(one, bool) or isinstance(two, bool):
-        return one is two
-    if isinstance(one, dict) and isinstance(two, dict):
-        return one.keys() == two.keys() and all(same(value, two[key]) for key, value in one.items())
-    if isinstance(one, list) and isinstance(two, list):
-        return len(one) == len(two) and all(map(same, one, two))
-    return bool(one == two)
+def are_equal(left: Json, right: Json) -> bool:
+    """Tell whether two JSON values are equal (JSON Schema 2020-12, 4.2.2): `1` is `1.0`, and `true` is not 1."""
+    if isinstance(left, bool) or isinstance(right, bool):
+        return left is right
+    if isinstance(left, dict) and isinstance(right, dict):
+        return left.keys() == right.keys() and all(are_equal(value, right[key]) for key, value in left.items())
+    if isinstance(left, list) and isinstance(right, list):
+        return len(left) == len(right) and all(map(are_equal, left, right))
+    return bool(left == right)

@@ -1,4 +1,4 @@
-"""JSON values for type checkers, which know nothing of what is inside where `isinstance` says dictionary or list."""
+"""JSON values for type checkers, which do not know the types inside after `isinstance(value, dict)` or `list`."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ if TYPE_CHECKING:
     from typing_extensions import TypeIs
 
 Json: TypeAlias = dict[str, Any] | list[Any] | str | int | float | bool | None
-"""What `json.loads` gives."""
+"""What `json.loads` returns."""
 
 
 def is_mapping(value: object) -> TypeIs[Mapping[Any, Any]]:
-    """Whether a value is a mapping of anything."""
+    """Tell whether a value is a mapping, with any keys and values."""
     return isinstance(value, Mapping)
 
 
 def is_object(value: object) -> TypeIs[dict[Any, Any]]:
-    """Whether a value is a dictionary of anything."""
+    """Tell whether a value is a dictionary, with any keys and values."""
     return isinstance(value, dict)
 
 
 def is_list(value: object) -> TypeIs[list[Any] | tuple[Any, ...]]:
-    """Whether a value is a list or a tuple of anything."""
+    """Tell whether a value is a list or a tuple, with any items."""
     return isinstance(value, list | tuple)
 
 
 def is_group(error: BaseException) -> TypeIs[BaseExceptionGroup[BaseException]]:
-    """Whether an exception is a group of others, as task groups raise them."""
+    """Tell whether an exception is a group, as task groups raise them."""
     return isinstance(error, BaseExceptionGroup)

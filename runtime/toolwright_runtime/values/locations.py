@@ -1,7 +1,7 @@
 """Where in an instance an error of the validator is.
 
-Takes an error of jsonschema-rs and the instance; gives the path of keys and indexes. In the library's own path a key
-that reads as a number, such as `1`, `01` or `+1`, is that number, and an empty key is left out.
+Takes an error of jsonschema-rs and the instance; returns the path of keys and indexes. In the library's own path a key
+that looks like a number, such as `1`, `01` or `+1`, becomes that number, and an empty key is left out.
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ if TYPE_CHECKING:
 _NUMBER: Final = re.compile(r"\+?[0-9]+", re.ASCII)
 
 
-def located(error: ValidationError, value: Any) -> tuple[tuple[str | int, ...], Any]:
-    """The path to what an error is about, with keys as they are, and what stands there.
+def locate(error: ValidationError, value: Any) -> tuple[tuple[str | int, ...], Any]:
+    """Return the path to what an error is about, with keys unchanged, and the value there.
 
-    Of several paths that the library would tell alike, the plainest is taken that leads to what it found wrong.
+    Of several paths that the library would report alike, take the plainest that leads to the value that it reported.
     """
     readings = [*_readings(error.instance_path, value)]
-    return next((one for one in readings if len(readings) == 1 or one[1] == error.instance), readings[0])
+    return next((reading for reading in readings if len(readings) == 1 or reading[1] == error.instance), readings[0])
 
 
-def told(path: Iterable[str | int]) -> tuple[str, ...]:
-    """A path as the library tells it."""
-    return tuple(_told(str(step)) for step in path if step != "")
+def normalize_path(path: Iterable[str | int]) -> tuple[str, ...]:
+    """Convert a path to the form in which the library reports it."""
+    return tuple(_normalize_step(str(step)) for step in path if step != "")
 
 
-def _told(step: str) -> str:
+def _normalize_step(step: str) -> str:
     return step.lstrip("+0") or "0" if _NUMBER.fullmatch(step) else step
 
 
 def _readings(path: Sequence[str | int], value: Any) -> Iterator[tuple[tuple[str | int, ...], Any]]:
-    """The paths from a value on that the library would tell as `path`, the plainest first, with what stands there."""
+    """Yield the paths that the library would report as `path`, the plainest first, each with the value there."""
     waiting: list[tuple[tuple[str | int, ...], int, Any]] = [((), 0, value)]
     while waiting:
         pointer, read, here = waiting.pop()
@@ -51,12 +51,12 @@ def _readings(path: Sequence[str | int], value: Any) -> Iterator[tuple[tuple[str
 
 
 def _keys(given: str | int, value: Json) -> Sequence[str | int]:
-    """The keys or the index of a value that the library would tell as `given`."""
+    """Return the keys or the index of a value that the library would report as `given`."""
     if isinstance(value, list):
         return [given] if isinstance(given, int) and given < len(value) else []
     if not isinstance(value, dict):
         return []
     if isinstance(given, str):
         return [given] if given in value else []
-    keys = sorted(key for key in value if _told(key) == str(given))
+    keys = sorted(key for key in value if _normalize_step(key) == str(given))
     return sorted(keys, key=len)

@@ -1,6 +1,6 @@
-"""How deep a JSON value may be nested, so that a message can carry it.
+"""How deeply a JSON value may be nested to fit into a message.
 
-Takes values that JSON has; changes nothing. Imports nothing, since servers and clients both need it.
+Takes JSON values and changes nothing. Imports nothing, since servers and clients both need it.
 """
 
 from __future__ import annotations
@@ -12,29 +12,34 @@ if TYPE_CHECKING:
 
 DEEPEST: Final = 192
 """Levels of objects and arrays. The SDK reads messages of 201 levels; its writers end a connection at 256. In a message
-a value stands at most seven levels deep: the `_meta` of a resource in a block of a prompt's message."""
+a value is at most seven levels deep: the `_meta` of a resource in a block of a prompt's message."""
 
 
 class DepthError(ValueError):
-    """A value that no message can carry."""
+    """A value that is nested too deeply for a message."""
 
     def __init__(self, place: str = "the value") -> None:
-        """Say which value."""
-        super().__init__(f"{place} is nested more than {DEEPEST} levels deep, which no message can carry")
+        """Name the value."""
+        super().__init__(f"{place} is nested more than {DEEPEST} levels deep, too deep for a message")
 
 
 def is_too_deep(value: Any, text: str | None = None) -> bool:
-    """Whether a value has more than `DEEPEST` levels; it must not hold itself.
+    """Tell whether a value has more than `DEEPEST` levels; it must not contain itself.
 
     Args:
-        value: What `json.dumps` takes.
-        text: Its JSON, where that is there already: a value with few brackets needs no look.
+        value: Anything that `json.dumps` accepts.
+        text: Its JSON, if it is at hand: a value with few brackets need not be walked.
     """
     if text is not None and text.count("{") + text.count("[") <= DEEPEST:
         return False
     level = [value] if _holds(value) else []
     for _ in range(DEEPEST):
-        level = [below for one in level for below in (one.values() if isinstance(one, dict) else one) if _holds(below)]
+        level = [
+            below
+            for container in level
+            for below in (container.values() if isinstance(container, dict) else container)
+            if _holds(below)
+        ]
         if not level:
             return False
     return True

@@ -1,7 +1,7 @@
-"""What both ends of a connection hold content to: clean texts, base64 that is base64, and MIME types that are some.
+"""Sanitize text and check URIs, base64 and MIME types, at both ends of a connection.
 
-Takes and gives plain values; knows nothing of blocks, and imports nothing of the protocol's library (MCP 2025-11-25,
-server/tools, "Security Considerations": servers MUST sanitize tool outputs, clients SHOULD validate tool results).
+Takes and returns plain values; does not know blocks, and does not import the SDK (MCP 2025-11-25, server/tools,
+"Security Considerations": servers MUST sanitize tool outputs, clients SHOULD validate tool results).
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ import re
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
-from .text import joined
+from .text import replace_surrogates
 
-# C0 but for tab, line feed and carriage return; DEL; C1; bidirectional embeddings, overrides and isolates.
+# C0 except tab, line feed and carriage return; DEL; C1; bidirectional embeddings, overrides and isolates.
 _UNSAFE: Final = "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069"
 _SUSPECT: Final = re.compile(f"[{_UNSAFE}\ud800-\udfff]")
 _REMOVED: Final = re.compile(
@@ -26,19 +26,19 @@ _ESCAPED: Final = re.compile(f"[{_UNSAFE}]")
 
 
 Extent: TypeAlias = Literal["text", "all", "none"]
-"""How much is cleaned: the manifest's `policy.sanitize`."""
+"""How much is sanitized: the manifest's `policy.sanitize`."""
 
-EXTENT: Final[Extent] = "text"
-"""What holds where the manifest says nothing else."""
+DEFAULT_EXTENT: Final[Extent] = "text"
+"""The default where the manifest does not set it."""
 
 
 @dataclass(slots=True)
 class Cleaned:
-    """How much was taken out of texts.
+    """How much was removed from texts.
 
     Attributes:
         strings: How many strings were changed.
-        characters: How many characters were taken out of them.
+        characters: How many characters were removed.
     """
 
     strings: int = 0
@@ -46,29 +46,29 @@ class Cleaned:
 
 
 def clean(text: str, count: Cleaned | None = None) -> str:
-    """`text` without control characters, escape sequences and bidirectional overrides, and with whole characters.
+    """Remove control characters, escape sequences and bidirectional overrides, and replace lone surrogates.
 
     Args:
         text: The text.
-        count: Learns what was taken out.
+        count: Updated with what was removed.
     """
     if _SUSPECT.search(text) is None:
         return text
-    whole_text = joined(text)
-    made = _REMOVED.sub("", whole_text)
-    if count is not None and made != text:
+    whole_text = replace_surrogates(text)
+    cleaned = _REMOVED.sub("", whole_text)
+    if count is not None and cleaned != text:
         count.strings += 1
-        count.characters += len(whole_text) - len(made)
-    return made
+        count.characters += len(whole_text) - len(cleaned)
+    return cleaned
 
 
-def said(text: str, extent: Extent, count: Cleaned | None = None) -> str:
-    """A text of a handler, cleaned as the policy has it."""
-    return joined(text) if extent == "none" else clean(text, count)
+def sanitize_text(text: str, extent: Extent, count: Cleaned | None = None) -> str:
+    """Sanitize the text of a handler as the policy says."""
+    return replace_surrogates(text) if extent == "none" else clean(text, count)
 
 
-def escaped(json_text: str) -> str:
-    """The JSON text of a value with `\\uXXXX` for each character that `clean` would remove."""
+def escape_controls(json_text: str) -> str:
+    """Escape each character of JSON text that `clean` would remove as `\\uXXXX`."""
     return _ESCAPED.sub(lambda match: f"\\u{ord(match[0]):04x}", json_text)
 
 
@@ -76,11 +76,11 @@ _WORD: Final = r"[A-Za-z0-9!#$%&'*+.^_`|~-]+"  # RFC 9110, 5.6.2, "token"
 _MIME_TYPE: Final = re.compile(rf'{_WORD}/{_WORD}(?:[ \t]*;[ \t]*{_WORD}=(?:{_WORD}|"[^"\\\x00-\x1f\x7f]*"))*')
 
 
-_URI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s\x00-\x1f\x7f]*")  # RFC 3986, 3: a scheme, and no blanks
+_URI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s\x00-\x1f\x7f]*")  # RFC 3986, 3: a scheme, and no white space
 
 
-def checked_uri(uri: str) -> str:
-    """`uri` itself, where it is an absolute URI (RFC 3986, 4.3; letters of all scripts are taken as they are).
+def check_uri(uri: str) -> str:
+    """Return `uri` if it is an absolute URI (RFC 3986, 4.3; letters of all scripts are accepted).
 
     Raises:
         ValueError: It is not.
@@ -90,8 +90,8 @@ def checked_uri(uri: str) -> str:
     return uri
 
 
-def checked_mime_type(mime_type: str, kind: str | None = None) -> str:
-    """`mime_type` itself, where it is one (RFC 9110, 8.3.1) and, with `kind`, of that top-level type.
+def check_mime_type(mime_type: str, kind: str | None = None) -> str:
+    """Return `mime_type` if it is a MIME type (RFC 9110, 8.3.1) and, with `kind`, of that top-level type.
 
     Raises:
         ValueError: It is not.
@@ -103,8 +103,8 @@ def checked_mime_type(mime_type: str, kind: str | None = None) -> str:
     return mime_type
 
 
-def checked_base64(data: str) -> str:
-    """`data` itself, where it is base64 (RFC 4648, section 4).
+def check_base64(data: str) -> str:
+    """Return `data` if it is base64 (RFC 4648, section 4).
 
     Raises:
         ValueError: It is not.

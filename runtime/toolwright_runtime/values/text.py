@@ -1,4 +1,4 @@
-"""Texts of a manifest: whole characters, steps of JSON Pointers, and arguments in messages. Takes and gives text."""
+"""Text of a manifest: lone surrogates, JSON Pointers and placeholders. Takes and returns text."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ PLACEHOLDER: Final = re.compile(r"\{\{\s*([^{}]*?)\s*\}\}")
 """An argument in the text of a message: `{{name}}`."""
 
 BRACES: Final = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
-"""What has a meaning in the message of a confirmation: `{name}`, `{{` and `}}`; and braces that stand alone."""
+"""Matches what has a meaning in the message of a confirmation: `{name}`, `{{` and `}}`; and single braces."""
 
 
-def filled(text: str, value: Callable[[str], str]) -> str:
-    """The message of a confirmation: `value(name)` for each `{name}`, and `{` and `}` for each two of them."""
-    return BRACES.sub(lambda found: found[0][0] if found[1] is None else value(found[1]), text)
+def fill_placeholders(text: str, value: Callable[[str], str]) -> str:
+    """Fill in the message of a confirmation: `value(name)` for `{name}`, and single braces for double ones."""
+    return BRACES.sub(lambda match: match[0][0] if match[1] is None else value(match[1]), text)
 
 
-def joined(text: str) -> str:
-    """`text` with U+FFFD for each lone surrogate; two that make a pair become the character they stand for."""
+def replace_surrogates(text: str) -> str:
+    """Replace each lone surrogate by U+FFFD; a pair becomes the character that it encodes."""
     return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def steps(pointer: str) -> list[str]:
-    """The steps of a JSON Pointer (RFC 6901)."""
+def split_pointer(pointer: str) -> list[str]:
+    """Split a JSON Pointer into its steps (RFC 6901)."""
     return [step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:]]

@@ -1,6 +1,6 @@
 """Durations and sizes as manifests write them: `10s`, `64KiB`.
 
-Takes what `check` has accepted; gives numbers.
+Takes what `check` has accepted; returns numbers.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ _BYTES: Final = {"B": 1, "KiB": 1024, "MiB": 1024**2, "GiB": 1024**3}
 _LETTERS: Final = "BKMGTibmshd"
 
 
-def seconds(duration: str) -> float:
-    """A duration, such as `10s`, in seconds."""
+def parse_duration(duration: str) -> float:
+    """Parse a duration, such as `10s`; returns seconds."""
     number = duration.rstrip(_LETTERS)
     return int(number) * _SECONDS[duration[len(number) :]]
 
 
-def size(written: str | int) -> int:
-    """A size, such as `64KiB`, in bytes."""
+def parse_size(written: str | int) -> int:
+    """Parse a size, such as `64KiB`; returns bytes."""
     if isinstance(written, int):
         return written
     number = written.rstrip(_LETTERS)

@@ -388,8 +388,8 @@ def nested(levels: int) -> list[Any]:
         ({1: 2}, TypeError, "extra: the key 1 is not a string"),
         ([1j], TypeError, "extra[0]: a value of type complex is not JSON"),
         ([OMIT], TypeError, "extra[0]: a value of type Omit is not JSON"),
-        (nested(192), ValueError, "extra is nested more than 192 levels deep, which no message can carry"),
-        (nested(5000), ValueError, "extra is nested more than 192 levels deep, which no message can carry"),
+        (nested(192), ValueError, "extra is nested more than 192 levels deep, too deep for a message"),
+        (nested(5000), ValueError, "extra is nested more than 192 levels deep, too deep for a message"),
     ],
 )
 async def test_what_json_has_not_is_not_sent(value: Any, error: type[Exception], message: str) -> None:
@@ -463,7 +463,7 @@ async def test_before_structured_content_the_text_is_read() -> None:
         (["no JSON"], "result: structuredContent is required, but missing, and no text is its JSON"),
         (['[1, "two"]'], 'result[1]: expected an integer, got the string "two"'),
         (["[1, NaN]"], "result[1]: expected a JSON value, got nan"),
-        (['["\\ud800"]'], "result: holds half of a surrogate pair, which is no character"),
+        (['["\\ud800"]'], "result: contains half of a surrogate pair, which is not a character"),
     ],
 )
 async def test_a_text_that_is_no_result_raises(texts: list[str], violation: str) -> None:

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 import modules
 import trees
 from toolwright_runtime.schema import validation
-from toolwright_runtime.schema.complexity import MOST_VISITS, Reckoning
-from toolwright_runtime.schema.error_tree import Cuts, Looking
+from toolwright_runtime.schema.complexity import MOST_VISITS, Cost
+from toolwright_runtime.schema.error_tree import ErrorTree, ShallowSchema
 from toolwright_runtime.schema.validation import Validator
 
 DEPTHS = (5, 25, 50, 95)
@@ -40,9 +40,9 @@ def seconds(work: Callable[[Any], object], value: Any) -> float:
 @pytest.mark.parametrize("depth", DEPTHS)
 def test_a_tagged_tree_is_checked_and_explained_at_any_depth(keyword: str, depth: int) -> None:
     validator = Validator(trees.schema(keyword))
-    assert validator.violations(trees.tree(depth, {"kind": "a"}, kind="b")) == []
+    assert validator.find_errors(trees.tree(depth, {"kind": "a"}, kind="b")) == []
     place = "node" + ".children[0]" * (depth - 1)
-    assert validator.violations(trees.tree(depth, {"kind": "z"}, kind="b")) == [
+    assert validator.find_errors(trees.tree(depth, {"kind": "z"}, kind="b")) == [
         f'{place}.kind: expected one of "a", "b", "c", got the string "z"'
     ]
 
@@ -50,8 +50,8 @@ def test_a_tagged_tree_is_checked_and_explained_at_any_depth(keyword: str, depth
 @pytest.mark.parametrize("depth", DEPTHS)
 def test_a_tree_whose_kinds_nothing_tells_apart_is_checked_and_explained_at_any_depth(depth: int) -> None:
     validator = Validator(trees.schema("anyOf", tagged=False))
-    assert validator.violations(trees.tree(depth, {"of_a": "x"})) == []
-    (line,) = validator.violations(trees.tree(depth, LOOSE[1]))
+    assert validator.find_errors(trees.tree(depth, {"of_a": "x"})) == []
+    (line,) = validator.find_errors(trees.tree(depth, LOOSE[1]))
     place = "node" + ".children[0]" * (depth - 1)
     assert line.startswith(f"{place}: fits none of the 3 alternatives: (1) {place}.of_a: expected a string, got 1; (2)")
 
@@ -63,9 +63,9 @@ def test_the_work_grows_with_the_depth(tagged: bool, leaves: Any) -> None:
     for leaf in leaves:
         node = {"kind": "b"} if tagged else {}
         shallow, deep = (trees.tree(depth, leaf, **node) for depth in (24, 96))
-        validator.violations(shallow)
-        once = seconds(validator.violations, shallow)
-        assert seconds(validator.violations, deep) < 100 * max(once, 0.01)
+        validator.find_errors(shallow)
+        once = seconds(validator.find_errors, shallow)
+        assert seconds(validator.find_errors, deep) < 100 * max(once, 0.01)
 
 
 @pytest.mark.parametrize("said", DIALECTS.values(), ids=DIALECTS)
@@ -83,7 +83,7 @@ def test_every_dialect_is_explained_at_depth(said: str) -> None:
     value: Any = 1
     for _ in range(90):
         value = [value]
-    assert Validator(schema).violations(value) == [
+    assert Validator(schema).find_errors(value) == [
         f"arguments{'[0]' * 90}: expected a string or an array, got 1",
     ]
 
@@ -100,7 +100,7 @@ def test_references_into_alternatives_are_followed() -> None:
     value: Any = {"is": 1}
     for _ in range(40):
         value = {"or": [value]}
-    assert Validator(schema).violations(value) == [f"{'or[0].' * 40}is: expected a string, got 1"]
+    assert Validator(schema).find_errors(value) == [f"{'or[0].' * 40}is: expected a string, got 1"]
 
 
 @pytest.mark.parametrize(
@@ -109,8 +109,8 @@ def test_references_into_alternatives_are_followed() -> None:
 )
 def test_what_cannot_be_explained_is_still_refused(more: Any) -> None:
     schema = trees.schema("anyOf", **more)
-    assert Validator(schema).violations(trees.tree(60, {"kind": "a"}, kind="b")) == []
-    assert Validator(schema).violations(trees.tree(60, {"kind": "z"}, kind="b")) != []
+    assert Validator(schema).find_errors(trees.tree(60, {"kind": "a"}, kind="b")) == []
+    assert Validator(schema).find_errors(trees.tree(60, {"kind": "z"}, kind="b")) != []
 
 
 NODES = st.recursive(
@@ -127,46 +127,46 @@ NODES = st.recursive(
 @pytest.mark.parametrize("keyword", ["anyOf", "oneOf"])
 @settings(max_examples=60, deadline=None)
 @given(node=NODES)
-def test_the_second_schema_finds_faults_where_the_first_does(tagged: bool, keyword: str, node: Any) -> None:
+def test_the_second_schema_finds_errors_where_the_first_does(tagged: bool, keyword: str, node: Any) -> None:
     schema = trees.schema(keyword, tagged=tagged)
     validator = Validator(schema)
-    cuts = Cuts(schema, lambda one: validation.compiled(one, formats=False))
+    cuts = ShallowSchema(schema, lambda one: validation.compile_schema(one, formats=False))
     value = {"node": node}
-    assert validation.compiled(cuts.schema, formats=False).is_valid(value) == (not validator.violations(value))
-    found = {fault.path for fault in Looking(cuts, value).faults()}
-    assert found == {fault.path for fault in validator._faults(value, 10**9)}
+    assert validation.compile_schema(cuts.schema, formats=False).is_valid(value) == (not validator.find_errors(value))
+    found = {error.path for error in ErrorTree(cuts, value).errors()}
+    assert found == {error.path for error in validator._find_errors(value, 10**9)}
 
 
 @pytest.mark.parametrize("length", [20, 60])
 def test_what_would_take_too_long_is_refused_at_once(length: int) -> None:
     validator = Validator(trees.chain(length))
     started = time.perf_counter()
-    assert validator.violations(trees.path(length)) == [
-        "arguments: too complex: the schema allows so many ways to read it that checking would take too long"
+    assert validator.find_errors(trees.path(length)) == [
+        "arguments: too complex: the schema can match it in so many ways that validation would take too long"
     ]
     assert time.perf_counter() - started < 5
-    assert validator.places(trees.path(length)) == []
+    assert validator.find_error_paths(trees.path(length)) == []
 
 
 def test_what_is_shallow_is_not_refused_where_the_schema_is_deep() -> None:
     shallow: Any = {"node": {"node": {"node": {}}}}
-    assert Validator(trees.chain(60)).violations(shallow) == []
-    assert Validator(trees.chain(60)).violations(trees.path(2)) == ["node.node.node: expected an object, got 1"]
+    assert Validator(trees.chain(60)).find_errors(shallow) == []
+    assert Validator(trees.chain(60)).find_errors(trees.path(2)) == ["node.node.node: expected an object, got 1"]
 
 
-def reckoning(schema: Any) -> Reckoning:
-    return Reckoning(schema, lambda one: validation.compiled(one, formats=False))
+def cost_of(schema: Any) -> Cost:
+    return Cost(schema, lambda one: validation.compile_schema(one, formats=False))
 
 
 def test_the_work_is_reckoned_as_the_validator_does_it() -> None:
     """Each level of the chain multiplies; a schema that holds itself is looked up."""
-    counts = [reckoning(trees.chain(12)).visits(trees.path(depth), 10**9) for depth in (4, 5, 6)]
+    counts = [cost_of(trees.chain(12)).count_visits(trees.path(depth), 10**9) for depth in (4, 5, 6)]
     assert all(2 < deeper / count < 4 for count, deeper in itertools.pairwise(counts))
-    tree = reckoning(trees.schema())
+    tree = cost_of(trees.schema())
     assert not tree.is_explosive
-    counts = [tree.visits(trees.tree(depth, {"kind": "a"}, kind="a"), 10**9) for depth in (20, 40, 80)]
+    counts = [tree.count_visits(trees.tree(depth, {"kind": "a"}, kind="a"), 10**9) for depth in (20, 40, 80)]
     assert all(deeper < 2.1 * count for count, deeper in itertools.pairwise(counts))
-    again = [tree.visits(trees.tree(depth, {"kind": "a"}), MOST_VISITS, remembering=False) for depth in (20, 80)]
+    again = [tree.count_visits(trees.tree(depth, {"kind": "a"}), MOST_VISITS, remembering=False) for depth in (20, 80)]
     assert all(count > MOST_VISITS for count in again)
 
 
@@ -182,28 +182,28 @@ def test_a_schema_whose_places_are_one_object_is_reckoned_as_its_copy() -> None:
         "properties": {"q": node},
         "$defs": {"Node": {"oneOf": [*kinds, {"type": "object", "required": ["is"]}]}},
     }
-    assert reckoning(schema).multiplies
+    assert cost_of(schema).multiplies
     value: Any = {"op": "all", "of": 1}
     for _ in range(60):
         value = {"op": "not", "of": value}
-    assert Validator(schema).violations({"q": value})
+    assert Validator(schema).find_errors({"q": value})
 
 
 def test_the_reckoning_is_quicker_than_what_it_reckons() -> None:
     schema = trees.schema()
     many = {"node": {"kind": "a", "children": [{"kind": "b", "children": [{"kind": "c"}]} for _ in range(50_000)]}}
-    tree = reckoning(schema)
+    tree = cost_of(schema)
     started = time.perf_counter()
-    few = tree.visits({"node": {"kind": "a", "children": many["node"]["children"][:1]}}, 10**9)
-    assert tree.visits(many, 10**9) > 10_000 * few
+    few = tree.count_visits({"node": {"kind": "a", "children": many["node"]["children"][:1]}}, 10**9)
+    assert tree.count_visits(many, 10**9) > 10_000 * few
     assert time.perf_counter() - started < 5
     wide = {"type": "object", "additionalProperties": {"$ref": "#"}, "patternProperties": {"^[a-m]": {"$ref": "#"}}}
-    assert reckoning(wide).visits({str(number): {"a": {}, "z": {}} for number in range(1000)}, 10**9) < 10_000
+    assert cost_of(wide).count_visits({str(number): {"a": {}, "z": {}} for number in range(1000)}, 10**9) < 10_000
 
 
 def test_reckoning_runs_no_pattern_for_ever() -> None:
     schema = {**trees.schema(), "patternProperties": {"^(a+)+$": {"$ref": "#/$defs/Node"}}}
-    assert Validator(schema).violations({"node": {"kind": "z"}, "a" * 60 + "!": 1}) == [
+    assert Validator(schema).find_errors({"node": {"kind": "z"}, "a" * 60 + "!": 1}) == [
         'node.kind: expected one of "a", "b", "c", got the string "z"'
     ]
 
@@ -212,7 +212,7 @@ def test_reckoning_runs_no_pattern_for_ever() -> None:
 def test_a_choice_of_itself_has_an_end(value: Any) -> None:
     itself = {"$ref": "#/$defs/A"}
     schema = {"$defs": {"A": {"anyOf": [{"type": "string", **itself}, {"type": "string", "allOf": [itself]}]}}}
-    line, *_ = Validator({**schema, **itself}).violations(value)
+    line, *_ = Validator({**schema, **itself}).find_errors(value)
     assert line.startswith("arguments: ")
 
 
@@ -220,14 +220,14 @@ def test_a_large_value_is_looked_at_a_few_times_only() -> None:
     leaves = [{"kind": "a", "children": []} for _ in range(60_000)] + [{"kind": "z"}]
     looks: list[int] = []
 
-    class Counted(Cuts):
+    class Counted(ShallowSchema):
         def errors(self, number: int, value: Any) -> Any:
             looks.append(number)
             return super().errors(number, value)
 
     validator = Validator(trees.schema())
-    validator._cuts = Counted(trees.schema(), lambda one: validation.compiled(one, formats=False))
-    assert validator.violations({"node": {"kind": "a", "children": leaves}})
+    validator._shallow = Counted(trees.schema(), lambda one: validation.compile_schema(one, formats=False))
+    assert validator.find_errors({"node": {"kind": "a", "children": leaves}})
     assert 0 < len(looks) <= 4
 
 
@@ -292,5 +292,5 @@ def test_a_schema_within_a_schema_of_ours_is_explained() -> None:
     """As `check` looks at defaults, which have the whole of their schema for references to lead to."""
     root = {**trees.schema(), "$id": "toolwright:schema"}
     schema = {"$defs": {"root": root}, "$ref": "toolwright:schema#"}
-    (line,) = Validator(schema).violations(trees.tree(60, {"kind": "a", "children": 1}, kind="b"))
+    (line,) = Validator(schema).find_errors(trees.tree(60, {"kind": "a", "children": 1}, kind="b"))
     assert line.endswith("children: expected an array, got 1")

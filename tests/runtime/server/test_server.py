@@ -161,7 +161,7 @@ async def test_arguments_are_checked_by_the_schema(package: Any) -> None:
     )
     secret = await call(server, "get-weather", {"location": "x", "api_key": "hunter2"})
     assert error_text(secret) == (
-        "Invalid arguments for get-weather:\n- api_key: expected a match of the pattern ^key-"
+        "Invalid arguments for get-weather:\n- api_key: expected a match for the pattern ^key-"
     )
 
 

@@ -39,7 +39,7 @@ from toolwright.codegen.surface import Class, ClassRole, Enumeration, Field, Par
 from toolwright.diagnostics import Place
 from toolwright.jsonschema import dialects
 from toolwright.pycode import Code, Name, checked, code, join, trusted
-from toolwright_runtime.values.text import steps
+from toolwright_runtime.values.text import split_pointer
 
 if TYPE_CHECKING:
     from datamodel_code_generator.config import JSONSchemaParserConfig
@@ -171,7 +171,7 @@ def _draft(tool: ir.Tool, imported: Mapping[str, Imported], taken: Reserved) -> 
 
 def _ways(tool: ir.Tool) -> tuple[Way, ...]:
     """The ways to the arguments that its policy redacts."""
-    return tuple(tuple(steps(pointer)) for pointer in tool.policy.get("redact") or ())
+    return tuple(tuple(split_pointer(pointer)) for pointer in tool.policy.get("redact") or ())
 
 
 def _is_of_objects(schema: ir.Schema) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from toolwright_runtime.mcp import vocabulary
-from toolwright_runtime.values.text import steps
+from toolwright_runtime.values.text import split_pointer
 
 if TYPE_CHECKING:
     from toolwright import ir
@@ -35,7 +35,9 @@ def _limits(tool: ir.Tool) -> Iterator[str]:
     if rate := tool.policy.get("rateLimit"):
         yield f"At most ``{rate}``."
     arguments = tool.input.wire.get("properties") or {}
-    redacted = [pointer for pointer in tool.policy.get("redact") or () if steps(f"{pointer}/")[0] in {*arguments, ""}]
+    redacted = [
+        pointer for pointer in tool.policy.get("redact") or () if split_pointer(f"{pointer}/")[0] in {*arguments, ""}
+    ]
     if redacted:
         yield f"Never logged: {', '.join(f'``{pointer}``' for pointer in redacted)}."
 

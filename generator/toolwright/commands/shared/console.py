@@ -19,7 +19,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, TextIO, TypeAlias
 
-from toolwright_runtime.values.terminal import one_line, visible
+from toolwright_runtime.values.terminal import replace_controls, to_one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -75,7 +75,7 @@ class Output(io.TextIOWrapper):
         """As of any stream, but that it raises OutputError, and that a terminal gets no commands but for colours."""
         if text != _CLEARED:
             pieces = _COLOURS.split(text) if self.isatty() else [text]
-            text = "".join(piece if index % 2 else visible(piece) for index, piece in enumerate(pieces))
+            text = "".join(piece if index % 2 else replace_controls(piece) for index, piece in enumerate(pieces))
         try:
             return super().write(text)
         except OSError as error:
@@ -97,12 +97,12 @@ def reason(error: OSError) -> str:
 
 def out(text: str) -> None:
     """Write to standard output what a command is asked for: whole lines."""
-    print(visible(text), end="")
+    print(replace_controls(text), end="")
 
 
 def err(text: str) -> None:
     """Write to standard error what a person should know."""
-    print(visible(text), file=sys.stderr)
+    print(replace_controls(text), file=sys.stderr)
 
 
 def painted(make: Callable[[bool], str], stream: TextIO) -> None:
@@ -113,7 +113,7 @@ def painted(make: Callable[[bool], str], stream: TextIO) -> None:
 def told(summary: str, notes: Iterable[str]) -> None:
     """Tell a person on standard error what was imported; much of the text is somebody else's."""
     for text in [*([summary] if summary else []), *(f"note: {note}" for note in notes)]:
-        err(one_line(text))
+        err(to_one_line(text))
 
 
 class Printer:
@@ -190,7 +190,7 @@ class Printer:
 
         def tell() -> None:
             told.set()
-            print(one_line(f"{what} …"), end="", file=sys.stderr, flush=True)
+            print(to_one_line(f"{what} …"), end="", file=sys.stderr, flush=True)
 
         timer = threading.Timer(1, tell)
         timer.start()

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 from urllib.parse import urlsplit
 
 from toolwright.commands.shared.console import UsageError
-from toolwright_runtime.values.terminal import visible
+from toolwright_runtime.values.terminal import replace_controls
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -60,7 +60,7 @@ class CommandParser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """As of any parser, but that no word of the command line colours what a terminal shows."""
-        super().error(visible(message))
+        super().error(replace_controls(message))
 
 
 def options(parser: CommandParser, only_after: str | None = None) -> None:

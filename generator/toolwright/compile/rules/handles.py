@@ -11,7 +11,7 @@ from toolwright.diagnostics import Diagnostic, Place
 from toolwright.diagnostics.suggestions import did_you_mean
 from toolwright.diagnostics.suggestions import found as found_value
 from toolwright.jsonschema.references import HANDLE
-from toolwright_runtime.values.units import seconds
+from toolwright_runtime.values.units import parse_duration
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -89,7 +89,7 @@ def lasting(resolved: Resolved) -> Iterator[Diagnostic]:
             if not auth:
                 fix = "write how long one lives, such as `ttl: 7d`"
                 yield Diagnostic("TW270", f"`{name}` has no `ttl`, and no `auth` says whose it is", at.key(), fix)
-        elif "idle" in said and seconds(said["idle"]) > seconds(said["ttl"]):
+        elif "idle" in said and parse_duration(said["idle"]) > parse_duration(said["ttl"]):
             message = f"`{name}` ends after {said['ttl']} anyway, so that `idle: {said['idle']}` never counts"
             yield Diagnostic("TW337", message, at / "idle", "write a shorter `idle`, or leave it out")
 

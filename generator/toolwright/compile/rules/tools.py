@@ -9,7 +9,7 @@ from toolwright.diagnostics import Diagnostic, Place
 from toolwright.diagnostics.suggestions import did_you_mean, shorten
 from toolwright.jsonschema.references import Folder, Local, Outline
 from toolwright_runtime.mcp import vocabulary
-from toolwright_runtime.values.text import BRACES, steps
+from toolwright_runtime.values.text import BRACES, split_pointer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -60,7 +60,7 @@ def redactions(resolved: Resolved) -> Iterator[Diagnostic]:
             continue
         names = dict.fromkeys(name for _, schema in found.having("properties") for name in schema["properties"])
         for index, pointer in enumerate(own):
-            name = steps(f"{pointer}/")[0]
+            name = split_pointer(f"{pointer}/")[0]
             if pointer and name not in names:
                 message = f"`{tool.name}` has no argument `{name}` to redact"
                 yield Diagnostic(

@@ -173,10 +173,12 @@ class _Judge:
 
     def problems(self, value: Json, place: Place, root: str) -> Iterator[tuple[str, Place]]:
         """What is wrong with `value`, which stands at `place`, in one text, and the narrowest place that holds it."""
-        lines = self.validator.violations(value, root)
+        lines = self.validator.find_errors(value, root)
         if not lines:
             return
-        common = takewhile(lambda steps: len(set(steps)) == 1, zip(*self.validator.places(value), strict=False))
+        common = takewhile(
+            lambda steps: len(set(steps)) == 1, zip(*self.validator.find_error_paths(value), strict=False)
+        )
         yield "; ".join(line.removeprefix("value: ") for line in lines), _below(
             place, tuple(step for step, *_ in common)
         )
@@ -232,10 +234,10 @@ def _alone(found: Outline) -> Json:
 
 
 def _is_taken(schema: Json) -> bool:
-    from toolwright_runtime.schema.validation import compiled
+    from toolwright_runtime.schema.validation import compile_schema
 
     try:
-        compiled(schema, formats=False)
+        compile_schema(schema, formats=False)
     except ValueError:
         return False
     return True

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from toolwright.diagnostics.printers.findings import locate
-from toolwright_runtime.values.terminal import visible
+from toolwright_runtime.values.terminal import replace_controls
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -38,4 +38,4 @@ def _command(finding: Finding) -> str:
 
 def _escaped(words: str, more: str = "") -> str:
     """Text as a workflow command takes it: GitHub decodes `%25`, `%0D`, `%0A`, and in properties `%3A` and `%2C`."""
-    return "".join(f"%{ord(char):02X}" if char in f"%\n{more}" else char for char in visible(words))
+    return "".join(f"%{ord(char):02X}" if char in f"%\n{more}" else char for char in replace_controls(words))

@@ -6,7 +6,7 @@ import unicodedata
 from typing import TYPE_CHECKING
 
 from toolwright.diagnostics.printers.findings import locate
-from toolwright_runtime.values.terminal import one_line
+from toolwright_runtime.values.terminal import to_one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -42,7 +42,7 @@ def _block(finding: Finding, sources: Sources, color: bool) -> str:
 
     where = f"{span.file}:{span.line}:{span.column}: " if span else ""
     label = paint(f"{diagnostic.severity}[{diagnostic.code}]", _COLOURS[diagnostic.severity])
-    rows = [f"{paint(one_line(where), _BOLD)}{label}: {one_line(diagnostic.message)}"]
+    rows = [f"{paint(to_one_line(where), _BOLD)}{label}: {to_one_line(diagnostic.message)}"]
     source = sources.get(span.file) if span else None
     clipped = _clipped(source.lines, span) if span and source else None
     if span and clipped:
@@ -52,7 +52,7 @@ def _block(finding: Finding, sources: Sources, color: bool) -> str:
         gutter = paint(f"{' ' * max(3, len(number))} |", _BLUE)
         rows.append(f"  {gutter} {' ' * indent}{paint('^' * width, _COLOURS[diagnostic.severity])}")
     if diagnostic.help:
-        rows.append(f"   {paint('help:', _CYAN)} {one_line(diagnostic.help)}")
+        rows.append(f"   {paint('help:', _CYAN)} {to_one_line(diagnostic.help)}")
     return "\n".join(rows)
 
 
@@ -65,7 +65,7 @@ def _clipped(lines: Lines, span: Span) -> tuple[str, int, int] | None:
     line = lines.part(span.line, left + 1, left + _MOST + 1)
     if line is None or not line.strip():
         return None
-    line = one_line(line)
+    line = to_one_line(line)
     first, last = first - left, last - left
     start = 0 if first <= _BEFORE or (not left and _columns(line) <= WIDTH) else first - _BEFORE
     end = start

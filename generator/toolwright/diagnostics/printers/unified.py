@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 
-from toolwright_runtime.values.terminal import one_line, visible
+from toolwright_runtime.values.terminal import replace_controls, to_one_line
 
 
 def render(path: str, old: bytes | None, new: bytes | None) -> str:
@@ -13,9 +13,9 @@ def render(path: str, old: bytes | None, new: bytes | None) -> str:
     It is to be read: what a terminal would obey is marked, so that it need not be a patch.
     """
     before, after = ([] if data is None else data.decode("utf-8", "replace").splitlines() for data in (old, new))
-    shown = one_line(path)
+    shown = to_one_line(path)
     names = "/dev/null" if old is None else f"a/{shown}", "/dev/null" if new is None else f"b/{shown}"
-    rows = "\n".join(map(visible, difflib.unified_diff(before, after, *names, lineterm="")))
+    rows = "\n".join(map(replace_controls, difflib.unified_diff(before, after, *names, lineterm="")))
     if not rows and (old is None or new is None):  # an empty file
         return f"--- {names[0]}\n+++ {names[1]}"
     return rows or f"{shown}: only line breaks differ"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from toolwright.compile.handles import duration
 from toolwright.diff.changes import Change
 from toolwright.diff.subsumption.congruence import same
-from toolwright_runtime.values.units import seconds
+from toolwright_runtime.values.units import parse_duration
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -44,7 +44,7 @@ def _kept(name: str, was: Mapping[str, Any], now: Mapping[str, Any], at: tuple[P
     """Changes of a kind that both have."""
     for key, since in _TIMES.items():
         old, new = was.get(key), now.get(key)
-        ends = [float("inf") if each is None else seconds(each) for each in (old, new)]
+        ends = [float("inf") if each is None else parse_duration(each) for each in (old, new)]
         if ends[0] != ends[1]:
             shown = [f"`{duration(each)}` {since}" if each else "never" for each in (old, new)]
             message = f"one ended {shown[0]}, and ends {shown[1]}"

@@ -43,10 +43,10 @@ def _is_as_large(new: float, old: float) -> bool:
 
 _LIMITS: Final[Mapping[str, tuple[Callable[[Any], Any], Callable[[Any, Any], bool]]]] = {
     "concurrency": (int, _is_as_large),
-    "maxArgumentBytes": (units.size, _is_as_large),
-    "maxResultBytes": (units.size, _is_as_large),
+    "maxArgumentBytes": (units.parse_size, _is_as_large),
+    "maxResultBytes": (units.parse_size, _is_as_large),
     "rateLimit": (_rate, _is_rate_as_wide),
-    "timeout": (units.seconds, _is_as_large),
+    "timeout": (units.parse_duration, _is_as_large),
 }
 """Limits: how each is read, and whether one admits whatever another one does."""
 

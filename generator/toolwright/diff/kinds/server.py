@@ -15,7 +15,7 @@ from toolwright.diff.kinds.policies import policies
 from toolwright.diff.subsumption.congruence import same
 from toolwright_runtime.mcp import vocabulary
 from toolwright_runtime.state.budget import ALL, EACH
-from toolwright_runtime.values.units import size
+from toolwright_runtime.values.units import parse_size
 
 if TYPE_CHECKING:
     from toolwright import ir
@@ -87,9 +87,9 @@ def changes(pair: Pair, old: Mapping[str, Any], new: Mapping[str, Any], files: t
 def _storage(before: Mapping[str, Any], after: Mapping[str, Any], at: tuple[Place, Place]) -> Iterator[Change]:
     for key, default in _STORAGE.items():
         was, now = before.get(key, default), after.get(key, default)
-        if size(was) == size(now):
+        if parse_size(was) == parse_size(now):
             continue
-        is_less = size(now) < size(was)
+        is_less = parse_size(now) < parse_size(was)
         yield Change(
             "TW520",
             "wire",

@@ -20,7 +20,7 @@ from toolwright.diff.subsumption import congruence
 from toolwright.diff.subsumption import upgrade as dialects_
 from toolwright.jsonschema import dialects
 from toolwright.jsonschema.pointers import local
-from toolwright_runtime.schema.validation import compiled
+from toolwright_runtime.schema.validation import compile_schema
 
 if TYPE_CHECKING:
     from toolwright.ir import Formats, Json
@@ -70,7 +70,7 @@ class Judge:
 
     @cached_property
     def _validator(self) -> jsonschema_rs.Validator:
-        return compiled(self.schema, formats=self.formats == "assert")
+        return compile_schema(self.schema, formats=self.formats == "assert")
 
 
 def covers(wide: Judge, narrow: Judge) -> bool:

@@ -21,7 +21,7 @@ from toolwright.importers import reading
 from toolwright.importers.openapi import swagger
 from toolwright.importers.reading import DocumentError
 from toolwright.jsonschema.pointers import pointer_text
-from toolwright_runtime.values.text import steps
+from toolwright_runtime.values.text import split_pointer
 
 if TYPE_CHECKING:
     from toolwright.compile.source import Reader
@@ -230,7 +230,7 @@ class Documents:
         at = Located(self._value(path, reference), path, ())
         if fragment and not fragment.startswith("/"):
             raise UnsupportedError(f"the reference `{shorten(reference, _LONGEST)}` is to an anchor")
-        for name in steps(unquote(fragment)):
+        for name in split_pointer(unquote(fragment)):
             if isinstance(at.value, dict) and name not in at.value and isinstance(at.value.get("$ref"), str):
                 at = self.instead(at, f"`{at.pointer[-1]}`") if len(at.pointer) in (1, 2) else self.resolved(at)
             try:

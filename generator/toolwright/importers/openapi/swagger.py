@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from toolwright_runtime.values.text import steps
+from toolwright_runtime.values.text import split_pointer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -152,7 +152,7 @@ def _meant(value: Json, root: Mapping[str, Json]) -> Json:
     if not isinstance(reference, str) or not reference.startswith("#/"):
         return value
     here: Json = root
-    for step in steps(reference[1:]):
+    for step in split_pointer(reference[1:]):
         if not isinstance(here, dict) or step not in here:
             return value
         here = here[step]

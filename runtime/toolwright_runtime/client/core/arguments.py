@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from ...values.json import is_list, is_mapping
 from ...values.nesting import DepthError, is_too_deep
-from ...values.text import joined
+from ...values.text import replace_surrogates
 from .options import Omit
 
 if TYPE_CHECKING:
@@ -62,24 +62,28 @@ def to_json(given: Mapping[str, object]) -> dict[str, Any]:
             integer has more than 4,300 digits, which neither Python nor servers read.
         DepthError: A value is nested so deeply that no message can carry it.
     """
-    return {joined(name): _sendable(value, name) for name, value in given.items() if not isinstance(value, Omit)}
+    return {
+        replace_surrogates(name): _to_sendable(value, name)
+        for name, value in given.items()
+        if not isinstance(value, Omit)
+    }
 
 
-def _sendable(value: object, name: str) -> Any:
+def _to_sendable(value: object, name: str) -> Any:
     try:
-        found = _json(value, name)
+        json_value = _to_json(value, name)
     except RecursionError:
         raise DepthError(name) from None
-    if is_too_deep([found]):  # in the object of all arguments
+    if is_too_deep([json_value]):  # in the object of all arguments
         raise DepthError(name)
-    return found
+    return json_value
 
 
-def _json(value: object, place: str) -> Any:
+def _to_json(value: object, place: str) -> Any:
     if isinstance(value, BaseModel):
-        return _json(value.model_dump(mode="json"), place)
+        return _to_json(value.model_dump(mode="json"), place)
     if isinstance(value, str):
-        return joined(value)
+        return replace_surrogates(value)
     if isinstance(value, int) and value.bit_length() > _BITS and abs(value) >= 10**_DIGITS:
         raise ValueError(f"{place}: an integer with more than {_DIGITS} digits cannot be sent")
     if value is None or isinstance(value, bool | int):
@@ -89,9 +93,9 @@ def _json(value: object, place: str) -> Any:
             raise ValueError(f"{place}: {value} is not a number that JSON has")
         return value
     if is_mapping(value):
-        return {_key(key, place): _json(below, f"{place}.{key}") for key, below in value.items()}
+        return {_check_key(key, place): _to_json(below, f"{place}.{key}") for key, below in value.items()}
     if is_list(value):
-        return [_json(below, f"{place}[{index}]") for index, below in enumerate(value)]
+        return [_to_json(below, f"{place}[{index}]") for index, below in enumerate(value)]
     from ...models import formats
 
     try:
@@ -103,7 +107,7 @@ def _json(value: object, place: str) -> Any:
     raise TypeError(f"{place}: a value of type {type(value).__name__} is not JSON")  # and may be a secret
 
 
-def _key(key: object, place: str) -> str:
+def _check_key(key: object, place: str) -> str:
     if not isinstance(key, str):
         raise TypeError(f"{place}: the key {key!r} is not a string")
-    return joined(key)
+    return replace_surrogates(key)

@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from ..features.questions import Callbacks, OnQuestion, OnSample, Roots
 from ..features.subscriptions import Subscriptions
 from ..transports.bounds import MAX_RESULT_BYTES
-from ..transports.connecting import Connection, Target, client_for
+from ..transports.connecting import Connection, Target, create_client
 from .calls import call_content, call_model
 from .in_flight import InFlight
 from .options import (
@@ -147,20 +147,20 @@ class Binding:
         given = callbacks.given()
         in_flight = InFlight(expects_questions=bool(given))
         subscriptions = Subscriptions()
-        hear = subscriptions.hear
+        on_message = subscriptions.on_message
 
         def answering() -> SdkCallbacks:
             if not given:
                 return {}
             from ..features.callbacks import for_sdk
 
-            return for_sdk(callbacks, in_flight, hear)
+            return for_sdk(callbacks, in_flight, on_message)
 
-        client = client_for(
+        client = create_client(
             target,
             given=given,
             callbacks=answering,
-            hear=hear,
+            on_message=on_message,
             timeout=seconds,
             max_result_bytes=max_result_bytes,
             headers=headers,
@@ -168,15 +168,15 @@ class Binding:
             env=env,
             cwd=cwd,
         )
-        made = cls(Session(client, in_flight), subscriptions, options)
+        binding = cls(Session(client, in_flight), subscriptions, options)
 
         async def opened() -> None:
             if drift != "ignore":
-                from ..features.drift import notice
+                from ..features.drift import report_drift
 
-                await notice(made.__toolwright__[0], cls._package.tools, options, drift)
+                await report_drift(binding.__toolwright__[0], cls._package.tools, options, drift)
 
-        return Connection(client, made, cls._package.name, subscriptions.close, opened)
+        return Connection(client, binding, cls._package.name, subscriptions.close, opened)
 
     def with_options(
         self,
@@ -194,7 +194,7 @@ class Binding:
         `None` takes an option away. For their meaning see `connect`.
         """
         other = copy.copy(self)
-        other._options = self._options.but(
+        other._options = self._options.with_changes(
             timeout=timeout,
             max_result_bytes=max_result_bytes,
             sanitize=sanitize,

@@ -14,7 +14,7 @@ from ..observability.audit import Record, report
 from ..transports.guarded import describe_problems
 from .arguments import to_json, with_extra
 from .confirmation import confirm_call
-from .content import checked_result
+from .content import check_result
 from .errors import InvalidResult, ToolFailed
 from .results import read_structured
 
@@ -46,7 +46,9 @@ async def call_model(
         Exception: Whatever else is said of `Binding`.
     """
 
-    return await _perform(session, options, tool, with_extra(tool, arguments, extra), reading(session, tool, output))
+    return await _perform(
+        session, options, tool, with_extra(tool, arguments, extra), make_reader(session, tool, output)
+    )
 
 
 async def call_content(
@@ -60,7 +62,7 @@ async def call_content(
     return await _perform(session, options, tool, with_extra(tool, arguments, extra), lambda result: result.content)
 
 
-def reading(session: Session, tool: Tool, output: type[_Output]) -> Callable[[CallToolResult], _Output]:
+def make_reader(session: Session, tool: Tool, output: type[_Output]) -> Callable[[CallToolResult], _Output]:
     """What makes the model of a result of a tool that has an `outputSchema`; it raises `InvalidResult`."""
 
     def read(result: CallToolResult) -> _Output:
@@ -89,12 +91,12 @@ async def _perform(
             if tool.task_support != "forbidden":
                 from ..tasks import runs
 
-                call = runs.calling(session, tool)
+                call = runs.choose_call(session, tool)
             result = await call(tool, arguments, options)
-            return taken(tool, result, options, read, record)
+            return read_result(tool, result, options, read, record)
 
 
-def taken(
+def read_result(
     tool: Tool, result: CallToolResult, options: Options, read: Callable[[CallToolResult], _T], record: Record
 ) -> tuple[_T, CallToolResult]:
     """What is read of a result, and the result itself, checked and cleaned; `record` is told how much was cleaned.
@@ -105,5 +107,5 @@ def taken(
     """
     if result.is_error:
         raise ToolFailed(result)
-    result, record.cleaned = checked_result(tool, result, options.sanitize)
+    result, record.cleaned = check_result(tool, result, options.sanitize)
     return read(result), result

@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from ...values.json import is_list, is_mapping
 from ...values.nesting import DEEPEST, is_too_deep
-from ...values.sanitizing import checked_base64, checked_mime_type, clean
+from ...values.sanitizing import check_base64, check_mime_type, clean
 from ..transports.bounds import MOST_BLOCKS
 from .errors import InvalidResult
 
@@ -31,11 +31,11 @@ _WRONG: Final = "is not what MCP says"
 _DATA: Final = frozenset({"data", "blob"})
 """Fields of blocks that are base64, which has no characters to clean."""
 
-_TOLD: Final = 20
+_MOST_PROBLEMS: Final = 20
 """How many problems of one result a message has."""
 
 
-def checked_result(tool: Tool, result: CallToolResult, sanitize: Sanitize) -> tuple[CallToolResult, int]:
+def check_result(tool: Tool, result: CallToolResult, sanitize: Sanitize) -> tuple[CallToolResult, int]:
     """A result with clean content, and how many of its strings were cleaned.
 
     Args:
@@ -57,7 +57,7 @@ def checked_result(tool: Tool, result: CallToolResult, sanitize: Sanitize) -> tu
             raise InvalidResult(tool.name, [wrong], result, _WRONG)
     if sanitize == "none":
         return result, 0
-    if broken := problems(result.content, "content"):
+    if broken := find_problems(result.content, "content"):
         raise InvalidResult(tool.name, broken, result, _WRONG)
     cleaning = _Cleaning()
     names = ["content", *(["structured_content", "meta"] if sanitize == "all" else [])]
@@ -68,7 +68,7 @@ def checked_result(tool: Tool, result: CallToolResult, sanitize: Sanitize) -> tu
     return (result.model_copy(update=changes) if cleaning.count else result), cleaning.count
 
 
-def checked_parts(parts: Sequence[_Model], name: str, sanitize: Sanitize) -> list[_Model]:
+def check_parts(parts: Sequence[_Model], name: str, sanitize: Sanitize) -> list[_Model]:
     """The contents of a resource, or the messages of a prompt, with clean strings.
 
     Raises:
@@ -76,14 +76,14 @@ def checked_parts(parts: Sequence[_Model], name: str, sanitize: Sanitize) -> lis
     """
     if sanitize == "none":
         return [*parts]
-    if broken := problems(parts, name):
+    if broken := find_problems(parts, name):
         from mcp import MCPError
         from mcp_types import PARSE_ERROR
 
         message = f"the server's answer {_WRONG}: {'; '.join(broken)}"
         raise MCPError(code=PARSE_ERROR, message=message)
-    made: list[_Model] = _Cleaning().of([*parts])
-    return made
+    clean_parts: list[_Model] = _Cleaning().of([*parts])
+    return clean_parts
 
 
 def _nested(result: CallToolResult) -> Iterator[tuple[str, Any]]:
@@ -96,34 +96,34 @@ def _nested(result: CallToolResult) -> Iterator[tuple[str, Any]]:
             yield f"content[{index}].resource._meta", block.resource.meta
 
 
-def problems(parts: Sequence[BaseModel], name: str) -> list[str]:
+def find_problems(parts: Sequence[BaseModel], name: str) -> list[str]:
     """What is broken in some blocks, with its place."""
-    found: list[str] = []
+    problems: list[str] = []
     for index, part in enumerate(parts):
-        for place, wrong in _broken(part):
-            if len(found) == _TOLD:
-                return [*found, "and more"]
-            found.append(f"{name}[{index}]{place}: {wrong}")
-    return found
+        for place, wrong in _find_broken(part):
+            if len(problems) == _MOST_PROBLEMS:
+                return [*problems, "and more"]
+            problems.append(f"{name}[{index}]{place}: {wrong}")
+    return problems
 
 
-def _broken(part: BaseModel) -> Iterator[tuple[str, str]]:
+def _find_broken(part: BaseModel) -> Iterator[tuple[str, str]]:
     fields = part.__dict__
     kind = fields.get("type")
     for name in _DATA & fields.keys():
         try:
-            checked_base64(fields[name])
+            check_base64(fields[name])
         except ValueError as error:
             yield f".{name}", str(error)
     if (mime_type := fields.get("mime_type")) is not None:
         try:
-            checked_mime_type(mime_type, kind if kind in ("image", "audio") else None)
+            check_mime_type(mime_type, kind if kind in ("image", "audio") else None)
         except ValueError as error:
             yield ".mimeType", str(error)
     for name in ("resource", "content"):  # of an embedded resource, and of a prompt's message
         below = fields.get(name)
         if isinstance(below, BaseModel):
-            for place, wrong in _broken(below):
+            for place, wrong in _find_broken(below):
                 yield f".{name}{place}", wrong
 
 
@@ -142,11 +142,11 @@ class _Cleaning:
         if isinstance(value, BaseModel):
             return self._model(value)
         if is_mapping(value):
-            made = {self.of(key): self.of(below) for key, below in value.items()}
-            return value if all(made.get(key, made) is below for key, below in value.items()) else made
+            entries = {self.of(key): self.of(below) for key, below in value.items()}
+            return value if all(entries.get(key, entries) is below for key, below in value.items()) else entries
         if is_list(value):
             items = [self.of(below) for below in value]
-            return value if all(one is other for one, other in zip(items, value, strict=True)) else items
+            return value if all(item is other for item, other in zip(items, value, strict=True)) else items
         return value
 
     def _model(self, model: BaseModel) -> BaseModel:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final
 
-from ...observability.logs import cleaned
+from ...observability.logs import redact_text
 from ...values.json import Json, is_list, is_mapping
 from .errors import InvalidResult
 
@@ -37,14 +37,16 @@ class DeviatingResult(InvalidResult):
         self.value: Any = _read(self.text)
 
 
-def look(tool: Tool, result: CallToolResult) -> None:
+def raise_if_deviating(tool: Tool, result: CallToolResult) -> None:
     """Raise `DeviatingResult` where the server says that a result does not fit."""
-    said: Json = (result.meta or {}).get(META)
-    if "structured_content" in result.model_fields_set or not is_mapping(said):
+    deviation: Json = (result.meta or {}).get(META)
+    if "structured_content" in result.model_fields_set or not is_mapping(deviation):
         return
-    violations: Json = said.get("violations")
-    lines = [one.get("message") for one in violations if is_mapping(one)] if is_list(violations) else []
-    raise DeviatingResult(tool.name, [cleaned(line) for line in lines if isinstance(line, str)], result)
+    violations: Json = deviation.get("violations")
+    lines = (
+        [violation.get("message") for violation in violations if is_mapping(violation)] if is_list(violations) else []
+    )
+    raise DeviatingResult(tool.name, [redact_text(line) for line in lines if isinstance(line, str)], result)
 
 
 def _read(text: str) -> Any:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
-from ...values.terminal import visible
+from ...values.terminal import replace_controls
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping, Sequence
@@ -36,7 +36,7 @@ class ToolFailed(Exception):
     def __init__(self, result: CallToolResult) -> None:
         """Wrap the result of the tool that failed."""
         texts = [block.text for block in result.content if block.type == "text"]
-        super().__init__(visible("\n".join(texts)) or "the tool failed and did not say why")
+        super().__init__(replace_controls("\n".join(texts)) or "the tool failed and did not say why")
         self.result = result
 
 
@@ -57,7 +57,7 @@ class InvalidResult(Exception):
     ) -> None:
         """Say which tool, and what is wrong."""
         lines = "".join(f"\n  {violation}" for violation in violations)
-        super().__init__(visible(f"the result of {tool!r} {wrong}:{lines}"))
+        super().__init__(replace_controls(f"the result of {tool!r} {wrong}:{lines}"))
         self.tool = tool
         self.violations = tuple(violations)
         self.result = result
@@ -75,7 +75,7 @@ class ResultTooLarge(Exception):
     def __init__(self, tool: str, size: int, limit: int) -> None:
         """Say which tool, how much came, and what the limit is."""
         super().__init__(
-            visible(f"the result of {tool!r} has {size:,} bytes or more, and max_result_bytes is {limit:,}")
+            replace_controls(f"the result of {tool!r} has {size:,} bytes or more, and max_result_bytes is {limit:,}")
         )
         self.tool = tool
         self.size = size
@@ -97,13 +97,14 @@ class CallRefused(Exception):
         self.arguments = arguments
 
 
-def shown(error: _Error) -> _Error:
+def make_safe_to_show(error: _Error) -> _Error:
     """The same exception, whose text is safe to show on a terminal; its attributes stay as they came.
 
     It is for those whose class is not ours, such as `mcp.MCPError`, where the text is a server's.
     """
-    if visible(text := str(error)) != text:
-        setattr(error, "__class__", _shown(type(error)))  # noqa: B010 - to be told that it is the same type
+    if replace_controls(text := str(error)) != text:
+        safe = _subclass_safe_to_show(type(error))
+        setattr(error, "__class__", safe)  # noqa: B010 - to be told that it is the same type
     return error
 
 
@@ -114,18 +115,18 @@ def safe_to_show() -> Generator[None, None, None]:
         yield
     except Exception as error:
         if type(error).__module__.partition(".")[0] == "mcp":
-            shown(error)
+            make_safe_to_show(error)
         raise
 
 
-def _shown(kind: type[Exception]) -> type[Exception]:
+def _subclass_safe_to_show(kind: type[Exception]) -> type[Exception]:
     def __str__(self: Exception) -> str:
-        return visible(kind.__str__(self))
+        return replace_controls(kind.__str__(self))
 
     return type(kind.__name__, (kind,), {"__str__": __str__, "__module__": kind.__module__})
 
 
-def url_required(error: MCPError) -> UrlElicitationRequiredError | None:
+def to_url_error(error: MCPError) -> UrlElicitationRequiredError | None:
     """The typed form of an error that wants URLs to be visited first; `None` where it names none."""
     from mcp.shared.exceptions import UrlElicitationRequiredError
     from pydantic import ValidationError
@@ -134,4 +135,4 @@ def url_required(error: MCPError) -> UrlElicitationRequiredError | None:
         typed = UrlElicitationRequiredError.from_error(error.error)
     except (AttributeError, TypeError, ValidationError, ValueError):
         return None
-    return shown(typed) if typed.elicitations else None
+    return make_safe_to_show(typed) if typed.elicitations else None

@@ -39,11 +39,11 @@ class _Request:
     is_asked_in: bool
     error: Exception | None = None
 
-    def rest(self, now: float) -> None:
+    def pause_clock(self, now: float) -> None:
         self.left = self.scope.deadline - now
         self.scope.deadline = math.inf
 
-    def go_on(self, now: float) -> None:
+    def resume_clock(self, now: float) -> None:
         self.scope.deadline = now + self.left
 
 
@@ -58,7 +58,7 @@ class InFlight:
     def __init__(self, *, expects_questions: bool) -> None:
         """Nothing is yet."""
         self.expects_questions = expects_questions
-        self.visit: Callable[[Sequence[ElicitRequestURLParams]], Awaitable[bool]] | None = None
+        self.open_urls: Callable[[Sequence[ElicitRequestURLParams]], Awaitable[bool]] | None = None
         self._requests: list[_Request] = []
         self._questions = 0
 
@@ -83,7 +83,7 @@ class InFlight:
 
         request = _Request(anyio.CancelScope(), math.inf if seconds is None else seconds, is_asked_in)
         if not self._questions:
-            request.go_on(anyio.current_time())
+            request.resume_clock(anyio.current_time())
         self._requests.append(request)
         try:
             with request.scope:
@@ -109,7 +109,7 @@ class InFlight:
         from mcp import MCPError
         from mcp_types import INTERNAL_ERROR
 
-        self._rest()
+        self._pause_clocks()
         try:
             yield
         except MCPError:
@@ -123,20 +123,20 @@ class InFlight:
                 log().exception("a question of the server could not be answered")
             raise MCPError(code=INTERNAL_ERROR, message="The client could not answer") from error
         finally:
-            self._go_on()
+            self._resume_clocks()
 
-    def _rest(self) -> None:
+    def _pause_clocks(self) -> None:
         from anyio import current_time
 
         self._questions += 1
         if self._questions == 1:
             for request in self._requests:
-                request.rest(current_time())
+                request.pause_clock(current_time())
 
-    def _go_on(self) -> None:
+    def _resume_clocks(self) -> None:
         from anyio import current_time
 
         self._questions -= 1
         if self._questions == 0:
             for request in self._requests:
-                request.go_on(current_time())
+                request.resume_clock(current_time())

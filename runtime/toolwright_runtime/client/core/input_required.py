@@ -25,7 +25,7 @@ _PAUSES: Final = (0.05, 0.1, 0.2, 0.25)
 """Seconds before the next round where the server asked nothing and only wants to be called again."""
 
 
-async def run_rounds(
+async def send_until_result(
     client: Client, params: _Params, send: Callable[[_Params], Awaitable[_Result | InputRequiredResult]]
 ) -> _Result:
     """Send a request until it has a result (MCP 2026-07-28, "Multi Round-Trip Requests").
@@ -49,14 +49,14 @@ async def run_rounds(
         if not isinstance(answer, InputRequiredResult):
             return answer
         if number < bound:
-            responses = await responses_to(client, answer)
+            responses = await answer_input_requests(client, answer)
             if responses is None:
                 await anyio.sleep(_PAUSES[min(number, len(_PAUSES) - 1)])
             params = params.model_copy(update={"input_responses": responses, "request_state": answer.request_state})
     raise MCPError(code=INVALID_REQUEST, message=f"the server kept asking for more than {bound} rounds")
 
 
-async def responses_to(client: Client, asked: InputRequiredResult) -> InputResponses | None:
+async def answer_input_requests(client: Client, asked: InputRequiredResult) -> InputResponses | None:
     """What the client's callbacks answer, by the keys of the questions; `None` where nothing was asked.
 
     Raises:

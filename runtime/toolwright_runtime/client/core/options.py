@@ -123,6 +123,6 @@ class Options:
         if self.max_result_bytes is not None and not _is_positive(self.max_result_bytes):
             raise ValueError(f"max_result_bytes must be a positive number of bytes, not {self.max_result_bytes!r}")
 
-    def but(self, **changes: Any) -> Options:
+    def with_changes(self, **changes: Any) -> Options:
         """These options, with those that are not `OMIT` put in the place of the old ones."""
         return replace(self, **{name: value for name, value in changes.items() if not isinstance(value, Omit)})

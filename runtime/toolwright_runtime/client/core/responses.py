@@ -24,7 +24,7 @@ from typing import (
 from pydantic import BaseModel
 
 from .calls import call_content, call_model
-from .content import checked_result
+from .content import check_result
 from .errors import ToolFailed
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ class Responses:
         try:
             return CallResponse(*await call_model(self._session, self._options, tool, arguments, extra, output))
         except ToolFailed as failed:
-            return CallResponse(None, checked_result(tool, failed.result, self._options.sanitize)[0])
+            return CallResponse(None, check_result(tool, failed.result, self._options.sanitize)[0])
 
     async def _call_content(
         self, name: str, arguments: Mapping[str, object], extra: Mapping[str, object] | None = None
@@ -119,7 +119,7 @@ class Responses:
         try:
             return CallResponse(*await call_content(self._session, self._options, tool, arguments, extra))
         except ToolFailed as failed:
-            return CallResponse(None, checked_result(tool, failed.result, self._options.sanitize)[0])
+            return CallResponse(None, check_result(tool, failed.result, self._options.sanitize)[0])
 
 
 class Responding(Generic[P, T]):

@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from ...observability.logs import cleaned
-from ...schema.validation import output_validator
+from ...observability.logs import redact_text
+from ...schema.validation import get_output_validator
 from .errors import InvalidResult
 
 if TYPE_CHECKING:
@@ -36,20 +36,20 @@ def read_structured(tool: Tool, result: CallToolResult, *, mirrored: bool) -> An
     if tool.is_lenient:
         from . import deviation
 
-        deviation.look(tool, result)
+        deviation.raise_if_deviating(tool, result)
     if "structured_content" in result.model_fields_set:
         value = result.structured_content
     elif mirrored:
         value = _mirror(tool, result)
     else:
         raise InvalidResult(tool.name, ["result: structuredContent is required, but missing"], result)
-    validator = output_validator(tool)
+    validator = get_output_validator(tool)
     try:
-        violations = [] if validator is None else validator.violations(value, "result")
+        violations = [] if validator is None else validator.find_errors(value, "result")
     except (ValueError, RecursionError) as error:  # what a text holds may be nested deeper than a message may be
         raise InvalidResult(tool.name, [f"result: it cannot be checked: {error}"], result) from None
     if violations:
-        raise InvalidResult(tool.name, [cleaned(line) for line in violations], result)
+        raise InvalidResult(tool.name, [redact_text(line) for line in violations], result)
     return value
 
 

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from ...mcp.revisions import Revision
 from ..features.list_pages import fetch_pages
 from ..transports.bounds import Bound, TooLargeError, at_most
-from ..transports.guarded import Guarded, describe_problems, failure_of
+from ..transports.guarded import SafeTransport, describe_problems, failure_of
 from ..transports.parameter_headers import ParameterHeaders
-from .errors import ResultTooLarge, safe_to_show, url_required
-from .input_required import run_rounds
+from .errors import ResultTooLarge, safe_to_show, to_url_error
+from .input_required import send_until_result
 
 if TYPE_CHECKING:
     from collections.abc import (
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 _Result = TypeVar("_Result", bound="BaseModel")
 _Page = TypeVar("_Page", bound="PaginatedResult")
 
-_VISITS: Final = 3
+_URL_ATTEMPTS: Final = 3
 """How often a person is asked to visit URLs for one request."""
 
 
@@ -86,9 +86,11 @@ class Session:
         def send(params: CallToolRequestParams) -> Awaitable[CallToolResult | InputRequiredResult]:
             return self.send(CallToolRequest(params=params), or_question(CallToolResult), options)
 
-        return await self.rounds(tool, CallToolRequestParams(name=tool.name, arguments=arguments), send, options)
+        return await self.call_with_input(
+            tool, CallToolRequestParams(name=tool.name, arguments=arguments), send, options
+        )
 
-    async def rounds(
+    async def call_with_input(
         self,
         tool: Tool,
         params: CallToolRequestParams,
@@ -107,11 +109,11 @@ class Session:
             ResultTooLarge: The result has more bytes than it may.
         """
 
-        async def send_round(params: CallToolRequestParams) -> _Result | InputRequiredResult:
-            return await self._headers.sent(tool, options.timeout, lambda: send(params))
+        async def send_once(params: CallToolRequestParams) -> _Result | InputRequiredResult:
+            return await self._headers.send_with_headers(tool, options.timeout, lambda: send(params))
 
         with self.bounded(tool):
-            result = await run_rounds(self.client, params, send_round)
+            result = await send_until_result(self.client, params, send_once)
             self.measure(result, options)
         return result
 
@@ -130,8 +132,8 @@ class Session:
 
     def measure(self, result: BaseModel, options: Options) -> None:
         """Raise `TooLargeError` where a result has more bytes than it may, and was not bounded before it was parsed."""
-        if not isinstance(self.client.server, Guarded):
-            Bound(options.max_result_bytes).check(_size(result))
+        if not isinstance(self.client.server, SafeTransport):
+            Bound(options.max_result_bytes).check(_measure_json(result))
 
     def pages(self, fetch: Callable[..., Awaitable[_Page]], options: Options) -> AsyncIterator[_Page]:
         """All pages of a list.
@@ -182,16 +184,16 @@ class Session:
         from mcp import MCPError
         from mcp_types import URL_ELICITATION_REQUIRED
 
-        for number in range(_VISITS + 1):
+        for number in range(_URL_ATTEMPTS + 1):
             try:
                 return await self._send(request, result, options, read, is_asked_in)
             except MCPError as error:
                 if error.code != URL_ELICITATION_REQUIRED:
                     raise
-                visit, typed = self.in_flight.visit, url_required(error)
+                open_urls, typed = self.in_flight.open_urls, to_url_error(error)
                 if typed is None:
                     raise
-                if number == _VISITS or visit is None or not await visit(typed.elicitations):
+                if number == _URL_ATTEMPTS or open_urls is None or not await open_urls(typed.elicitations):
                     raise typed from None
         raise AssertionError
 
@@ -207,14 +209,14 @@ class Session:
         from pydantic import ValidationError
 
         asks = self.in_flight.expects_questions and not self.modern
-        ours = asks or isinstance(self.client.server, Guarded)
+        ours = asks or isinstance(self.client.server, SafeTransport)
         async with self._request(options, options.timeout if ours else None, is_asked_in):
             try:
                 return await self.client.session.send_request(
                     request,
                     result,
                     request_read_timeout_seconds=math.inf if ours or options.timeout is None else options.timeout,
-                    progress_callback=_awaited(options.on_progress),
+                    progress_callback=_make_progress_callback(options.on_progress),
                 )
             except ValidationError as error:
                 if read is None:
@@ -248,7 +250,7 @@ class Session:
                 raise
 
 
-def _size(result: BaseModel) -> int:
+def _measure_json(result: BaseModel) -> int:
     """The bytes of a result as JSON; 0 where nothing of it can be sent, which is told elsewhere."""
     try:
         return len(result.model_dump_json(by_alias=True, exclude_unset=True))
@@ -256,7 +258,7 @@ def _size(result: BaseModel) -> int:
         return 0
 
 
-def _awaited(on_progress: OnProgress | None) -> ProgressFnT | None:
+def _make_progress_callback(on_progress: OnProgress | None) -> ProgressFnT | None:
     """The callback as the SDK wants it."""
     if on_progress is None:
         return None

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, TypedDict, TypeVar
 
 from ...mcp.revisions import Revision
 from ...values.json import is_list
-from .elicitation import fill
+from .elicitation import build_result
 from .questions import Question
-from .url_elicitation import Visits
+from .url_elicitation import UrlElicitation
 
 if TYPE_CHECKING:
     from mcp.client import ClientRequestContext
@@ -52,7 +52,7 @@ class SdkCallbacks(TypedDict, total=False):
     message_handler: MessageHandlerFnT
 
 
-def for_sdk(callbacks: Callbacks, in_flight: InFlight, hear: MessageHandlerFnT | None = None) -> SdkCallbacks:
+def for_sdk(callbacks: Callbacks, in_flight: InFlight, on_message: MessageHandlerFnT | None = None) -> SdkCallbacks:
     """The callbacks of the SDK's client; those not given are not there.
 
     Args:
@@ -64,20 +64,22 @@ def for_sdk(callbacks: Callbacks, in_flight: InFlight, hear: MessageHandlerFnT |
         TypeError: The roots are none.
         ValueError: A root is no file.
     """
-    made: SdkCallbacks = {}
+    sdk_callbacks: SdkCallbacks = {}
     if callbacks.on_question is not None:
-        visits = Visits(callbacks.on_question)
-        in_flight.visit = visits.visit
-        made["elicitation_callback"] = _asking(callbacks.on_question, visits, in_flight)
-        made["message_handler"] = visits.hear if hear is None else _both(hear, visits.hear)
+        url_elicitation = UrlElicitation(callbacks.on_question)
+        in_flight.open_urls = url_elicitation.open_urls
+        sdk_callbacks["elicitation_callback"] = _make_elicit(callbacks.on_question, url_elicitation, in_flight)
+        sdk_callbacks["message_handler"] = (
+            url_elicitation.on_message if on_message is None else _call_both(on_message, url_elicitation.on_message)
+        )
     if callbacks.on_sample is not None:
-        made["sampling_callback"] = _sampling(callbacks.on_sample, in_flight)
+        sdk_callbacks["sampling_callback"] = _make_sample(callbacks.on_sample, in_flight)
     if callbacks.roots is not None:
-        made["list_roots_callback"] = _listing(callbacks.roots, in_flight)
-    return made
+        sdk_callbacks["list_roots_callback"] = _make_list_roots(callbacks.roots, in_flight)
+    return sdk_callbacks
 
 
-def _both(first: MessageHandlerFnT, second: MessageHandlerFnT) -> MessageHandlerFnT:
+def _call_both(first: MessageHandlerFnT, second: MessageHandlerFnT) -> MessageHandlerFnT:
     async def handle(message: IncomingMessage) -> None:
         await first(message)
         await second(message)
@@ -85,82 +87,82 @@ def _both(first: MessageHandlerFnT, second: MessageHandlerFnT) -> MessageHandler
     return handle
 
 
-def _asking(on_question: OnQuestion, visits: Visits, in_flight: InFlight) -> ElicitationFnT:
+def _make_elicit(on_question: OnQuestion, url_elicitation: UrlElicitation, in_flight: InFlight) -> ElicitationFnT:
     async def answered(question: Question) -> ElicitResult:
-        return fill(await _awaited(on_question(question)), question.schema)
+        return build_result(await _resolve(on_question(question)), question.schema)
 
     async def elicit(context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult | ErrorData:
-        key = str(context.request_id) if _is_round(context) else None
+        key = str(context.request_id) if _is_between_requests(context) else None
         if params.mode == "url":
-            question = visits.question(params, key)
+            question = url_elicitation.question(params, key)
         else:
             question = Question(params.message, schema=params.requested_schema, key=key)
-        return await _in_time(context, in_flight, answered(question))
+        return await _run_callback(context, in_flight, answered(question))
 
     return elicit
 
 
-def _sampling(on_sample: OnSample, in_flight: InFlight) -> SamplingFnT:
+def _make_sample(on_sample: OnSample, in_flight: InFlight) -> SamplingFnT:
     from mcp_types import INVALID_PARAMS, CreateMessageResult, ErrorData, TextContent
 
     async def sampled(params: CreateMessageRequestParams) -> CreateMessageResult:
-        made: Sample = await _awaited(on_sample(params))
-        if isinstance(made, str):
-            return CreateMessageResult(role="assistant", content=TextContent(text=made), model="unknown")
-        return made
+        answer: Sample = await _resolve(on_sample(params))
+        if isinstance(answer, str):
+            return CreateMessageResult(role="assistant", content=TextContent(text=answer), model="unknown")
+        return answer
 
     async def sample(
         context: ClientRequestContext, params: CreateMessageRequestParams
     ) -> CreateMessageResult | ErrorData:
         if params.tools or params.tool_choice:  # an error, since the capability is not announced (MCP 2025-11-25)
             return ErrorData(code=INVALID_PARAMS, message="This client samples without tools")
-        return await _in_time(context, in_flight, sampled(params))
+        return await _run_callback(context, in_flight, sampled(params))
 
     return sample
 
 
-def _listing(roots: Roots, in_flight: InFlight) -> ListRootsFnT:
+def _make_list_roots(roots: Roots, in_flight: InFlight) -> ListRootsFnT:
     from mcp_types import ListRootsResult
 
     give = roots if callable(roots) else None
-    fixed = [] if callable(roots) else _checked(roots)
+    fixed = [] if callable(roots) else _check_roots(roots)
 
     async def listed() -> ListRootsResult:
-        return ListRootsResult(roots=fixed if give is None else _checked(await _awaited(give())))
+        return ListRootsResult(roots=fixed if give is None else _check_roots(await _resolve(give())))
 
     async def list_roots(context: ClientRequestContext) -> ListRootsResult | ErrorData:
-        return await _in_time(context, in_flight, listed())
+        return await _run_callback(context, in_flight, listed())
 
     return list_roots
 
 
-async def _in_time(context: ClientRequestContext, in_flight: InFlight, working: Awaitable[_T]) -> _T:
+async def _run_callback(context: ClientRequestContext, in_flight: InFlight, working: Awaitable[_T]) -> _T:
     """Wait for a callback. Between rounds no clock runs, and what it raises is the caller's at once."""
-    if _is_round(context):
+    if _is_between_requests(context):
         return await working
     with in_flight.question():
         return await working
 
 
-def _is_round(context: ClientRequestContext) -> bool:
+def _is_between_requests(context: ClientRequestContext) -> bool:
     """Whether this is asked between two rounds of a call (from 2026-07-28 on), and not in the middle of it."""
     return Revision.of(context.session.protocol_version or "").has("stateless")
 
 
-async def _awaited(value: _T | Awaitable[_T]) -> _T:
+async def _resolve(value: _T | Awaitable[_T]) -> _T:
     if inspect.isawaitable(value):
         later: Awaitable[_T] = value
         return await later
     return value
 
 
-def _checked(roots: object) -> list[Root]:
+def _check_roots(roots: object) -> list[Root]:
     if not is_list(roots):
         raise TypeError(f"roots are a sequence of paths, file:// URIs or mcp_types.Root, not {roots!r}")
-    return [_root(root) for root in roots]
+    return [_to_root(root) for root in roots]
 
 
-def _root(root: object) -> Root:
+def _to_root(root: object) -> Root:
     from mcp_types import Root
     from pydantic import FileUrl
 

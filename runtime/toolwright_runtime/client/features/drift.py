@@ -25,7 +25,7 @@ from ...mcp.downgrades import tool_for
 from ...mcp.revisions import SINCE
 from ...schema.objects import as_objects
 from ...values.json import Json
-from ...values.terminal import visible
+from ...values.terminal import replace_controls
 from .list_pages import fetch_pages
 
 if TYPE_CHECKING:
@@ -55,10 +55,10 @@ _CHANGES: Final = 20
 """How many changes a message has."""
 
 
-def _message(changes: Sequence[str]) -> str:
+def _format_message(changes: Sequence[str]) -> str:
     more = [f"and {len(changes) - _CHANGES} more"] if len(changes) > _CHANGES else []
     lines = "".join(f"\n  {line}" for line in [*changes[:_CHANGES], *more])
-    return visible(f"the server's tools are not those that this client was compiled for:{lines}")
+    return replace_controls(f"the server's tools are not those that this client was compiled for:{lines}")
 
 
 class DriftError(Exception):
@@ -70,7 +70,7 @@ class DriftError(Exception):
 
     def __init__(self, changes: Sequence[str]) -> None:
         """Say what differs."""
-        super().__init__(_message(changes))
+        super().__init__(_format_message(changes))
         self.changes = tuple(changes)
 
 
@@ -83,11 +83,11 @@ class DriftWarning(UserWarning):
 
     def __init__(self, changes: Sequence[str]) -> None:
         """Say what differs."""
-        super().__init__(_message(changes))
+        super().__init__(_format_message(changes))
         self.changes = tuple(changes)
 
 
-async def notice(session: Session, tools: Tools, options: Options, drift: Drift) -> None:
+async def report_drift(session: Session, tools: Tools, options: Options, drift: Drift) -> None:
     """Compare the server's tools with those of the package.
 
     Args:
@@ -101,7 +101,7 @@ async def notice(session: Session, tools: Tools, options: Options, drift: Drift)
         mcp.MCPError: The server refuses to list its tools, does not answer in time, or is gone.
     """
     try:
-        live = await _listed(session, options)
+        live = await _list_tools(session, options)
     except MCPError as error:
         if error.code not in (PARSE_ERROR, INVALID_REQUEST):
             raise
@@ -114,13 +114,13 @@ async def notice(session: Session, tools: Tools, options: Options, drift: Drift)
         warnings.warn(DriftWarning(changes), stacklevel=4)  # at the `async with` that connects
 
 
-async def _listed(session: Session, options: Options) -> Sequence[dict[str, Any]]:
+async def _list_tools(session: Session, options: Options) -> Sequence[dict[str, Any]]:
     async def page(cursor: str | None) -> _Page:
         request = ListToolsRequest(params=None if cursor is None else PaginatedRequestParams(cursor=cursor))
         return await session.send(request, _Page, options)
 
     try:
-        return [tool async for one in fetch_pages(page, options.max_result_bytes) for tool in one.tools]
+        return [tool async for listing in fetch_pages(page, options.max_result_bytes) for tool in listing.tools]
     except MCPError as error:
         if error.code != METHOD_NOT_FOUND:
             raise
@@ -138,34 +138,34 @@ def compare(tools: Tools, live: Sequence[Mapping[str, Any]], revision: str) -> I
     now = {str(tool.get("name")): tool for tool in live}
     for name, tool in tools.items():
         if name not in now:
-            yield f"{_told(name)} is not listed any more"
-        elif changed := list(_changed(tool, now[name], revision)):
-            yield f"{_told(name)}: {'; '.join(changed)}"
+            yield f"{_shorten_json(name)} is not listed any more"
+        elif changed := list(_compare_fields(tool, now[name], revision)):
+            yield f"{_shorten_json(name)}: {'; '.join(changed)}"
     for name in now:
         if name not in tools:
-            yield f"{_told(name)} is new"
+            yield f"{_shorten_json(name)} is new"
 
 
-def _changed(tool: Tool, live: Mapping[str, Any], revision: str) -> Iterator[str]:
+def _compare_fields(tool: Tool, live: Mapping[str, Any], revision: str) -> Iterator[str]:
     compiled = tool.definition if "outputSchema" in live else tool.listed
     carried = tool_for(compiled, revision)
     for field in _FIELDS:
-        was, is_ = _plain(field, compiled.get(field)), _plain(field, live.get(field))
+        was, is_ = _normalize_field(field, compiled.get(field)), _normalize_field(field, live.get(field))
         if is_ is None and (revision < SINCE["tools"].get(field, "") or field not in carried):
             continue
-        found = list(_differences(was, is_, ""))
-        if not found:
+        differences = list(_find_differences(was, is_, ""))
+        if not differences:
             continue
         if was is None or is_ is None:
             yield f"its {field} is {'new' if was is None else 'gone'}"
         elif isinstance(was, dict) and isinstance(is_, dict):
-            more = f" and {len(found) - _DETAILS} more" if len(found) > _DETAILS else ""
-            yield f"its {field} changed: {', '.join(found[:_DETAILS])}{more}"
+            more = f" and {len(differences) - _DETAILS} more" if len(differences) > _DETAILS else ""
+            yield f"its {field} changed: {', '.join(differences[:_DETAILS])}{more}"
         else:
-            yield f"its {field}{found[0]}"
+            yield f"its {field}{differences[0]}"
 
 
-def _plain(field: str, value: Json) -> Json:
+def _normalize_field(field: str, value: Json) -> Json:
     """A field's value without what says nothing.
 
     That is a `null`, which servers may leave out; in a schema its `$schema`, which `toolwright import` may have mended;
@@ -180,32 +180,32 @@ def _plain(field: str, value: Json) -> Json:
     return value
 
 
-def _differences(was: Json, is_: Json, at: str) -> Iterator[str]:
+def _find_differences(was: Json, is_: Json, at: str) -> Iterator[str]:
     """What differs between two JSON values: places as JSON Pointers, in the order of the first."""
     if isinstance(was, dict) and isinstance(is_, dict):
         for key in was | is_:
             place = f"{at}/{key.replace('~', '~0').replace('/', '~1')}"
             if key not in is_:
-                yield f"{_quoted(place)} is gone"
+                yield f"{_quote(place)} is gone"
             elif key not in was:
-                yield f"{_quoted(place)} is new"
+                yield f"{_quote(place)} is new"
             else:
-                yield from _differences(was[key], is_[key], place)
+                yield from _find_differences(was[key], is_[key], place)
     elif isinstance(was, list) and isinstance(is_, list) and len(was) == len(is_):
         for index, (old, new) in enumerate(zip(was, is_, strict=True)):
-            yield from _differences(old, new, f"{at}/{index}")
+            yield from _find_differences(old, new, f"{at}/{index}")
     elif was != is_ or isinstance(was, bool) != isinstance(is_, bool):
-        yield f"{_quoted(at)} was {_told(was)}, is {_told(is_)}"
+        yield f"{_quote(at)} was {_shorten_json(was)}, is {_shorten_json(is_)}"
 
 
-def _told(value: Any) -> str:
+def _shorten_json(value: Any) -> str:
     """A value as JSON in ASCII, so that nothing in it is obeyed or misread, and no longer than it helps."""
-    return _short(json.dumps(value))
+    return _shorten(json.dumps(value))
 
 
-def _quoted(place: str) -> str:
-    return _short(json.dumps(place)[1:-1])
+def _quote(place: str) -> str:
+    return _shorten(json.dumps(place)[1:-1])
 
 
-def _short(text: str) -> str:
+def _shorten(text: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mcp_types import ElicitResult
 
 
-def fill(answer: object, schema: Mapping[str, Any] | None) -> ElicitResult:
+def build_result(answer: object, schema: Mapping[str, Any] | None) -> ElicitResult:
     """The answer to one question (MCP 2025-11-25, client/elicitation, "Response Actions").
 
     Args:
@@ -42,10 +42,10 @@ def fill(answer: object, schema: Mapping[str, Any] | None) -> ElicitResult:
         if isinstance(answer, Accepted):
             return ElicitResult(action="accept")
         raise TypeError(f"the answer to a question with a URL is Accepted(), Declined() or Cancelled(), not {answer!r}")
-    given = _given(answer, schema)
-    content = {**given, **_defaults(schema, given)}
+    given = _read_content(answer, schema)
+    content = {**given, **_find_defaults(schema, given)}
     try:
-        violations = Validator(schema).violations(content, "answer")
+        violations = Validator(schema).find_errors(content, "answer")
     except ValueError as error:
         raise ValueError(f"the server's question cannot be answered: its schema is not valid: {error}") from None
     if violations:
@@ -54,9 +54,9 @@ def fill(answer: object, schema: Mapping[str, Any] | None) -> ElicitResult:
     return ElicitResult(action="accept", content=content)
 
 
-def _given(answer: object, schema: Mapping[str, Any]) -> dict[str, Any]:
+def _read_content(answer: object, schema: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(answer, Accepted):
-        return dict.fromkeys(_only_box(schema), True)
+        return dict.fromkeys(_find_only_checkbox(schema), True)
     if is_mapping(answer):
         return to_json(answer)
     if isinstance(answer, BaseModel):
@@ -66,7 +66,7 @@ def _given(answer: object, schema: Mapping[str, Any]) -> dict[str, Any]:
     raise TypeError(f"an answer is a mapping, a model, Accepted(), Declined() or Cancelled(), not {answer!r}")
 
 
-def _only_box(schema: Mapping[str, Any]) -> list[str]:
+def _find_only_checkbox(schema: Mapping[str, Any]) -> list[str]:
     """The name of the only field, where that is one to tick and has to be filled in."""
     fields: Json = schema.get("properties")
     if not isinstance(fields, dict) or len(fields) != 1 or schema.get("required") != [*fields]:
@@ -74,7 +74,7 @@ def _only_box(schema: Mapping[str, Any]) -> list[str]:
     return [name for name, field in fields.items() if is_mapping(field) and field.get("type") == "boolean"]
 
 
-def _defaults(schema: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+def _find_defaults(schema: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
     """The defaults of the properties that were not given (SEP-1034; MCP 2025-11-25, client/elicitation)."""
     properties: Json = schema.get("properties")
     if not isinstance(properties, dict):

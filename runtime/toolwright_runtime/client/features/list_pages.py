@@ -26,7 +26,7 @@ class EndlessError(Exception):
     """A list has no end; the message says how."""
 
 
-async def follow(
+async def follow_pages(
     fetch: Callable[[str | None], Awaitable[_Any]], following: Callable[[_Any], str | None]
 ) -> AsyncIterator[_Any]:
     """All pages of a list (MCP 2025-11-25, server/utilities/pagination).
@@ -70,16 +70,16 @@ async def fetch_pages(
     bounds = Bounds(None, most)
     is_only = True
     try:
-        async for page in follow(fetch, lambda page: page.next_cursor):
+        async for page in follow_pages(fetch, lambda page: page.next_cursor):
             is_only = is_only and page.next_cursor is None
             if not is_only:
-                _add(bounds, page)
+                _count_bytes(bounds, page)
             yield page
     except EndlessError as error:
         raise MCPError(code=INVALID_REQUEST, message=f"the server's list {error}") from None
 
 
-def _add(bounds: Bounds, page: PaginatedResult) -> None:
+def _count_bytes(bounds: Bounds, page: PaginatedResult) -> None:
     from mcp import MCPError
     from mcp_types import INVALID_REQUEST
 

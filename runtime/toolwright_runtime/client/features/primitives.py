@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Literal
 
 from ..core.arguments import to_json
 from ..core.binding import Binding
-from ..core.content import checked_parts
-from ..core.input_required import run_rounds
+from ..core.content import check_parts
+from ..core.input_required import send_until_result
 from ..core.session import or_question
 
 if TYPE_CHECKING:
@@ -38,14 +38,14 @@ class PrimitivesBinding(Binding):
         )
 
         session = self._session
-        result: ReadResourceResult = await run_rounds(
+        result: ReadResourceResult = await send_until_result(
             session.client,
             ReadResourceRequestParams(uri=uri),
             lambda params: session.send(
                 ReadResourceRequest(params=params), or_question(ReadResourceResult), self._options
             ),
         )
-        return checked_parts(result.contents, "contents", self._options.sanitize)
+        return check_parts(result.contents, "contents", self._options.sanitize)
 
     async def _read_from(
         self, template: str, params: Mapping[str, str | Sequence[str] | Omit]
@@ -60,12 +60,12 @@ class PrimitivesBinding(Binding):
         from mcp_types import GetPromptRequest, GetPromptRequestParams, GetPromptResult
 
         session = self._session
-        result: GetPromptResult = await run_rounds(
+        result: GetPromptResult = await send_until_result(
             session.client,
             GetPromptRequestParams(name=name, arguments=to_json(arguments) or None),
             lambda params: session.send(GetPromptRequest(params=params), or_question(GetPromptResult), self._options),
         )
-        return checked_parts(result.messages, "messages", self._options.sanitize)
+        return check_parts(result.messages, "messages", self._options.sanitize)
 
     async def _complete(
         self,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from pydantic import BaseModel
 
 from ...mcp.elicitation_answers import Accepted, Cancelled, Declined
-from ...values.terminal import visible
+from ...values.terminal import replace_controls
 
 if TYPE_CHECKING:
     from anyio import Event
@@ -53,7 +53,7 @@ class Question:
 
     def __str__(self) -> str:
         """What to show a person at a terminal: the message, and where the URL leads, without what a terminal obeys."""
-        return visible(self.message if self.url is None else f"{self.message}\n{self.url}")
+        return replace_controls(self.message if self.url is None else f"{self.message}\n{self.url}")
 
 
 Answer: TypeAlias = Mapping[str, Any] | BaseModel | Accepted | Declined | Cancelled

@@ -12,7 +12,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
-from ..core.errors import safe_to_show, shown
+from ..core.errors import make_safe_to_show, safe_to_show
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
@@ -90,9 +90,9 @@ class Subscriptions:
         self._backlogs: list[_Backlog] = []
         self._subscribed: Counter[str] = Counter()
 
-    async def hear(self, message: IncomingMessage) -> None:
+    async def on_message(self, message: IncomingMessage) -> None:
         """Take a message of the server, as the SDK's `message_handler`."""
-        change = _told(message)
+        change = _read_notification(message)
         if change is not None:
             for backlog in self._backlogs:
                 backlog.add(change, self._subscribed)
@@ -206,7 +206,7 @@ class _Backlog:
 
         while not self._waiting:
             if self._overflown:
-                raise _too_many()
+                raise _make_overflow_error()
             if self.ended:
                 raise StopAsyncIteration
             if self._wake.is_set():
@@ -257,7 +257,7 @@ async def _listen(
                         )
                     )
         except SubscriptionLost as lost:
-            raise shown(MCPError(code=CONNECTION_CLOSED, message=str(lost))) from lost
+            raise make_safe_to_show(MCPError(code=CONNECTION_CLOSED, message=str(lost))) from lost
         except TimeoutError as late:
             raise MCPError(code=REQUEST_TIMEOUT, message="the server did not acknowledge in time") from late
         yield _Subscribed(subscription)
@@ -278,24 +278,24 @@ class _Subscribed:
         from mcp_types import CONNECTION_CLOSED
 
         try:
-            return _change(await anext(self._subscription))
+            return _read_event(await anext(self._subscription))
         except SubscriptionLost as lost:
             why = lost.__cause__
             if isinstance(why, MCPError) and why.code == CONNECTION_CLOSED:
                 raise StopAsyncIteration from None
             if isinstance(why, MCPError):
-                raise shown(why) from None
-            raise shown(MCPError(code=CONNECTION_CLOSED, message=str(lost))) from None
+                raise make_safe_to_show(why) from None
+            raise make_safe_to_show(MCPError(code=CONNECTION_CLOSED, message=str(lost))) from None
 
 
-def _too_many() -> Exception:
+def _make_overflow_error() -> Exception:
     from mcp import MCPError
     from mcp_types import INTERNAL_ERROR
 
     return MCPError(code=INTERNAL_ERROR, message=f"more than {_MOST} changes wait; listen again, and read again")
 
 
-def _told(message: IncomingMessage) -> Change | None:
+def _read_notification(message: IncomingMessage) -> Change | None:
     """The change that a notification tells of."""
     from mcp_types import (
         PromptListChangedNotification,
@@ -317,7 +317,7 @@ def _told(message: IncomingMessage) -> Change | None:
             return None
 
 
-def _change(event: Any) -> Change:
+def _read_event(event: Any) -> Change:
     """The change that the SDK tells of."""
     from mcp.client.subscriptions import (
         PromptsListChanged,

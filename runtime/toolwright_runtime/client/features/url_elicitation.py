@@ -29,7 +29,7 @@ _PATIENCE: Final = 300.0
 """Seconds to wait for the server's word that all is done; it may never come, and the request is sent again anyway."""
 
 
-class Visits:
+class UrlElicitation:
     """What a person is asked to visit over one connection."""
 
     def __init__(self, on_question: OnQuestion) -> None:
@@ -43,14 +43,14 @@ class Visits:
         done = None if known is None else self._event(known)
         return Question(params.message, url=params.url, key=key, elicitation=known, _done=done)
 
-    async def hear(self, message: IncomingMessage) -> None:
+    async def on_message(self, message: IncomingMessage) -> None:
         """Take a message of the server, as the SDK's `message_handler`."""
         from mcp_types import ElicitCompleteNotification
 
         if isinstance(message, ElicitCompleteNotification):
             self._event(message.params.elicitation_id).set()
 
-    async def visit(self, elicitations: Sequence[ElicitRequestURLParams]) -> bool:
+    async def open_urls(self, elicitations: Sequence[ElicitRequestURLParams]) -> bool:
         """Have a person visit all of them; whether the request can be sent again.
 
         Waits until the server says that all is done, but at most five minutes for each.
@@ -59,8 +59,8 @@ class Visits:
 
         for params in elicitations:
             question = self.question(params)
-            made: Any = self._on_question(question)
-            answer = await made if inspect.isawaitable(made) else made
+            result: Any = self._on_question(question)
+            answer = await result if inspect.isawaitable(result) else result
             if not isinstance(answer, Accepted):
                 return False
             if question.elicitation is not None:

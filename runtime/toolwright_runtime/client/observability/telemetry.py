@@ -19,7 +19,7 @@ from mcp_types import (
 from opentelemetry.trace import StatusCode, get_current_span
 
 from ...observability import telemetry as common
-from ...observability.logs import cleaned
+from ...observability.logs import redact_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from opentelemetry.trace import Span
     from opentelemetry.util.types import AttributeValue
 
-_OPERATIONS: Final = common.histogram(
+_OPERATIONS: Final = common.create_histogram(
     "mcp.client.operation.duration",
     "The duration of the MCP request or notification as observed on the sender from the time it was sent until the "
     "response or ack is received.",
 )
-_SESSIONS: Final = common.histogram(
+_SESSIONS: Final = common.create_histogram(
     "mcp.client.session.duration", "The duration of the MCP session as observed on the MCP client."
 )
 
@@ -57,31 +57,31 @@ class Telemetry:
         self._revision: str | None = None
         self._sent: dict[RequestId, _Sent] = {}
 
-    def sent(self, message: JSONRPCRequest) -> None:
+    def record_request(self, message: JSONRPCRequest) -> None:
         """A request goes out, within its span."""
         params: Mapping[str, Any] = message.params or {}
         if message.method == "initialize":
             self._revision = params.get("protocolVersion")
         meta: Mapping[str, Any] = params.get("_meta") or {}
         revision = meta.get(PROTOCOL_VERSION_META_KEY, self._revision)
-        found = common.of_request(message.method, params) | self._network
+        attributes = common.describe_request(message.method, params) | self._network
         if isinstance(revision, str):
-            self._revision = found["mcp.protocol.version"] = revision
+            self._revision = attributes["mcp.protocol.version"] = revision
         span = get_current_span()
         if span.is_recording():
-            span.set_attributes(found)
-            target = found.get("gen_ai.tool.name", found.get("gen_ai.prompt.name"))
+            span.set_attributes(attributes)
+            target = attributes.get("gen_ai.tool.name", attributes.get("gen_ai.prompt.name"))
             span.update_name(message.method if target is None else f"{message.method} {target}")
-        found.pop("mcp.resource.uri", None)
-        self._sent[message.id] = _Sent(time.perf_counter(), span, found)
+        attributes.pop("mcp.resource.uri", None)
+        self._sent[message.id] = _Sent(time.perf_counter(), span, attributes)
 
-    def answered(self, key: RequestId, message: JSONRPCResponse | JSONRPCError) -> None:
+    def record_answer(self, key: RequestId, message: JSONRPCResponse | JSONRPCError) -> None:
         """A request is answered; its span has not ended."""
         sent = self._sent.pop(key, None)
         if sent is None:
             return
         if isinstance(message, JSONRPCError):
-            message.error.message = cleaned(message.error.message)  # the SDK puts it into the span
+            message.error.message = redact_text(message.error.message)  # the SDK puts it into the span
             code = str(message.error.code)
             self._record(sent, {"error.type": code, "rpc.response.status_code": code})
             return
@@ -96,14 +96,14 @@ class Telemetry:
             return
         self._record(sent, {})
 
-    def given_up(self, said: Mapping[str, Any]) -> None:
+    def record_cancellation(self, params: Mapping[str, Any]) -> None:
         """The client waits no more for an answer, as it says in a notification; the span has ended."""
-        sent = self._sent.pop(said.get("requestId", ""), None)
+        sent = self._sent.pop(params.get("requestId", ""), None)
         if sent is not None:
-            is_late = str(said.get("reason")).startswith("timed out")
+            is_late = str(params.get("reason")).startswith("timed out")
             self._record(sent, {"error.type": "timeout" if is_late else "cancelled"})
 
-    def left(self, *, failed: bool) -> None:
+    def record_end(self, *, failed: bool) -> None:
         """The connection is over."""
         failure: dict[str, AttributeValue] = {"error.type": "connection_closed"} if failed else {}
         for sent in self._sent.values():

@@ -27,9 +27,9 @@ from typing import (
 from pydantic import BaseModel
 
 from ..core.arguments import to_json, with_extra
-from ..core.calls import reading, taken
+from ..core.calls import make_reader, read_result
 from ..core.confirmation import confirm_call
-from ..core.content import checked_result
+from ..core.content import check_result
 from ..core.errors import InvalidResult, ToolFailed
 from ..core.responses import CallResponse
 from ..observability.audit import Record
@@ -60,10 +60,10 @@ class ToolTask(Generic[T_co]):
     goes through `updates` or calls `refresh`, nothing is asked of the server, and nothing answered that it asks.
     """
 
-    def __init__(self, run: TaskRun, course: _Course[T_co]) -> None:
+    def __init__(self, run: TaskRun, call_state: _CallState[T_co]) -> None:
         """Not to be called: the methods of `client.tasks` give tasks."""
         self._run = run
-        self._course = course
+        self._call_state = call_state
 
     @property
     def id(self) -> str:
@@ -109,7 +109,7 @@ class ToolTask(Generic[T_co]):
             Exception: Whatever else is said of the client's methods, and what a callback raised.
         """
         await self._end(timeout)
-        return self._course.value()
+        return self._call_state.value()
 
     async def response(self, *, timeout: float | None = None) -> CallResponse[T_co]:
         """Wait for the end; gives the whole response, also that of a tool that failed, as `with_raw_response` does.
@@ -118,7 +118,7 @@ class ToolTask(Generic[T_co]):
             timeout: As for `wait`, and it raises as that does but for `ToolFailed`.
         """
         await self._end(timeout)
-        return self._course.response()
+        return self._call_state.response()
 
     async def updates(self) -> AsyncIterator[ToolTaskState]:
         """Its state now, and each change until it has ended, the end included; the result comes from `await`.
@@ -129,20 +129,20 @@ class ToolTask(Generic[T_co]):
             mcp.MCPError: The server cannot be asked about it, or kept asking.
             Exception: What a callback raised.
         """
-        await self._course.begin()
-        if self._course.is_resumed and not self._run.has_ended and self._run.changes == 0:
+        await self._call_state.begin()
+        if self._call_state.is_resumed and not self._run.has_ended and self._run.changes == 0:
             await self.refresh()
-        changes, told = self._run.changes, False
+        changes, is_repeated = self._run.changes, False
         while True:
-            if not told:
+            if not is_repeated:
                 yield self._run.state
             if self._run.has_ended:
                 break
-            with self._course.hiding():
+            with self._call_state.hiding():
                 since, changes = changes, await self._run.changed(changes)
-            told = since == changes
-        with self._course.hiding():
-            await self._course.settle(await self._run.outcome())
+            is_repeated = since == changes
+        with self._call_state.hiding():
+            await self._call_state.settle(await self._run.outcome())
 
     async def refresh(self) -> ToolTaskState:
         """Ask the server now, once; gives the state. One that has ended does not change, and is not asked about.
@@ -151,8 +151,8 @@ class ToolTask(Generic[T_co]):
             TaskExpired: The server does not know it (any more).
             mcp.MCPError: The server cannot be asked.
         """
-        with self._course.hiding():
-            await self._course.begin()
+        with self._call_state.hiding():
+            await self._call_state.begin()
             await self._run.look()
             await self._settle()
         return self._run.state
@@ -165,37 +165,37 @@ class ToolTask(Generic[T_co]):
             TasksUnsupported: The server cannot cancel tasks.
             mcp.MCPError: The server cannot be asked.
         """
-        with self._course.hiding():
-            await self._course.begin()
+        with self._call_state.hiding():
+            await self._call_state.begin()
             await self._run.cancel()
             await self._settle()
 
     def __repr__(self) -> str:
         """The tool and the status; the id is left out, since who has it may have the task."""
-        return f"<ToolTask {self._course.tool.name!r}: {self.status}>"
+        return f"<ToolTask {self._call_state.tool.name!r}: {self.status}>"
 
     async def _end(self, seconds: float | None) -> None:
         import anyio
 
-        if self._course.is_settled:
+        if self._call_state.is_settled:
             return
-        with anyio.move_on_after(math.inf if seconds is None else seconds), self._course.hiding():
-            await self._course.begin()
-            await self._course.settle(await self._run.outcome())
+        with anyio.move_on_after(math.inf if seconds is None else seconds), self._call_state.hiding():
+            await self._call_state.begin()
+            await self._call_state.settle(await self._run.outcome())
             return
-        raise TimeoutError(f"the task of {self._course.tool.name!r} has not ended in {seconds} seconds; it goes on")
+        raise TimeoutError(f"the task of {self._call_state.tool.name!r} has not ended in {seconds} seconds; it goes on")
 
     async def _settle(self) -> None:
         """Tell the end where there is one, and raise where the server does not know the task."""
         from .errors import TaskExpired
 
         if self._run.has_ended:
-            failed = await self._course.settle(await self._run.outcome())
+            failed = await self._call_state.settle(await self._run.outcome())
             if isinstance(failed, TaskExpired):
                 raise failed
 
 
-class _Course(Generic[T_co]):
+class _CallState(Generic[T_co]):
     """What is told of a task, and what its result is read as."""
 
     def __init__(
@@ -246,7 +246,7 @@ class _Course(Generic[T_co]):
     def response(self) -> CallResponse[T_co]:
         """The whole of what the tool answered; raises where there is no answer, or it is broken."""
         if isinstance(self._failure, ToolFailed):
-            return CallResponse(None, checked_result(self.tool, self._failure.result, self._options.sanitize)[0])
+            return CallResponse(None, check_result(self.tool, self._failure.result, self._options.sanitize)[0])
         if self._response is None:
             raise self._failure or LookupError("the task has not ended")
         return self._response
@@ -258,7 +258,9 @@ class _Course(Generic[T_co]):
                 self._failure = outcome
             else:
                 try:
-                    self._response = CallResponse(*taken(self.tool, outcome, self._options, self._read, self._record))
+                    self._response = CallResponse(
+                        *read_result(self.tool, outcome, self._options, self._read, self._record)
+                    )
                 except (ToolFailed, InvalidResult) as error:
                     self._failure = error
             await self._record.end(self._failure)
@@ -318,7 +320,7 @@ class Tasks:
     ) -> ToolTask[_Output]:
         """Start a task of a tool that has an `outputSchema`."""
         tool = self._package.tools[name]
-        return await self._start(tool, with_extra(tool, arguments, extra), reading(self._session, tool, output))
+        return await self._start(tool, with_extra(tool, arguments, extra), make_reader(self._session, tool, output))
 
     async def _call_content(
         self, name: str, arguments: Mapping[str, object], extra: Mapping[str, object] | None = None
@@ -333,18 +335,18 @@ class Tasks:
         from .runs import TaskRun
 
         given = to_json(arguments)
-        course = _Course(tool, self._options, read, given)
-        with course.hiding():
-            await course.begin()
+        call_state = _CallState(tool, self._options, read, given)
+        with call_state.hiding():
+            await call_state.begin()
             try:
-                await course.confirm()
+                await call_state.confirm()
                 run = await TaskRun.start(self._session, tool, given, self._options, self._ttl)
             except BaseException as error:
-                await course.leave(error)
+                await call_state.leave(error)
                 raise
             if run.has_ended:
-                await course.settle(await run.outcome())
-        return ToolTask(run, course)
+                await call_state.settle(await run.outcome())
+        return ToolTask(run, call_state)
 
 
 class TaskMethod(Generic[P, T]):
@@ -380,9 +382,9 @@ class TaskMethod(Generic[P, T]):
         session, options, tools = self._tasks.__toolwright__
         tool = next(tool for tool in tools.values() if tool.method == self._method.__name__)
         output: Any = tool.Output
-        read = _content if output is None else reading(session, tool, output)
+        read = _content if output is None else make_reader(session, tool, output)
         run = TaskRun.resumed(session, tool, id, options)
-        return ToolTask(run, _Course(tool, options, read, {}, is_resumed=True))
+        return ToolTask(run, _CallState(tool, options, read, {}, is_resumed=True))
 
 
 class Starting(Generic[P, T]):

@@ -10,7 +10,7 @@ Takes and gives plain values; imports nothing of the protocol's library.
 
 from __future__ import annotations
 
-from ...values.terminal import visible
+from ...values.terminal import replace_controls
 
 
 class TaskCancelled(Exception):
@@ -25,7 +25,9 @@ class TaskCancelled(Exception):
 
     def __init__(self, tool: str, task: str, message: str | None) -> None:
         """Say which tool, and what the server says of it."""
-        super().__init__(visible(f"the task of {tool!r} was cancelled{'' if message is None else f': {message}'}"))
+        super().__init__(
+            replace_controls(f"the task of {tool!r} was cancelled{'' if message is None else f': {message}'}")
+        )
         self.tool = tool
         self.task = task
 
@@ -38,9 +40,9 @@ class TaskExpired(Exception):
         task: The task's id.
     """
 
-    def __init__(self, tool: str, task: str, said: str) -> None:
+    def __init__(self, tool: str, task: str, message: str) -> None:
         """Say which tool, and what the server says of it."""
-        super().__init__(visible(f"the server does not know the task of {tool!r} (any more): {said}"))
+        super().__init__(replace_controls(f"the server does not know the task of {tool!r} (any more): {message}"))
         self.tool = tool
         self.task = task
 
@@ -50,4 +52,4 @@ class TasksUnsupported(Exception):
 
     def __init__(self, message: str) -> None:
         """Say what cannot be done, and what to do instead."""
-        super().__init__(visible(message))
+        super().__init__(replace_controls(message))

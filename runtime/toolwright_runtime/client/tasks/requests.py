@@ -40,7 +40,7 @@ from pydantic import BaseModel, Discriminator, Tag, TypeAdapter, ValidationError
 
 from ...mcp.revisions import Revision, since
 from ...values.json import Json, is_mapping
-from ..core.input_required import responses_to
+from ..core.input_required import answer_input_requests
 from ..features.list_pages import fetch_pages
 from ..transports.bounds import MOST_BLOCKS
 from ..transports.guarded import describe_problems
@@ -136,7 +136,7 @@ class TaskRequests:
             TasksUnsupported: The server knows no tasks, or makes none of this tool.
         """
         if self.session.modern:
-            return await self.session.rounds(self._tool, self._params(arguments), self._call, self._given)
+            return await self.session.call_with_input(self._tool, self._params(arguments), self._call, self._given)
         if not offers_tasks(self.session):
             raise TasksUnsupported(
                 f"{self._tool.name!r} cannot be a task: the server offers none in {self._revision}; "
@@ -145,7 +145,7 @@ class TaskRequests:
         params = self._params(arguments)
         params.task = TaskMetadata(ttl=None if ttl is None else math.ceil(ttl * 1000))
         try:
-            return await self.session.rounds(self._tool, params, self._call_before, self._given)
+            return await self.session.call_with_input(self._tool, params, self._call_before, self._given)
         except MCPError as error:
             if error.code != METHOD_NOT_FOUND:
                 raise
@@ -167,13 +167,13 @@ class TaskRequests:
                 else GetTaskRequest(params=GetTaskRequestParams(task_id=task))
             )
             try:
-                said = await self.session.send(request, WireTask, self.options, is_asked_in=False)
+                task_state = await self.session.send(request, WireTask, self.options, is_asked_in=False)
             except MCPError as error:
                 if error.code != INVALID_PARAMS:
                     raise
                 raise TaskExpired(self._tool.name, task, error.message) from error
-            self.session.measure(said, self.options)
-        return said
+            self.session.measure(task_state, self.options)
+        return task_state
 
     async def result(self, task: str, *, waits: bool) -> CallToolResult:
         """The result of a task, up to 2025-11-25; questions of the server may come before.
@@ -205,13 +205,15 @@ class TaskRequests:
             )
         except ValidationError as error:
             raise _broken(describe_problems(error)) from None
-        return await responses_to(self.session.client, questions) or {}
+        return await answer_input_requests(self.session.client, questions) or {}
 
     async def update(self, task: str, answers: InputResponses) -> None:
         """Send answers to questions of a task, from 2026-07-28 on."""
         wire = {
-            key: one if isinstance(one, dict) else one.model_dump(mode="json", by_alias=True, exclude_none=True)
-            for key, one in answers.items()
+            key: (
+                answer if isinstance(answer, dict) else answer.model_dump(mode="json", by_alias=True, exclude_none=True)
+            )
+            for key, answer in answers.items()
         }
         request = _Update(method="tasks/update", params={"taskId": task, "inputResponses": wire})
         await self.session.send(request, Result, self.options, is_asked_in=False)
@@ -290,8 +292,8 @@ async def list_tasks(session: Session, options: Options) -> AsyncIterator[WireTa
         request = ListTasksRequest(params=None if cursor is None else PaginatedRequestParams(cursor=cursor))
         return await session.send(request, _Page, options, is_asked_in=False)
 
-    async for one in fetch_pages(page, options.max_result_bytes):
-        for task in one.tasks:
+    async for listing in fetch_pages(page, options.max_result_bytes):
+        for task in listing.tasks:
             yield task
 
 

@@ -24,8 +24,8 @@ from mcp_types import (
 )
 from pydantic import ValidationError
 
-from ..core.errors import ResultTooLarge, shown
-from ..transports.guarded import Guarded, failure_of
+from ..core.errors import ResultTooLarge, make_safe_to_show
+from ..transports.guarded import SafeTransport, failure_of
 from .errors import TaskCancelled, TaskExpired, TasksUnsupported
 from .requests import TaskRequests, offers_tasks
 from .states import ToolTaskState, WireTask
@@ -57,7 +57,7 @@ _AGAIN: Final = 4
 _NOTIFICATIONS: Final = frozenset({"notifications/tasks/status", "notifications/tasks"})
 
 
-def calling(session: Session, tool: Tool) -> Callable[[Tool, dict[str, Any], Options], Awaitable[CallToolResult]]:
+def choose_call(session: Session, tool: Tool) -> Callable[[Tool, dict[str, Any], Options], Awaitable[CallToolResult]]:
     """How a tool is called by its method: as a task, where it has to be one and the server offers tasks."""
     is_task = tool.task_support == "required" and (session.modern or offers_tasks(session))
 
@@ -104,7 +104,7 @@ class TaskRun:
         self._changes = 0
         self._due = time.monotonic() + (state.poll_interval if is_known else 0)
         self._lost = 0
-        self._rounds = 0
+        self._input_rounds = 0
         self._asked: dict[str, Any] = {}
         self._answers: InputResponses = {}
         self._sent: dict[str, int] = {}
@@ -152,7 +152,7 @@ class TaskRun:
         while not self.has_ended:
             changes = await self.changed(changes)
         async with self._lock:
-            return await self._ending()
+            return await self._read_ending()
 
     @property
     def changes(self) -> int:
@@ -189,17 +189,17 @@ class TaskRun:
             with suppress(MCPError, TasksUnsupported):
                 await self._requests.cancel(self.state.id)
 
-    def hear(self, came: WireTask) -> None:
+    def on_notification(self, came: WireTask) -> None:
         """Take what a notification says."""
         with suppress(MCPError):  # of what is wrong with it, the next look tells
-            self._hear(came)
+            self._update(came)
             self._woken.set()
 
     async def _step(self) -> None:
         """Answer what is asked, wait until it is time, and look; what comes meanwhile by itself spares the look."""
         if self.state.status == "input_required":
             changes = self._changes
-            await (self._answer() if self._requests.session.modern else self._be_asked())
+            await (self._answer() if self._requests.session.modern else self._wait_for_questions())
             if self._changes != changes or self.has_ended:
                 return
         with anyio.move_on_after(max(0.0, self._due - time.monotonic())) as pause:
@@ -216,12 +216,12 @@ class TaskRun:
         except (TaskExpired, ResultTooLarge) as error:
             self._failure = error
         except MCPError as error:
-            self._be_patient(error, _OUT_OF_REACH)
+            self._retry_later(error, _OUT_OF_REACH)
         else:
             self._lost = 0
-            self._hear(came)
+            self._update(came)
 
-    def _hear(self, came: WireTask) -> None:
+    def _update(self, came: WireTask) -> None:
         """Take what the server says of the task; once it has ended, nothing more.
 
         Raises:
@@ -234,16 +234,16 @@ class TaskRun:
         state = came.state(is_clean=self._requests.options.sanitize != "none")
         self._due = time.monotonic() + state.poll_interval
         if self._requests.session.modern:
-            self._take(came)
+            self._read_task(came)
         self._changes += (state.status, state.message) != (self.state.status, self.state.message)
         self.state = state
 
-    def _take(self, came: WireTask) -> None:
+    def _read_task(self, came: WireTask) -> None:
         """What stands in a task of the extension: questions, the result, or the error."""
         if came.status == "input_required":
             self._asked = came.input_requests or {}
         elif came.status == "failed":
-            self._failure = _failed(came.error or {})
+            self._failure = _read_failure(came.error or {})
         elif came.status == "completed":
             try:
                 self._result = self._requests.read(came.result or {})
@@ -258,7 +258,7 @@ class TaskRun:
         """
         new = {key: asked for key, asked in self._asked.items() if key not in self._answers}
         if new:
-            self._count_round()
+            self._count_input_round()
             self._answers = {**self._answers, **await self._requests.answers(new)}
         waiting = {
             key: self._answers[key] for key in self._asked if self._looks >= self._sent.get(key, -_AGAIN) + _AGAIN
@@ -268,14 +268,14 @@ class TaskRun:
         try:
             await self._requests.update(self.state.id, waiting)
         except MCPError as error:
-            self._be_patient(error, _CUT_OFF)
+            self._retry_later(error, _CUT_OFF)
         else:
             self._sent.update(dict.fromkeys(waiting, self._looks))
 
-    async def _be_asked(self) -> None:
+    async def _wait_for_questions(self) -> None:
         """Up to 2025-11-25: wait for the result, on whose stream the questions come, until the task asks no more."""
         if not self._lost:
-            self._count_round()
+            self._count_input_round()
         refused: MCPError | ResultTooLarge | None = None
 
         async def watch() -> None:
@@ -305,14 +305,14 @@ class TaskRun:
             self._changes += 1
             self.state = replace(self.state, status="failed" if self._result.is_error else "completed", message=None)
         elif isinstance(refused, MCPError):
-            await self._be_refused(refused)
+            await self._check_error(refused)
         elif refused is not None:
             self._failure = refused
 
-    async def _be_refused(self, error: MCPError) -> None:
+    async def _check_error(self, error: MCPError) -> None:
         """Find out whether the error in the place of a result is what the task ended with."""
         if self._is_lost(error, _CUT_OFF):
-            self._be_patient(error, _CUT_OFF)
+            self._retry_later(error, _CUT_OFF)
             return
         await self._look()
         if self.state.status == "failed":
@@ -320,19 +320,19 @@ class TaskRun:
         elif not self.has_ended:
             raise error
 
-    def _count_round(self) -> None:
-        self._rounds += 1
+    def _count_input_round(self) -> None:
+        self._input_rounds += 1
         most = self._requests.session.client.input_required_max_rounds
-        if self._rounds > most:
+        if self._input_rounds > most:
             raise MCPError(code=INVALID_REQUEST, message=f"the server kept asking for more than {most} rounds")
 
     def _is_lost(self, error: MCPError, codes: frozenset[int]) -> bool:
         """Whether an answer was lost on its way, over a connection on which the next may come."""
         client = self._requests.session.client
-        over_http = isinstance(client.server, Guarded) and client.server.over_http
+        over_http = isinstance(client.server, SafeTransport) and client.server.over_http
         return error.code in codes and over_http and failure_of(client) is None
 
-    def _be_patient(self, error: MCPError, codes: frozenset[int]) -> None:
+    def _retry_later(self, error: MCPError, codes: frozenset[int]) -> None:
         """Have the next look come later where an answer was lost; raise the error where it was not, or too often."""
         if self._lost >= _LOST or not self._is_lost(error, codes):
             raise error
@@ -340,7 +340,7 @@ class TaskRun:
         self._lost += 1
         self._due = time.monotonic() + max(pause, self.state.poll_interval)
 
-    async def _ending(self) -> CallToolResult | Exception:
+    async def _read_ending(self) -> CallToolResult | Exception:
         """The result of a task that has ended, or what it ends with instead."""
         task, status = self.state.id, self.state.status
         if self._failure is None and self._result is None and status == "cancelled":
@@ -352,7 +352,7 @@ class TaskRun:
                 self._failure = error
             except MCPError as error:
                 if self._is_lost(error, _CUT_OFF):
-                    self._be_patient(error, _CUT_OFF)
+                    self._retry_later(error, _CUT_OFF)
                     await anyio.sleep(max(0.0, self._due - time.monotonic()))
                 elif status == "failed":  # whatever the code: it is what the call would have ended with
                     self._failure = error
@@ -363,7 +363,7 @@ class TaskRun:
         return outcome
 
 
-class _News:
+class _TaskNotifications:
     """What notifications say of the tasks of a connection, of which some server tells by itself."""
 
     def __init__(self) -> None:
@@ -379,21 +379,21 @@ class _News:
             return
         run = self.runs.get(came.id)
         if run is not None:
-            run.hear(came)
+            run.on_notification(came)
 
 
 def _listen(session: Session, run: TaskRun) -> None:
-    """Let a run hear of what the server says by itself, where it can be heard."""
+    """Let a run hear of what the server says by itself, where it can be on_notification."""
     server = session.client.server
-    if isinstance(server, Guarded):
-        if not isinstance(server.heard, _News):
-            server.heard = _News()
-        server.heard.runs[run.state.id] = run
+    if isinstance(server, SafeTransport):
+        if not isinstance(server.on_notification, _TaskNotifications):
+            server.on_notification = _TaskNotifications()
+        server.on_notification.runs[run.state.id] = run
 
 
-def _failed(error: dict[str, Any]) -> MCPError:
+def _read_failure(error: dict[str, Any]) -> MCPError:
     """The protocol error that a task ended with."""
     code, message = error.get("code"), error.get("message")
     if isinstance(code, int) and isinstance(message, str):
-        return shown(MCPError(code=code, message=message, data=error.get("data")))
+        return make_safe_to_show(MCPError(code=code, message=message, data=error.get("data")))
     return MCPError(code=INTERNAL_ERROR, message="the task failed, and the server does not say why")

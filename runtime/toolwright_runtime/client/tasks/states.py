@@ -66,12 +66,12 @@ class WireTask(BaseModel):
 
     def state(self, *, is_clean: bool) -> ToolTaskState:
         """What callers are told of it; `is_clean` says whether the words are cleaned of what a terminal obeys."""
-        said = self.message
+        message = self.message
         seconds = _USUAL if self.poll_interval is None else self.poll_interval / 1000
         return ToolTaskState(
             id=self.id,
             status=self.status,
-            message=clean(said) if is_clean and said is not None else said,
+            message=clean(message) if is_clean and message is not None else message,
             ttl=None if self.ttl is None else self.ttl / 1000,
             poll_interval=min(max(seconds, _SHORTEST), _LONGEST),
         )

@@ -87,7 +87,7 @@ class Bounds:
     exceeded: str | None = None
     _seen: int = 0
 
-    def here(self) -> Bound:
+    def bound_of_request(self) -> Bound:
         """The bound of an answer to the request in whose context this is called."""
         return _OF_REQUEST.get() or Bound(self.each)
 

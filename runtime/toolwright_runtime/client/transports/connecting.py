@@ -12,11 +12,11 @@ from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeGuard, TypeVar
 from urllib.parse import urlsplit
 
-from ...observability.logs import guard, named_after
-from ..core.errors import shown
+from ...observability.logs import named_after, redact_library_logs
+from ..core.errors import make_safe_to_show
 from .bounds import MAX_RESULT_BYTES, Bounds
 from .guarded import describe_problems, failure_of
-from .tolerant import Lenient
+from .tolerant import TolerantTransport
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -37,12 +37,12 @@ Target: TypeAlias = "str | Sequence[str] | Server[Any] | MCPServer | Transport |
 _T = TypeVar("_T")
 
 
-def client_for(
+def create_client(
     target: Target,
     *,
     given: Sequence[str] = (),
     callbacks: Callable[[], Mapping[str, Any]] = dict,
-    hear: MessageHandlerFnT | None = None,
+    on_message: MessageHandlerFnT | None = None,
     timeout: float | None = None,
     max_result_bytes: int | None = MAX_RESULT_BYTES,
     headers: Mapping[str, str] | None = None,
@@ -79,11 +79,11 @@ def client_for(
     if isinstance(target, mcp.Client):
         if given:
             raise ValueError(f"an mcp.Client brings its own callbacks; it takes no {', '.join(given)}")
-        if hear is not None:
-            target.message_handler = _both(hear, target.message_handler)
+        if on_message is not None:
+            target.message_handler = _call_both(on_message, target.message_handler)
         return target
-    server = _server_for(target, headers or {}, auth, env, cwd, Bounds(max_result_bytes))
-    given_back: dict[str, Any] = {"message_handler": hear, **callbacks()}
+    server = _create_transport(target, headers or {}, auth, env, cwd, Bounds(max_result_bytes))
+    given_back: dict[str, Any] = {"message_handler": on_message, **callbacks()}
     return mcp.Client(server, read_timeout_seconds=timeout, **given_back)
 
 
@@ -98,7 +98,7 @@ class Connection(AbstractAsyncContextManager[_T, None], Generic[_T]):
     def __init__(
         self,
         client: Client,
-        made: _T,
+        value: _T,
         package: str,
         closing: Callable[[], None] | None = None,
         opened: Callable[[], Awaitable[None]] | None = None,
@@ -109,7 +109,7 @@ class Connection(AbstractAsyncContextManager[_T, None], Generic[_T]):
         `opened` is called when the connection is open; what it raises closes the connection again.
         """
         self._client = client
-        self._made = made
+        self._made = value
         self._package = package
         self._closing = closing
         self._opened = opened
@@ -122,12 +122,12 @@ class Connection(AbstractAsyncContextManager[_T, None], Generic[_T]):
             mcp.MCPError: The server cannot be reached, says no, or ends.
             DriftError: Its tools are not those that were compiled, and that was asked to be an error.
         """
-        guard()
+        redact_library_logs()
         try:
             with named_after(self._package):  # and in what the connection begins, too
                 await self._client.__aenter__()
         except ExceptionGroup as group:
-            raise shown(_refusal(_only(group), failure_of(self._client))) from None
+            raise make_safe_to_show(_describe_refusal(_unwrap_only(group), failure_of(self._client))) from None
         if self._opened is not None:
             try:
                 await self._opened()
@@ -147,10 +147,10 @@ class Connection(AbstractAsyncContextManager[_T, None], Generic[_T]):
         try:
             await self._client.__aexit__(kind, error, trace)
         except ExceptionGroup as group:
-            raise shown(_only(group)) from None
+            raise make_safe_to_show(_unwrap_only(group)) from None
 
 
-def _both(first: MessageHandlerFnT, second: MessageHandlerFnT | None) -> MessageHandlerFnT:
+def _call_both(first: MessageHandlerFnT, second: MessageHandlerFnT | None) -> MessageHandlerFnT:
     if second is None:
         return first
 
@@ -161,7 +161,7 @@ def _both(first: MessageHandlerFnT, second: MessageHandlerFnT | None) -> Message
     return handle
 
 
-def _only(group: ExceptionGroup[Exception]) -> Exception:
+def _unwrap_only(group: ExceptionGroup[Exception]) -> Exception:
     """The one exception in a nest of groups; the group itself where it holds several."""
     only: Exception = group
     while _is_group(only) and len(only.exceptions) == 1:
@@ -173,7 +173,7 @@ def _is_group(error: Exception) -> TypeIs[ExceptionGroup[Exception]]:
     return isinstance(error, ExceptionGroup)
 
 
-def _refusal(error: Exception, why: str | None) -> Exception:
+def _describe_refusal(error: Exception, why: str | None) -> Exception:
     """What the caller is told where a connection could not be opened."""
     from mcp import MCPError
     from mcp_types import CONNECTION_CLOSED, PARSE_ERROR, UNSUPPORTED_PROTOCOL_VERSION
@@ -190,7 +190,7 @@ def _refusal(error: Exception, why: str | None) -> Exception:
     return error
 
 
-def _server_for(
+def _create_transport(
     target: str | Sequence[str] | Server[Any] | MCPServer | Transport,
     headers: Mapping[str, str],
     auth: Auth | None,
@@ -203,10 +203,10 @@ def _server_for(
     from .bounded import over_http, over_stdio
 
     if isinstance(target, str):
-        transport = over_http(_checked_url(target), headers, bounds, auth=auth)
-        return Lenient(transport, over_http=True, address=_address(target))
+        transport = over_http(_check_url(target), headers, bounds, auth=auth)
+        return TolerantTransport(transport, over_http=True, address=_parse_address(target))
     if _is_command(target):
-        return Lenient(over_stdio(_process(target, env, cwd)), over_http=False, lines=bounds)
+        return TolerantTransport(over_stdio(_parse_command(target, env, cwd)), over_http=False, lines=bounds)
     if isinstance(target, Server | MCPServer):
         return target
     if isinstance(target, AbstractAsyncContextManager):
@@ -221,7 +221,7 @@ def _is_command(target: Target) -> TypeGuard[Sequence[str]]:
     return isinstance(target, Sequence) and not isinstance(target, str | bytes | bytearray)
 
 
-def _checked_url(target: str) -> str:
+def _check_url(target: str) -> str:
     parts = urlsplit(target)
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         raise ValueError(
@@ -230,7 +230,7 @@ def _checked_url(target: str) -> str:
     return target
 
 
-def _address(url: str) -> tuple[str, int]:
+def _parse_address(url: str) -> tuple[str, int]:
     """The host and the port of a URL."""
     parts = urlsplit(url)
     return parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
@@ -243,16 +243,18 @@ def _split(line: str) -> list[str]:
         return line.split()
 
 
-def _process(command: Sequence[str], env: Mapping[str, str] | None, cwd: str | Path | None) -> StdioServerParameters:
+def _parse_command(
+    command: Sequence[str], env: Mapping[str, str] | None, cwd: str | Path | None
+) -> StdioServerParameters:
     import mcp
 
     if not command:
         raise ValueError("the command is empty; its first item is the program to start")
-    program, *args = map(_word, command)
+    program, *args = map(_check_word, command)
     return mcp.StdioServerParameters(command=program, args=args, env=None if env is None else dict(env), cwd=cwd)
 
 
-def _word(item: object) -> str:
+def _check_word(item: object) -> str:
     if not isinstance(item, str):
         raise TypeError(f"a command is a sequence of strings; {item!r} is of the type {type(item).__name__}")
     return item

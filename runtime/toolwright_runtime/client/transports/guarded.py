@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from ...observability.logs import log
 from ...values.json import Json, is_group
 from .bounds import MOST_BLOCKS, Bound, Bounds, TooLargeError
-from .lines import Lines
+from .lines import LineReader
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
@@ -47,20 +47,23 @@ _ID: Final = re.compile(
 _LATE: Final = 1.0
 """Seconds that the end of a connection waits for what is still to be sent."""
 
-_TOLD: Final = 3
+_MOST_PROBLEMS: Final = 3
 """How many problems of one answer a message has."""
 
 
 def failure_of(client: Client) -> str | None:
     """Why the connection of a client ended, where that is known better here than there."""
-    return client.server.failure if isinstance(client.server, Guarded) else None
+    return client.server.failure if isinstance(client.server, SafeTransport) else None
 
 
 def describe_problems(error: ValidationError) -> str:
     """What an answer has that it should not have, in short and without its values."""
-    found = error.errors(include_url=False, include_context=False, include_input=False)
-    told = [f"{'.'.join(map(str, one['loc']))[:200] or 'it'}: {one['msg'][:200]}" for one in found[:_TOLD]]
-    return "; ".join(told)
+    problems = error.errors(include_url=False, include_context=False, include_input=False)
+    lines = [
+        f"{'.'.join(map(str, problem['loc']))[:200] or 'it'}: {problem['msg'][:200]}"
+        for problem in problems[:_MOST_PROBLEMS]
+    ]
+    return "; ".join(lines)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,13 +75,13 @@ class _Request:
     bound: Bound
 
 
-class Guarded(AbstractAsyncContextManager["TransportStreams", bool | None]):
+class SafeTransport(AbstractAsyncContextManager["TransportStreams", bool | None]):
     """The transport.
 
     Attributes:
         over_http: Whether requests have HTTP headers.
         failure: Why the connection ended, in words; `None` where it did not, or was closed.
-        heard: Is told of each notification, those that the SDK knows nothing of, too; `None` for nobody.
+        on_notification: Is told of each notification, those that the SDK knows nothing of, too; `None` for nobody.
     """
 
     def __init__(
@@ -99,10 +102,10 @@ class Guarded(AbstractAsyncContextManager["TransportStreams", bool | None]):
         """
         self.over_http = over_http
         self.failure: str | None = None
-        self.heard: Callable[[JSONRPCNotification], None] | None = None
+        self.on_notification: Callable[[JSONRPCNotification], None] | None = None
         self._transport = transport
         self._bounds = lines
-        self._lines = None if lines is None else Lines(lines, self._longest, self._too_large)
+        self._lines = None if lines is None else LineReader(lines, self._longest, self._too_large)
         self._under_way: dict[RequestId, _Request] = {}
         self._address = address
         self._telemetry: Telemetry | None = None
@@ -120,47 +123,47 @@ class Guarded(AbstractAsyncContextManager["TransportStreams", bool | None]):
         """Close it."""
         return await self._opened.__aexit__(exc_type, exc_val, exc_tb)
 
-    def came(self, item: SessionMessage | Exception) -> SessionMessage | Exception:
+    def receive_item(self, item: SessionMessage | Exception) -> SessionMessage | Exception:
         """What the client is given for something that came."""
         from mcp_types import JSONRPCError, JSONRPCNotification
 
         line = self._lines.read.popleft() if self._lines is not None and self._lines.read else None
         if isinstance(item, Exception):
-            item = _answered(item)
+            item = _answer_unreadable(item)
         if isinstance(item, Exception):
             return item
-        if self.heard is not None and isinstance(item.message, JSONRPCNotification):
-            self.heard(item.message)
+        if self.on_notification is not None and isinstance(item.message, JSONRPCNotification):
+            self.on_notification(item.message)
         if isinstance(item.message, JSONRPCError) and item.message.id is None and len(self._under_way) == 1:
             item.message.id = next(iter(self._under_way))  # it could not read a request, and there is only one
-        request = self._under_way.pop(_answers(item) or "", None)
+        request = self._under_way.pop(_answered_id(item) or "", None)
         if line is not None and not line.is_text:
-            return _refused(item, "it holds bytes that are not UTF-8")
+            return _refuse(item, "it holds bytes that are not UTF-8")
         if self._bounds is not None and line is not None and request is not None:
             try:
                 self._bounds.check(line.size, request.bound)
             except TooLargeError as error:
-                return _refused(item, str(error))
+                return _refuse(item, str(error))
         if request is not None:
             from .thinning import thin_if_wrong
 
-            if wrong := _crowded(item):
-                return _refused(item, wrong)
+            if wrong := _find_crowded(item):
+                return _refuse(item, wrong)
 
             thin_if_wrong(item, request.method, request.revision)
         return item
 
-    def tell(self, item: SessionMessage | Exception) -> SessionMessage | Exception:
+    def record_answer(self, item: SessionMessage | Exception) -> SessionMessage | Exception:
         """The same, of which OpenTelemetry learns."""
         from mcp_types import JSONRPCError, JSONRPCResponse
 
         if self._telemetry is not None and not isinstance(item, Exception):
-            key = _answers(item)
+            key = _answered_id(item)
             if key is not None and isinstance(item.message, JSONRPCResponse | JSONRPCError):
-                self._telemetry.answered(key, item.message)
+                self._telemetry.record_answer(key, item.message)
         return item
 
-    def goes(self, item: SessionMessage) -> None:
+    def record_request(self, item: SessionMessage) -> None:
         """Take note of what the client sends."""
         from mcp.shared.inbound import MCP_PROTOCOL_VERSION_HEADER
         from mcp_types import JSONRPCNotification, JSONRPCRequest
@@ -170,14 +173,14 @@ class Guarded(AbstractAsyncContextManager["TransportStreams", bool | None]):
         if isinstance(message, JSONRPCRequest):
             headers: Mapping[str, str] = getattr(item.metadata, "headers", None) or {}
             revision = headers.get(MCP_PROTOCOL_VERSION_HEADER, LATEST_HANDSHAKE_VERSION)
-            bound = Bounds(None).here() if self._bounds is None else self._bounds.here()
+            bound = Bounds(None).bound_of_request() if self._bounds is None else self._bounds.bound_of_request()
             self._under_way[message.id] = _Request(message.method, revision, bound)
             if self._telemetry is not None:
-                self._telemetry.sent(message)
+                self._telemetry.record_request(message)
         elif isinstance(message, JSONRPCNotification) and message.method == "notifications/cancelled":
             self._under_way.pop((message.params or {}).get("requestId", ""), None)
             if self._telemetry is not None:
-                self._telemetry.given_up(message.params or {})
+                self._telemetry.record_cancellation(message.params or {})
 
     def _longest(self) -> Bound:
         """The bound of a message now, the widest of all: which request it answers, nobody knows before it is read."""
@@ -212,7 +215,7 @@ class Guarded(AbstractAsyncContextManager["TransportStreams", bool | None]):
                     finally:
                         self._late.cancel_scope.deadline = anyio.current_time() + _LATE
             finally:
-                self._telemetry.left(failed=self.failure is not None)
+                self._telemetry.record_end(failed=self.failure is not None)
                 done.set()
 
     def send_late(self, send: Callable[[], Awaitable[None]]) -> None:
@@ -229,7 +232,7 @@ class Guarded(AbstractAsyncContextManager["TransportStreams", bool | None]):
     async def _hold(self, done: Event, *, task_status: TaskStatus[TransportStreams]) -> None:
         is_open = False
         try:
-            with nullcontext() if self._lines is None else self._lines.here():
+            with nullcontext() if self._lines is None else self._lines.use():
                 async with self._transport as streams:
                     is_open = True
                     task_status.started(streams)
@@ -238,7 +241,7 @@ class Guarded(AbstractAsyncContextManager["TransportStreams", bool | None]):
             if not is_open:
                 raise
             log().warning("the connection ended: %r", error)
-            self._end(f"the connection failed: {_first(error)!r}")
+            self._end(f"the connection failed: {_find_first(error)!r}")
 
     def _end(self, why: str) -> None:
         """End the connection, as if the server had."""
@@ -251,9 +254,9 @@ class Guarded(AbstractAsyncContextManager["TransportStreams", bool | None]):
 class _Reading:
     """What comes from the server."""
 
-    def __init__(self, stream: ReadStream[SessionMessage | Exception], guarded: Guarded) -> None:
+    def __init__(self, stream: ReadStream[SessionMessage | Exception], transport: SafeTransport) -> None:
         self._stream = stream
-        self._guarded = guarded
+        self._transport_above = transport
         self._scope: CancelScope | None = None
         self._ended = False
 
@@ -273,7 +276,9 @@ class _Reading:
 
         with anyio.CancelScope() as self._scope:
             if not self._ended:
-                return self._guarded.tell(self._guarded.came(await self._stream.receive()))
+                return self._transport_above.record_answer(
+                    self._transport_above.receive_item(await self._stream.receive())
+                )
         raise anyio.EndOfStream
 
     async def aclose(self) -> None:
@@ -303,14 +308,14 @@ class _Reading:
 class _Writing:
     """What goes to the server."""
 
-    def __init__(self, stream: WriteStream[SessionMessage], guarded: Guarded) -> None:
+    def __init__(self, stream: WriteStream[SessionMessage], transport: SafeTransport) -> None:
         self._stream = stream
-        self._guarded = guarded
+        self._transport_above = transport
 
     async def send(self, item: SessionMessage, /) -> None:
-        self._guarded.goes(item)
+        self._transport_above.record_request(item)
         if _gives_up(item):  # the SDK would wait seconds for it, beyond the time of the request
-            self._guarded.send_late(partial(self._stream.send, item))
+            self._transport_above.send_late(partial(self._stream.send, item))
             return
         await self._stream.send(item)
 
@@ -327,13 +332,13 @@ class _Writing:
         return await self._stream.__aexit__(exc_type, exc_val, exc_tb)
 
 
-def _first(error: BaseException) -> BaseException:
+def _find_first(error: BaseException) -> BaseException:
     while is_group(error):
         error = error.exceptions[0]
     return error
 
 
-def _answers(item: SessionMessage) -> RequestId | None:
+def _answered_id(item: SessionMessage) -> RequestId | None:
     """Which request a message answers, by the number that we gave it."""
     from mcp.shared.dispatcher import coerce_request_id
     from mcp_types import JSONRPCError, JSONRPCResponse
@@ -350,7 +355,7 @@ def _gives_up(item: SessionMessage) -> bool:
     return isinstance(item.message, JSONRPCNotification) and item.message.method == "notifications/cancelled"
 
 
-def _crowded(item: SessionMessage) -> str | None:
+def _find_crowded(item: SessionMessage) -> str | None:
     """What is wrong with a result of very many parts, before each of them becomes an object."""
     from mcp_types import JSONRPCResponse
 
@@ -362,33 +367,37 @@ def _crowded(item: SessionMessage) -> str | None:
     return None
 
 
-def _refused(item: SessionMessage, wrong: str) -> SessionMessage | Exception:
+def _refuse(item: SessionMessage, wrong: str) -> SessionMessage | Exception:
     """An error in the place of an answer; what answers nothing is passed over, as all that cannot be read."""
-    key = _answers(item)
-    return ValueError(f"a message of the server was passed over: {wrong}") if key is None else _failed(key, wrong)
+    key = _answered_id(item)
+    return ValueError(f"a message of the server was passed over: {wrong}") if key is None else _make_error(key, wrong)
 
 
-def _answered(error: Exception) -> SessionMessage | Exception:
+def _answer_unreadable(error: Exception) -> SessionMessage | Exception:
     """An error in the place of what is no message of JSON-RPC, where it says which request it means to answer."""
     from pydantic import ValidationError
 
     if not isinstance(error, ValidationError):
         return error
-    found = error.errors(include_url=False, include_context=False)
-    for one in found:
-        came: Json = one["input"]
-        if isinstance(came, str) and (match := _ID.match(came)):
-            return _failed(int(match[1]) if match[1] else match[2], f"it is no JSON: {one['msg'][:200]}")
-        if isinstance(came, dict) and ("method" not in came or came.keys() & {"result", "error"}):
-            key = came.get("id")
+    problems = error.errors(include_url=False, include_context=False)
+    for problem in problems:
+        received: Json = problem["input"]
+        if isinstance(received, str) and (match := _ID.match(received)):
+            return _make_error(int(match[1]) if match[1] else match[2], f"it is no JSON: {problem['msg'][:200]}")
+        if isinstance(received, dict) and ("method" not in received or received.keys() & {"result", "error"}):
+            key = received.get("id")
             if isinstance(key, str | int) and not isinstance(key, bool):
-                kind = "JSONRPCError" if "error" in came else "JSONRPCResponse"
-                told = [f"{'.'.join(map(str, at['loc'][1:]))}: {at['msg']}" for at in found if at["loc"][:1] == (kind,)]
-                return _failed(key, f"it is no answer of JSON-RPC: {'; '.join(told[:_TOLD])}")
+                kind = "JSONRPCError" if "error" in received else "JSONRPCResponse"
+                lines = [
+                    f"{'.'.join(map(str, detail['loc'][1:]))}: {detail['msg']}"
+                    for detail in problems
+                    if detail["loc"][:1] == (kind,)
+                ]
+                return _make_error(key, f"it is no answer of JSON-RPC: {'; '.join(lines[:_MOST_PROBLEMS])}")
     return error
 
 
-def _failed(key: RequestId, wrong: str) -> SessionMessage:
+def _make_error(key: RequestId, wrong: str) -> SessionMessage:
     from mcp.shared.message import SessionMessage
     from mcp_types import PARSE_ERROR, ErrorData, JSONRPCError
 

@@ -55,29 +55,33 @@ class NetworkClient(httpx2.AsyncClient):
 
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
         """Send a request; never raises `httpx2.RequestError`, nor what the authorization raises."""
-        asked = _asked(await request.aread()) if request.method == "POST" else None
+        asked = _read_request_id(await request.aread()) if request.method == "POST" else None
         try:
             if asked is None and request.method != "GET":
                 with anyio.fail_after(_SECONDS_UNASKED):
-                    return await self._sent(request, asked, options)
-            return await self._sent(request, asked, options)
+                    return await self._send(request, asked, options)
+            return await self._send(request, asked, options)
         except TooLargeError as error:
-            return _instead(request, CONNECTION_CLOSED, str(error))
+            return _make_response(request, CONNECTION_CLOSED, str(error))
         except (httpx2.RequestError, TimeoutError) as error:
-            return _instead(request, CONNECTION_CLOSED, f"no answer from {_place(request)}: {_said(error)}")
+            return _make_response(
+                request, CONNECTION_CLOSED, f"no answer from {_hide_secrets(request)}: {_describe_error(error)}"
+            )
         except Exception as error:
             if self.auth is None:
                 raise
-            return _instead(request, CONNECTION_CLOSED, f"no authorization for {_place(request)}: {_said(error)}")
+            return _make_response(
+                request, CONNECTION_CLOSED, f"no authorization for {_hide_secrets(request)}: {_describe_error(error)}"
+            )
 
-    async def _sent(self, request: httpx2.Request, asked: str | None, options: Mapping[str, Any]) -> httpx2.Response:
+    async def _send(self, request: httpx2.Request, asked: str | None, options: Mapping[str, Any]) -> httpx2.Response:
         sent: dict[str, Any] = {**options, "stream": True}
         response = await super().send(request, **sent)
         media = response.headers.get("content-type", "").lower()
         if response.is_success and media.startswith("text/event-stream"):
             last = request.headers.get("last-event-id")  # the rest of an answer that came in part
             own = asked if last is None else self._cut.pop(last, None)
-            return _with(response, stream=_Events(response, self._bounds, own, self._cut))
+            return _replace_body(response, stream=_Events(response, self._bounds, own, self._cut))
         try:
             body = b""
             if asked is not None and media.startswith("application/json"):
@@ -85,16 +89,16 @@ class NetworkClient(httpx2.AsyncClient):
         finally:
             await response.aclose()
         if body and response.is_success:
-            answers = _answers(body, asked)
+            answers = _is_answer_to(body, asked)
             if answers is None:
-                return _with(response, HTTPStatus.BAD_REQUEST, content=body)
+                return _replace_body(response, HTTPStatus.BAD_REQUEST, content=body)
             if not answers:
-                return _instead(request, INVALID_REQUEST, _FOREIGN)
-        return _with(response, content=body)
+                return _make_response(request, INVALID_REQUEST, _FOREIGN)
+        return _replace_body(response, content=body)
 
     async def _read(self, response: httpx2.Response) -> bytes:
         """The body after decoding; the rest is not asked for where it is too long."""
-        body, bound = bytearray(), self._bounds.here()
+        body, bound = bytearray(), self._bounds.bound_of_request()
         async for chunk in response.aiter_bytes():
             self._bounds.add(len(chunk))
             body += chunk
@@ -121,7 +125,7 @@ class _Events(httpx2.AsyncByteStream):
         self._cut = {} if cut is None else cut
         self._last: str | None = None
         self._bounds = bounds
-        self._bound = bounds.here()
+        self._bound = bounds.bound_of_request()
         self._size = 0
         self._end = b""
         self._decoder = codecs.getincrementaldecoder("utf-8")()
@@ -141,22 +145,22 @@ class _Events(httpx2.AsyncByteStream):
             end = 0
             for blank in _BLANK.finditer(begun, max(0, len(begun) - len(chunk) - 3)):
                 event, end = bytes(begun[end : blank.end()]), blank.end()
-                yield self._taken(event)
+                yield self._replace_foreign(event)
             del begun[:end]
         if begun:
-            yield self._taken(bytes(begun))
+            yield self._replace_foreign(bytes(begun))
 
-    def _taken(self, event: bytes) -> bytes:
+    def _replace_foreign(self, event: bytes) -> bytes:
         """An event, or an error in its place where it answers something else."""
         if self._asked is None:
             return event
         fields = [line.partition(b":") for line in _END.split(event)]
-        said = [(name, value.removeprefix(b" ")) for name, _, value in fields]
-        for name, value in said:
+        values = [(name, value.removeprefix(b" ")) for name, _, value in fields]
+        for name, value in values:
             if name == b"id":
                 self._note(value.decode(errors="replace"))
-        if _is_foreign(b"\n".join(value for name, value in said if name == b"data"), self._asked):
-            return b"data: %b\n\n" % _error(INVALID_REQUEST, _FOREIGN)
+        if _is_foreign(b"\n".join(value for name, value in values if name == b"data"), self._asked):
+            return b"data: %b\n\n" % _make_error(INVALID_REQUEST, _FOREIGN)
         return event
 
     def _note(self, last: str) -> None:
@@ -183,22 +187,22 @@ class _Events(httpx2.AsyncByteStream):
         await self._response.aclose()
 
 
-def _place(request: httpx2.Request) -> httpx2.URL:
+def _hide_secrets(request: httpx2.Request) -> httpx2.URL:
     """Where a request goes, without what may be secret."""
     return request.url.copy_with(userinfo=b"", query=None, fragment=None)
 
 
-def _said(error: Exception) -> str:
+def _describe_error(error: Exception) -> str:
     return str(error) or type(error).__name__
 
 
-def _asked(body: bytes) -> str | None:
+def _read_request_id(body: bytes) -> str | None:
     """The number of the request of JSON-RPC that is sent; `None` where it is none, so that it gets no answer."""
     message = from_json(body)
     return str(message["id"]) if "method" in message and "id" in message else None
 
 
-def _answers(body: bytes, asked: str | None) -> bool | None:
+def _is_answer_to(body: bytes, asked: str | None) -> bool | None:
     """Whether this is the answer to what was asked; `None` for an error about a request that could not be read.
 
     What is no message at all is left to the SDK to refuse.
@@ -222,16 +226,16 @@ def _is_foreign(data: bytes, asked: str) -> bool:
         return False
     if not isinstance(message, dict) or not message.keys() & {"result", "error"}:
         return False
-    return "method" in message or _answers(data, asked) is False
+    return "method" in message or _is_answer_to(data, asked) is False
 
 
-def _with(response: httpx2.Response, status: int | None = None, **body: Any) -> httpx2.Response:
+def _replace_body(response: httpx2.Response, status: int | None = None, **body: Any) -> httpx2.Response:
     """The response with another body, which is not compressed, and perhaps another status."""
     headers = [(name, value) for name, value in response.headers.multi_items() if name.lower() not in _ENCODED]
     kept = [("content-type", "text/event-stream") if _is_charset(*pair) else pair for pair in headers]
-    made = httpx2.Response(status or response.status_code, headers=kept, request=response.request, **body)
-    made.next_request = response.next_request
-    return made
+    replaced = httpx2.Response(status or response.status_code, headers=kept, request=response.request, **body)
+    replaced.next_request = response.next_request
+    return replaced
 
 
 def _is_charset(name: str, value: str) -> bool:
@@ -239,12 +243,12 @@ def _is_charset(name: str, value: str) -> bool:
     return name.lower() == "content-type" and value.lower().startswith("text/event-stream")
 
 
-def _instead(request: httpx2.Request, code: int, message: str) -> httpx2.Response:
+def _make_response(request: httpx2.Request, code: int, message: str) -> httpx2.Response:
     """A response for what the server did not send."""
     headers = {"Content-Type": "application/json"}
-    return httpx2.Response(503, content=_error(code, message), headers=headers, request=request)
+    return httpx2.Response(503, content=_make_error(code, message), headers=headers, request=request)
 
 
-def _error(code: int, message: str) -> bytes:
+def _make_error(code: int, message: str) -> bytes:
     """An error, which the SDK has answer what it sent."""
     return to_json({"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": message}})

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from _typeshed import ReadableBuffer
 
-_NOW: ContextVar[Lines | None] = ContextVar("lines", default=None)
+_NOW: ContextVar[LineReader | None] = ContextVar("lines", default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Line:
 
 
 @dataclass(slots=True)
-class Lines:
+class LineReader:
     """The lines of one connection.
 
     Attributes:
@@ -51,7 +51,7 @@ class Lines:
     _ended: bool = False
 
     @contextmanager
-    def here(self) -> Generator[None, None, None]:
+    def use(self) -> Generator[None, None, None]:
         """Let a transport that is opened in the block read these lines, in the encoding `ENCODING`."""
         token = _NOW.set(self)
         try:

@@ -13,7 +13,7 @@ from ...mcp.revisions import Revision
 from ...observability.logs import log
 from ...values.json import Json, is_mapping
 from ..features.list_pages import fetch_pages
-from .tolerant import Lenient
+from .tolerant import TolerantTransport
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -34,7 +34,9 @@ class ParameterHeaders:
         self._client = client
         self._listed: set[str] = set()
 
-    async def sent(self, tool: Tool, seconds: float | None, send: Callable[[], Awaitable[_Answer]]) -> _Answer:
+    async def send_with_headers(
+        self, tool: Tool, seconds: float | None, send: Callable[[], Awaitable[_Answer]]
+    ) -> _Answer:
         """Send a call with its headers.
 
         Args:
@@ -67,7 +69,7 @@ class ParameterHeaders:
         server = self._client.server
         if isinstance(server, StdioServerParameters | Server | MCPServer) or not self._has_headers:
             return False
-        return not isinstance(server, Lenient) or server.over_http
+        return not isinstance(server, TolerantTransport) or server.over_http
 
     async def _list(self, name: str, seconds: float | None) -> bool:
         """Have the SDK read the server's list as far as the tool; whether it could."""

@@ -21,23 +21,23 @@ _ANYTHING: Final = frozenset({"structuredContent", "_meta"})
 """Keys whose values MCP says nothing of, so that nothing can be wrong with them."""
 
 
-def thinned(value: Json) -> Json:
+def thin(value: Json) -> Json:
     """The value itself, or where a list or an object in it has very many entries, a copy with some of them."""
     if isinstance(value, list):
         some = value if len(value) <= _ITEMS else [value[0], *random.sample(value, _ITEMS)]
-        below = [thinned(item) for item in some]
+        below = [thin(item) for item in some]
         return value if _same(below, value) else below
     if isinstance(value, dict):
         keys = list(value)
         if len(keys) > _KEYS:
             keys = [*islice(keys, _KEYS // 2), *random.sample(keys[_KEYS // 2 :], _KEYS // 2)]
-        made = {key: value[key] if key in _ANYTHING else thinned(value[key]) for key in keys}
-        return value if _same(list(made.values()), list(value.values())) else made
+        entries = {key: value[key] if key in _ANYTHING else thin(value[key]) for key in keys}
+        return value if _same(list(entries.values()), list(value.values())) else entries
     return value
 
 
 def _same(some: list[Any], others: list[Any]) -> bool:
-    return len(some) == len(others) and all(one is other for one, other in zip(some, others, strict=True))
+    return len(some) == len(others) and all(item is other for item, other in zip(some, others, strict=True))
 
 
 def thin_if_wrong(item: SessionMessage, method: str, revision: str) -> None:
@@ -54,7 +54,7 @@ def thin_if_wrong(item: SessionMessage, method: str, revision: str) -> None:
 
     if not isinstance(item.message, JSONRPCResponse):
         return
-    some = thinned(item.message.result)
+    some = thin(item.message.result)
     if some is item.message.result or not isinstance(some, dict):
         return
     try:

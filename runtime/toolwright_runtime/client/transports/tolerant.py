@@ -10,16 +10,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...values.json import Json, is_mapping
-from .guarded import Guarded
+from .guarded import SafeTransport
 
 if TYPE_CHECKING:
     from mcp.shared.message import SessionMessage
 
 
-class Lenient(Guarded):
+class TolerantTransport(SafeTransport):
     """The transport."""
 
-    def came(self, item: SessionMessage | Exception) -> SessionMessage | Exception:
+    def receive_item(self, item: SessionMessage | Exception) -> SessionMessage | Exception:
         """The item, with `resultType` where it is a result. Revisions that do not know it ignore it."""
         from mcp_types import JSONRPCResponse
 
@@ -31,4 +31,4 @@ class Lenient(Guarded):
                 schema: Json = tool.get("inputSchema") if is_mapping(tool) else None
                 if isinstance(schema, dict):
                     schema.setdefault("type", "object")
-        return super().came(item)
+        return super().receive_item(item)

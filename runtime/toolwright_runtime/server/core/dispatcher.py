@@ -14,12 +14,12 @@ from mcp_types import ContentBlock
 
 from ...errors import ToolError
 from ...models.base import Model, Root
-from ...schema.validation import Validator, input_validator, output_validator
+from ...schema.validation import Validator, get_input_validator, get_output_validator
 from ...state.budget import BudgetExceeded
 from ...state.store import describe_lost_state, find_state_lost
 from ...values.json import is_group, is_list, is_object
 from ...values.nesting import DEEPEST, DepthError, is_too_deep
-from ...values.sanitizing import EXTENT, Cleaned, Extent, said
+from ...values.sanitizing import DEFAULT_EXTENT, Cleaned, Extent, sanitize_text
 from ..execution.invocation import Method
 from ..execution.threads import NoFreeThreadError
 from ..handlers.returns import Reply, Tolerated, Unstructured
@@ -70,7 +70,7 @@ class Dispatcher:
                 route = self._routes.get(tool) or self._prepare(tool)
                 if is_too_deep(values):
                     return _refuse_arguments(tool, [f"nested more than {DEEPEST} levels deep"])
-                if violations := route.input.violations(values, size=call.size):
+                if violations := route.input.find_errors(values, size=call.size):
                     return _refuse_arguments(tool, violations)
                 if (call_state := CURRENT.get()) is not None:
                     call_state.is_valid = True
@@ -109,13 +109,13 @@ class Dispatcher:
                 return self._refuse_failure(tool, error)
 
     def _prepare(self, tool: Tool) -> _Route:
-        validator, model = output_validator(tool), tool.Output
+        validator, model = get_output_validator(tool), tool.Output
         route = _Route(
-            input=input_validator(tool),
+            input=get_input_validator(tool),
             model=tool.Input,
             method=Method.of(self._handlers, tool.method),
             is_confirmed=bool(tool.policy.get("confirm")),
-            extent=tool.policy.get("sanitize", EXTENT),
+            extent=tool.policy.get("sanitize", DEFAULT_EXTENT),
             output=None if validator is None or model is None else _Output(validator, model),
         )
         self._routes[tool] = route
@@ -142,8 +142,8 @@ class Dispatcher:
             except DepthError:
                 raise
             except (TypeError, ValueError):
-                return self._refuse_result(tool, validator.violations(data, "result"))
-            if violations := validator.violations(data, "result", size=len(text)):
+                return self._refuse_result(tool, validator.find_errors(data, "result"))
+            if violations := validator.find_errors(data, "result", size=len(text)):
                 if isinstance(reply, Tolerated):
                     return self._result(tool, route, reply.otherwise(text, violations))
                 return self._refuse_result(tool, violations)
@@ -252,7 +252,7 @@ def _is_model(value: object) -> bool:
 
 def _content(tool: Tool, value: object, extent: Extent, count: Cleaned | None) -> list[dict[str, Any]]:
     if isinstance(value, str):
-        return [{"type": "text", "text": said(value, extent, count)}]
+        return [{"type": "text", "text": sanitize_text(value, extent, count)}]
     if isinstance(value, ContentBlock):
         return [block(value, extent, count)]
     if is_list(value) and all(isinstance(item, ContentBlock) for item in value):

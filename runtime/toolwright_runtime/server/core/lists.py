@@ -15,7 +15,7 @@ from typing import Any, Final, Literal, Protocol, TypeAlias
 
 from ...mcp.revisions import Revision
 from ...mcp.vocabulary import SECTIONS
-from ...values.units import seconds
+from ...values.units import parse_duration
 
 Kind: TypeAlias = Literal["tools", "resources", "prompts"]
 """What changes together: resource templates are told of as resources."""
@@ -146,7 +146,7 @@ class Lists:
         self._size: int | None = manifest.get("pageSize")
         cache: Mapping[str, Any] = manifest.get("cache") or {}
         self.hints: dict[str, Any] = {
-            "ttlMs": round(1000 * seconds(cache["ttl"])) if cache.get("ttl") else 0,
+            "ttlMs": round(1000 * parse_duration(cache["ttl"])) if cache.get("ttl") else 0,
             "cacheScope": cache.get("scope", "private"),
         }
         self.switchboard = switchboard(self)

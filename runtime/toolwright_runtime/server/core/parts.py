@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 from mcp_types import INTERNAL_ERROR
 
 from ...state.store import StateLost, find_state_lost
-from ...values.sanitizing import EXTENT, Extent
+from ...values.sanitizing import DEFAULT_EXTENT, Extent
 from ..execution.invocation import Method
 from ..execution.slots import Slot
 from ..execution.threads import NoFreeThreadError, Threads
@@ -161,7 +161,7 @@ class Host:
     def extent(self) -> Extent:
         """How much of what resources and prompts give is cleaned: what the manifest says for all."""
         policy: Mapping[str, Any] = self.package.manifest.get("policy") or {}
-        extent: Extent = policy.get("sanitize", EXTENT)
+        extent: Extent = policy.get("sanitize", DEFAULT_EXTENT)
         return extent
 
     def context(self, request: Request, name: str, stem: str, extension: Mapping[str, Any]) -> Context:

@@ -26,17 +26,17 @@ from mcp_types import (
 from ...values.json import is_list, is_mapping
 from ...values.nesting import DepthError, is_too_deep
 from ...values.sanitizing import (
-    EXTENT,
+    DEFAULT_EXTENT,
     Cleaned,
     Extent,
-    checked_base64,
-    checked_mime_type,
-    checked_uri,
+    check_base64,
+    check_mime_type,
+    check_uri,
     clean,
-    escaped,
-    said,
+    escape_controls,
+    sanitize_text,
 )
-from ...values.text import joined
+from ...values.text import replace_surrogates
 
 _SUSPECT_JSON: Final = re.compile(r"\\(?:u00[01789]|u20[26]|[bf])")
 
@@ -102,10 +102,10 @@ def encode_json(value: Any) -> tuple[Any, str]:
         text.encode()
     except UnicodeEncodeError:
         return encode_json(_join_halves(value))
-    return value, escaped(text)
+    return value, escape_controls(text)
 
 
-def block(content: ContentBlock, extent: Extent = EXTENT, count: Cleaned | None = None) -> dict[str, Any]:
+def block(content: ContentBlock, extent: Extent = DEFAULT_EXTENT, count: Cleaned | None = None) -> dict[str, Any]:
     """A content block as it goes on the wire, cleaned as the policy has it.
 
     Args:
@@ -119,19 +119,19 @@ def block(content: ContentBlock, extent: Extent = EXTENT, count: Cleaned | None 
     """
     match content:
         case TextContent(text=text, annotations=None, meta=None):
-            return {"type": "text", "text": said(text, extent, count)}
+            return {"type": "text", "text": sanitize_text(text, extent, count)}
         case ImageContent(data=data, mime_type=mime_type):
-            checked_base64(data)
-            checked_mime_type(mime_type, "image")
+            check_base64(data)
+            check_mime_type(mime_type, "image")
         case AudioContent(data=data, mime_type=mime_type):
-            checked_base64(data)
-            checked_mime_type(mime_type, "audio")
+            check_base64(data)
+            check_mime_type(mime_type, "audio")
         case EmbeddedResource(resource=resource):
             _check_resource(resource)
         case ResourceLink(uri=uri, mime_type=mime_type):
-            checked_uri(uri)
+            check_uri(uri)
             if mime_type is not None:
-                checked_mime_type(mime_type)
+                check_mime_type(mime_type)
         case _:
             pass
     dumped = {"type": content.type, **content.model_dump(by_alias=True, mode="json", exclude_none=True)}
@@ -140,7 +140,7 @@ def block(content: ContentBlock, extent: Extent = EXTENT, count: Cleaned | None 
 
 
 def resource_contents(
-    content: TextResourceContents | BlobResourceContents, extent: Extent = EXTENT, count: Cleaned | None = None
+    content: TextResourceContents | BlobResourceContents, extent: Extent = DEFAULT_EXTENT, count: Cleaned | None = None
 ) -> dict[str, Any]:
     """The contents of a resource as they go on the wire; as for `block`."""
     _check_resource(content)
@@ -149,11 +149,11 @@ def resource_contents(
 
 
 def _check_resource(content: TextResourceContents | BlobResourceContents) -> None:
-    checked_uri(content.uri)
+    check_uri(content.uri)
     if content.mime_type is not None:
-        checked_mime_type(content.mime_type)
+        check_mime_type(content.mime_type)
     if isinstance(content, BlobResourceContents):
-        checked_base64(content.blob)
+        check_base64(content.blob)
 
 
 def _to_wire(value: dict[str, Any], extent: Extent, count: Cleaned | None) -> Any:
@@ -162,7 +162,7 @@ def _to_wire(value: dict[str, Any], extent: Extent, count: Cleaned | None) -> An
 
 def _join_halves(value: object) -> Any:
     if isinstance(value, str):
-        return joined(value)
+        return replace_surrogates(value)
     if is_mapping(value):
         return {_join_halves(key): _join_halves(item) for key, item in value.items()}
     if is_list(value):

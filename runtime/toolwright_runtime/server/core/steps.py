@@ -68,7 +68,9 @@ async def check_size(proceed: Proceed, call: Call) -> Outcome:
     """Let a call through whose arguments are not too large: a step."""
     if call.is_run or call.size is None:
         return await proceed(call)
-    most = units.size(call.tool.policy.get("maxArgumentBytes", ARGUMENTS if call.begin is None else TASK_ARGUMENTS))
+    most = units.parse_size(
+        call.tool.policy.get("maxArgumentBytes", ARGUMENTS if call.begin is None else TASK_ARGUMENTS)
+    )
     if call.size <= most:
         return await proceed(call)
     name = call.tool.name if call.begin is None else f"a task of {call.tool.name}"

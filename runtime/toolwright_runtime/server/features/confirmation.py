@@ -14,7 +14,7 @@ from mcp_types import ElicitResult
 from ...schema.validation import Validator
 from ...values.json import Json
 from ...values.sanitizing import clean
-from ...values.text import BRACES, filled
+from ...values.text import BRACES, fill_placeholders
 from .elicitation import FORM, form
 from .input_requests import OURS, InvalidAnswer, MissingCapability
 from .truncation import Truncation, truncate
@@ -67,7 +67,7 @@ def _read(schema: Mapping[str, Any], result: ElicitResult) -> str:
     if result.action != "accept":
         return result.action
     content = result.content or {}
-    if violations := Validator(schema).violations(content, "answer"):
+    if violations := Validator(schema).find_errors(content, "answer"):
         raise InvalidAnswer("; ".join(violations))
     return "accept" if content[_FIELD] is True else "decline"
 
@@ -85,7 +85,9 @@ def _message(tool: Tool, title: str, template: str | None, arguments: Mapping[st
     others = {name: value for name, value in known_first.items() if name not in named}
 
     def fill(truncation: Truncation) -> str:
-        text = filled(template, lambda name: _words(truncation, _argument(properties, arguments, name), name))
+        text = fill_placeholders(
+            template, lambda name: _words(truncation, _argument(properties, arguments, name), name)
+        )
         return f"{text}\nAlso: {truncation.json(others)}" if others else text
 
     return truncate(fill)

@@ -98,7 +98,7 @@ def form(message: str, schema: Mapping[str, Any]) -> types.ElicitRequest:
 def _check(schema: Mapping[str, Any], result: types.ElicitResult) -> None:
     """Raises InvalidAnswer."""
     if result.action == "accept":
-        violations = Validator(schema, formats=True).violations(result.content or {}, "answer")
+        violations = Validator(schema, formats=True).find_errors(result.content or {}, "answer")
         if violations:
             raise InvalidAnswer("; ".join(violations))
 

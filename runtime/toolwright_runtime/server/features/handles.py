@@ -19,9 +19,9 @@ from ...models.base import Model, Root
 from ...observability import redaction
 from ...observability.logs import log
 from ...schema import handle_ids
-from ...schema.validation import Validator, validator_of
-from ...values.text import steps
-from ...values.units import seconds
+from ...schema.validation import Validator, compile_package_validator
+from ...values.text import split_pointer
+from ...values.units import parse_duration
 from ..core.outcomes import Outcome, refusal
 
 if TYPE_CHECKING:
@@ -218,7 +218,7 @@ class Handles(Generic[_State, _Id]):
     def _check(self, state: object) -> Any:
         """A state as JSON. Raises InvalidState."""
         data = state.model_dump(mode="json") if isinstance(state, Model | Root) else state
-        if violations := self._bound.registry.validator(self._kind.name).violations(data, "state"):
+        if violations := self._bound.registry.validator(self._kind.name).find_errors(data, "state"):
             raise InvalidState(f"no state of a {self._kind.noun}:\n" + "\n".join(violations))
         return data
 
@@ -276,8 +276,8 @@ class HandleRegistry:
             name: _Kind(
                 name,
                 f"handle:{name}{trust}",
-                seconds(settings["ttl"]) if "ttl" in settings else None,
-                seconds(settings["idle"]) if "idle" in settings else None,
+                parse_duration(settings["ttl"]) if "ttl" in settings else None,
+                parse_duration(settings["idle"]) if "idle" in settings else None,
                 settings.get("most", _MOST),
                 _makers(name, package.tools.values()),
             )
@@ -296,7 +296,7 @@ class HandleRegistry:
         Raises:
             StateLost: The store cannot be reached.
         """
-        bound = Bound(self, principal, redaction.hider())
+        bound = Bound(self, principal, redaction.make_hider())
         ids = _ids(tool, "input", arguments)
         for _, handle_id in ids.values():
             bound.hide(handle_id)
@@ -347,7 +347,7 @@ class HandleRegistry:
         stored: dict[str, Any] = json.loads(record.data)
         if stored["owner"] != bound.principal.key:
             return None
-        if self.validator(kind.name).violations(stored["state"], "state"):
+        if self.validator(kind.name).find_errors(stored["state"], "state"):
             log().warning("a stored %s no longer fits the manifest; it is treated as gone", kind.noun)
             return None
         bound.known.add((kind.name, handle_id))
@@ -370,7 +370,7 @@ class HandleRegistry:
         """What says whether a state is one of a kind's, compiled when it is first asked for."""
         if kind not in self._validators:
             state = self._host.package.manifest["handles"][kind]["state"]
-            self._validators[kind] = validator_of(self._host.package, state)
+            self._validators[kind] = compile_package_validator(self._host.package, state)
         return self._validators[kind]
 
     async def _find_all(
@@ -389,8 +389,8 @@ def _key(owner: str, handle_id: str) -> str:
 
 def _ids(tool: Tool, side: handle_ids.Side, value: object) -> dict[str, tuple[str, str]]:
     """The ids in a value, with their kinds, by where they stand."""
-    kinds = handle_ids.places(tool, side, value)
-    return {pointer: (kind, handle_ids.at(value, pointer)) for pointer, kind in kinds.items()}
+    kinds = handle_ids.find_ids(tool, side, value)
+    return {pointer: (kind, handle_ids.get_at(value, pointer)) for pointer, kind in kinds.items()}
 
 
 def _makers(kind: str, tools: Iterable[Tool]) -> list[str]:
@@ -415,6 +415,6 @@ def _trust(auth: Mapping[str, Any] | None) -> str:
 def _place(pointer: str) -> str:
     """A place as people write it."""
     path = ""
-    for step in steps(pointer):
+    for step in split_pointer(pointer):
         path += f"[{step}]" if step.isdecimal() and path else f".{step}" if path else step
     return path

@@ -16,7 +16,7 @@ from mcp_types import INVALID_PARAMS, ContentBlock, PromptMessage, TextContent
 
 from ...mcp.downgrades import block_for
 from ...values.json import is_list
-from ...values.sanitizing import Extent, clean, said
+from ...values.sanitizing import Extent, clean, sanitize_text
 from ...values.text import PLACEHOLDER
 from ..core.parts import Answer, Host, Needed, ProtocolError, Request
 from ..core.sanitizing import block
@@ -129,7 +129,7 @@ class _Getting:
 
     def _fill(self, text: str, arguments: Mapping[str, str]) -> str:
         """`text` with each `{{name}}` replaced, once: what an argument holds is never looked into."""
-        return said(PLACEHOLDER.sub(lambda match: arguments.get(match[1], ""), text), self.host.extent)
+        return sanitize_text(PLACEHOLDER.sub(lambda match: arguments.get(match[1], ""), text), self.host.extent)
 
 
 def _render_messages(value: object, extent: Extent) -> list[dict[str, Any]]:

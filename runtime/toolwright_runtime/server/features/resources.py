@@ -22,7 +22,7 @@ from mcp_types import (
 
 from ...mcp.revisions import Revision
 from ...values.json import is_list
-from ...values.sanitizing import Extent, clean, said
+from ...values.sanitizing import Extent, clean, sanitize_text
 from ..core.parts import Answer, Host, Needed, ProtocolError, Request
 from ..core.sanitizing import resource_contents
 from ..execution.invocation import Method
@@ -191,7 +191,7 @@ def _contents(value: object, uri: str, mime_type: str | None, extent: Extent) ->
 
 def _part(value: object, uri: str, mime_type: str | None, extent: Extent) -> dict[str, Any]:
     if isinstance(value, str):
-        return _build_contents(uri, mime_type, text=said(value, extent))
+        return _build_contents(uri, mime_type, text=sanitize_text(value, extent))
     if isinstance(value, memoryview):
         value = value.tobytes()
     if isinstance(value, bytes | bytearray):

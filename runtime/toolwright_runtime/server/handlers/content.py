@@ -25,7 +25,7 @@ from mcp_types import (
     TextResourceContents,
 )
 
-from ...values.sanitizing import checked_base64, checked_mime_type, checked_uri
+from ...values.sanitizing import check_base64, check_mime_type, check_uri
 
 Role: TypeAlias = Literal["user", "assistant"]
 
@@ -153,11 +153,11 @@ def link(
         raise ValueError(f"size is {size}; it must be a number of bytes, 0 or more")
     return ResourceLink(
         type="resource_link",
-        uri=checked_uri(uri),
+        uri=check_uri(uri),
         name=name,
         title=title,
         description=description,
-        mime_type=None if mime_type is None else checked_mime_type(mime_type),
+        mime_type=None if mime_type is None else check_mime_type(mime_type),
         size=size,
         icons=icons,
         annotations=_annotations(audience, priority, last_modified),
@@ -194,13 +194,13 @@ def embedded(
     """
     if (text is None) == (blob is None):
         raise ValueError("an embedded resource needs either text or blob")
-    mime_type = None if mime_type is None else checked_mime_type(mime_type)
+    mime_type = None if mime_type is None else check_mime_type(mime_type)
     return EmbeddedResource(
         type="resource",
         resource=(
-            TextResourceContents(uri=checked_uri(uri), mime_type=mime_type, text=text)
+            TextResourceContents(uri=check_uri(uri), mime_type=mime_type, text=text)
             if text is not None
-            else BlobResourceContents(uri=checked_uri(uri), mime_type=mime_type, blob=_base64(blob or b""))
+            else BlobResourceContents(uri=check_uri(uri), mime_type=mime_type, blob=_base64(blob or b""))
         ),
         annotations=_annotations(audience, priority, last_modified),
         _meta=meta,
@@ -209,7 +209,7 @@ def embedded(
 
 def _base64(data: bytes | str | Path) -> str:
     if isinstance(data, str):
-        return checked_base64(data)
+        return check_base64(data)
     return base64.b64encode(data.read_bytes() if isinstance(data, Path) else data).decode("ascii")
 
 
@@ -218,7 +218,7 @@ def _mime_type(data: object, mime_type: str | None, kind: str) -> str:
         mime_type = _TYPES.get(data.suffix.lower()) or mimetypes.guess_type(data.name)[0]
     if mime_type is None:
         raise ValueError(f"an {kind} block needs a MIME type, such as mime_type={_EXAMPLES[kind]!r}")
-    return checked_mime_type(mime_type, kind)
+    return check_mime_type(mime_type, kind)
 
 
 _TYPES: Final = {".wav": "audio/wav"}

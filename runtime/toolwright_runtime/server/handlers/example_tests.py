@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from unittest import SkipTest
 
 from ...schema import handle_ids
-from ...values.equality import same
+from ...values.equality import are_equal
 from ...values.json import Json
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class Example:
         confirm: Json = self.tool.policy.get("confirm")
         if confirm and not (isinstance(confirm, dict) and confirm.get("fallback") == "allow"):
             return _ASKS.format(name)
-        if handle_ids.places(self.tool, "input", self.given["input"]):
+        if handle_ids.find_ids(self.tool, "input", self.given["input"]):
             return f"{name} takes the id of a handle, and there is none before the server runs"
         return None
 
@@ -109,7 +109,7 @@ class Examples:
             raise AssertionError(f"{example.tool.name} answered with an error:\n{texts}")
         if example.given.get("exact") is True:
             wanted, got = example.given["output"], result.structured_content
-            if not same(wanted, got):
+            if not are_equal(wanted, got):
                 raise AssertionError(f"{example} gives a different output:\n{_diff(wanted, got)}")
 
     def _load(self) -> object:

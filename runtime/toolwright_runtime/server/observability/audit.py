@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 from pydantic_core import to_json
 
 from ...observability.logs import log, name_after, named_after
-from ...observability.telemetry import short
+from ...observability.telemetry import shorten
 from ..core.call_state import CallState
 
 if TYPE_CHECKING:
@@ -242,7 +242,7 @@ class Recorder:
             client=_shorten(client[0]),
             client_version=_shorten(client[1]),
             tool=_shorten(call_state.name),
-            keys=tuple(map(short, call_state.keys)),
+            keys=tuple(map(shorten, call_state.keys)),
             key_count=call_state.key_count,
             arguments=shown,
             outcome=call_state.ending or "failed",
@@ -290,4 +290,4 @@ def shows_arguments(package: Package) -> bool:
 
 
 def _shorten(text: str | None) -> str | None:
-    return None if text is None else short(text)
+    return None if text is None else shorten(text)

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from pydantic_core import to_json
 
 from ...observability import telemetry as common
-from ...observability.logs import cleaned
+from ...observability.logs import redact_text
 from ...values.json import is_mapping
 from .audit import shows_arguments
 
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from ...sdk.requests import ServerRequestContext
     from ..core.call_state import CallState, Transport
 
-_OPERATIONS: Final = common.histogram(
+_OPERATIONS: Final = common.create_histogram(
     "mcp.server.operation.duration",
     "MCP request or notification duration as observed on the receiver from the time it was received until the result "
     "or ack is sent.",
 )
-_SESSIONS: Final = common.histogram(
+_SESSIONS: Final = common.create_histogram(
     "mcp.server.session.duration", "The duration of the MCP session as observed on the MCP server."
 )
 _TO_SPANS_ALONE: Final = frozenset({"mcp.resource.uri", "gen_ai.tool.name", "gen_ai.prompt.name"})
@@ -49,7 +49,7 @@ class Telemetry:
     def begin(self, ctx: ServerRequestContext[Any, Any], transport: Transport) -> dict[str, AttributeValue]:
         """Tell the span of a request or a notification; gives what holds for its metric."""
         span = get_current_span()
-        attributes = common.of_request(ctx.method, ctx.params)
+        attributes = common.describe_request(ctx.method, ctx.params)
         attributes["mcp.protocol.version"] = ctx.protocol_version
         if transport != "memory":
             attributes |= common.PIPE if transport == "stdio" else common.HTTP
@@ -111,12 +111,12 @@ class Telemetry:
 def _of_connection(ctx: ServerRequestContext[Any, Any]) -> dict[str, AttributeValue]:
     attributes: dict[str, AttributeValue] = {}
     if isinstance(ctx.request_id, str):
-        attributes["jsonrpc.request.id"] = common.short(ctx.request_id)  # the SDK has it as long as it came
+        attributes["jsonrpc.request.id"] = common.shorten(ctx.request_id)  # the SDK has it as long as it came
     if ctx.request is not None:
         if ctx.request.client is not None:
             attributes["client.address"], attributes["client.port"] = ctx.request.client
         if key := ctx.request.headers.get("mcp-session-id"):
-            attributes["mcp.session.id"] = common.session(key)
+            attributes["mcp.session.id"] = common.hash_session(key)
     return attributes
 
 
@@ -140,4 +140,4 @@ def _show(span: Span, tool: Tool, call_state: CallState) -> None:
         for key, value in values.items():
             text = to_json(value, inf_nan_mode="constants").decode()
             if len(text) <= common.LARGEST:
-                span.set_attribute(key, cleaned(text))
+                span.set_attribute(key, redact_text(text))

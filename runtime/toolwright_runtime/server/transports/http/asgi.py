@@ -11,7 +11,7 @@ from pydantic import AnyHttpUrl, ConfigDict, TypeAdapter
 from starlette.applications import Starlette
 from starlette.routing import BaseRoute, Route
 
-from ....observability.logs import guard, named_after
+from ....observability.logs import named_after, redact_library_logs
 from ....sdk.http import (
     StreamableHTTPASGIApp,
     StreamableHTTPSessionManager,
@@ -164,7 +164,7 @@ def asgi_app(
         routes += health_routes(server)
     app = Starlette(routes=[Route(path, endpoint=endpoint), *routes], lifespan=lambda _: sessions.run())
     app.state.server = server
-    guard()
+    redact_library_logs()
     return app
 
 
