@@ -240,7 +240,7 @@ async def use(client: DeskClient, status: Status) -> None:
 
 @pytest.mark.parametrize("checker", ["mypy", "pyright"])
 def test_type_checkers_see_one_class(checker: str, folder: Path, mypy: list[str]) -> None:
-    command = mypy if checker == "mypy" else [sys.executable, "-m", "pyright"]
+    command = mypy if checker == "mypy" else [sys.executable, "-m", "pyright", f"--pythonpath={sys.executable}"]
     (folder / "use.py").write_text(USE)
     (folder / "pyrightconfig.json").write_text('{"typeCheckingMode": "strict"}')
     done = subprocess.run([*command, "use.py"], cwd=folder, capture_output=True, text=True, check=False, timeout=300)

@@ -58,8 +58,8 @@ class _NullAllowed:
 Nullable: TypeAlias = Annotated[T | None, _NullAllowed()]
 """The type of an optional field whose schema allows `null`.
 
-`x: Nullable[T] = None` is `None` when the key is absent and when it is `null`; `"x" in model.model_fields_set`
-tells them apart, and a `None` that was set is sent as `null`. `x: T | None = None`, without `Nullable`, is `None` only when
+`x: Nullable[T] = None` is `None` when the key is absent and when it is `null`; `"x" in model.model_fields_set` tells
+them apart, and a `None` that was set is sent as `null`. `x: T | None = None`, without `Nullable`, is `None` only when
 the key is absent, and that `None` is never sent.
 """
 

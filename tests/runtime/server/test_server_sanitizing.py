@@ -53,8 +53,8 @@ DIRTY = "a\x1b[31m\u202eb\x9b\x7f"
         ("half \ud83d, pair \ud83d\ude00", "half \ufffd, pair 😀"),
     ],
 )
-def test_clean(dirty: str, sanitize: str) -> None:
-    assert clean(dirty) == sanitize
+def test_clean(dirty: str, cleaned: str) -> None:
+    assert clean(dirty) == cleaned
 
 
 def test_whole_mends_strings_and_keys_and_leaves_the_rest() -> None:
