@@ -66,7 +66,8 @@ def test_texts_that_a_pattern_matches(pattern: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "pattern", ["(?=a)", "(?<!a)b", r"(a)\1", r"\p{L}", "[", "(", "a)", "[]", "*a", "[z-a]", "\\", r"\u00g0"]
+    "pattern",
+    ["(?=a)", "(?<!a)b", r"(a)\1", r"\p{L}", "[", "(", "a)", "[]", "*a", "[z-a]", "\\", r"\u00g0", r"\u0", r"\x 1"],
 )
 def test_what_is_not_read_of_a_pattern_is_said(pattern: str) -> None:
     with pytest.raises(patterns.UnreadableError):

@@ -19,12 +19,13 @@ import yaml
 import forked
 from packages import generate, manifest, tool
 from processes import running
+from toolwright import package_data
 from toolwright.compile.syntax import yamltext, yamlwriter
 from toolwright.diagnostics import Diagnostic, Place, Span, printers
 from toolwright.diff import printers as changes
 from toolwright_runtime.values.terminal import HIDDEN, MARK, replace_controls, to_one_line
 
-ROOT = Path(__file__).parents[2] / "generator" / "toolwright"
+ROOTS = (package_data.ROOT, package_data.RUNTIME)
 
 NASTY = "".join(
     [
@@ -61,8 +62,8 @@ def test_whatever_cannot_be_seen_is_marked() -> None:
 def test_one_module_prints() -> None:
     """All else hands its text to `commands.console`; in servers, to the log or to `main`."""
     found: dict[str, set[str]] = {}
-    for path in ROOT.rglob("*.py"):
-        name = path.relative_to(ROOT).as_posix()
+    for root, path in ((root, path) for root in ROOTS for path in root.rglob("*.py")):
+        name = path.relative_to(root.parent).as_posix()
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.Call):
                 called = ast.unparse(node.func)
@@ -79,13 +80,17 @@ def test_one_module_prints() -> None:
             if isinstance(node, ast.Attribute) and ast.unparse(node) in ("sys.__stdout__", "sys.__stderr__"):
                 found.setdefault(name, set()).add(ast.unparse(node))
     assert found == {
-        "commands/shared/console.py": {"print"},
-        "importers/live.py": {"logging.getLogger"},  # to silence
-        "runtime/http/calls.py": {"logging.getLogger"},  # likewise
-        "runtime/logs.py": {"logging.getLogger", "logging.basicConfig", "logging.StreamHandler"},
-        "runtime/server/main.py": {"sys.stderr.write"},
-        "runtime/tasks/streams.py": {"logging.getLogger"},  # to silence
-        "serving/proof.py": {"sys.stderr.write"},  # a program of its own
+        "toolwright/commands/shared/console.py": {"print"},
+        "toolwright/importers/live.py": {"logging.getLogger"},  # to silence
+        "toolwright/serving/proof.py": {"sys.stderr.write"},  # a program of its own
+        "toolwright_runtime/http/calls.py": {"logging.getLogger"},  # to silence
+        "toolwright_runtime/observability/logs.py": {
+            "logging.getLogger",
+            "logging.basicConfig",
+            "logging.StreamHandler",
+        },
+        "toolwright_runtime/server/main.py": {"sys.stderr.write"},
+        "toolwright_runtime/tasks/engines/redis.py": {"logging.getLogger"},  # to silence
     }
 
 

@@ -410,7 +410,7 @@ def test_a_fragment_is_a_file_for_an_include(tmp_path: Path) -> None:
     )
     assert toolwright("check", "manifest.yaml", cwd=tmp_path).returncode == 0
     made = toolwright("generate", "manifest.yaml", cwd=tmp_path)
-    assert "it needs httpx2>=2.10, jsonschema-rs" in made.stdout
+    assert "it needs toolwright-runtime" in made.stdout
 
 
 def test_a_project_starts_from_a_document(tmp_path: Path) -> None:
@@ -420,7 +420,7 @@ def test_a_project_starts_from_a_document(tmp_path: Path) -> None:
     assert "shelf 2: 2 tools" in done.stderr
     project = tmp_path / "shelf"
     assert "- `SHELF_TOKEN`: the token for `shelf`" in (project / "README.md").read_text()
-    assert '"httpx2>=2.10"' in (project / "pyproject.toml").read_text()
+    assert '"toolwright-runtime"' in (project / "pyproject.toml").read_text()
     assert toolwright("check", "--strict", cwd=project).returncode == 0
     assert toolwright("generate", "--check", cwd=project).returncode == 0
     path = [project, project / "generated"]
@@ -431,10 +431,10 @@ def test_a_project_starts_from_a_document(tmp_path: Path) -> None:
 def test_a_project_that_lacks_what_calls_need_is_told(tmp_path: Path) -> None:
     assert toolwright("new", "shelf", "--from", "openapi", str(HERE / "library.yaml"), cwd=tmp_path).returncode == 0
     file = tmp_path / "shelf" / "pyproject.toml"
-    file.write_text(file.read_text().replace('  "httpx2>=2.10",\n', ""))
+    file.write_text(file.read_text().replace('  "toolwright-runtime",\n', ""))
     checked = toolwright("check", cwd=tmp_path / "shelf")
     assert "TW411" in checked.stderr
-    assert "httpx2" in checked.stderr
+    assert "toolwright-runtime" in checked.stderr
 
 
 def test_handlers_need_not_have_what_is_called(tmp_path: Path) -> None:

@@ -163,10 +163,9 @@ class _Reader:
         if char in _HEX:
             digits = self._pattern[self._at : self._at + _HEX[char]]
             self._at += _HEX[char]
-            try:
-                return chr(int(digits, 16))
-            except ValueError:
-                raise UnreadableError(self._pattern) from None
+            if len(digits) < _HEX[char] or not set(digits) <= set(string.hexdigits):
+                raise UnreadableError(self._pattern)
+            return chr(int(digits, 16))
         if char in _ESCAPED:
             return _ESCAPED[char]
         if char.isalnum():

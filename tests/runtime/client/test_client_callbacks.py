@@ -182,7 +182,7 @@ anyio.run(main)
 
 @pytest.mark.parametrize(("program", "revision"), [(_ASKING_PROCESS, "2025-11-25"), (_MODERN_PROCESS, "2026-07-28")])
 async def test_a_process_asks(program: str, revision: str) -> None:
-    env = {"PYTHONPATH": str(Path(__file__).parents[2])}
+    env = {"PYTHONPATH": str(Path(__file__).parents[2] / "support")}
     command = [sys.executable, "-c", program]
     async with TownClient.connect(command, env=env, on_question=lambda _: {"name": "Ada"}) as client:
         assert client.raw.protocol_version == revision

@@ -197,7 +197,7 @@ async def test_templates_are_tried_in_order(package: ModuleType) -> None:
 
 
 def fails(*_: Any) -> Any:
-    raise ValueError("the password is hunter2")
+    raise ValueError("the password is correct horse")
 
 
 def deep(*_: Any) -> Any:
@@ -226,7 +226,7 @@ async def test_a_method_that_fails_is_an_internal_error_without_its_text(
             assert error.code == types.INTERNAL_ERROR
             assert error.message.startswith(f"Internal error in {method} (reference ")
             assert error.message.partition("(")[2][10:18] in caplog.text
-    assert broken is not fails or "hunter2" in caplog.text
+    assert broken is not fails or "correct horse" in caplog.text
 
 
 # Prompts
