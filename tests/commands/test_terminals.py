@@ -62,8 +62,8 @@ def test_whatever_cannot_be_seen_is_marked() -> None:
 def test_one_module_prints() -> None:
     """All else hands its text to `commands.console`; in servers, to the log or to `main`."""
     found: dict[str, set[str]] = {}
-    for root, path in ((root, path) for root in ROOTS for path in root.rglob("*.py")):
-        name = path.relative_to(root.parent).as_posix()
+    for path in (path for root in ROOTS for path in root.rglob("*.py")):
+        name = path.as_posix().rpartition("/toolwright")[2]
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.Call):
                 called = ast.unparse(node.func)
@@ -80,17 +80,17 @@ def test_one_module_prints() -> None:
             if isinstance(node, ast.Attribute) and ast.unparse(node) in ("sys.__stdout__", "sys.__stderr__"):
                 found.setdefault(name, set()).add(ast.unparse(node))
     assert found == {
-        "toolwright/commands/shared/console.py": {"print"},
-        "toolwright/importers/live.py": {"logging.getLogger"},  # to silence
-        "toolwright/serving/proof.py": {"sys.stderr.write"},  # a program of its own
-        "toolwright_runtime/http/calls.py": {"logging.getLogger"},  # to silence
-        "toolwright_runtime/observability/logs.py": {
+        "/commands/shared/console.py": {"print"},
+        "/importers/live.py": {"logging.getLogger"},  # to silence
+        "/serving/proof.py": {"sys.stderr.write"},  # a program of its own
+        "_runtime/http/calls.py": {"logging.getLogger"},  # to silence
+        "_runtime/observability/logs.py": {
             "logging.getLogger",
             "logging.basicConfig",
             "logging.StreamHandler",
         },
-        "toolwright_runtime/server/main.py": {"sys.stderr.write"},
-        "toolwright_runtime/tasks/engines/redis.py": {"logging.getLogger"},  # to silence
+        "_runtime/server/main.py": {"sys.stderr.write"},
+        "_runtime/tasks/engines/redis.py": {"logging.getLogger"},  # to silence
     }
 
 

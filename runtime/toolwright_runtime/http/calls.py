@@ -15,7 +15,7 @@ import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urljoin, urlsplit
@@ -143,10 +143,12 @@ class Handlers(AbstractAsyncContextManager["Handlers"]):
             if not is_elsewhere and not 200 <= answer.status < 300:
                 raise failure(answer, binding.shown, outgoing.secrets, outgoing.lacking)
 
+            reshape = None if shape is None else partial(shape.of, answer, following=following)
+
             def make() -> Any:
                 if is_elsewhere:
                     raise elsewhere(answer.url, outgoing.secrets)
-                made = result(answer, tool, None if shape is None else lambda body: shape.of(answer, body, following))
+                made = result(answer, tool, reshape)
                 return _bounded(made, tool) if "large" in http else made
 
             if tool.is_lenient and tool.output_name is not None:
