@@ -85,6 +85,8 @@ FAILING: Final[tuple[Call, ...]] = (
     ("no/such", {}),
     ("resources/read", {"uri": "test://nowhere"}),
 )
+POOLED: Final = 4
+"""Threads that a pool may start between two rounds: one for each call that runs while others do. It keeps them."""
 LONG: Final = {"name": "slow_compute", "arguments": {"seconds": 20}}
 SHORT: Final = {"name": "slow_compute", "arguments": {"seconds": 0.02}}
 
@@ -119,8 +121,9 @@ class Server:
         most = early.memory + max(GROWTH * early.memory, SLACK)
         print(f"soak: {self.name}: memory: {early.memory:.1f} to {late.memory:.1f} MiB (at most {most:.1f})")
         print(f"soak: {self.name}: descriptors: {early.descriptors} to {late.descriptors} (no more)")
-        print(f"soak: {self.name}: threads: {early.threads} to {late.threads} (no more)", flush=True)
-        return late.memory <= most and late.descriptors <= early.descriptors and late.threads <= early.threads
+        threads = early.threads + POOLED
+        print(f"soak: {self.name}: threads: {early.threads} to {late.threads} (at most {threads})", flush=True)
+        return late.memory <= most and late.descriptors <= early.descriptors and late.threads <= threads
 
 
 class Pipe:
