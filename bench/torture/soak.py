@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-sys.path.insert(0, str(Path(__file__).parents[2] / "tests" / "support"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
 
 import httpx2
 
@@ -86,7 +86,7 @@ FAILING: Final[tuple[Call, ...]] = (
     ("resources/read", {"uri": "test://nowhere"}),
 )
 POOLED: Final = 4
-"""Threads that a pool may start between two rounds: it has one for each call that runs while others do, and keeps them."""
+"""Threads that a pool may start between two rounds: one for each call that runs while others do. It keeps them."""
 LONG: Final = {"name": "slow_compute", "arguments": {"seconds": 20}}
 SHORT: Final = {"name": "slow_compute", "arguments": {"seconds": 0.02}}
 
