@@ -8,7 +8,7 @@ CHECKS := lint-ruff lint-black lint-mypy lint-pyright lint-generated lint-docs
 
 PYTHONS := 3.11 3.12 3.13 3.14
 
-.PHONY: demo test pythons lint $(CHECKS) verify torture corpus subsumption payloads conformance openapi docs generate clean
+.PHONY: demo test pythons lint $(CHECKS) long verify torture corpus subsumption payloads conformance openapi docs generate clean
 
 demo: .venv/ready
 	$(BIN)/toolwright generate
@@ -18,12 +18,16 @@ demo: .venv/ready
 test: lint
 	$(BIN)/pytest -n 4 --dist worksteal
 
-# What CI runs after `make test` where the corpus is: all of the corpus and all payloads, with fixed seeds; some ten minutes.
-verify: .venv/ready
+# The attacks on real servers and the longest random walks, of which `make test` runs none; two minutes.
+long: .venv/ready
+	$(BIN)/pytest -n 4 --dist worksteal -m long
+
+# What CI runs after `make test` where the corpus is: also all of the corpus and all payloads, with fixed seeds; some ten minutes.
+verify: long
 	TOOLWRIGHT_WHOLE_CORPUS=1 TOOLWRIGHT_WHOLE_PAYLOADS=1 $(BIN)/pytest -n 2 --dist worksteal --hypothesis-seed=0 \
 		$(CORPUS_TESTS) tests/compile/test_payloads.py tests/compile/test_foreign_keywords.py
 
-# The attacks that docs/security.md has figures of, and a soak, against real servers; minutes. `make test` takes a sample.
+# The attacks that docs/security.md has figures of, and a soak, against real servers; minutes. `make long` takes a sample.
 torture: .venv/ready
 	$(BIN)/python bench/torture/run.py
 

@@ -14,6 +14,7 @@ FOLDER = Path(__file__).parents[2] / "bench" / "torture"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem != "run" and not path.stem.startswith("_"))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", NAMES)
 def test_a_sample_of_the_attack_holds(name: str) -> None:
     if shutil.which("redis-server") is None and os.environ.get("CI") != "true":

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, TypeVar
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
@@ -196,6 +197,7 @@ def test_walks_in_memory() -> None:
     )
 
 
+@pytest.mark.long
 def test_walks_in_redis(shared_redis: redis_server.RedisServer) -> None:
     class InRedis(Walk):
         clock = RealClock
