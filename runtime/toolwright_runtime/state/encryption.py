@@ -1,4 +1,4 @@
-"""Seals: what lies in a store that others can read and write is neither read nor made by them.
+"""Encryption: others who can read and write the store can neither read nor forge what lies in it.
 
 Takes bytes and the place where they are kept; gives them encrypted and authenticated (AES-256-GCM), so that they open
 at that place only.
@@ -27,11 +27,11 @@ _NONCE_BYTES: Final = 12
 
 
 class DecryptionError(Exception):
-    """A seal that none of these keys made, or not at this place."""
+    """A ciphertext that none of these keys made, or not for this place."""
 
 
 class Encryption:
-    """Seals with the first of some keys; opens what any of them sealed, so that keys can be changed one by one."""
+    """Encrypts with the first of some keys; decrypts what any of them encrypted, so keys can be rotated one by one."""
 
     def __init__(self, keys: Sequence[bytes]) -> None:
         """Take the keys.
@@ -46,12 +46,12 @@ class Encryption:
         self._first = next(iter(self._ciphers))
 
     def encrypt(self, data: bytes, place: str) -> bytes:
-        """The data, sealed for a place."""
+        """Encrypt data for one place."""
         nonce = os.urandom(_NONCE_BYTES)
         return self._first + nonce + self._ciphers[self._first].encrypt(nonce, data, place.encode())
 
     def decrypt(self, ciphertext: bytes, place: str) -> bytes:
-        """The data that was sealed for a place.
+        """Decrypt data that was encrypted for a place.
 
         Raises:
             Broken: It was not, or with another key.

@@ -2,8 +2,8 @@
 
 Takes and gives what the protocol says. Each method is one command or one script, so that it happens whole or not at
 all, and none is sent twice: whether one that got no answer was heard, nobody knows, and `StateLost` says so. What lies
-there is sealed, and its names are digests: who reads Redis learns nothing of it, and who writes there makes nothing of
-it.
+there is encrypted, and its names are digests: who reads Redis learns nothing of it, and who writes there makes nothing
+of it.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ _SLACK: Final = 1000
 """Milliseconds between a look at a roster and its change, at most, as far as ends of records go."""
 
 _TOKEN: Final = 16
-"""The first bytes of what is sealed, which nothing else that is sealed has."""
+"""The first bytes of each ciphertext of this format."""
 
 _MANY: Final = 64
 """Records without an end in one roster; with more, it is looked whether they are still there."""
@@ -111,7 +111,7 @@ def redis_store(url: str, package: Package) -> RedisStore:
         raise StoreConfigurationError(f"the URL of the state is not understood: {error}") from None
     if not keys:
         log().warning(
-            "what is kept in Redis is sealed with a key that lies there, too; %s gives one of your own", variable
+            "values in Redis are encrypted with a key that is stored there, too; set %s to use your own", variable
         )
     shown = parts._replace(netloc=parts.netloc.rpartition("@")[2], query="").geturl()
     refusals = (errors.ResponseError, errors.BusyLoadingError, errors.AuthenticationError, errors.AuthorizationError)
@@ -577,7 +577,7 @@ class RedisStore:
         return encryption.encrypt(data, place)
 
     async def _decrypt(self, ciphertext: bytes, place: str) -> bytes | None:
-        """What was sealed; `None` where somebody else made it."""
+        """Decrypt a value; `None` if it was not encrypted by us."""
         encryption = self._encryption or await self._load_encryption()
         try:
             return encryption.decrypt(ciphertext, place)
@@ -585,7 +585,9 @@ class RedisStore:
             if not self._given:  # the secret may be a new one, where Redis had lost all
                 with suppress(DecryptionError):
                     return (await self._load_encryption()).decrypt(ciphertext, place)
-            log().warning("%s in Redis was sealed with a key that this server has not; it counts as gone", place)
+            log().warning(
+                "%s in Redis was encrypted with a key that this server does not have; it is treated as gone", place
+            )
             return None
 
     async def _load_encryption(self) -> Encryption:

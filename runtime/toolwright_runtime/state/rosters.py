@@ -1,9 +1,9 @@
 """Rosters: what says which version of a record is the newest, so that an older one that was put back is noticed.
 
 Takes what lies in a store that others can write to; says what of it counts. A principal has some rosters, each for a
-part of its records. One is a sealed list of those that are there, with their versions, and has a number that grows with
-each change. Who puts a record back has to put its roster back, too; then its number is lower than the one that this
-process has seen itself or heard of from another.
+part of its records. One is an encrypted list of those that are there, with their versions, and has a number that grows
+with each change. Who puts a record back has to put its roster back, too; then its number is lower than the one that
+this process has seen itself or heard of from another.
 """
 
 from __future__ import annotations

@@ -124,7 +124,7 @@ class TaskConnections:
                 try:
                     current = await self._task_store.find(task.id)
                 except StateLost:
-                    continue  # the ledger wakes all who wait when the store is there again
+                    continue  # the task store wakes all who wait when the store is there again
                 if current is None:
                     break
                 status_params = wire.to_handshake_task(current)

@@ -74,7 +74,7 @@ class Listener:
                             None if task is None else wire.to_detailed_task(task, await self._task_store.result(task))
                         )
                     except StateLost:
-                        continue  # the ledger wakes all who wait when the store is there again
+                        continue  # the task store wakes all who wait when the store is there again
                     if params is not None and params != last_sent.get(name):
                         last_sent[name] = params
                         meta = {SUBSCRIPTION_ID_META_KEY: self._request_id}

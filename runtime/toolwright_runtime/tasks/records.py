@@ -51,7 +51,7 @@ class Task:
         arguments: Its arguments, valid and with those that the server sets.
         revision: The revision that its caller spoke.
         transport: What the call came over.
-        course: What the log and the record of calls know it by.
+        call_id: What the log and the record of calls know it by.
         trace: The trace that it belongs to, as W3C Trace Context has it in headers.
         client: The name and the version that the client program says it has.
         principal: Who called.
@@ -80,7 +80,7 @@ class Task:
     arguments: Mapping[str, Any]
     revision: str
     transport: Transport
-    course: str
+    call_id: str
     trace: Mapping[str, str]
     client: tuple[str, str] | None
     principal: Principal

@@ -76,7 +76,7 @@ class _Attempt:
     Attributes:
         task: The task.
         holder: Who runs it.
-        course: What is recorded of it.
+        call_state: What is recorded of it.
         scope: What is cancelled with the task.
         said: When its message was kept last.
         saying: The message that waits for that.
@@ -85,7 +85,7 @@ class _Attempt:
 
     task: Task
     holder: str
-    course: CallState
+    call_state: CallState
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
     message_saved_at: float = 0.0
     pending_message: str | None = None
@@ -167,7 +167,7 @@ class Runs:
         )
 
     async def _run(self, attempt: _Attempt) -> None:
-        token = CURRENT.set(attempt.course)
+        token = CURRENT.set(attempt.call_state)
         start = time.perf_counter()
         try:
             with _span(attempt):
@@ -177,17 +177,17 @@ class Runs:
                         await self._run_handler(attempt)
                         group.cancel_scope.cancel()
                 if attempt.scope.cancelled_caught and not attempt.is_ending:
-                    attempt.course.ending, attempt.course.reason = "cancelled", "cancelled"
+                    attempt.call_state.ending, attempt.call_state.reason = "cancelled", "cancelled"
         except anyio.get_cancelled_exc_class():
-            attempt.course.ending, attempt.course.reason = "cancelled", "stopped"
+            attempt.call_state.ending, attempt.call_state.reason = "cancelled", "stopped"
             with anyio.CancelScope(shield=True):
                 await self._give_up(attempt)
             raise
         finally:
             CURRENT.reset(token)
-            attempt.course.seconds = time.perf_counter() - start
-            if attempt.course.ending is not None and self._recorder is not None:
-                self._recorder.record(attempt.course)
+            attempt.call_state.seconds = time.perf_counter() - start
+            if attempt.call_state.ending is not None and self._recorder is not None:
+                self._recorder.record(attempt.call_state)
 
     async def _watch(self, attempt: _Attempt) -> None:
         """Keep the lease, and end the run where it is no longer wanted: cancelled, expired, or somebody else's."""
@@ -214,7 +214,7 @@ class Runs:
         task = attempt.task
         tool = self._host.package.tools[task.tool]
         values, size = repair_unicode(dict(task.arguments))
-        attempt.course.tool, attempt.course.arguments, attempt.course.size = tool, values, size
+        attempt.call_state.tool, attempt.call_state.arguments, attempt.call_state.size = tool, values, size
         channel = TaskChannel(task, self._connections, self._host.log, partial(self._save_message, attempt))
         slot = Slot(self._host.threads, patience=math.inf)  # it was let in when it was made
         request = Request("tools/call", task.id, {}, task.revision, channel, task.principal, slot)
@@ -234,7 +234,7 @@ class Runs:
         except MissingCapability as error:
             text, data = str(error), {"requiredCapabilities": error.required}
             if Revision.of(task.revision).has("stateless"):
-                attempt.course.ending, attempt.course.reason = "failed", "client_capability"
+                attempt.call_state.ending, attempt.call_state.reason = "failed", "client_capability"
                 await self._fail(attempt, types.MISSING_REQUIRED_CLIENT_CAPABILITY, text, data)
                 return
             outcome = refusal(f"{text}.", "failed", "client_capability")
@@ -259,7 +259,7 @@ class Runs:
 
     async def _end(self, attempt: _Attempt, outcome: Outcome) -> None:
         attempt.is_ending = True
-        attempt.course.note_outcome(outcome)
+        attempt.call_state.note_outcome(outcome)
         is_error = bool(outcome.result.get("isError"))
         message = _first_text(outcome.result) if is_error else None
 
@@ -283,24 +283,24 @@ class Runs:
 
     async def _fail_for_storage(self, attempt: _Attempt, text: str) -> None:
         """Fail where there is no room for what comes next."""
-        attempt.course.ending, attempt.course.reason = "limited", "storage"
+        attempt.call_state.ending, attempt.call_state.reason = "limited", "storage"
         await self._fail(attempt, types.INTERNAL_ERROR, text)
 
     async def _fail_with(self, attempt: _Attempt, error: Exception) -> None:
         """Fail with what the handler raised, where that is an error of the protocol; else only the log learns it."""
         raised = inner(error, MCPError)
         if raised is not None:
-            attempt.course.ending, attempt.course.reason = "failed", "protocol_error"
+            attempt.call_state.ending, attempt.call_state.reason = "failed", "protocol_error"
             data = None if raised.error.data is None else encode_json(raised.error.data)[0]
             await self._fail(attempt, raised.error.code, clean(raised.error.message), data)
             return
         if find_state_lost(error) is not None:
-            attempt.course.ending, attempt.course.reason = "limited", "state_lost"
+            attempt.call_state.ending, attempt.call_state.reason = "limited", "state_lost"
             await self._fail(attempt, types.INTERNAL_ERROR, describe_lost_state(is_unknown=True))
             return
         error_reference = reference()
         log().error("the task of %s failed (reference %s)", attempt.task.tool, error_reference, exc_info=error)
-        attempt.course.ending, attempt.course.reason, attempt.course.reference = (
+        attempt.call_state.ending, attempt.call_state.reason, attempt.call_state.reference = (
             "failed",
             "internal_error",
             error_reference,
@@ -374,10 +374,10 @@ def _span(attempt: _Attempt) -> Generator[None, None, None]:
         set_status_on_exception=False,
     ) as span:
         context = span.get_span_context()
-        attempt.course.trace = f"{context.trace_id:032x}" if context.is_valid else None
+        attempt.call_state.trace = f"{context.trace_id:032x}" if context.is_valid else None
         yield
-        if attempt.course.ending not in (None, "completed"):
-            span.set_attribute("error.type", attempt.course.reason or "failed")
+        if attempt.call_state.ending not in (None, "completed"):
+            span.set_attribute("error.type", attempt.call_state.reason or "failed")
             span.set_status(StatusCode.ERROR)
 
 
@@ -402,7 +402,7 @@ def _first_text(result: Mapping[str, Any]) -> str | None:
 
 
 def _start_call_state(task: Task) -> CallState:
-    course = CallState(time.time(), task.transport, task.revision, id=task.course, principal=task.principal)
-    course.client = task.client
-    course.note_parameters({"name": task.tool, "arguments": task.arguments})
-    return course
+    call_state = CallState(time.time(), task.transport, task.revision, id=task.call_id, principal=task.principal)
+    call_state.client = task.client
+    call_state.note_parameters({"name": task.tool, "arguments": task.arguments})
+    return call_state

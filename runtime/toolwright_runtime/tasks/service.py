@@ -77,7 +77,7 @@ class Tasks:
     """The tasks of one server.
 
     Attributes:
-        ledger: Where they are.
+        task_store: Where they are.
         engine: What has them run.
         works: Whether tasks are run in this process, too.
     """
@@ -171,7 +171,7 @@ class Tasks:
         questions: Mapping[str, Any] = tool.extension.get("ask") or {}
         asked_first = [name for name, question in questions.items() if question.get("before") == "task"]
         await asyncio.gather(*(context.ask.ahead(name) for name in asked_first))
-        capabilities, course, now = connection.capabilities, CURRENT.get(), self.task_store.now()
+        capabilities, call_state, now = connection.capabilities, CURRENT.get(), self.task_store.now()
         trace: dict[str, str] = {}
         inject(trace)
         task = Task(
@@ -180,8 +180,8 @@ class Tasks:
             tool=tool.name,
             arguments=call.arguments,
             revision=request.revision,
-            transport="memory" if course is None else course.transport,
-            course=secrets.token_hex(8) if course is None else course.id,
+            transport="memory" if call_state is None else call_state.transport,
+            call_id=secrets.token_hex(8) if call_state is None else call_state.id,
             trace=trace,
             client=connection.client,
             principal=request.principal,

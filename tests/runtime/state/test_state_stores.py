@@ -260,7 +260,7 @@ async def test_nothing_can_be_read_or_made_in_redis(redis_url: str, caplog: pyte
         for forged in (sealed, b"", b"\x80\x04.", sealed[:-1] + bytes([sealed[-1] ^ 1])):
             await redis.hset(other, "d", forged)
             assert await store.get("basket", "other") is None
-        assert "was sealed with a key that this server has not; it counts as gone" in caplog.text
+        assert "was encrypted with a key that this server does not have; it is treated as gone" in caplog.text
         assert [key for key, _ in await store.owned("basket", "ann")] == ["handle-of-ann"]
 
 

@@ -69,7 +69,7 @@ def task(**more: Any) -> Task:
         "arguments": {"x": 1},
         "revision": HANDSHAKE,
         "transport": "memory",
-        "course": "c",
+        "call_id": "c",
         "trace": {"traceparent": "00-1-2-01"},
         "client": ("test", "1"),
         "principal": Principal("token", "i", "s", "c", frozenset({"b", "a"}), {"k": [1]}),

@@ -84,7 +84,7 @@ class Walk(RuleBasedStateMachine):
             arguments={},
             revision="2026-07-28",
             transport="memory",
-            course="c",
+            call_id="c",
             trace={},
             client=None,
             principal=Principal("token", subject=owner),

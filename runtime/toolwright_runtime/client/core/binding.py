@@ -1,4 +1,4 @@
-"""The base of generated clients: connecting, the options of a call, and the course of one call.
+"""The base of generated clients: connecting, the options of a call, and one call from start to end.
 
 Takes typed arguments from a generated method; gives the validated, typed result. It never imports the protocol's
 library before a connection is asked for.

@@ -1,4 +1,4 @@
-"""The course of one call: tell its start, ask for leave, send it, check its result, tell its end.
+"""One call from start to end: report its start, confirm it, send it, check its result, report its end.
 
 Takes a tool, its arguments, and how to read a result; gives what was read, and the whole result beside it.
 """

@@ -1,4 +1,4 @@
-"""The course of one call, as those see it who record it: what is known of it so far, and what the log calls it.
+"""The state of one call, for the log and the audit log: what is known of it so far, and its id.
 
 Takes what the parts of the server learn while they answer; holds it for the length of the request.
 """

@@ -85,7 +85,7 @@ class Context:
         resources: The server's resources and resource templates, likewise, and to tell that one changed.
         task_id: The id of the task in which the call goes on; `None` where it is none.
         cancellation: Whom to tell when this request is cancelled; `on_cancel` is the way to be told.
-        occupancy: What this request takes up while it runs.
+        slot: What this request takes up while it runs.
         rounds: The questions of this request and what was answered so far; `ask` is the way to put them.
     """
 
@@ -172,7 +172,7 @@ class Context:
         """What `function` gives, called once in the whole request.
 
         From 2026-07-28 a handler that asks runs again with each answer; what may happen only once, such as a payment,
-        goes through here. What it gave travels, sealed, with the question.
+        goes through here. What it gave travels, encrypted, with the question.
 
         Args:
             key: What to keep the result by.

@@ -90,7 +90,7 @@ class Request:
         revision: The revision that the caller speaks.
         channel: The way to the caller.
         principal: Who asks.
-        occupancy: What the request takes up while it runs.
+        slot: What the request takes up while it runs.
         more: What features of the server give to the context, by its names there.
     """
 

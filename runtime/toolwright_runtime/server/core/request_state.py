@@ -1,7 +1,7 @@
-"""The seal of what clients keep for the server between the rounds of a call (MCP 2026-07-28, `requestState`).
+"""The encryption of what clients keep for the server between the rounds of a call (MCP 2026-07-28, `requestState`).
 
-Takes messages; the SDK seals and opens, with a key that all processes with the same store have, so that the next round
-may come to any of them.
+Takes messages; the SDK encrypts and decrypts, with a key that all processes with the same store have, so that the next
+round may come to any of them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class EncryptedRequestState:
-    """A middleware that seals and opens the states of requests."""
+    """A middleware that encrypts and decrypts `requestState`."""
 
     def __init__(self, store: Store, audience: str, seconds: float) -> None:
         """Take where the keys are, the server's name, and how long a state holds."""
@@ -32,7 +32,7 @@ class EncryptedRequestState:
         self._boundary: RequestStateBoundary | None = None
 
     async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
-        """Have a request answered by a server that sees no seals."""
+        """Have a request answered by a server that sees the plain state."""
         if ctx.method not in INPUT_REQUIRED_METHODS:
             return await call_next(ctx)
         if self._boundary is None or "requestState" in (ctx.params or {}):

@@ -127,9 +127,9 @@ class InputRequests:
         Args:
             peer: The client.
             revision: The revision that it speaks.
-            kept: What `run` gave as `requestState` in the last round, unsealed; `None` in the first.
+            kept: What `run` gave as `requestState` in the last round, decrypted; `None` in the first.
             responses: The request's `inputResponses`. Those to what the last round did not ask are left aside.
-            occupancy: What the request takes up, which rests while an answer is waited for.
+            slot: What the request takes up, which rests while an answer is waited for.
         """
         self._peer = peer
         self._occupancy = slot or Slot()
