@@ -80,9 +80,10 @@ def test_a_server_with_a_policy_of_tomorrow_does_not_start(tmp_path: Path) -> No
     done = forked.python(["-m", "sample_mcp", "--handlers", "desk:Desk"], tmp_path)
     assert done.returncode == 2
     assert done.stdout == ""
-    assert done.stderr == (
-        "sample_mcp: the manifest of sample_mcp declares `policy.quota`, which this toolwright-runtime does not know; "
-        "upgrade it: pip install --upgrade toolwright-runtime\n"
+    assert (
+        done.stderr
+        == "sample_mcp: the manifest of sample_mcp declares `policy.quota`, which this version of toolwright-runtime"
+        " does not support; upgrade it: pip install --upgrade toolwright-runtime\n"
     )
 
 

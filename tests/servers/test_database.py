@@ -307,7 +307,7 @@ async def test_results_come_in_pages(way: str, era: str, database: ModuleType, f
         assert [row[0] for row in rows] == list(range(1, 21))
         said, _ = await ask(client, large, parameters=[200_000])
         assert said is not None
-        assert re.match(r"The result of execute_sql is too large: 4\d\d,\d{3} bytes, where 262,144 may be\.", said)
+        assert re.match(r"The result of execute_sql is too large: 4\d\d,\d{3} bytes; the limit is 262,144\.", said)
         said, _ = await ask(client, "SELECT substr(text, 1, 10) FROM (" + large + ")", parameters=[200_000])
         assert said is None
         said, _ = await ask(client, "SELECT 1", parameters=["x" * 70_000])

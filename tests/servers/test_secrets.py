@@ -435,8 +435,8 @@ LOGGERS = """
 import logging, sys
 import httpx2, mcp, mcp.client.stdio, mcp.server.streamable_http_manager
 import uvicorn.config, sse_starlette
-from toolwright_runtime.observability.logs import REDACTION, guard
-guard()
+from toolwright_runtime.observability.logs import REDACTION, redact_library_logs
+redact_library_logs()
 import httpcore2
 known = set(logging.root.manager.loggerDict)
 for name in sorted(known):

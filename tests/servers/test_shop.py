@@ -367,7 +367,7 @@ async def test_a_stale_update_is_tried_again_once(
         if faster == 1:
             await client.add_item(basket_id=basket, sku="TEA-01")
         else:
-            with pytest.raises(shop.ToolFailed, match="Somebody else changed this basket meanwhile"):
+            with pytest.raises(shop.ToolFailed, match="Another call changed this basket in the meantime"):
                 await client.add_item(basket_id=basket, sku="TEA-01")
         shown = await client.show_basket(basket_id=basket)
     items = {line.sku: line.count for line in shown.lines}
@@ -488,7 +488,7 @@ async def test_there_are_limits(shop: ModuleType) -> None:
             await client.add_item(basket_id=basket, sku="XXX-99")
         for _ in range(4):
             await client.create_basket()
-        with pytest.raises(shop.ToolFailed, match="You have 5 handles of the kind 'basket' already"):
+        with pytest.raises(shop.ToolFailed, match="You already have 5 handles of the kind 'basket'"):
             await client.create_basket()
         for _ in range(20):
             with pytest.raises(shop.ToolFailed, match="There is no order"):

@@ -75,7 +75,7 @@ class Limits:
         if size <= bounds.result:
             return outcome
         return refusal(
-            f"The result of {call.tool.name} is too large: {size:,} bytes, where {bounds.result:,} may be. "
+            f"The result of {call.tool.name} is too large: {size:,} bytes; the limit is {bounds.result:,}. "
             "The call was made; ask for less at once.",
             "limited",
             "result_size",

@@ -59,7 +59,7 @@ class Rates:
         wait = max(1, math.ceil(reset - time.time()))
         number = "once" if limit.amount == 1 else f"{limit.amount:,} times"
         window = "an hour" if limit.GRANULARITY.name == "hour" else f"a {limit.GRANULARITY.name}"
-        text = f"{call.tool.name} may be called {number} in {window}; this call is one too many."
+        text = f"{call.tool.name} may be called {number} in {window}, and has been."
         seconds = "1 second" if wait == 1 else f"{wait:,} seconds"
         return refusal(f"{text} Try again in {seconds}.", "limited", "rate_limit")
 

@@ -779,7 +779,7 @@ async def test_a_task_that_nobody_holds_is_forgotten(shop: Any) -> None:
     with anyio.fail_after(10):
         async with shop.ShopClient.connect([sys.executable, "-c", _TELLING]) as client:
             task = await client.tasks.ship_order(order_id="7")
-            runs = client.raw.server.heard.runs
+            runs = client.raw.server.on_notification.runs
             assert list(runs) == ["t1"]
             del task
             gc.collect()

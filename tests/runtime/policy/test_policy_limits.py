@@ -378,7 +378,7 @@ async def test_ten_thousand_calls_of_64_clients(module: Any) -> None:
         for number in left:
             name, fails = [("mixed", False), ("window", False), ("mixed", True)][number % 3]
             said = await _said(client, name, **({"fails": True} if fails else {}))
-            endings["limited" if "one too many" in said else said] += 1
+            endings["limited" if ", and has been" in said else said] += 1
             if number >= until:
                 return
 
@@ -408,7 +408,7 @@ async def test_a_rate_is_of_a_tool_and_says_when_to_try_again(
     monkeypatch.setattr(import_module("toolwright_runtime.policy.windows"), "time", clock)
     async with _connected(module, handlers, mode) as client:
         assert [await _said(client, "few") for _ in range(3)] == ["local"] * 3
-        text = "! few may be called 3 times in an hour; this call is one too many. Try again in 3,600 seconds."
+        text = "! few may be called 3 times in an hour, and has been. Try again in 3,600 seconds."
         assert await _said(client, "few") == text
         assert await _said(client, "other") == "local"
         now += 3590
@@ -490,7 +490,7 @@ async def test_many_clients_over_http_are_admitted_exactly(module: Any) -> None:
         async def work(number: int) -> None:
             for name, arguments in (("mixed", {}), ("window", {}), ("mixed", {"fails": True})) * 4:
                 said = await _posted(client, name, **arguments)
-                endings["limited" if "one too many" in said else said] += 1
+                endings["limited" if ", and has been" in said else said] += 1
 
         async with anyio.create_task_group() as tasks:
             for number in range(64):
@@ -593,7 +593,7 @@ async def test_a_person_takes_neither_time_nor_place_and_is_counted_once(mode: s
             answer.set()
         assert said == ["AskingOkAnswer"] * 3
         assert handlers.most == 1
-        assert "one too many" in await _said(client, "asking")
+        assert ", and has been" in await _said(client, "asking")
         assert _places(module) == {"asking": 0}
     assert handlers.ran["asking"] == (3 if mode == "legacy" else 6)
 
@@ -607,11 +607,11 @@ async def test_sizes_are_those_of_the_json_in_bytes(mode: str, module: Any) -> N
         for text in ("x" * (room + 1), "é" * (room // 2 + 1)):
             size = len(json.dumps({"text": text}, ensure_ascii=False).encode())
             assert await _said(client, "small", text=text) == (
-                f"! The arguments of small are too large: {size:,} bytes, where 64 may be. Try again with less."
+                f"! The arguments of small are too large: {size:,} bytes; the limit is 64. Send less."
             )
         assert await _said(client, "short", text="x" * 100) == "x" * 100
         too_large = (
-            "! The result of short is too large: {} bytes, where 200 may be. The call was made; ask for less at once."
+            "! The result of short is too large: {} bytes; the limit is 200. The call was made; ask for less at once."
         )
         assert await _said(client, "short", text="x" * 300) == too_large.format(343)
         assert (await _said(client, "short", text="error")).startswith(too_large[:36]), "also of a failure"
@@ -621,11 +621,11 @@ async def test_sizes_are_those_of_the_json_in_bytes(mode: str, module: Any) -> N
 async def test_defaults_of_the_manifest_hold_where_a_tool_says_nothing_else(mode: str, module: Any) -> None:
     async with _connected(module, Handlers(), mode) as client:
         assert await _said(client, "default", text="x" * 90_000) == "done"
-        assert "where 102,400 may be" in await _said(client, "default", text="x" * 110_000)
-        assert "where 1,000 may be" in await _said(client, "own", text="x" * 2000)
+        assert "limit is 102,400" in await _said(client, "default", text="x" * 110_000)
+        assert "limit is 1,000" in await _said(client, "own", text="x" * 2000)
         assert [await _said(client, "own") for _ in range(4)] == ["done"] * 4
         assert "5 times in an hour" in await _said(client, "own")
-        assert "where 1,000 may be" not in await _said(client, "own", text="x" * 2000), "the rate comes first"
+        assert "limit is 1,000" not in await _said(client, "own", text="x" * 2000), "the rate comes first"
 
 
 async def test_refused_work_is_not_looked_at(module: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -639,19 +639,19 @@ async def test_refused_work_is_not_looked_at(module: Any, monkeypatch: pytest.Mo
             validate = model.model_validate
             monkeypatch.setattr(model, "model_validate", partial(_counted, made, name, validate))
         checked = import_module("toolwright_runtime.server.core.dispatcher").Validator
-        validated = checked.violations
+        validated = checked.find_errors
         monkeypatch.setattr(
-            checked, "violations", lambda *given, **more: _counted(made, "violations", validated, *given, **more)
+            checked, "find_errors", lambda *given, **more: _counted(made, "find_errors", validated, *given, **more)
         )
         assert await _said(client, "small", text="x") == "taken"
-        assert made == {"small": 1, "violations": 1}, "so these are counted"
+        assert made == {"small": 1, "find_errors": 1}, "so these are counted"
         made.clear()
         assert "too large" in await _said(client, "small", text="x" * 100)
         assert made == {}
         for _ in range(3):
             await _said(client, "few")
         made.clear()
-        assert "one too many" in await _said(client, "few")
+        assert ", and has been" in await _said(client, "few")
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(partial(_said, client, "single", how="waits"))
             with anyio.fail_after(5):

@@ -395,7 +395,7 @@ async def test_over_a_network_and_by_the_typed_client(made: Path, tmp_path: Path
 
 @pytest.mark.parametrize(
     ("granted", "told"),
-    [([], "--scope admin --scope read"), (["--scope", "admin"], None), (["--scope", "read"], "without --scope admin")],
+    [([], "--scope admin --scope read"), (["--scope", "admin"], None), (["--scope", "read"], "add --scope admin")],
 )
 def test_the_local_user_is_told_what_is_not_there(granted: list[str], told: str | None, tmp_path: Path) -> None:
     tools = [tool(f"to_{scope}", toolwright={"policy": {"scopes": [scope]}}) for scope in ("read", "admin")]
@@ -405,5 +405,5 @@ def test_the_local_user_is_told_what_is_not_there(granted: list[str], told: str 
     command = [sys.executable, "-m", name, "--handlers", "mine:Mine", *granted]
     done = subprocess.run(command, cwd=tmp_path, input="", capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
-    assert ("what needs scopes is not there" in done.stderr) == (told is not None)
+    assert ("the local user does not see what needs scopes" in done.stderr) == (told is not None)
     assert (told or "") in done.stderr

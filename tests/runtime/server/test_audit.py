@@ -367,7 +367,7 @@ async def test_a_hook_that_raises_fails_no_call_and_is_told_once(
     told = [record.getMessage() for record in caplog.records if "audit" in record.getMessage()]
     assert [re.sub("reference .*", "", line) for line in told] == [
         "the audit hook failed (",
-        "the audit hook failed 2 times more",
+        "the audit hook failed 2 more times",
     ]
 
 

@@ -272,7 +272,7 @@ async def test_a_wrong_answer_without_a_schema(package: Any, caplog: pytest.LogC
 async def test_a_reply_holds_blocks(package: Any, api: Any, caplog: pytest.LogCaptureFixture) -> None:
     wrong = api.Reply("said", content=["more"])
     assert error_text(await call(serve(package, say=lambda args, ctx: wrong), "say")).startswith("Internal error")
-    assert "say returned a Reply whose content holds a value of type str; it should hold blocks" in caplog.text
+    assert "say returned a Reply whose content holds a value of type str; it should hold content blocks" in caplog.text
 
 
 @pytest.mark.parametrize(
@@ -465,7 +465,7 @@ async def test_log_levels_of_both_eras(package: Any, recwarn: pytest.WarningsRec
 @pytest.mark.parametrize(
     ("use", "logged"),
     [
-        (lambda ctx: ctx.log("loud", "x"), "ValueError: there is no log level 'loud'; the levels are debug, info,"),
+        (lambda ctx: ctx.log("loud", "x"), "ValueError: 'loud' is not a log level; the levels are debug, info,"),
         (lambda ctx: ctx.log("info", object()), "TypeError: Object of type object is not JSON serializable"),
         (lambda ctx: ctx.progress(float("inf")), "ValueError: progress is inf of None; both must be finite"),
         (lambda ctx: ctx.wait(ctx.progress(1)), "RuntimeError: ctx.wait is for plain `def` handlers"),
@@ -494,13 +494,13 @@ async def test_what_is_missing_or_wrong_is_told_at_once(package: Any) -> None:
         "Handlers has methods that cannot be called as the server does:\n"
         "    say(args: 'Any') -> 'None' is called with (args, ctx)\n"
         "    cities is int, not a method\n\n"
-        "Handlers lacks a method. To paste:\n\n"
+        "Handlers lacks a method. Add it:\n\n"
         "    async def get_weather(self, args: GetWeatherInput, ctx: Context) -> GetWeatherOutput:\n"
         "        raise NotImplementedError"
     )
     with pytest.raises(TypeError) as caught:
         package.build_server(Handlers)
-    assert str(caught.value) == "Handlers is a class; the server 'weather' needs an object: Handlers()"
+    assert str(caught.value) == "Handlers is a class; the server 'weather' needs an instance: Handlers()"
 
 
 async def test_state_needs_a_place(package: Any) -> None:

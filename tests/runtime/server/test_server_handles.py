@@ -338,7 +338,7 @@ async def test_of_several_changes_at_once_one_is_kept(package: ModuleType, state
         results = await asyncio.gather(*calls)
         lost = [text(each) for each in results if each.is_error]
         assert len(lost) == 11
-        assert {*lost} == {"Somebody else changed this basket meanwhile, and nothing was kept. Try again."}
+        assert {*lost} == {"Another call changed this basket in the meantime, so nothing was saved. Try again."}
         last = await call(connected, "add_item", basket_id=basket, item="jam")
         assert last.structured_content == {"basket_id": basket, "count": 2}
 
@@ -355,7 +355,7 @@ async def test_a_handler_is_told_what_a_caller_is_told(package: ModuleType) -> N
             except package.UnknownHandle as error:
                 told.append(str(error))
         told.append(str(await handles.delete("nothing")))
-        with pytest.raises(KeyError, match="no id of a handle stands at 'tree'"):
+        with pytest.raises(KeyError, match="no id of a handle at 'tree'"):
             ctx.handles["tree"]
         assert await handles.delete(basket.id)
         await handles.update(basket, {"items": []})
@@ -383,8 +383,8 @@ async def test_one_principal_has_so_many_and_no_more(package: ModuleType, state:
     async with client(package.build_server(Shop(package), state=state)) as connected:
         baskets = [await made(connected) for _ in range(5)]
         assert refused(await call(connected, "create_basket")) == (
-            "You have 5 handles of the kind 'basket' already, and nobody may have more. "
-            "Go on with one of these, or end one, or wait until one has expired."
+            "You already have 5 handles of the kind 'basket', which is the limit. "
+            "Use one of them, end one, or wait until one expires."
         )
         await call(connected, "drop_basket", basket_id=baskets[2])
         await made(connected)

@@ -200,7 +200,7 @@ def test_each_malformed_line_is_answered_and_a_good_call_after_it(project: Path,
         client.end()
         assert client.process.popen.stderr is not None
         log = client.process.popen.stderr.read().decode()
-        assert log.count("refused a message, since it ") == len(MALFORMED)
+        assert log.count("refused a message that ") == len(MALFORMED)
         assert "Traceback" not in log
     finally:
         client.process.kill()
@@ -253,13 +253,13 @@ def test_a_refused_body_is_told_in_plain_words(project: Path) -> None:
     try:
         told = {name: client.post(MALFORMED[name][0]).json()["error"] for name in ("no method", "a number", "no JSON")}
         assert told["no method"] == {"code": PARAMS, "message": "The message has no method"}
-        assert told["a number"] == {"code": PARAMS, "message": "The message is no object"}
+        assert told["a number"] == {"code": PARAMS, "message": "The message is not an object"}
         assert told["no JSON"]["code"] == PARSE
         assert told["no JSON"]["message"].startswith("The message is not valid JSON: ")
         batch = client.post(b'[{"jsonrpc":"2.0","id":5,"method":"ping"}]')
-        assert batch.json()["error"]["message"] == "The message is not a request of JSON-RPC 2.0"
+        assert batch.json()["error"]["message"] == "The message is not a JSON-RPC 2.0 request"
         long = client.post(b'{"jsonrpc":"1.0","id":5,"method":"' + b"x" * 100_000 + b'"}')
-        assert long.json()["error"]["message"] == "The message is not a request of JSON-RPC 2.0"
+        assert long.json()["error"]["message"] == "The message is not a JSON-RPC 2.0 request"
         assert said(client)["content"][0]["text"] == "said"
         client.end()
     finally:

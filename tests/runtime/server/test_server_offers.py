@@ -402,7 +402,7 @@ async def test_what_is_switched_off_is_not_there(package: ModuleType) -> None:
         assert (await refusal(made.read_resource("weather://Oslo/now"))).message.startswith("Resource not found")
         await server.tools.enable("first")
         assert (await made.call_tool("first")).content == [types.TextContent(type="text", text="1")]
-    with pytest.raises(KeyError, match="nothing called 'fourth' among the tools"):
+    with pytest.raises(KeyError, match="there is no 'fourth' among the tools"):
         await server.tools.enable("fourth")
 
 
@@ -567,7 +567,7 @@ async def test_resources_in_results_that_nobody_declared_are_told_once(
                 await made.call_tool("one")
                 await made.call_tool("one")
         assert caplog.text.count("declares no resources") == count
-    assert f"one gave {found}, but the manifest declares no resources" in caplog.text
+    assert f"one returned {found}, but the manifest declares no resources" in caplog.text
 
 
 async def test_tools_are_declared_where_there_are_some(tmp_path: Any) -> None:

@@ -253,7 +253,7 @@ def test_a_host_that_no_name_can_be(project: Path) -> None:
 
 
 def test_a_number_that_is_no_open_listener(project: Path) -> None:
-    for number, why in ((0, "which is no "), (99, "which is no open listener: Bad file descriptor")):
+    for number, why in ((0, "which is not "), (99, "which is not an open socket: Bad file descriptor")):
         told, status = refused(project, ["--handlers", "silent:Weather", "--http", f"fd:{number}"])
         assert (told.startswith(f"process_mcp: --http is fd:{number}, {why}"), status) == (True, "status 1"), told
 
@@ -349,7 +349,7 @@ def refused(project: Path, *command_lines: list[str]) -> list[str]:
 def test_mistakes_are_told_in_a_line(project: Path) -> None:
     cases = {
         (): "no handlers given; say where they are, such as --handlers weather:Weather",
-        ("--handlers", "weather"): "--handlers is 'weather'; it is MODULE:NAME, such as weather:Weather",
+        ("--handlers", "weather"): "--handlers is 'weather'; it must be MODULE:NAME, such as weather:Weather",
         ("--handlers", "no.where:X"): f"there is no module 'no'; looked in {project} and in sys.path",
         ("--handlers", "broken:X"): (
             f"broken cannot be imported: ModuleNotFoundError: No module named 'nowhere' ({project}/broken.py:2)"
@@ -364,7 +364,7 @@ def test_mistakes_are_told_in_a_line(project: Path) -> None:
             "silent:Greedy cannot be called: TypeError: "
             "Greedy.__init__() missing 1 required positional argument: 'database'"
         ),
-        ("--handlers", "silent:Weather", "--http", ":0", "--path", "x"): "--path is 'x'; it starts with /",
+        ("--handlers", "silent:Weather", "--http", ":0", "--path", "x"): "--path is 'x'; it must start with /",
     }
     expected = [line for text in cases.values() for line in (f"process_mcp: {text}", "status 2")]
     assert refused(project, *[list(arguments) for arguments in cases]) == expected
@@ -372,7 +372,7 @@ def test_mistakes_are_told_in_a_line(project: Path) -> None:
 
 def test_missing_methods_come_with_stubs(project: Path) -> None:
     assert "\n".join(refused(project, ["--handlers", "silent:Half"])) == (
-        "process_mcp: Half lacks 2 methods. To paste:\n\n"
+        "process_mcp: Half lacks 2 methods. Add them:\n\n"
         "    async def get_weather(self, args: GetWeatherInput, ctx: Context) -> GetWeatherOutput:\n"
         "        raise NotImplementedError\n\n"
         "    async def cities(self, args: CitiesInput, ctx: Context) -> CitiesOutput:\n"

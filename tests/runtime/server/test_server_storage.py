@@ -197,10 +197,10 @@ async def test_arguments_are_bounded_where_the_manifest_says_nothing(
         said = await wire("tools/call", name="plain", arguments={"text": "x" * room})
         assert said["content"][0]["text"] == f"{room:,}"
         assert told(await wire("tools/call", name="plain", arguments={"text": "x" * (room + 1)})) == (
-            "The arguments of plain are too large: 1,048,577 bytes, where 1,048,576 may be. Try again with less."
+            "The arguments of plain are too large: 1,048,577 bytes; the limit is 1,048,576. Send less."
         )
         refused = told(await started(wire, "work", "x" * 256 * KIB))
-        assert refused.startswith("The arguments of a task of work are too large: 262,156 bytes, where 262,144 may be.")
+        assert refused.startswith("The arguments of a task of work are too large: 262,156 bytes; the limit is 262,144.")
         assert known(await started(wire, "raised", "x" * 256 * KIB)), "a manifest may allow more"
 
     if way == "stdio":

@@ -133,7 +133,7 @@ async def test_two_questions_never_have_one_id(package: ModuleType, caplog: pyte
     server = package.build_server(SimpleNamespace(files=files, prompt_hello=files))
     async with mcp.Client(server, mode="legacy", elicitation_callback=accept) as made:
         assert (await made.call_tool("files")).is_error
-    assert "there is a question with the id 'same' already" in caplog.text
+    assert "a question with the id 'same' exists already" in caplog.text
 
 
 async def test_a_request_that_needs_a_url_is_refused_with_it(package: ModuleType) -> None:
@@ -198,8 +198,8 @@ async def test_from_2026_on_it_is_a_question_like_any_other(package: ModuleType)
 @pytest.mark.parametrize(
     ("name", "url", "logged"),
     [
-        ("who", HERE, "there is no question 'who' with `mode: url`"),
-        ("x", HERE, "there is no question 'x'"),
+        ("who", HERE, "the manifest has no question 'who' with `mode: url`"),
+        ("x", HERE, "the manifest has no question 'x'"),
         ("sign_in", "javascript:alert(1)", "is not an http or https URL"),
     ],
 )

@@ -449,7 +449,7 @@ async def test_sizes_and_rates_are_kept(package: ModuleType) -> None:
     async with client(package, Handlers(big=much)) as wire:
         assert "is too large" in first(await wire("tasks/result", taskId=await made(wire, "big")))
         refused = await wire("tools/call", name="big", arguments={"x": 1, "more": "y" * 200}, task={})
-        assert "arguments of a task of big are too large: 220 bytes, where 100 may be" in first(refused)
+        assert "arguments of a task of big are too large: 220 bytes; the limit is 100" in first(refused)
         names = [await made(wire, "rare") for _ in range(2)]
         assert [first(await wire("tasks/result", taskId=name)) for name in names] == ["1", "1"]
         assert "may be called 2 times in an hour" in first(await wire("tools/call", **called("rare", **TASK)))

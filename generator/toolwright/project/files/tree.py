@@ -251,7 +251,7 @@ def _is_gone(manifest: str, output: Path, project: Container[str] | None) -> boo
 RUNTIME_MARK = b"# Part of toolwright's runtime, copied as it is. DO NOT EDIT.\n"
 """How each file of the runtime starts that toolwright 0.1 copied into a package."""
 
-RUNTIME_START = b'"""What servers and clients that toolwright generated run on'
+RUNTIME_START = b'"""The runtime of generated servers and clients, '
 """How the `__init__.py` of the runtime starts, which is written beside packages where a project wants that."""
 
 _SILENT = frozenset({".gitattributes", "_runtime/README.md", "manifest.json", "py.typed"})

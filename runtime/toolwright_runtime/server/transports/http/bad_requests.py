@@ -78,5 +78,5 @@ def _reword(response_body: bytes, request_body: bytes) -> bytes:
     problems = (
         [entry.problem for entry in incoming(request_body) if entry.problem] if len(request_body) <= _LONGEST else []
     )
-    refusal["error"]["message"] = f"The message {problems[0] if problems else 'is not entry request of JSON-RPC 2.0'}"
+    refusal["error"]["message"] = f"The message {problems[0] if problems else 'is not a JSON-RPC 2.0 request'}"
     return json.dumps(refusal, ensure_ascii=False, separators=(",", ":")).encode()
