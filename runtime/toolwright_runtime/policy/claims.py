@@ -35,23 +35,23 @@ async def set_arguments(proceed: Proceed, call: Call) -> Outcome:
     if sent := [name for name in bound if name in call.arguments]:
         lines = "".join(f"\n- {name}: is set by the server; leave it out" for name in sent)
         return refusal(f"Invalid arguments for {call.tool.name}:{lines}", "invalid", "bound_argument")
-    values = {name: _value(said, call.principal) for name, said in bound.items()}
-    for name, said in bound.items():
+    values = {name: _value(binding, call.principal) for name, binding in bound.items()}
+    for name, binding in bound.items():
         if values[name] is _ABSENT:
-            return refusal(f"{call.tool.name} needs {_source(said, call.principal)}.", "denied", "claim")
+            return refusal(f"{call.tool.name} needs {_source(binding, call.principal)}.", "denied", "claim")
         if _judge(call.tool, name).find_errors({name: values[name]}):
-            text = f"{call.tool.name} cannot take {_source(said, call.principal)}: it is of another form."
+            text = f"{call.tool.name} cannot take {_source(binding, call.principal)}: it is of another form."
             return refusal(text, "denied", "claim")
     return await proceed(replace(call, arguments={**call.arguments, **values}))
 
 
-def _value(said: Mapping[str, Any], principal: Principal) -> Any:
+def _value(binding: Mapping[str, Any], principal: Principal) -> Any:
     if principal.kind != "local":
-        return principal.claims.get(said["claim"], _ABSENT)
-    text = os.environ.get(said["local"]["env"]) if "local" in said else None
+        return principal.claims.get(binding["claim"], _ABSENT)
+    text = os.environ.get(binding["local"]["env"]) if "local" in binding else None
     if text is None:
         return _ABSENT
-    kinds = said["schema"].get("type") if isinstance(said["schema"], dict) else None
+    kinds = binding["schema"].get("type") if isinstance(binding["schema"], dict) else None
     if kinds is None or "string" in ([kinds] if isinstance(kinds, str) else kinds):
         return text
     try:
@@ -67,11 +67,11 @@ def _judge(tool: Tool, name: str) -> Validator:
     return compile_validator(tool, {**schema, "type": "object", "required": [name]})
 
 
-def _source(said: Mapping[str, Any], principal: Principal) -> str:
+def _source(binding: Mapping[str, Any], principal: Principal) -> str:
     if principal.kind == "token":
-        return f"the claim {said['claim']!r} of your access token"
+        return f"the claim {binding['claim']!r} of your access token"
     if principal.kind == "anonymous":
-        return f"an access token with the claim {said['claim']!r}"
-    if "local" not in said:
+        return f"an access token with the claim {binding['claim']!r}"
+    if "local" not in binding:
         return "HTTP and an access token"
-    return f"the environment variable {said['local']['env']} of the server"
+    return f"the environment variable {binding['local']['env']} of the server"

@@ -95,15 +95,15 @@ class Keys:
         Raises:
             Unavailable: No keys can be had.
         """
-        found = self._known(kid, algorithm)
-        if found is None or (self._age > self._kept and not self._lock.locked()):
+        key = self._known(kid, algorithm)
+        if key is None or (self._age > self._kept and not self._lock.locked()):
             async with self._lock:
                 if time.monotonic() > self._asked + (self._pause if self._keys else min(self._pause, _FIRST_PAUSE)):
                     await self._ask()
-            found = self._known(kid, algorithm)
+            key = self._known(kid, algorithm)
         if not self._keys or self._age > self._longest:
             raise VerificationUnavailableError(f"the keys of {self._issuer} cannot be had")
-        return found
+        return key
 
     @property
     def _age(self) -> float:
@@ -114,10 +114,10 @@ class Keys:
         if (kid, algorithm) in self._ready:
             return self._ready[kid, algorithm]
         fitting = [key for key in self._keys if kid in (None, key.get("kid")) and _fits(key, algorithm)]
-        found = _key(fitting[0], algorithm) if len(fitting) == 1 else None
-        if found is not None:
-            self._ready[kid, algorithm] = found
-        return found
+        key = _key(fitting[0], algorithm) if len(fitting) == 1 else None
+        if key is not None:
+            self._ready[kid, algorithm] = key
+        return key
 
     async def _ask(self) -> None:
         """Ask for the keys; those that are there stay where there is no answer."""
@@ -127,8 +127,8 @@ class Keys:
             async with httpx2.AsyncClient(timeout=_TIMEOUT, transport=self._transport, trust_env=is_away) as client:
                 with anyio.fail_after(4 * _TIMEOUT, shield=True):  # others wait for it, too
                     uri = self._uri or await self._discover(client)
-                    found = await _json(client, uri)
-            self._keys = _signing(found.get("keys"))
+                    document = await _json(client, uri)
+            self._keys = _signing(document.get("keys"))
             self._ready = {}
             self._had = time.monotonic()
         except (httpx2.HTTPError, httpx2.InvalidURL, OSError, RecursionError, ValueError) as error:
@@ -139,14 +139,14 @@ class Keys:
         reasons: list[str] = []
         for url in _metadata_urls(self._issuer):
             try:
-                found = await _json(client, url)
+                document = await _json(client, url)
             except (httpx2.HTTPError, RecursionError, ValueError) as error:
                 reasons.append(f"{url}: {str(error) or type(error).__name__}")
                 continue
-            if found.get("issuer") != self._issuer:
-                reasons.append(f"{url}: it is the metadata of {str(found.get('issuer'))[:_SHOWN]!r}")
+            if document.get("issuer") != self._issuer:
+                reasons.append(f"{url}: it is the metadata of {str(document.get('issuer'))[:_SHOWN]!r}")
                 continue
-            uri = found.get("jwks_uri")
+            uri = document.get("jwks_uri")
             if not isinstance(uri, str) or not _is_trustworthy(uri, self._issuer):
                 raise ValueError(f"{url}: `jwks_uri` is {str(uri)[:_SHOWN]!r}, which is no https URL")
             return uri
@@ -183,10 +183,10 @@ async def _json(client: httpx2.AsyncClient, url: str) -> Mapping[str, Any]:
             body += part
             if len(body) > _LARGEST:
                 raise ValueError(f"the answer has more than {_LARGEST:,} bytes")
-    found: Json = json.loads(body)
-    if not is_object(found):
+    document: Json = json.loads(body)
+    if not is_object(document):
         raise ValueError("the answer is no JSON object")
-    return found
+    return document
 
 
 def _signing(keys: object) -> list[Mapping[str, Any]]:
@@ -207,10 +207,10 @@ def _fits(key: Mapping[str, Any], algorithm: str) -> bool:
     return key.get("kty") == kind and key.get("alg", algorithm) == algorithm and (not curve or key.get("crv") == curve)
 
 
-def _key(found: Mapping[str, Any], algorithm: str) -> PyJWK | None:
+def _key(jwk: Mapping[str, Any], algorithm: str) -> PyJWK | None:
     """A key, ready to be used; `None` where it is none."""
     try:
-        return PyJWK(dict(found), algorithm)
+        return PyJWK(dict(jwk), algorithm)
     except (PyJWTError, TypeError, ValueError) as error:
         log().warning("a key cannot be used: %s", error)
         return None

@@ -97,18 +97,18 @@ class Scopes:
     def _target(self, method: object, params: object) -> tuple[str, str] | None:
         match method, params:
             case "tools/call", {"name": str(key)}:
-                found = ("tools", key)
+                place = ("tools", key)
             case "prompts/get", {"name": str(key)}:
-                found = ("prompts", key)
+                place = ("prompts", key)
             case "completion/complete", {"ref": {"type": "ref/prompt", "name": str(key)}}:
-                found = ("prompts", key)
+                place = ("prompts", key)
             case "completion/complete", {"ref": {"type": "ref/resource", "uri": str(key)}}:
-                found = ("resourceTemplates", key)
+                place = ("resourceTemplates", key)
             case "resources/read" | "resources/subscribe", {"uri": str(key)}:
-                found = ("resources", key) if key in self._package.resources else self._template(key)
+                place = ("resources", key) if key in self._package.resources else self._template(key)
             case _:
                 return None
-        return found if found[1] in self._needed[found[0]] else None
+        return place if place[1] in self._needed[place[0]] else None
 
     def _template(self, uri: str) -> tuple[str, str]:
         """The first template that a URI fits, as for reading it."""
@@ -151,12 +151,12 @@ def _needed(package: Package, section: str) -> Iterable[tuple[str, Sequence[str]
 
 
 def _closure(scopes: frozenset[str], held: Mapping[str, Sequence[str]]) -> frozenset[str]:
-    found, waiting = set(scopes), [*scopes]
+    all_scopes, waiting = set(scopes), [*scopes]
     while waiting:
-        new = {*held.get(waiting.pop(), ())} - found
-        found |= new
+        new = {*held.get(waiting.pop(), ())} - all_scopes
+        all_scopes |= new
         waiting += new
-    return frozenset(found)
+    return frozenset(all_scopes)
 
 
 @cache

@@ -68,22 +68,22 @@ class Tokens:
         """
         try:
             digest = sha256(token.encode()).digest()
-            found = await self._known(digest) or await self._verify(token)
+            verified = await self._known(digest) or await self._verify(token)
         except (PyJWTError, ValueError) as error:
             log().info("a token was refused: %s", error)
             return None
-        self._verified[digest] = found
+        self._verified[digest] = verified
         self._verified.move_to_end(digest)
         if len(self._verified) > _VERIFIED:
             self._verified.popitem(last=False)
-        return found.token.model_copy(update={"claims": dict(found.token.claims or {})})
+        return verified.token.model_copy(update={"claims": dict(verified.token.claims or {})})
 
     async def _known(self, digest: bytes) -> _Verified | None:
         """What was verified before, where it has not expired, and its key is still the one that verified it."""
-        found = self._verified.pop(digest, None)
-        if found is None or (found.token.expires_at or 0) <= time.time():
+        verified = self._verified.pop(digest, None)
+        if verified is None or (verified.token.expires_at or 0) <= time.time():
             return None
-        return found if await self._keys.find(found.kid, found.algorithm) is found.key else None
+        return verified if await self._keys.find(verified.kid, verified.algorithm) is verified.key else None
 
     async def _verify(self, token: str) -> _Verified:
         """What a token says. Raises PyJWTError, ValueError."""
@@ -140,8 +140,8 @@ def _check_kind(header: Mapping[str, Any], claims: Mapping[str, Any]) -> None:
     kind = str(header.get("typ", _PLAIN)).lower()
     if kind not in _TYPES:
         raise ValueError(f"it is of the type {_short(header.get('typ'))}")
-    if kind == _PLAIN and (found := _OTHERS & claims.keys()):
-        raise ValueError(f"it is no access token: it has {', '.join(sorted(found))}")
+    if kind == _PLAIN and (foreign := _OTHERS & claims.keys()):
+        raise ValueError(f"it is no access token: it has {', '.join(sorted(foreign))}")
     if not (_text(claims.get("sub")) or _client(claims)):
         raise ValueError("it says neither whose it is nor which client's")
 
@@ -161,10 +161,10 @@ def _scopes(claims: Mapping[str, Any]) -> list[str]:
 
     In a text there are spaces between them, and no other white space (RFC 6749, 3.3).
     """
-    said = claims.get("scope", claims.get("scp"))
-    if isinstance(said, str):
-        return [scope for scope in said.split(" ") if scope]
-    return [each for each in said if isinstance(each, str)] if is_list(said) else []
+    scope_claim = claims.get("scope", claims.get("scp"))
+    if isinstance(scope_claim, str):
+        return [scope for scope in scope_claim.split(" ") if scope]
+    return [each for each in scope_claim if isinstance(each, str)] if is_list(scope_claim) else []
 
 
 def _text(value: object) -> str | None:
